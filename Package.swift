@@ -1,0 +1,42 @@
+// swift-tools-version:6.0
+// OpenCoreData: Core Data for every platform that Swift runs on.
+// SPDX-License-Identifier: Apache-2.0
+
+import PackageDescription
+
+let package = Package(
+  name: "OpenCoreData",
+  products: [
+    .library(name: "CoreData", targets: ["CoreData"]),
+    .library(name: "CoreDataAnalysis", targets: ["CoreDataAnalysis"]),
+    .executable(name: "coredata", targets: ["CoreDataCommand"]),
+  ],
+  targets: [
+    .systemLibrary(
+      name: "CSQLite", pkgConfig: "sqlite3",
+      providers: [.apt(["libsqlite3-dev"]), .yum(["sqlite-devel"]), .brew(["sqlite"])]),
+    .systemLibrary(
+      name: "CZlib", pkgConfig: "zlib",
+      providers: [.apt(["zlib1g-dev"]), .yum(["zlib-devel"]), .brew(["zlib"])]),
+    .target(name: "CoreDataSQLite", dependencies: ["CSQLite"]),
+    .target(name: "CoreDataPredicates"),
+    .target(name: "CoreDataModelFiles", dependencies: ["CoreDataPredicates", "CZlib"]),
+    .target(name: "CoreData", dependencies: ["CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
+    .target(name: "CoreDataAnalysis", dependencies: ["CoreData", "CoreDataModelFiles"]),
+    .target(name: "CoreDataTerminal"),
+    .executableTarget(name: "CoreDataCommand", dependencies: ["CoreDataAnalysis", "CoreDataTerminal"]),
+
+    .target(
+      name: "CoreDataTestSupport", dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataSQLite"],
+      path: "Tests/CoreDataTestSupport"),
+    .testTarget(name: "CoreDataSQLiteTests", dependencies: ["CoreDataSQLite"]),
+    .testTarget(name: "CoreDataPredicatesTests", dependencies: ["CoreDataPredicates"]),
+    .testTarget(name: "CoreDataModelFilesTests", dependencies: ["CoreDataModelFiles", "CoreDataTestSupport"]),
+    .testTarget(
+      name: "CoreDataTests", dependencies: ["CoreData", "CoreDataTestSupport"], exclude: ["Fixtures"]),
+    .testTarget(name: "CoreDataAnalysisTests", dependencies: ["CoreDataAnalysis", "CoreDataTestSupport"]),
+    .testTarget(name: "CoreDataTerminalTests", dependencies: ["CoreDataTerminal"]),
+    .testTarget(
+      name: "CoreDataCommandTests", dependencies: ["CoreDataCommand", "CoreDataTestSupport"]),
+  ]
+)

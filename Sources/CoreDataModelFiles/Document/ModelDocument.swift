@@ -1,0 +1,83 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+
+/// One version of a model, as plain values: what every file format of models is read into and written from.
+public struct ModelDocument: Hashable, Sendable {
+  /// Entities in the order of the source; `EntityDocument.parentName` says how they are related.
+  public var entities: [EntityDocument]
+  public var configurations: [ConfigurationDocument]
+  public var fetchRequestTemplates: [FetchRequestDocument]
+  /// The developer's own names for this version; an empty one is kept, since Core Data writes it into stores.
+  public var versionIdentifiers: [String]
+
+  /// Makes a document, empty unless told otherwise.
+  public init(
+    entities: [EntityDocument] = [], configurations: [ConfigurationDocument] = [],
+    fetchRequestTemplates: [FetchRequestDocument] = [], versionIdentifiers: [String] = []
+  ) {
+    self.entities = entities
+    self.configurations = configurations
+    self.fetchRequestTemplates = fetchRequestTemplates
+    self.versionIdentifiers = versionIdentifiers
+  }
+}
+
+/// A configuration: a named subset of a model's entities.
+public struct ConfigurationDocument: Hashable, Sendable {
+  public var name: String
+  public var entityNames: [String]
+
+  /// Makes a configuration.
+  public init(name: String, entityNames: [String]) {
+    self.name = name
+    self.entityNames = entityNames
+  }
+}
+
+/// A fetch request template, or the request of a fetched property.
+public struct FetchRequestDocument: Hashable, Sendable {
+  /// The template's name.
+  public var name: String
+  public var entityName: String
+  public var predicate: PredicateSyntax?
+  public var sortKeys: [SortKeyDocument]
+  public var fetchLimit: Int
+  public var fetchBatchSize: Int
+  /// The raw value of `NSFetchRequestResultType`.
+  public var resultType: UInt
+  public var includesSubentities: Bool
+  public var includesPropertyValues: Bool
+  public var returnsObjectsAsFaults: Bool
+  public var returnsDistinctResults: Bool
+  public var includesPendingChanges: Bool
+
+  /// Makes a request with Core Data's defaults.
+  public init(name: String, entityName: String, predicate: PredicateSyntax? = nil) {
+    self.name = name
+    self.entityName = entityName
+    self.predicate = predicate
+    sortKeys = []
+    fetchLimit = 0
+    fetchBatchSize = 0
+    resultType = 0
+    includesSubentities = true
+    includesPropertyValues = true
+    returnsObjectsAsFaults = true
+    returnsDistinctResults = false
+    includesPendingChanges = true
+  }
+}
+
+/// One sort descriptor of a fetch request template.
+public struct SortKeyDocument: Hashable, Sendable {
+  public var keyPath: String
+  public var ascending: Bool
+
+  /// Makes a sort key.
+  public init(keyPath: String, ascending: Bool) {
+    self.keyPath = keyPath
+    self.ascending = ascending
+  }
+}

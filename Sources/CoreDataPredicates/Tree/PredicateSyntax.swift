@@ -1,0 +1,79 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// The tree of a predicate.
+public indirect enum PredicateSyntax: Hashable, Sendable {
+  /// `TRUEPREDICATE` or `FALSEPREDICATE`
+  case constant(Bool)
+  case comparison(ComparisonSyntax)
+  case and([PredicateSyntax])
+  case or([PredicateSyntax])
+  case not(PredicateSyntax)
+}
+
+/// One comparison: `ANY books.title BEGINSWITH[cd] "a"`.
+public struct ComparisonSyntax: Hashable, Sendable {
+  /// The raw values are those of `NSComparisonPredicate.Operator`.
+  public enum Operator: UInt, Hashable, Sendable {
+    case lessThan = 0
+    case lessThanOrEqualTo = 1
+    case greaterThan = 2
+    case greaterThanOrEqualTo = 3
+    case equalTo = 4
+    case notEqualTo = 5
+    case matches = 6
+    case like = 7
+    case beginsWith = 8
+    case endsWith = 9
+    case `in` = 10
+    case customSelector = 11
+    case contains = 99
+    case between = 100
+  }
+
+  /// The raw values are those of `NSComparisonPredicate.Modifier`. `NONE` is the negation of `any`.
+  public enum Modifier: UInt, Hashable, Sendable {
+    case direct = 0
+    case all = 1
+    case any = 2
+  }
+
+  /// The raw values are those of `NSComparisonPredicate.Options`.
+  public struct Options: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt
+
+    public init(rawValue: UInt) {
+      self.rawValue = rawValue
+    }
+
+    /// `[c]`
+    public static let caseInsensitive = Options(rawValue: 1)
+    /// `[d]`
+    public static let diacriticInsensitive = Options(rawValue: 2)
+    /// `[n]`
+    public static let normalized = Options(rawValue: 4)
+    /// `[l]`
+    public static let localeSensitive = Options(rawValue: 8)
+  }
+
+  public var left: ExpressionSyntax
+  public var right: ExpressionSyntax
+  public var op: Operator
+  public var modifier: Modifier
+  public var options: Options
+  /// The selector's name where `op` is `customSelector`.
+  public var selector: String?
+
+  /// Makes a comparison.
+  public init(
+    _ left: ExpressionSyntax, _ op: Operator, _ right: ExpressionSyntax, modifier: Modifier = .direct,
+    options: Options = [], selector: String? = nil
+  ) {
+    self.left = left
+    self.right = right
+    self.op = op
+    self.modifier = modifier
+    self.options = options
+    self.selector = selector
+  }
+}
