@@ -12,16 +12,24 @@ extension CocoaError.Code {
   public static var validationMultipleErrors: Self { Self(rawValue: NSValidationMultipleErrorsError) }
 
   /// Non-optional property is nil.
-  public static var validationMissingMandatoryProperty: Self { Self(rawValue: NSValidationMissingMandatoryPropertyError) }
+  public static var validationMissingMandatoryProperty: Self {
+    Self(rawValue: NSValidationMissingMandatoryPropertyError)
+  }
 
   /// To-many has too few.
-  public static var validationRelationshipLacksMinimumCount: Self { Self(rawValue: NSValidationRelationshipLacksMinimumCountError) }
+  public static var validationRelationshipLacksMinimumCount: Self {
+    Self(rawValue: NSValidationRelationshipLacksMinimumCountError)
+  }
 
   /// To-many has too many.
-  public static var validationRelationshipExceedsMaximumCount: Self { Self(rawValue: NSValidationRelationshipExceedsMaximumCountError) }
+  public static var validationRelationshipExceedsMaximumCount: Self {
+    Self(rawValue: NSValidationRelationshipExceedsMaximumCountError)
+  }
 
   /// Delete rule deny with non-empty relationship.
-  public static var validationRelationshipDeniedDelete: Self { Self(rawValue: NSValidationRelationshipDeniedDeleteError) }
+  public static var validationRelationshipDeniedDelete: Self {
+    Self(rawValue: NSValidationRelationshipDeniedDeleteError)
+  }
 
   /// Number above maximum.
   public static var validationNumberTooLarge: Self { Self(rawValue: NSValidationNumberTooLargeError) }
@@ -96,10 +104,14 @@ extension CocoaError.Code {
   public static var persistentStoreTimeout: Self { Self(rawValue: NSPersistentStoreTimeoutError) }
 
   /// Store subclass got a request it does not understand.
-  public static var persistentStoreUnsupportedRequestType: Self { Self(rawValue: NSPersistentStoreUnsupportedRequestTypeError) }
+  public static var persistentStoreUnsupportedRequestType: Self {
+    Self(rawValue: NSPersistentStoreUnsupportedRequestTypeError)
+  }
 
   /// Entity version hashes do not match the model.
-  public static var persistentStoreIncompatibleVersionHash: Self { Self(rawValue: NSPersistentStoreIncompatibleVersionHashError) }
+  public static var persistentStoreIncompatibleVersionHash: Self {
+    Self(rawValue: NSPersistentStoreIncompatibleVersionHashError)
+  }
 
   /// General migration failure.
   public static var migration: Self { Self(rawValue: NSMigrationError) }

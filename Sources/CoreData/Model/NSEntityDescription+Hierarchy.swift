@@ -42,7 +42,7 @@ extension NSEntityDescription {
       child.willEdit("superentity")
       precondition(
         child.parent == nil || child.parent === self,
-        "Entity '\(child.name ?? "")' has the superentity '\(child.parent?.name ?? "")' already: remove it there first.")
+        "'\(child.name ?? "")' has the superentity '\(child.parent?.name ?? "")' already: remove it there first.")
       precondition(
         !lineage.contains { $0 === child },
         "Entity '\(child.name ?? "")' cannot inherit from '\(name ?? "")', which is itself or inherits from it.")

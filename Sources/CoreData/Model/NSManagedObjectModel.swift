@@ -15,6 +15,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   internal var configurationMembers: [String: [NSEntityDescription]] = [:]
   internal var templates: [String: FetchRequestDocument] = [:]
   internal let derivedState = DerivedStateCell<ModelDerivedState>()
+  internal let hashState = DerivedStateCell<ModelHashes>()
   private let freezing = NSLock()
   private var isFrozen = false
 
@@ -60,6 +61,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
       guard !isFrozen else { return }
       for entity in members { entity.sealDerivedState() }
       derivedState.seal { ModelDerivedState(of: self) }
+      hashState.seal { ModelHashes(of: self) }
       isFrozen = true
     }
   }
@@ -103,6 +105,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   /// Drops everything that was derived from the content of the model.
   internal func invalidateDerivedState() {
     derivedState.drop()
+    hashState.drop()
   }
 
   internal var derived: ModelDerivedState {
