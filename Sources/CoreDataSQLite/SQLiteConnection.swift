@@ -79,6 +79,11 @@ package final class SQLiteConnection: @unchecked Sendable {
   /// Whether ``close()`` has not been called yet.
   package var isOpen: Bool { handle.isOpen }
 
+  /// Whether nothing can be written: as asked for, or because the rights of the file do not allow it.
+  ///
+  /// SQLite opens a file that it may not write for reading, also where ``Mode/readWrite`` was asked for.
+  package var isReadOnly: Bool { sqlite3_db_readonly(handle.live, "main") == 1 }
+
   /// Finalizes every statement, rolls back an open transaction and releases the file. A second call does nothing.
   ///
   /// Statements of the connection that are still around throw when they are used afterwards.
