@@ -25,6 +25,14 @@ struct OpeningTests {
     }
   }
 
+  @Test("An immutable connection takes relative paths and paths with two slashes")
+  func immutablePaths() throws {
+    let path = try directory.makeDatabase("Orders.sqlite")
+    #expect(try SQLiteConnection(path: "/" + path, mode: .immutable).rowCount(of: "T") == 3)
+    let up = String(repeating: "../", count: FileManager.default.currentDirectoryPath.split(separator: "/").count)
+    #expect(try SQLiteConnection(path: up + path.dropFirst(), mode: .immutable).rowCount(of: "T") == 3)
+  }
+
   @Test("A file URL opens the same file as its path")
   func url() throws {
     let path = try directory.makeDatabase("Orders.sqlite")
