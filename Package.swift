@@ -22,7 +22,9 @@ let package = Package(
     .target(name: "CoreDataPredicates"),
     .target(name: "CoreDataModelFiles", dependencies: ["CoreDataPredicates", "CZlib"]),
     .target(name: "CoreData", dependencies: ["CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
-    .target(name: "CoreDataAnalysis", dependencies: ["CoreData", "CoreDataModelFiles"]),
+    .target(
+      name: "CoreDataAnalysis",
+      dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
     .target(name: "CoreDataTerminal"),
     .executableTarget(name: "CoreDataCommand", dependencies: ["CoreDataAnalysis", "CoreDataTerminal"]),
 
