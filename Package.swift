@@ -26,7 +26,9 @@ let package = Package(
       name: "CoreDataAnalysis",
       dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
     .target(name: "CoreDataTerminal"),
-    .executableTarget(name: "CoreDataCommand", dependencies: ["CoreDataAnalysis", "CoreDataTerminal"]),
+    .executableTarget(
+      name: "CoreDataCommand",
+      dependencies: ["CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataTerminal"]),
 
     .target(
       name: "CoreDataTestSupport", dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataSQLite"],

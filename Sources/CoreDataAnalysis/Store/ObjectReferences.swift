@@ -29,8 +29,8 @@ final class ObjectReferences {
   ///
   /// - Parameter number: the entity number beside the key, where the store has one.
   func reference(to key: Int64, of destination: String, number: Int?) throws -> String {
-    if let name = number.flatMap({ names[$0] }) { return id(name, key) }
     guard let layout = reader.schema?[destination], layout.hasSubentities else { return id(destination, key) }
+    if let name = number.flatMap({ names[$0] }) { return id(name, key) }
     let sql = "SELECT Z_ENT FROM \(SQLiteIdentifier.quoted(layout.table)) WHERE Z_PK = ?1"
     let found = try reader.connection.scalar(sql, [.integer(key)])?.integer
     return id(found.flatMap { names[Int($0)] } ?? destination, key)
@@ -45,8 +45,8 @@ final class ObjectReferences {
       try statement.bind([.integer(owner)])
       var found: [(name: String, key: Int64)] = []
       while try statement.step() {
-        let name = names[Int(statement.int64(at: 1))] ?? relationship.destinationEntity
-        found.append((name, statement.int64(at: 0)))
+        let name = destination.hasSubentities ? names[Int(statement.int64(at: 1))] : nil
+        found.append((name ?? relationship.destinationEntity, statement.int64(at: 0)))
       }
       if !relationship.isOrdered { found.sort { ($0.name, $0.key) < ($1.name, $1.key) } }
       return found.map { id($0.name, $0.key) }

@@ -11,7 +11,10 @@ extension StoreReader {
     var counts = Dictionary(entities.map { ($0.name, 0) }) { first, _ in first }
     let names = Dictionary(entities.map { ($0.number, $0.name) }) { first, _ in first }
     try reading {
-      for table in Set(entities.compactMap(\.table)).sorted() {
+      for entity in entities where entity.isAlone {
+        if let table = entity.table { counts[entity.name] = try connection.rowCount(of: table) }
+      }
+      for table in Set(entities.filter { !$0.isAlone }.compactMap(\.table)).sorted() {
         let sql = "SELECT Z_ENT, COUNT(*) FROM \(SQLiteIdentifier.quoted(table)) GROUP BY Z_ENT"
         for row in try connection.rows(sql) {
           guard let number = row[0].integer, let name = names[Int(number)] else { continue }
@@ -29,13 +32,13 @@ extension StoreReader {
     try reading {
       for entity in entities {
         guard let layout = entity.layout, counts.rows[entity.name] ?? 0 > 0 else { continue }
-        counts.values[entity.name] = try values(of: layout)
+        counts.values[entity.name] = try values(of: layout, where: entity.condition)
       }
     }
     return counts
   }
 
-  private func values(of layout: EntityLayout) throws -> [String: Int] {
+  private func values(of layout: EntityLayout, where condition: String) throws -> [String: Int] {
     var names: [String] = []
     var terms: [String] = []
     for (name, attribute) in layout.attributes.sorted(by: { $0.key < $1.key }) {
@@ -46,6 +49,7 @@ extension StoreReader {
     }
     var links: [(name: String, sql: String)] = []
     let table = SQLiteIdentifier.quoted(layout.table)
+    let isOwner = condition == "1" ? condition : "o." + condition
     for (name, relationship) in layout.relationships.sorted(by: { $0.key < $1.key }) {
       switch relationship.place {
       case .foreignKey(let key):
@@ -57,7 +61,7 @@ extension StoreReader {
           (
             name,
             "SELECT COUNT(*) FROM \(SQLiteIdentifier.quoted(other)) d JOIN \(table) o ON o.Z_PK = d.\(column) "
-              + "WHERE o.Z_ENT = ?1"
+              + "WHERE \(isOwner)"
           ))
       case .joinTable(let end):
         let column = SQLiteIdentifier.quoted(end.sourceColumn)
@@ -65,20 +69,19 @@ extension StoreReader {
           (
             name,
             "SELECT COUNT(*) FROM \(SQLiteIdentifier.quoted(end.table)) j JOIN \(table) o ON o.Z_PK = j.\(column) "
-              + "WHERE o.Z_ENT = ?1"
+              + "WHERE \(isOwner)"
           ))
       }
     }
     var result: [String: Int] = [:]
-    let number = SQLiteValue.integer(Int64(layout.number))
     // SQLite limits the number of result columns; entities with more properties than this are rare.
     for start in stride(from: 0, to: terms.count, by: 500) {
       let part = start..<min(start + 500, terms.count)
-      let sql = "SELECT \(terms[part].joined(separator: ", ")) FROM \(table) o WHERE o.Z_ENT = ?1"
-      guard let row = try connection.rows(sql, [number]).first else { continue }
+      let sql = "SELECT \(terms[part].joined(separator: ", ")) FROM \(table) o WHERE \(isOwner)"
+      guard let row = try connection.rows(sql).first else { continue }
       for (name, value) in zip(names[part], row.values) { result[name] = Int(value.integer ?? 0) }
     }
-    for link in links { result[link.name] = Int(try connection.scalar(link.sql, [number])?.integer ?? 0) }
+    for link in links { result[link.name] = Int(try connection.scalar(link.sql)?.integer ?? 0) }
     return result
   }
 

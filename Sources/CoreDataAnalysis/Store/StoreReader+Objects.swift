@@ -28,10 +28,10 @@ extension StoreReader {
       let plan = rowPlan(of: entity, table: table)
       let columns = (["Z_PK"] + plan.columns).map { SQLiteIdentifier.quoted($0) }.joined(separator: ", ")
       let sql =
-        "SELECT \(columns) FROM \(SQLiteIdentifier.quoted(table)) WHERE Z_ENT = ?1 ORDER BY Z_PK LIMIT ?2"
+        "SELECT \(columns) FROM \(SQLiteIdentifier.quoted(table)) WHERE \(entity.condition) ORDER BY Z_PK LIMIT ?1"
       let statement = try reading { () -> SQLiteStatement in
         let statement = try connection.prepare(sql)
-        try statement.bind([.integer(Int64(entity.number)), .integer(Int64(left))])
+        try statement.bind([.integer(Int64(left))])
         return statement
       }
       while try reading({ try statement.step() }) {

@@ -70,7 +70,7 @@ package final class StoreReader {
       self.schema = schema
       model = document
       origin = given == nil ? .cache : .given
-      entities = schema.entities.map { ReadableEntity(layout: $0) }.sorted { $0.name < $1.name }
+      entities = ReadableEntity.prepared(schema.entities.map { ReadableEntity(layout: $0) })
     } else {
       remarks.append(
         "Rows are read by the tables alone: values are named by their columns, and relationships are plain numbers. "
@@ -78,7 +78,7 @@ package final class StoreReader {
       schema = nil
       model = nil
       origin = .tables
-      entities = ReadableEntity.declared(metadata.primaryKeys, catalog: catalog).sorted { $0.name < $1.name }
+      entities = ReadableEntity.prepared(ReadableEntity.declared(metadata.primaryKeys, catalog: catalog))
     }
     self.remarks = remarks
   }
@@ -105,6 +105,12 @@ struct ReadableEntity {
   let isAbstract: Bool
   /// Nil where no model is known.
   let layout: EntityLayout?
+  /// Whether the table has rows of no other entity. Core Data then looks at no `Z_ENT`, and there are stores where it is
+  /// wrong.
+  var isAlone = false
+
+  /// Narrows a query down to rows of exactly this entity.
+  var condition: String { isAlone ? "1" : "Z_ENT = \(number)" }
 
   init(layout: EntityLayout) {
     name = layout.name
@@ -120,6 +126,16 @@ struct ReadableEntity {
     self.table = table
     isAbstract = false
     layout = nil
+  }
+
+  /// The entities sorted by name, knowing which of them share a table.
+  static func prepared(_ entities: [ReadableEntity]) -> [ReadableEntity] {
+    let shares = Dictionary(grouping: entities) { $0.table }
+    return entities.sorted { $0.name < $1.name }.map { entity in
+      var entity = entity
+      entity.isAlone = shares[entity.table]?.count == 1
+      return entity
+    }
   }
 
   /// Entities of persistent history are numbered from here.
