@@ -165,7 +165,7 @@ struct ModelCacheTests {
 }
 
 /// A generator that gives the same numbers in every run.
-private struct Dice: RandomNumberGenerator {
+struct Dice: RandomNumberGenerator {
   var state: UInt64
 
   mutating func next() -> UInt64 {
