@@ -113,6 +113,16 @@ struct ModelErrorTests {
     #expect(refused > 500)
   }
 
+  @Test("Bytes that are no text are refused")
+  func bytes() {
+    let error = #expect(throws: ModelFileError.self) {
+      try XCDataModelReader.document(
+        of: Data("<model nam".utf8) + [0xE5] + Data("=\"\"/>".utf8), file: URL(fileURLWithPath: "/contents"),
+        parsers: .standard)
+    }
+    #expect(error?.kind == .notXML)
+  }
+
   @Test("Files that are no models are told apart")
   func files() throws {
     func kind(_ text: String) -> ModelFileError.Kind? {
