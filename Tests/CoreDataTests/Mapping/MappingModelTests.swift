@@ -111,10 +111,12 @@ struct MappingModelTests {
     .enabled(if: Fixtures.isPresent, "Fixtures are not there."))
   func fixtures() throws {
     var (mapped, refused) = (0, 0)
+    var seen: Set<[ModelDocument]> = []
     for url in Fixtures.modelBundles {
-      let versions = try ModelBundle(contentsOf: url).versions.compactMap { version in
-        (try? version.document.validate()) == nil ? nil : try NSManagedObjectModel(document: version.document)
-      }
+      let documents = try ModelBundle(contentsOf: url).versions.map(\.document)
+      // Many bundles are older states of others.
+      guard seen.insert(documents).inserted else { continue }
+      let versions = try documents.map { try NSManagedObjectModel(document: $0) }
       for model in versions {
         let same = try NSMappingModel.inferredMappingModel(forSourceModel: model, destinationModel: model)
         #expect(same.entityMappings.allSatisfy { $0.mappingType == .copyEntityMappingType })
@@ -133,6 +135,6 @@ struct MappingModelTests {
         }
       }
     }
-    #expect(mapped > refused, "\(mapped) mapped, \(refused) refused")
+    #expect(mapped > 20 * refused, "\(mapped) mapped, \(refused) refused")
   }
 }
