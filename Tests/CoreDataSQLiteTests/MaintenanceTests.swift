@@ -59,7 +59,15 @@ struct MaintenanceTests {
       }
     }
     #expect(!source.inTransaction)
-    #expect(try SQLiteConnection(path: kept, mode: .readOnly).rowCount(of: "T") == 2)
+    let destination = try SQLiteConnection(path: kept, mode: .readWrite)
+    #expect(throws: GiveUp.self) {
+      try source.backup(to: destination, pagesPerStep: 5) { if $0.copiedPages > 10 { throw GiveUp() } }
+    }
+    #expect(try destination.rowCount(of: "T") == 2)
+    try destination.close()
+    let writer = try SQLiteConnection(path: kept, mode: .readWrite, busyTimeout: 0)
+    try writer.run("DELETE FROM T")
+    #expect(writer.changes == 2)
     #expect(!directory.exists("New.sqlite"))
   }
 
@@ -73,6 +81,7 @@ struct MaintenanceTests {
       let error = sqliteError { try source.backup(to: destination) }
       #expect(error?.isBusy == true)
       #expect(error?.path == directory.path("Locked.sqlite"))
+      #expect(error?.message == "database is locked, while copying from \u{201C}\(path)\u{201D}")
     }
     try Data(repeating: 65, count: 4096).write(to: URL(fileURLWithPath: directory.path("Bad.sqlite")))
     let bad = try SQLiteConnection(path: directory.path("Bad.sqlite"), mode: .readOnly)
