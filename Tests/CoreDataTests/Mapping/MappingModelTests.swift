@@ -106,6 +106,11 @@ struct MappingModelTests {
     #expect(model.inferred == nil)
   }
 
+  /// One state of a model between two releases has a relationship that leads nowhere yet.
+  private func isFinished(_ document: ModelDocument) -> Bool {
+    document.entities.flatMap(\.relationships).allSatisfy { $0.destinationEntityName != nil }
+  }
+
   @Test(
     "Every fixture model maps to itself, and neighbouring versions either map or say why not",
     .enabled(if: Fixtures.isPresent, "Fixtures are not there."))
@@ -116,7 +121,7 @@ struct MappingModelTests {
       let documents = try ModelBundle(contentsOf: url).versions.map(\.document)
       // Many bundles are older states of others.
       guard seen.insert(documents).inserted else { continue }
-      let versions = try documents.map { try NSManagedObjectModel(document: $0) }
+      let versions = try documents.filter(isFinished).map { try NSManagedObjectModel(document: $0) }
       for model in versions {
         let same = try NSMappingModel.inferredMappingModel(forSourceModel: model, destinationModel: model)
         #expect(same.entityMappings.allSatisfy { $0.mappingType == .copyEntityMappingType })
