@@ -84,12 +84,13 @@ internal enum ValidationErrors {
       [ErrorDetail.entity: entity, NSAffectedObjectsErrorKey: objects])
   }
 
-  /// Nil for no errors, the error itself for one, 1560 for several.
-  static func combined(_ errors: [NSError]) -> NSError? {
-    guard errors.count > 1 else { return errors.first }
+  /// Nil for no errors, the error itself for one, 1560 for several; those within others are taken out of them.
+  static func combined(_ list: [NSError]) -> NSError? {
+    guard list.count > 1 else { return list.first }
+    let errors = list.flatMap { $0.userInfo[NSDetailedErrorsKey] as? [NSError] ?? [$0] }
     return NSError.cocoa(
       NSValidationMultipleErrorsError, "Multiple validation errors occurred.",
-      reason: errors.compactMap(\.localizedFailureReason).joined(separator: " "),
+      reason: errors.prefix(5).compactMap(\.localizedFailureReason).joined(separator: " "),
       suggestion: "See each error under NSDetailedErrorsKey.", [NSDetailedErrorsKey: errors])
   }
 

@@ -100,6 +100,8 @@ struct ErrorTests {
     let both = try #require(ValidationErrors.combined([missing, long]))
     #expect(both.code == 1560)
     #expect((both.userInfo[NSDetailedErrorsKey] as? [NSError])?.map(\.code) == [1570, 1660])
+    let nested = try #require(ValidationErrors.combined([both, missing]))
+    #expect((nested.userInfo[NSDetailedErrorsKey] as? [NSError])?.map(\.code) == [1570, 1660, 1570])
     #expect(ValidationErrors.tooFew(subject, count: 1, minimum: 2).code == 1580)
     #expect(ValidationErrors.tooMany(subject, count: 3, maximum: 2).code == 1590)
     #expect(ValidationErrors.deniedDelete(subject, count: 3).code == 1600)
