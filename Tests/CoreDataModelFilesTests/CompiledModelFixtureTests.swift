@@ -121,8 +121,8 @@ struct CompiledModelFixtureTests {
   func structure() throws {
     for (name, _, archive) in try Self.caches() {
       let document = try ModelCache.unarchive(archive)
-      let ours = try shape(ModelCache.archive(document))
-      var theirs = try shape(archive)
+      let ours = try archiveShape(ModelCache.archive(document))
+      var theirs = try archiveShape(archive)
       theirs["NSMutableString"] = nil
       if theirs.removeValue(forKey: "NSMutableSet") != nil { theirs["NSSet"] = ours["NSSet"] }
       if document.entities.allSatisfy(\.uniquenessConstraints.isEmpty) {
@@ -133,21 +133,6 @@ struct CompiledModelFixtureTests {
         #expect(ours[className] == theirs[className], "\(className) of \(name)")
       }
     }
-  }
-
-  /// The keys that occur in the objects of each class.
-  private func shape(_ archive: Data) throws -> [String: Set<String>] {
-    guard case .dictionary(let plist) = try BinaryPropertyListReader.value(of: archive),
-      case .array(let objects)? = plist["$objects"]
-    else { throw StoreContents.Failure(message: "no archive") }
-    var result: [String: Set<String>] = [:]
-    for case .dictionary(let fields) in objects {
-      guard case .uid(let position)? = fields["$class"], case .dictionary(let description) = objects[position],
-        case .string(let name)? = description["$classname"], case .array(let line)? = description["$classes"]
-      else { continue }
-      result[name, default: ["\(line)"]].formUnion(fields.keys)
-    }
-    return result
   }
 }
 
