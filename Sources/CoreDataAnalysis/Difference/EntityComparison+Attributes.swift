@@ -74,7 +74,7 @@ extension EntityComparison {
       .historyTombstone, before.preservesValueInHistoryOnDeletion, after.preservesValueInHistoryOnDeletion,
       hashed: flagBefore != flagAfter)
     recorder.compare(.cloudEncryption, before.allowsCloudEncryption, after.allowsCloudEncryption)
-    let derivations = [before, after].map { $0.derivation.map { DerivationText.text(of: $0) } }
+    let derivations = [before, after].map { $0.derivation.map { PredicatePrinter.derivationFormat($0) } }
     recorder.compare(.derivation, AspectText.name(derivations[0]), AspectText.name(derivations[1]), hashed: true)
     if before.elements != after.elements {
       let isHashed = hashInput(of: before.elements) != hashInput(of: after.elements)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataPredicates
 import Foundation
 
 /// A version of a model in words, sorted by name.
@@ -92,8 +93,8 @@ package struct ModelDescription: Sendable {
       text += ", \(aspect.rawValue) \(AspectText.value(limit))"
     }
     if let derivation = attribute.derivation {
-      add("derivation", DerivationText.text(of: derivation))
-      text += " from \(DerivationText.text(of: derivation))"
+      add("derivation", PredicatePrinter.derivationFormat(derivation))
+      text += " from \(PredicatePrinter.derivationFormat(derivation))"
     }
     for element in attribute.elements.sorted(by: { $0.name < $1.name }) {
       text += "\n  .\(element.name)  \(AspectText.attribute(element))"

@@ -21,7 +21,7 @@ package final class StoreReader {
   package let url: URL
   package let access: StoreAccess
   package let catalog: DatabaseCatalog
-  package let metadata: StoreMetadata
+  package let metadata: StoreFacts
   package let origin: ModelOrigin
   /// The model that rows are read with; nil where they are read by the tables alone.
   package let model: ModelDocument?
@@ -42,7 +42,7 @@ package final class StoreReader {
     access = try StoreAccess(url: url)
     do {
       catalog = try access.connection.catalog()
-      metadata = try StoreMetadata(access.connection, catalog: catalog, path: url.path)
+      metadata = try StoreFacts(access.connection, catalog: catalog, path: url.path)
     } catch let error as SQLiteError {
       throw StoreProblem.from(error, path: url.path)
     }

@@ -93,7 +93,7 @@ enum StoreInfoCommand: Command {
     }
   }
 
-  private static func table(_ names: [String], _ rows: [String: Int], _ metadata: StoreMetadata) -> TextTable {
+  private static func table(_ names: [String], _ rows: [String: Int], _ metadata: StoreFacts) -> TextTable {
     var table = TextTable([.init("Entity"), .init("Rows", .trailing), .init("Version hash")])
     for name in names {
       table.add([

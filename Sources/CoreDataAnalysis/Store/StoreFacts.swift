@@ -7,7 +7,7 @@ import CoreDataSQLite
 import Foundation
 
 /// What a store says about itself, apart from its rows.
-package struct StoreMetadata {
+package struct StoreFacts {
   package let uuid: String
   /// The whole dictionary of `Z_METADATA`, application keys included.
   package let dictionary: [String: Any]
