@@ -13,8 +13,6 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
   private let entityDescription: NSEntityDescription
   private weak var store: NSPersistentStore?
   private let storeIdentifier: String?
-  /// What follows the entity's name in the URI: `p12`, or `t` and a UUID.
-  private let reference: String
   private let successorLock = NSLock()
   private var successor: NSManagedObjectID?
 
@@ -24,7 +22,6 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
     self.key = key
     self.store = store
     storeIdentifier = store.identifier
-    reference = "p\(key.number)"
   }
 
   /// A temporary identifier.
@@ -33,7 +30,6 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
     key = ObjectKey(store: 0, root: 0, number: TemporaryNumbers.next())
     store = nil
     storeIdentifier = nil
-    reference = "t\(UUID().uuidString)"
   }
 
   /// The entity of the object.
@@ -48,6 +44,7 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
   /// A URI that names the object across launches: `x-coredata://STORE-UUID/Entity/p12`.
   open func uriRepresentation() -> URL {
     let name = entityDescription.name ?? ""
+    let reference = isTemporaryID ? "t\(TemporaryNumbers.process)\(key.number)" : "p\(key.number)"
     let path = name.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? name
     guard let url = URL(string: "x-coredata://\(storeIdentifier ?? "")/\(path)/\(reference)") else {
       preconditionFailure("The store identifier \(storeIdentifier ?? "") cannot stand in a URI.")
@@ -85,6 +82,8 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
 private enum TemporaryNumbers {
   private static let lock = NSLock()
   nonisolated(unsafe) private static var last: Int64 = 0
+  /// Tells the temporary objects of different processes apart.
+  static let process = UUID().uuidString + "-"
 
   static func next() -> Int64 {
     lock.withLock {

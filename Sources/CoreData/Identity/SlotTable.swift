@@ -16,6 +16,8 @@ final class SlotTable: @unchecked Sendable {
   let names: [String]
   /// The relationships' slots are the last ones, beginning here.
   let firstRelationship: Int
+  /// The slots of a new object.
+  let defaults: [Slot]
   private let positions: [String: Int]
 
   init(_ entity: NSEntityDescription) {
@@ -25,6 +27,9 @@ final class SlotTable: @unchecked Sendable {
     properties = attributes.map { .attribute($0.value) } + relationships.map { .relationship($0.value) }
     firstRelationship = attributes.count
     positions = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, $0) })
+    defaults =
+      attributes.map { Slot(defaultOf: $0.value) }
+      + relationships.map { $0.value.isToMany ? .toMany(ToMany(isOrdered: $0.value.isOrdered)) : .null }
   }
 
   var count: Int { properties.count }
@@ -32,6 +37,13 @@ final class SlotTable: @unchecked Sendable {
   /// The slot of a property; nil when the entity has no such attribute or relationship.
   func position(of name: String) -> Int? {
     positions[name]
+  }
+
+  func isTransient(at position: Int) -> Bool {
+    switch properties[position] {
+    case .attribute(let attribute): attribute.isTransient
+    case .relationship(let relationship): relationship.isTransient
+    }
   }
 
   func attribute(at position: Int) -> NSAttributeDescription? {
@@ -42,5 +54,15 @@ final class SlotTable: @unchecked Sendable {
   func relationship(at position: Int) -> NSRelationshipDescription? {
     if case .relationship(let relationship) = properties[position] { return relationship }
     return nil
+  }
+}
+
+extension NSEntityDescription {
+  /// Where the properties stand in objects of this entity.
+  var slotTable: SlotTable {
+    if let slotTableCache { return slotTableCache }
+    let table = SlotTable(self)
+    slotTableCache = table
+    return table
   }
 }
