@@ -59,10 +59,5 @@ final class SlotTable: @unchecked Sendable {
 
 extension NSEntityDescription {
   /// Where the properties stand in objects of this entity.
-  var slotTable: SlotTable {
-    if let slotTableCache { return slotTableCache }
-    let table = SlotTable(self)
-    slotTableCache = table
-    return table
-  }
+  var slotTable: SlotTable { slotTableState.value { SlotTable(self) } }
 }
