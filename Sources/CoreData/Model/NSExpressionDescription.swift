@@ -1,0 +1,31 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import Foundation
+
+/// A property that a fetch computes: a column of a dictionary result, or an element of an index over an expression.
+open class NSExpressionDescription: NSPropertyDescription, @unchecked Sendable {
+  internal var syntax: ExpressionSyntax? { willSet { willEdit("expression") } }
+
+  /// The type of what the expression gives.
+  open var resultType = NSAttributeDescription.AttributeType.undefined { willSet { willEdit() } }
+
+  /// The type of what the expression gives, in the older spelling.
+  open var expressionResultType: NSAttributeType {
+    get { resultType.rawValue }
+    set { resultType = NSAttributeDescription.AttributeType(rawValue: newValue) }
+  }
+
+  internal override func adopt(_ source: NSPropertyDescription) {
+    super.adopt(source)
+    guard let source = source as? NSExpressionDescription else { return }
+    syntax = source.syntax
+    resultType = source.resultType
+  }
+
+  internal override func hasContent(of other: NSPropertyDescription) -> Bool {
+    guard let other = other as? NSExpressionDescription else { return false }
+    return super.hasContent(of: other) && syntax == other.syntax && resultType == other.resultType
+  }
+}

@@ -1,0 +1,78 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import Foundation
+
+extension NSManagedObjectModel {
+  /// The key of the entity hashes in a store's metadata.
+  internal static let hashesMetadataKey = "NSStoreModelVersionHashes"
+
+  /// The version hash of every entity, 32 bytes each, by entity name: what a store's metadata holds under
+  /// `NSStoreModelVersionHashesKey`.
+  public var entityVersionHashesByName: [String: Data] { versionHashes.entities }
+
+  /// One text for all entity hashes: base64 of the SHA-256 of the hashes in the order of the entities' names.
+  public var versionChecksum: String { versionHashes.checksum }
+
+  /// Whether a store with the given metadata can be opened with the entities of a configuration.
+  ///
+  /// Only hashes of entities are compared; every difference counts, missing and additional entities too. False where the
+  /// metadata holds no hashes, and for a configuration that the model does not have.
+  /// - Parameter configuration: nil for all entities.
+  public func isConfiguration(
+    withName configuration: String?, compatibleWithStoreMetadata metadata: [String: Any]
+  ) -> Bool {
+    guard let stored = metadata[Self.hashesMetadataKey] as? [String: Data], !stored.isEmpty,
+      let members = entities(forConfigurationName: configuration)
+    else { return false }
+    let names = Set(members.compactMap(\.name))
+    return entityVersionHashesByName.filter { names.contains($0.key) } == stored
+  }
+
+  internal var versionHashes: VersionHashes {
+    hashState.value { ModelHashes(of: self) }.hashes
+  }
+}
+
+/// The version hashes of a model, worked out once after each edit.
+internal final class ModelHashes: Sendable {
+  let hashes: VersionHashes
+
+  init(of model: NSManagedObjectModel) {
+    hashes = VersionHashes(model.document)
+  }
+}
+
+extension NSEntityDescription {
+  /// The hash that tells versions of the entity apart, 32 bytes: of its name, superentity, persistent properties,
+  /// uniqueness constraints, and `isAbstract`.
+  public var versionHash: Data {
+    let name = name ?? ""
+    if let hash = owningModel?.versionHashes.entities[name] { return hash }
+    let hashes = VersionHashes(ModelDocument(entities: lineage.map(\.document)))
+    return hashes.entities[name] ?? Data()
+  }
+}
+
+extension NSPropertyDescription {
+  /// The hash that tells versions of the property apart, 32 bytes: of its name, type, and what else is stored otherwise
+  /// when it changes.
+  public var versionHash: Data {
+    let original = inheritedFrom ?? self
+    if let entity = original.owningEntity, let name = entity.name,
+      let hash = entity.owningModel?.versionHashes.property(original.name, of: name)
+    {
+      return hash
+    }
+    var document = EntityDocument(name: original.owningEntity?.name ?? "")
+    switch original {
+    case let attribute as NSAttributeDescription: document.attributes = [attribute.document]
+    case let relationship as NSRelationshipDescription: document.relationships = [relationship.document]
+    case let fetched as NSFetchedPropertyDescription: document.fetchedProperties = [fetched.document]
+    default: document.attributes = [AttributeDocument(name: original.name, kind: .undefined)]
+    }
+    let hashes = VersionHashes(ModelDocument(entities: [document]))
+    return hashes.property(original.name, of: document.name) ?? Data()
+  }
+}

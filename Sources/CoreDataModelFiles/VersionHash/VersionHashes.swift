@@ -1,0 +1,144 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import Foundation
+
+/// The version hashes of a model: by them a store knows which model it was written with.
+///
+/// Core Data compares hashes, never models. What goes into them was found out from stores and models that Apple's
+/// tools wrote; delete rules, classes, defaults, indexes and user info do not.
+package struct VersionHashes: Sendable {
+  /// The hash of every entity, 32 bytes each.
+  package let entities: [String: Data]
+  private let properties: [String: [String: Data]]
+
+  /// Computes the hashes of all entities and properties of a model.
+  package init(_ document: ModelDocument) {
+    let index = EntityIndex(document)
+    var properties: [String: [String: Data]] = [:]
+    for entity in document.entities {
+      properties[entity.name] = Self.ownPropertyHashes(of: entity)
+    }
+    var entities: [String: Data] = [:]
+    for entity in document.entities {
+      // From the root down, so that the hash of the parent is there when a child asks for it.
+      let line = Array(index.lineage(of: entity.name).reversed())
+      for (depth, member) in line.enumerated() where entities[member.name] == nil {
+        entities[member.name] = Self.hash(of: member, line: line[...depth], parents: entities, properties: properties)
+      }
+    }
+    self.entities = entities
+    self.properties = properties
+  }
+
+  /// The hash of a property that the entity itself declares.
+  package func property(_ name: String, of entity: String) -> Data? {
+    properties[entity]?[name]
+  }
+
+  /// `NSStoreModelVersionHashesDigest`: one text for all entities, names included.
+  package var digest: String { Self.digest(of: entities) }
+
+  /// `NSStoreModelVersionChecksumKey`, and the checksum of a version in `VersionInfo.plist`.
+  package var checksum: String { Self.checksum(of: entities) }
+
+  /// The digest of any hashes by entity name, such as those of a store's metadata.
+  package static func digest(of hashes: [String: Data]) -> String {
+    let sorted = hashes.sorted { bytewise($0.key, $1.key) }
+    return SHA2.hash512(sorted.reduce(Data()) { $0 + Data($1.key.utf8) + $1.value }).base64EncodedString()
+  }
+
+  /// The checksum of any hashes by entity name.
+  package static func checksum(of hashes: [String: Data]) -> String {
+    let sorted = hashes.sorted { bytewise($0.key, $1.key) }
+    return SHA2.hash256(sorted.reduce(Data()) { $0 + $1.value }).base64EncodedString()
+  }
+
+  private static func hash(
+    of entity: EntityDocument, line: ArraySlice<EntityDocument>, parents: [String: Data],
+    properties: [String: [String: Data]]
+  ) -> Data {
+    var input = Data(entity.name.utf8)
+    input.append(entity.isAbstract ? 1 : 0)
+    if let parent = entity.parentName, let hash = parents[parent] { input += hash }
+
+    var counted: [String: Data] = [:]
+    for member in line {
+      let hashes = properties[member.name] ?? [:]
+      for attribute in member.attributes {
+        counted[attribute.name] = attribute.isTransient ? nil : hashes[attribute.name]
+      }
+      for relationship in member.relationships {
+        counted[relationship.name] = relationship.isTransient ? nil : hashes[relationship.name]
+      }
+    }
+    for (_, hash) in counted.sorted(by: { bytewise($0.key, $1.key) }) { input += hash }
+    input += Data((entity.versionHashModifier ?? "").utf8)
+    for constraint in entity.uniquenessConstraints.map({ $0.joined(separator: ".") }).sorted(by: bytewise) {
+      input += Data(constraint.utf8)
+    }
+    return SHA2.hash256(input)
+  }
+
+  private static func ownPropertyHashes(of entity: EntityDocument) -> [String: Data] {
+    var hashes: [String: Data] = [:]
+    for attribute in entity.attributes { hashes[attribute.name] = hash(of: attribute) }
+    for relationship in entity.relationships {
+      hashes[relationship.name] = hash(of: relationship, in: entity.name)
+    }
+    for fetched in entity.fetchedProperties {
+      // A fetched property is transient always, and the entity's hash leaves it out.
+      hashes[fetched.name] = SHA2.hash256(
+        base(fetched.name, isOptional: fetched.isOptional, isTransient: true, modifier: fetched.versionHashModifier))
+    }
+    return hashes
+  }
+
+  private static func hash(of attribute: AttributeDocument) -> Data {
+    if let derivation = attribute.derivation {
+      return SHA2.hash256(Data(DerivationText.text(of: derivation).utf8))
+    }
+    if attribute.kind == .composite {
+      let elements = attribute.elements.sorted { bytewise($0.name, $1.name) }
+      return SHA2.hash256(elements.reduce(Data()) { $0 + hash(of: $1) })
+    }
+    var input = base(
+      attribute.name, isOptional: attribute.isOptional, isTransient: attribute.isTransient,
+      modifier: attribute.versionHashModifier)
+    input += littleEndian(attribute.kind.rawValue)
+    if attribute.allowsExternalBinaryDataStorage || attribute.preservesValueInHistoryOnDeletion { input.append(1) }
+    return SHA2.hash256(input)
+  }
+
+  private static func hash(of relationship: RelationshipDocument, in entityName: String) -> Data {
+    let isItsOwnInverse =
+      relationship.inverseName == relationship.name && relationship.destinationEntityName == entityName
+    var input = base(
+      relationship.name, isOptional: relationship.isOptional, isTransient: relationship.isTransient,
+      modifier: relationship.versionHashModifier)
+    input += Data((relationship.destinationEntityName ?? "").utf8)
+    if !isItsOwnInverse { input += Data((relationship.inverseName ?? "").utf8) }
+    input += littleEndian(Int32(clamping: relationship.maxCount))
+    input += littleEndian(Int32(clamping: relationship.minCount))
+    if relationship.isOrdered { input += Data([1, 0]) }
+    return SHA2.hash256(input)
+  }
+
+  private static func base(_ name: String, isOptional: Bool, isTransient: Bool, modifier: String?) -> Data {
+    // The base is itself a hash, so a property's own hash is a hash over a hash.
+    var input = Data(name.utf8)
+    input += littleEndian(UInt16((isOptional ? 1 : 0) | (isTransient ? 2 : 0)))
+    input += Data((modifier ?? "").utf8)
+    return SHA2.hash256(input)
+  }
+
+  private static func littleEndian<Number: FixedWidthInteger>(_ number: Number) -> Data {
+    withUnsafeBytes(of: number.littleEndian) { Data($0) }
+  }
+
+  /// Core Data sorts names by their bytes, not as text.
+  private static func bytewise(_ left: String, _ right: String) -> Bool {
+    left.utf8.lexicographicallyPrecedes(right.utf8)
+  }
+}

@@ -1,0 +1,84 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import Foundation
+
+/// The `sqlite3 *` of a connection and what must live as long as it.
+///
+/// Statements hold the handle, not the connection, so that a connection can keep idle statements without a cycle.
+final class DatabaseHandle {
+  private(set) var pointer: OpaquePointer?
+  let path: String
+  var progressHandler: ProgressHandler?
+  var traceHandler: TraceHandler?
+  /// Statements made by us. `sqlite3_next_stmt` would also list those that virtual tables keep for themselves.
+  private var statements: Set<OpaquePointer> = []
+  /// Guards `pointer` between `close` and `interrupt`, which may come from another thread.
+  private let lock = NSLock()
+
+  init(pointer: OpaquePointer, path: String) {
+    self.pointer = pointer
+    self.path = path
+  }
+
+  deinit {
+    for statement in statements { sqlite3_finalize(statement) }
+    sqlite3_close_v2(pointer)
+  }
+
+  var isOpen: Bool { pointer != nil }
+
+  /// The pointer, where using a closed connection is a mistake of the program.
+  var live: OpaquePointer {
+    guard let pointer else {
+      preconditionFailure("The connection to \(path) was closed; open a new one before using it.")
+    }
+    return pointer
+  }
+
+  /// The pointer, or an error that says that the connection was closed.
+  func opened(for sql: String? = nil) throws -> OpaquePointer {
+    guard let pointer else {
+      throw SQLiteError(
+        extendedCode: SQLITE_MISUSE, message: "the connection was closed", sql: sql, path: path)
+    }
+    return pointer
+  }
+
+  func adopt(_ statement: OpaquePointer) {
+    statements.insert(statement)
+  }
+
+  func finalize(_ statement: OpaquePointer) {
+    // The result repeats the error of the last step, which was thrown there.
+    if statements.remove(statement) != nil { sqlite3_finalize(statement) }
+  }
+
+  func close() throws {
+    lock.lock()
+    defer { lock.unlock() }
+    guard let pointer else { return }
+    for statement in statements { sqlite3_finalize(statement) }
+    statements.removeAll()
+    let result = sqlite3_close(pointer)
+    guard result == SQLITE_OK else {
+      throw SQLiteError(result: result, database: pointer, sql: nil, path: path)
+    }
+    self.pointer = nil
+    progressHandler = nil
+    traceHandler = nil
+  }
+
+  func interrupt() {
+    lock.lock()
+    defer { lock.unlock() }
+    if let pointer { sqlite3_interrupt(pointer) }
+  }
+
+  /// Throws what SQLite last complained of, unless `result` is SQLITE_OK.
+  func check(_ result: Int32, sql: String? = nil) throws {
+    guard result != SQLITE_OK else { return }
+    throw SQLiteError(result: result, database: pointer, sql: sql, path: path)
+  }
+}

@@ -1,0 +1,61 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A value as SQLite stores it.
+package enum SQLiteValue: Hashable, Sendable {
+  case null
+  case integer(Int64)
+  case real(Double)
+  case text(String)
+  case blob(Data)
+
+  /// The integer; nil for every other kind.
+  package var integer: Int64? {
+    if case .integer(let value) = self { value } else { nil }
+  }
+
+  /// The number, of integers too; nil for every other kind.
+  package var real: Double? {
+    switch self {
+    case .real(let value): value
+    case .integer(let value): Double(value)
+    default: nil
+    }
+  }
+
+  /// The text; nil for every other kind.
+  package var text: String? {
+    if case .text(let value) = self { value } else { nil }
+  }
+
+  /// The bytes; nil for every other kind.
+  package var blob: Data? {
+    if case .blob(let value) = self { value } else { nil }
+  }
+
+  /// Whether this is null.
+  package var isNull: Bool { self == .null }
+
+  /// The value as it is written in SQL text.
+  package var literal: String {
+    switch self {
+    case .null: "NULL"
+    case .integer(let value): String(value)
+    // SQLite has no words for these; it stores NaN as null, and reads a number that is too large as infinity.
+    case .real(let value) where value.isNaN: "NULL"
+    case .real(let value) where value.isInfinite: value < 0 ? "-9e999" : "9e999"
+    case .real(let value): String(value)
+    case .text(let value): "'" + value.replacingOccurrences(of: "'", with: "''") + "'"
+    case .blob(let value): "X'" + value.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "'"
+    }
+  }
+}
+
+// Not by nil: an optional value that is compared with nil would be compared with null.
+extension SQLiteValue: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByStringLiteral {
+  package init(integerLiteral value: Int64) { self = .integer(value) }
+  package init(floatLiteral value: Double) { self = .real(value) }
+  package init(stringLiteral value: String) { self = .text(value) }
+}

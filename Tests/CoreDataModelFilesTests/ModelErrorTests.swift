@@ -1,0 +1,105 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@testable import CoreDataModelFiles
+
+@Suite("Models that make no sense")
+struct ModelErrorTests {
+  /// The error of reading and checking a source with these elements.
+  private func failure(_ elements: String) -> ModelFileError? {
+    #expect(throws: ModelFileError.self) { try model(elements).validate() }
+  }
+
+  @Test("An unknown attribute type is named with its line, entity and property")
+  func unknownType() throws {
+    let error = try #require(failure("<entity name=\"E\">\n<attribute name=\"a\" attributeType=\"Colour\"/></entity>"))
+    #expect(error.kind == .unknownAttributeType)
+    #expect(error.line == 4)
+    #expect(error.entity == "E" && error.property == "a")
+    #expect(error.description.contains("\"Colour\"") && error.description.contains("Integer 16"))
+    #expect(error.description.hasPrefix("/Model.xcdatamodel/contents, line 4, E.a: "))
+  }
+
+  @Test("A missing parent, a ring of parents and a second entity of a name are refused")
+  func inheritance() {
+    #expect(failure("<entity name=\"A\" parentEntity=\"B\"/>")?.kind == .missingParent)
+    let ring = failure("<entity name=\"A\" parentEntity=\"B\"/><entity name=\"B\" parentEntity=\"A\"/>")
+    #expect(ring?.kind == .inheritanceCycle)
+    #expect(ring?.found.contains("A -> B -> A") == true)
+    #expect(failure("<entity name=\"A\"/><entity name=\"A\"/>")?.kind == .duplicateEntity)
+    #expect(failure("<entity/>")?.kind == .missingName)
+  }
+
+  @Test("Relationships to nowhere are refused")
+  func relationships() {
+    #expect(failure("<entity name=\"A\"><relationship name=\"r\"/></entity>")?.kind == .missingDestination)
+    let nowhere = "<relationship name=\"r\" destinationEntity=\"B\"/>"
+    #expect(failure("<entity name=\"A\">\(nowhere)</entity>")?.kind == .missingDestination)
+    let oneWay = "<relationship name=\"r\" destinationEntity=\"A\" inverseName=\"x\"/>"
+    let error = failure("<entity name=\"A\">\(oneWay)</entity>")
+    #expect(error?.kind == .missingInverse)
+    #expect(error?.entity == "A" && error?.property == "r")
+  }
+
+  @Test("An inverse may be inherited by the destination")
+  func inheritedInverse() throws {
+    let document = try model(
+      """
+      <entity name="Base"><relationship name="back" destinationEntity="Other" inverseName="to"/></entity>
+      <entity name="Sub" parentEntity="Base"/>
+      <entity name="Other"><relationship name="to" destinationEntity="Sub" inverseName="back"/></entity>
+      """)
+    try document.validate()
+  }
+
+  @Test("Configurations, requests and constraints that name what is not there are refused")
+  func references() {
+    let absent = "<configuration name=\"C\"><memberEntity name=\"X\"/></configuration>"
+    #expect(failure(absent)?.kind == .missingEntity)
+    #expect(failure("<fetchRequest name=\"F\" entity=\"X\"/>")?.kind == .missingEntity)
+    let constraint =
+      "<uniquenessConstraints><uniquenessConstraint><constraint value=\"x\"/></uniquenessConstraint>"
+      + "</uniquenessConstraints>"
+    #expect(failure("<entity name=\"A\">\(constraint)</entity>")?.kind == .missingProperty)
+    let twice = "<attribute name=\"a\" attributeType=\"Date\"/><attribute name=\"a\" attributeType=\"Date\"/>"
+    #expect(failure("<entity name=\"A\">\(twice)</entity>")?.kind == .duplicateProperty)
+  }
+
+  @Test("Values and predicates that cannot be read are refused where they stand")
+  func values() {
+    func attribute(_ text: String) -> ModelFileError.Kind? {
+      failure("<entity name=\"A\"><attribute name=\"a\" \(text)/></entity>")?.kind
+    }
+    #expect(attribute("attributeType=\"Integer 16\" defaultValueString=\"many\"") == .unreadableValue)
+    #expect(attribute("attributeType=\"UUID\" defaultValueString=\"1\"") == .unreadableValue)
+    #expect(attribute("attributeType=\"Date\" minDateTimeInterval=\"soon\"") == .unreadableValue)
+    #expect(attribute("attributeType=\"String\" maxValueString=\"x\"") == .unreadableValue)
+    #expect(attribute("attributeType=\"String\" derived=\"YES\" derivationExpression=\"a:(\"") == .unreadableExpression)
+    #expect(attribute("attributeType=\"Composite\" composite=\"Nothing\"") == .missingComposite)
+    let ring = "<composite name=\"C\"><attribute name=\"c\" attributeType=\"Composite\" composite=\"C\"/></composite>"
+    let user = "<entity name=\"A\"><attribute name=\"c\" attributeType=\"Composite\" composite=\"C\"/></entity>"
+    #expect(failure(ring + user)?.kind == .missingComposite)
+  }
+
+  @Test("Files that are no models are told apart")
+  func files() throws {
+    func kind(_ text: String) -> ModelFileError.Kind? {
+      #expect(throws: ModelFileError.self) {
+        try XCDataModelReader.document(
+          of: Data(text.utf8), file: URL(fileURLWithPath: "/contents"), parsers: .standard)
+      }?.kind
+    }
+    #expect(kind("") == .notXML)
+    #expect(kind("SQLite format 3") == .notXML)
+    #expect(kind("<model><entity name=\"A\">") == .brokenXML)
+    #expect(kind("<model><entity name=\"A\"></model>") == .brokenXML)
+    #expect(kind("<plist/>") == .unsupportedFile)
+    #expect(kind("<!DOCTYPE model [<!ENTITY a \"b\">]><model>&a;</model>") == .unsupportedFile)
+    #expect(kind("<!DOCTYPE model [<!ENTITY a SYSTEM \"/etc/hostname\">]><model>&a;</model>") == .unsupportedFile)
+    let deep = String(repeating: "<model>", count: 100) + String(repeating: "</model>", count: 100)
+    #expect(kind(deep) == .unsupportedFile)
+  }
+}
