@@ -39,10 +39,7 @@ extension SchemaBuilder {
       guard let elements, !elements.isEmpty, names.insert(name).inserted else { return }
       indexes.append(IndexLayout(name: name, table: table, elements: elements, purpose: purpose))
     }
-    for attribute in indexedAttributes(of: entity) {
-      add("Z_\(entity.name)_\(attribute)", elements([attribute], of: entity), .fetch(entity: entity.name))
-    }
-    for index in entity.indexes where !isInherited(index, by: entity) {
+    for index in entity.effectiveIndexes where !isInherited(index, by: entity) {
       let columns: [IndexLayout.Element]? = index.elements.reduce(into: []) { columns, element in
         let column = element.expression == nil ? column(of: element.propertyName, in: entity) : nil
         guard let column else { return columns = nil }
@@ -64,17 +61,8 @@ extension SchemaBuilder {
     }
   }
 
-  /// Attributes with an index of their own: flagged so, or the only element of a fetch index, which makes the model
-  /// compiler set the flag.
-  private func indexedAttributes(of entity: EntityDocument) -> [String] {
-    let single = Set(
-      entity.indexes.filter { $0.elements.count == 1 && !isInherited($0, by: entity) }
-        .flatMap(\.elements).filter { $0.expression == nil && !$0.isRTree }.map(\.propertyName))
-    return entity.attributes.filter { $0.isIndexed || single.contains($0.name) }.map(\.name).sorted()
-  }
-
   private func isInherited(_ index: FetchIndexDocument, by entity: EntityDocument) -> Bool {
-    selection.index.lineage(of: entity.name).dropFirst().contains { $0.indexes.contains(index) }
+    selection.index.lineage(of: entity.name).dropFirst().contains { $0.effectiveIndexes.contains(index) }
   }
 
   private func isInherited(_ constraint: [String], by entity: EntityDocument) -> Bool {

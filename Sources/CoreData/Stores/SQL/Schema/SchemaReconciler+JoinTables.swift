@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
+
 extension SchemaReconciler {
   /// The join table as the file has it.
   ///
@@ -49,6 +51,6 @@ extension SchemaReconciler {
   }
 
   private func order(_ expected: String?, in table: DatabaseCatalog.Table) -> String? {
-    expected.flatMap { table.column(named: $0) ?? table.column(likeNumbered: $0) }
+    expected.flatMap { table.spelling(of: $0) ?? table.column(likeNumbered: $0) }
   }
 }

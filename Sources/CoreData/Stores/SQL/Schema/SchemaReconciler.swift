@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataSQLite
 
 /// Puts the names that a file has in the place of those that the rules would give.
 struct SchemaReconciler {
@@ -42,7 +43,7 @@ struct SchemaReconciler {
     let indexes = expected.indexes.compactMap { index in
       var index = index
       index.table = tables[index.table]?.name ?? joinNames[index.table]?.name ?? index.table
-      return catalog.indexes.contains { $0.name.uppercased() == index.name.uppercased() } ? index : nil
+      return catalog.index(named: index.name) == nil ? nil : index
     }
     return StoreSchema(
       entities: entities, tables: expected.tables.compactMap { tables[$0.name] }, joinTables: joins, indexes: indexes)
@@ -68,7 +69,7 @@ struct SchemaReconciler {
   private func columnNames(of table: TableLayout, in file: DatabaseCatalog.Table) throws -> [String: String] {
     var names: [String: String] = [:]
     for column in table.columns {
-      if let found = file.column(named: column.name) {
+      if let found = file.spelling(of: column.name) {
         names[column.name] = found
         continue
       }
@@ -99,7 +100,7 @@ struct SchemaReconciler {
   ) -> [String: String] {
     var names = names
     let types = Dictionary(
-      file.columns.map { ($0.name, $0.type.uppercased()) }, uniquingKeysWith: { first, _ in first })
+      file.columns.map { ($0.name, $0.declaredType.uppercased()) }, uniquingKeysWith: { first, _ in first })
     let rivals = Dictionary(grouping: table.columns) { column -> String in
       if case .attribute(_, let path) = column.role { return path.map { $0.uppercased() }.joined(separator: "_") }
       return ""
