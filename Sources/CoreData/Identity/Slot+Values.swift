@@ -34,7 +34,7 @@ extension Slot {
       case .dateAttributeType: (value as? Date).map { .date($0.timeIntervalSinceReferenceDate) }
       case .binaryDataAttributeType: (value as? Data).map { .data($0) }
       case .UUIDAttributeType: (value as? UUID).map { .uuid($0) }
-      case .URIAttributeType: (value as? URL).map { .object(NSURL(string: $0.absoluteString) ?? NSURL()) }
+      case .URIAttributeType: (value as? URL).flatMap { NSURL(string: $0.absoluteString) }.map { .object($0) }
       case .objectIDAttributeType: (value as? NSManagedObjectID).map { .object($0) }
       case .compositeAttributeType: Slot.composite(value, of: attribute)
       case .transformableAttributeType, .undefinedAttributeType: .object(Slot.boxed(value))

@@ -61,7 +61,7 @@ extension NSManagedObject {
 /// Changes inside the dictionary of a composite attribute.
 enum CompositeValue {
   static func setting(_ value: Any?, at keyPath: String, in dictionary: NSDictionary) -> NSDictionary {
-    let changed = NSMutableDictionary(dictionary: dictionary)
+    let changed = dictionary.mutableCopy() as? NSMutableDictionary ?? NSMutableDictionary()
     if let dot = keyPath.firstIndex(of: ".") {
       let key = String(keyPath[..<dot])
       let inner = dictionary[key] as? NSDictionary ?? NSDictionary()

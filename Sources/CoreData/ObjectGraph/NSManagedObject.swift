@@ -194,6 +194,41 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     storePrimitive(value, at: position(of: key))
   }
 
+  /// Checks one value; overriding classes may also replace it.
+  ///
+  /// Differs from Apple: the value is `inout` instead of a pointer.
+  ///
+  /// - Parameters:
+  ///   - value: the value that the property is to have.
+  ///   - key: the property's name.
+  /// - Throws: 1550 to 1690, with object, key and value.
+  open func validateValue(_ value: inout Any?, forKey key: String) throws {
+    try checkByModel(value, forKey: key)
+  }
+
+  /// Checks a new object before it is saved.
+  ///
+  /// - Throws: as `validateValue(_:forKey:)`; 1560 for several failures.
+  open func validateForInsert() throws {
+    try validateProperties()
+  }
+
+  /// Checks a changed object before it is saved.
+  ///
+  /// - Throws: as `validateValue(_:forKey:)`; 1560 for several failures.
+  open func validateForUpdate() throws {
+    try validateProperties()
+  }
+
+  /// Checks whether an object may be deleted.
+  ///
+  /// - Throws: 1600 while a relationship with the deny rule has members.
+  open func validateForDelete() throws {
+    if let (relationship, members) = context?.denyingMembers(of: self) {
+      throw ValidationErrors.deniedDelete(relationship, members: members, in: self)
+    }
+  }
+
   open override var description: String {
     let values = isFault ? "<fault>" : "\(table.names.map { "\($0) = \(describeSlot($0))" })"
     return "<\(type(of: self))> (entity: \(entity.name ?? ""); id: \(identifier); data: \(values))"

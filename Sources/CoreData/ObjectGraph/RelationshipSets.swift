@@ -51,7 +51,7 @@ extension NSManagedObject {
 }
 
 /// The live set behind `mutableSetValue(forKey:)`.
-private final class RelationshipSet: NSMutableSet, @unchecked Sendable {
+private final class RelationshipSet: NSMutableSet {
   private let owner: NSManagedObject
   private let position: Int
 
@@ -100,7 +100,7 @@ private final class RelationshipSet: NSMutableSet, @unchecked Sendable {
 }
 
 /// The live ordered set behind `mutableOrderedSetValue(forKey:)`.
-private final class RelationshipOrderedSet: NSMutableOrderedSet, @unchecked Sendable {
+private final class RelationshipOrderedSet: NSMutableOrderedSet {
   private let owner: NSManagedObject
   private let position: Int
 
@@ -112,6 +112,10 @@ private final class RelationshipOrderedSet: NSMutableOrderedSet, @unchecked Send
 
   required init?(coder: NSCoder) {
     preconditionFailure("A relationship's set is not archived by itself.")
+  }
+
+  required convenience init(arrayLiteral elements: Any...) {
+    preconditionFailure("A relationship's set is made by mutableOrderedSetValue(forKey:).")
   }
 
   private var members: [NSManagedObject] { owner.memberObjects(at: position) }
