@@ -4,7 +4,7 @@
 import Foundation
 
 /// A value of a binary property list, references between the objects of a keyed archive included.
-enum ArchiveValue: Hashable {
+enum ArchiveValue: Hashable, Sendable {
   case boolean(Bool)
   case integer(Int64)
   case real(Double)

@@ -27,9 +27,11 @@ final class FixtureStore {
     connection = try SQLiteConnection(url: copy, mode: .readWrite)
     catalog = try connection.catalog()
     let history = ["ACHANGE", "ATRANSACTION", "ATRANSACTIONSTRING"]
-    statements = try connection.rows("SELECT name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
-      .filter { !history.contains($0[1].text ?? "") && !($0[0].text ?? "").hasPrefix("sqlite_") }
-      .map { SchemaStatement(name: $0[0].text ?? "", sql: $0[2].text ?? "") }
+    statements = try connection.rows(
+      "SELECT name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
+    )
+    .filter { !history.contains($0[1].text ?? "") && !($0[0].text ?? "").hasPrefix("sqlite_") }
+    .map { SchemaStatement(name: $0[0].text ?? "", sql: $0[2].text ?? "") }
     primaryKeys = try connection.rows("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY").map { row in
       PrimaryKeyRow(
         number: Int(row[0].integer ?? 0), name: row[1].text ?? "", parentNumber: Int(row[2].integer ?? 0),
@@ -62,9 +64,15 @@ final class FixtureStore {
       return bundle.versions.map { (Fixtures.name(of: url), $0.document, VersionHashes($0.document).entities) }
     }
 
-  /// The model sources whose entities have the hashes that the store's metadata name.
-  var models: [(name: String, document: ModelDocument)] {
-    Self.sources.filter { $0.hashes == hashes }.map { ($0.name, $0.document) }
+  /// The model that the store carries, and the sources whose entities have the hashes that its metadata name.
+  func models() throws -> [(name: String, document: ModelDocument)] {
+    var models = Self.sources.filter { $0.hashes == hashes }.map { ($0.name, $0.document) }
+    if try connection.hasTable("Z_MODELCACHE"),
+      let content = try connection.scalar("SELECT Z_CONTENT FROM Z_MODELCACHE")?.blob
+    {
+      models.append(("model cache", try ModelCache.decode(content)))
+    }
+    return models
   }
 
   /// Whether the file shows traces of a migration in place, after which no rule gives its layout.

@@ -36,7 +36,8 @@ struct SchemaProofTests {
 
   /// Stores with equal statements that do not stand in our order.
   static let orderExceptions: [(path: String, reason: String)] = [
-    ("XcodeServer_1.0.0", "two join tables of one entity, whose order follows no known rule")
+    ("XcodeServer_1.0.0", "two join tables of one entity, whose order follows no known rule"),
+    ("Bookmarks_V2", "two indexes that attributes imply, whose order follows no known rule"),
   ]
 
   /// The framework that made the index after each table, named indexes of attributes after columns, and had neither a
@@ -56,7 +57,7 @@ struct SchemaProofTests {
         migrated.append(store.name)
         continue
       }
-      let models = store.models
+      let models = try store.models()
       guard !models.isEmpty else {
         unknown.append(store.name)
         continue
@@ -75,7 +76,7 @@ struct SchemaProofTests {
       statements += best.equal
     }
     print("Layout: \(proven) stores and \(statements) statements equal; migrated: \(migrated); no model: \(unknown)")
-    #expect(proven == 26)
+    #expect(proven == 28)
     #expect(migrated.count == 1)
     #expect(unknown.count == 9)
   }
@@ -86,7 +87,8 @@ struct SchemaProofTests {
   func reconciliation() throws {
     var reconciled = 0
     for store in try FixtureStore.all() {
-      for model in store.models {
+      let models = try store.models()
+      for model in models {
         let schema = try StoreSchema(
           document: model.document, catalog: store.catalog, primaryKeys: store.primaryKeys)
         for table in schema.tables {
