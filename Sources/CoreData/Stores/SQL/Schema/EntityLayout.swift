@@ -84,4 +84,6 @@ package struct JoinEnd: Hashable, Sendable {
   package var orderColumn: String?
   /// The place of the source among the destination's, where the inverse is ordered.
   package var inverseOrderColumn: String?
+  /// Whether the relationship is its own inverse, so that a row counts in both directions.
+  package var isReflexive = false
 }

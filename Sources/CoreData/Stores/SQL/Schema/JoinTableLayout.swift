@@ -24,7 +24,7 @@ package struct JoinTableLayout: Hashable, Sendable {
     if entity == ownerEntity, name == relationship {
       return JoinEnd(
         table: self.name, sourceColumn: ownerColumn, destinationColumn: destinationColumn,
-        orderColumn: orderColumn, inverseOrderColumn: inverseOrderColumn)
+        orderColumn: orderColumn, inverseOrderColumn: inverseOrderColumn, isReflexive: isReflexive)
     }
     return JoinEnd(
       table: self.name, sourceColumn: destinationColumn, destinationColumn: ownerColumn,
