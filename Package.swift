@@ -31,7 +31,8 @@ let package = Package(
       path: "Tests/CoreDataTestSupport"),
     .testTarget(name: "CoreDataSQLiteTests", dependencies: ["CoreDataSQLite"]),
     .testTarget(name: "CoreDataPredicatesTests", dependencies: ["CoreDataPredicates"]),
-    .testTarget(name: "CoreDataModelFilesTests", dependencies: ["CoreDataModelFiles", "CoreDataTestSupport"]),
+    .testTarget(
+      name: "CoreDataModelFilesTests", dependencies: ["CoreDataModelFiles", "CoreDataTestSupport", "CSQLite"]),
     .testTarget(
       name: "CoreDataTests", dependencies: ["CoreData", "CoreDataTestSupport"], exclude: ["Fixtures"]),
     .testTarget(name: "CoreDataAnalysisTests", dependencies: ["CoreDataAnalysis", "CoreDataTestSupport"]),

@@ -30,8 +30,8 @@ public enum Fixtures {
   public static let modelBundles = Array(Set(modelSources.map { $0.deletingLastPathComponent() }))
     .filter { $0.pathExtension == "xcdatamodeld" }.sorted { $0.path < $1.path }
 
-  /// All compiled models.
-  public static let compiledModels = files { $0.pathExtension == "mom" }
+  /// All compiled models; a project keeps folders of that extension too.
+  public static let compiledModels = files { $0.pathExtension == "mom" && !$0.hasDirectoryPath }
 
   /// All folders of compiled models.
   public static let compiledBundles = Array(Set(compiledModels.map { $0.deletingLastPathComponent() }))

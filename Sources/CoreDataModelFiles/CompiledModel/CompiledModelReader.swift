@@ -1,11 +1,172 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import Foundation
 
-enum CompiledModelReader {
+/// Reads a compiled model, the content of a `.mom` or of a store's model cache, into a document.
+///
+/// A model cache repeats inherited properties in sub-entities, and both forms repeat indexes in older notations; the
+/// document holds each once, where it was declared. Entities and properties come sorted by name, as archives keep them
+/// in the order of a hash table.
+struct CompiledModelReader {
+  private let archive: KeyedArchive
+
+  /// Reads a `.mom` file.
   static func document(at url: URL) throws -> ModelDocument {
-    throw ModelFileError(
-      .unsupportedFile, found: "This is a compiled model.", advice: "Name its source.", file: url)
+    let data = try Data(contentsOf: url)
+    do {
+      return try document(of: data)
+    } catch let error as ModelFileError {
+      throw error.inFile(url)
+    }
   }
+
+  /// Reads a keyed archive.
+  /// - Throws: `ModelFileError`.
+  static func document(of data: Data) throws -> ModelDocument {
+    do {
+      return try CompiledModelReader(archive: KeyedArchive(data)).model()
+    } catch let failure as ArchiveFailure {
+      throw failure.error(file: nil)
+    }
+  }
+
+  private func model() throws -> ModelDocument {
+    let root = try archive.root()
+    guard root.className == "NSManagedObjectModel" else {
+      throw ArchiveFailure.unknownClass(root.className, "a model")
+    }
+    var document = ModelDocument()
+    document.versionIdentifiers = try root.elements("NSVersionIdentifiers").map {
+      try ArchivedValues.string($0, in: archive) ?? ""
+    }.sorted()
+
+    document.entities = try root.entries("NSEntities").sorted { $0.key < $1.key }.map { try entity($0.value) }
+    document.removeRepeatedProperties()
+    document.configurations = try root.entries("NSConfigurations").sorted { $0.key < $1.key }.map { name, members in
+      let members = try archive.object(members).map { try ArchivedValues.elements(of: $0) } ?? []
+      let names = try members.map { try required("NSEntityName", of: archive.object($0)) }
+      return ConfigurationDocument(name: name, entityNames: names.sorted())
+    }
+    document.fetchRequestTemplates = try root.entries("NSFetchRequestTemplates").sorted { $0.key < $1.key }
+      .map { try ArchivedRequests.request(archive.object($0.value), name: $0.key) }
+    return document
+  }
+
+  private func entity(_ value: ArchiveValue) throws -> EntityDocument {
+    guard let object = try archive.object(value), object.className == "NSEntityDescription" else {
+      throw ArchiveFailure.broken("An entity is missing.")
+    }
+    let name = try required("NSEntityName", of: object)
+    var entity = EntityDocument(
+      name: name, parentName: try object.object("NSSuperentity").map { try required("NSEntityName", of: $0) },
+      isAbstract: try object.flag("NSIsAbstract"), className: try object.string("NSClassNameForEntity"))
+    entity.renamingIdentifier = try renamingIdentifier(of: object, name: name)
+    entity.versionHashModifier = try object.string("NSVersionHashModifier")
+    entity.userInfo = try userInfo(of: object)
+    entity.uniquenessConstraints = try names(inListsOf: "NSUniqueTuples", of: object)
+    entity.compoundIndexes = try names(inListsOf: "NSCompoundIndexes", of: object)
+    entity.indexes = try object.elements("NSFetchIndexDescriptions").map { try index(archive.object($0)) }
+    for (_, value) in try object.entries("NSProperties").sorted(by: { $0.key < $1.key }) {
+      guard let property = try archive.object(value) else { throw ArchiveFailure.broken("A property is missing.") }
+      switch property.className {
+      case "NSAttributeDescription", "NSDerivedAttributeDescription", "NSCompositeAttributeDescription":
+        entity.attributes.append(try ArchivedAttributes.attribute(property))
+      case "NSRelationshipDescription":
+        entity.relationships.append(try relationship(property))
+      case "NSFetchedPropertyDescription":
+        entity.fetchedProperties.append(try fetchedProperty(property))
+      default:
+        throw ArchiveFailure.unknownClass(property.className, "a property")
+      }
+    }
+    entity.removeImpliedIndexes()
+    return entity
+  }
+
+  private func relationship(_ object: ArchivedObject) throws -> RelationshipDocument {
+    let name = try required("NSPropertyName", of: object)
+    var relationship = RelationshipDocument(
+      name: name,
+      destinationEntityName: try object.string("_NSDestinationEntityName")
+        ?? object.object("NSDestinationEntity")?.string("NSEntityName"),
+      inverseName: try object.string("_NSInverseRelationshipName")
+        ?? object.object("NSInverseRelationship")?.string("NSPropertyName"),
+      isOptional: try object.flag("NSIsOptional"))
+    relationship.isTransient = try object.flag("NSIsTransient")
+    relationship.maxCount = Int(try object.integer("NSMaxCount") ?? 0)
+    relationship.minCount = Int(try object.integer("NSMinCount") ?? 0)
+    relationship.isOrdered = try object.flag("NSIsOrdered")
+    let rule = try object.integer("NSDeleteRule") ?? 1
+    guard let code = UInt(exactly: rule), let deleteRule = DeleteRuleKind(rawValue: code) else {
+      throw ArchiveFailure.broken("The deletion rule \(rule) of \(name) is unknown.")
+    }
+    relationship.deleteRule = deleteRule
+    relationship.renamingIdentifier = try renamingIdentifier(of: object, name: name)
+    relationship.versionHashModifier = try object.string("NSVersionHashModifier")
+    relationship.userInfo = try userInfo(of: object)
+    relationship.validations = try ArchivedAttributes.validations(of: object)
+    return relationship
+  }
+
+  private func fetchedProperty(_ object: ArchivedObject) throws -> FetchedPropertyDocument {
+    let name = try required("NSPropertyName", of: object)
+    let request = try object.object("NSFetchRequest").map { try ArchivedRequests.request($0, name: "") }
+    var property = FetchedPropertyDocument(name: name, request: request, isOptional: try object.flag("NSIsOptional"))
+    property.renamingIdentifier = try renamingIdentifier(of: object, name: name)
+    property.versionHashModifier = try object.string("NSVersionHashModifier")
+    property.userInfo = try userInfo(of: object)
+    return property
+  }
+
+  private func index(_ object: ArchivedObject?) throws -> FetchIndexDocument {
+    guard let object, object.className == "NSFetchIndexDescription" else {
+      throw ArchiveFailure.broken("An index is missing.")
+    }
+    let elements = try object.elements("NSIndexElements").map { value in
+      guard let element = try archive.object(value) else { throw ArchiveFailure.broken("An index element is missing.") }
+      return FetchIndexElementDocument(
+        propertyName: try element.string("NSPropertyName") ?? "",
+        expression: try element.object("NSExpression").map { try ArchivedExpressions.expression($0) },
+        isRTree: try element.integer("NSFetchIndexElementType") == 1,
+        isAscending: try element.flag("NSAscending"))
+    }
+    return FetchIndexDocument(
+      name: try required("NSIndexName", of: object), elements: elements,
+      partialIndexPredicate: try object.object("NSPartialIndexPredicate").map { try ArchivedPredicates.predicate($0) })
+  }
+
+  private func names(inListsOf key: String, of object: ArchivedObject) throws -> [[String]] {
+    try object.elements(key).map { list in
+      try (archive.object(list).map { try ArchivedValues.elements(of: $0) } ?? []).map {
+        guard let name = try ArchivedValues.string($0, in: archive) else {
+          throw ArchiveFailure.broken("A name in \(key) is missing.")
+        }
+        return name
+      }
+    }
+  }
+}
+
+/// What properties and entities share.
+func required(_ key: String, of object: ArchivedObject?) throws -> String {
+  guard let text = try object?.string(key) else {
+    throw ArchiveFailure.broken("\(key) of \(object?.className ?? "an object") is missing.")
+  }
+  return text
+}
+
+/// Core Data archives the name itself where no renaming identifier was given.
+func renamingIdentifier(of object: ArchivedObject, name: String) throws -> String? {
+  try object.string("NSRenamingIdentifier").flatMap { $0 == name ? nil : $0 }
+}
+
+/// The user info of a property or entity.
+func userInfo(of object: ArchivedObject) throws -> [String: PlainValue] {
+  var result: [String: PlainValue] = [:]
+  for (key, value) in try object.entries("NSUserInfo") {
+    result[key] = try ArchivedValues.plain(value, in: object.archive)
+  }
+  return result
 }

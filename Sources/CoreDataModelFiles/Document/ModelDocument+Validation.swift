@@ -33,7 +33,8 @@ extension ModelDocument {
     }
     for request in fetchRequestTemplates where index[request.entityName] == nil {
       throw ModelFileError(
-        .missingEntity, found: "The fetch request \(request.name) asks for \(request.entityName), which the model lacks.",
+        .missingEntity,
+        found: "The fetch request \(request.name) asks for \(request.entityName), which the model lacks.",
         advice: "Correct the entity's name, or add the entity.", entity: request.entityName)
     }
   }

@@ -1,0 +1,193 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import Foundation
+
+/// Writes a document as the keyed archive that Core Data keeps in a store's model cache.
+///
+/// As in Core Data's own caches, sub-entities repeat what they inherit, the entities stand in a known-keys dictionary,
+/// and indexes are repeated in the older notations.
+struct CompiledModelWriter {
+  /// The text that fills slots of known-keys dictionaries which hold nothing; the same in all caches.
+  private static let emptyToken = "__empty_slot_token_4c24_98dc_ac1e_b773__"
+
+  private let document: ModelDocument
+  private let index: EntityIndex
+  private var builder = KeyedArchiveBuilder()
+  private var modelPlace = KeyedArchiveBuilder.null
+  private var entityPlaces: [String: ArchiveValue] = [:]
+  private var relationshipPlaces: [String: [String: ArchiveValue]] = [:]
+  private var emptyInfo = KeyedArchiveBuilder.null
+
+  /// The archive of a document.
+  /// - Throws: `ModelFileError` where the document holds values that no file can hold.
+  static func archive(of document: ModelDocument) throws -> Data {
+    var writer = CompiledModelWriter(document)
+    return try writer.write()
+  }
+
+  private init(_ document: ModelDocument) {
+    self.document = document
+    index = EntityIndex(document)
+  }
+
+  private mutating func write() throws -> Data {
+    modelPlace = builder.reserve()
+    emptyInfo = builder.dictionary([], "NSDictionary")
+    let entities = document.entities.sorted { $0.name < $1.name }
+    // Entities and relationships refer to one another in rings, so all have their places before any is written.
+    for entity in entities {
+      entityPlaces[entity.name] = builder.reserve()
+      for relationship in index.lineage(of: entity.name).flatMap(\.relationships) {
+        relationshipPlaces[entity.name, default: [:]][relationship.name] = builder.reserve()
+      }
+    }
+    for entity in entities { try fill(entity) }
+
+    var fields: [String: ArchiveValue] = [
+      "NSEntities": knownKeys(entities.map { ($0.name, entityPlaces[$0.name] ?? KeyedArchiveBuilder.null) }),
+      "NSVersionIdentifiers": strings(document.versionIdentifiers, "NSSet"),
+      "NSFetchRequestTemplates": KeyedArchiveBuilder.null,
+    ]
+    if !document.fetchRequestTemplates.isEmpty {
+      let templates = try document.fetchRequestTemplates.map { (key: $0.name, value: try builder.request($0)) }
+      fields["NSFetchRequestTemplates"] = builder.dictionary(templates)
+    }
+    if !document.configurations.isEmpty {
+      let configurations = document.configurations.map { configuration in
+        let members = configuration.entityNames.compactMap { entityPlaces[$0] }
+        return (key: configuration.name, value: builder.collection(members, "NSSet"))
+      }
+      fields["NSConfigurations"] = builder.dictionary(configurations)
+    }
+    builder.fill(modelPlace, "NSManagedObjectModel", fields)
+    return builder.data(root: modelPlace)
+  }
+
+  private mutating func knownKeys(_ entries: [(String, ArchiveValue)]) -> ArchiveValue {
+    let mapping = builder.add(
+      "NSKnownKeysMappingStrategy1",
+      [
+        "keys": strings(entries.map(\.0), "NSArray"), "length": .integer(Int64(entries.count)),
+        "version": .integer(1),
+      ])
+    return builder.add(
+      "NSKnownKeysDictionary1",
+      [
+        "searchMapping": mapping, "values": builder.collection(entries.map(\.1)),
+        "emptyToken": builder.string(Self.emptyToken), "version": .integer(1),
+      ])
+  }
+
+  private mutating func fill(_ entity: EntityDocument) throws {
+    guard let place = entityPlaces[entity.name] else { return }
+    let subentities = index.subentities(of: entity.name).map {
+      (key: $0.name, value: entityPlaces[$0.name] ?? KeyedArchiveBuilder.null)
+    }
+    var fields: [String: ArchiveValue] = [
+      "NSEntityName": builder.string(entity.name),
+      "NSClassNameForEntity": builder.string(entity.className),
+      "NSManagedObjectModel": modelPlace,
+      "NSSuperentity": entity.parentName.flatMap { entityPlaces[$0] } ?? KeyedArchiveBuilder.null,
+      "NSSubentities": builder.dictionary(subentities),
+      "NSProperties": builder.dictionary(try properties(of: entity, at: place)),
+      "NSRenamingIdentifier": builder.string(entity.renamingIdentifier ?? entity.name),
+      "NSVersionHashModifier": builder.string(entity.versionHashModifier),
+      "NSUserInfo": try userInfo(entity.userInfo),
+    ]
+    if entity.isAbstract { fields["NSIsAbstract"] = .boolean(true) }
+    if !entity.uniquenessConstraints.isEmpty {
+      fields["NSUniqueTuples"] = lists(entity.uniquenessConstraints)
+    }
+    let indexes = entity.effectiveIndexes
+    if !indexes.isEmpty || !entity.compoundIndexes.isEmpty {
+      let archived = try indexes.map { try fetchIndex($0, of: place) }
+      fields["NSFetchIndexDescriptions"] = builder.collection(archived, "NSMutableArray")
+      fields["NSCompoundIndexes"] = lists(entity.effectiveCompoundIndexes)
+    }
+    builder.fill(place, "NSEntityDescription", fields)
+  }
+
+  private mutating func properties(
+    of entity: EntityDocument, at place: ArchiveValue
+  ) throws -> [(key: String, value: ArchiveValue)] {
+    var result: [(key: String, value: ArchiveValue)] = []
+    for member in index.lineage(of: entity.name).reversed() {
+      let indexed = Set(member.indexedAttributeNames)
+      for attribute in member.attributes {
+        let value = try builder.attribute(attribute, isIndexed: indexed.contains(attribute.name), of: place)
+        result.append((attribute.name, value))
+      }
+      for relationship in member.relationships {
+        guard let value = relationshipPlaces[entity.name]?[relationship.name] else { continue }
+        try fill(relationship, at: value, of: place)
+        result.append((relationship.name, value))
+      }
+      for fetched in member.fetchedProperties {
+        var fields = try builder.propertyFields(
+          name: fetched.name, isOptional: fetched.isOptional, isTransient: true,
+          renamingIdentifier: fetched.renamingIdentifier, modifier: fetched.versionHashModifier,
+          userInfo: fetched.userInfo, validations: [], of: place)
+        fields["NSFetchRequest"] = try fetched.request.map { try builder.request($0) } ?? KeyedArchiveBuilder.null
+        result.append((fetched.name, builder.add("NSFetchedPropertyDescription", fields)))
+      }
+    }
+    return result
+  }
+
+  private mutating func fill(
+    _ relationship: RelationshipDocument, at place: ArchiveValue, of entity: ArchiveValue
+  ) throws {
+    var fields = try builder.propertyFields(
+      name: relationship.name, isOptional: relationship.isOptional, isTransient: relationship.isTransient,
+      isOrdered: relationship.isOrdered, renamingIdentifier: relationship.renamingIdentifier,
+      modifier: relationship.versionHashModifier, userInfo: relationship.userInfo,
+      validations: relationship.validations, of: entity)
+    let destination = relationship.destinationEntityName
+    let inverse = relationship.inverseName.flatMap { name in destination.flatMap { relationshipPlaces[$0]?[name] } }
+    fields["NSDestinationEntity"] = destination.flatMap { entityPlaces[$0] } ?? KeyedArchiveBuilder.null
+    fields["_NSDestinationEntityName"] = builder.string(destination)
+    fields["NSInverseRelationship"] = inverse ?? KeyedArchiveBuilder.null
+    fields["_NSInverseRelationshipName"] = builder.string(relationship.inverseName)
+    fields["NSDeleteRule"] = .integer(Int64(relationship.deleteRule.rawValue))
+    fields["NSMaxCount"] = .integer(Int64(relationship.maxCount))
+    fields["NSMinCount"] = .integer(Int64(relationship.minCount))
+    if relationship.isOrdered { fields["NSIsOrdered"] = .boolean(true) }
+    builder.fill(place, "NSRelationshipDescription", fields)
+  }
+
+  private mutating func fetchIndex(_ index: FetchIndexDocument, of entity: ArchiveValue) throws -> ArchiveValue {
+    let place = builder.reserve()
+    let elements = try index.elements.map { element in
+      var fields: [String: ArchiveValue] = [
+        "NSPropertyName": builder.string(element.propertyName), "NSFetchIndexDescription": place,
+        "NSFetchIndexElementType": .integer(element.isRTree ? 1 : 0), "NSAscending": .boolean(element.isAscending),
+      ]
+      if let expression = element.expression { fields["NSExpression"] = try builder.expression(expression) }
+      return builder.add("NSFetchIndexElementDescription", fields)
+    }
+    let predicate = try index.partialIndexPredicate.map { try builder.predicate($0) }
+    builder.fill(
+      place, "NSFetchIndexDescription",
+      [
+        "NSIndexName": builder.string(index.name), "NSIndexElements": builder.collection(elements),
+        "NSPartialIndexPredicate": predicate ?? KeyedArchiveBuilder.null, "NSEntity": entity,
+      ])
+    return place
+  }
+
+  private mutating func userInfo(_ info: [String: PlainValue]) throws -> ArchiveValue {
+    info.isEmpty ? emptyInfo : try builder.plain(.dictionary(info))
+  }
+
+  private mutating func strings(_ texts: [String], _ className: String) -> ArchiveValue {
+    let references = texts.map { builder.string($0) }
+    return builder.collection(references, className)
+  }
+
+  private mutating func lists(_ lists: [[String]]) -> ArchiveValue {
+    let archived = lists.map { strings($0, "NSMutableArray") }
+    return builder.collection(archived, "NSMutableArray")
+  }
+}

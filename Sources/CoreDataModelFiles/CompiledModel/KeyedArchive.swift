@@ -1,0 +1,98 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A keyed archive: a list of objects that refer to one another by position.
+struct KeyedArchive {
+  private let objects: [ArchiveValue]
+  private let rootReference: ArchiveValue
+
+  /// Opens an archive.
+  init(_ data: Data) throws {
+    guard case .dictionary(let archive) = try BinaryPropertyListReader.value(of: data),
+      case .array(let objects)? = archive["$objects"], case .dictionary(let top)? = archive["$top"],
+      let root = top["root"]
+    else { throw ArchiveFailure(kind: .notAnArchive, found: "The property list is not a keyed archive.") }
+    self.objects = objects
+    rootReference = root
+  }
+
+  /// The object at the root.
+  func root() throws -> ArchivedObject {
+    guard let root = try object(rootReference) else { throw ArchiveFailure.broken("The archive has no root object.") }
+    return root
+  }
+
+  /// The value behind a reference, or the value itself; nil for the archive's null.
+  func resolved(_ value: ArchiveValue?) throws -> ArchiveValue? {
+    guard case .uid(let position)? = value else { return value }
+    guard objects.indices.contains(position) else {
+      throw ArchiveFailure.broken("A reference leads to object \(position) of \(objects.count).")
+    }
+    return position == 0 || objects[position] == .string("$null") ? nil : objects[position]
+  }
+
+  /// The object behind a reference; nil for null.
+  func object(_ value: ArchiveValue?) throws -> ArchivedObject? {
+    guard let resolved = try resolved(value) else { return nil }
+    guard case .dictionary(let fields) = resolved, let reference = fields["$class"],
+      case .dictionary(let description)? = try self.resolved(reference),
+      case .string(let name)? = description["$classname"]
+    else { throw ArchiveFailure.broken("An object was expected, and something else is there.") }
+    var identity: Int?
+    if case .uid(let position)? = value { identity = position }
+    return ArchivedObject(archive: self, className: name, fields: fields, identity: identity)
+  }
+
+  /// Whether what a reference leads to is an object with a class.
+  func isObject(_ value: ArchiveValue) throws -> Bool {
+    guard case .dictionary(let fields)? = try resolved(value) else { return false }
+    return fields["$class"] != nil
+  }
+}
+
+/// One object of a keyed archive.
+struct ArchivedObject {
+  let archive: KeyedArchive
+  let className: String
+  let fields: [String: ArchiveValue]
+  /// The object's position, where it was reached by reference.
+  let identity: Int?
+
+  /// An object that this one holds; nil where the key is absent or null.
+  func object(_ key: String) throws -> ArchivedObject? {
+    try archive.object(fields[key])
+  }
+
+  /// A text; nil where the key is absent or null.
+  func string(_ key: String) throws -> String? {
+    try fields[key].flatMap { try ArchivedValues.string($0, in: archive) }
+  }
+
+  /// A whole number; nil where the key is absent.
+  func integer(_ key: String) throws -> Int64? {
+    switch try archive.resolved(fields[key]) {
+    case .integer(let number)?: return number
+    case .boolean(let flag)?: return flag ? 1 : 0
+    case .real(let number)?: return Int64(exactly: number)
+    case nil: return nil
+    default: throw ArchiveFailure.broken("\(key) of \(className) is not a number.")
+    }
+  }
+
+  /// A flag; false where the key is absent, unless another default is given.
+  func flag(_ key: String, default fallback: Bool = false) throws -> Bool {
+    try integer(key).map { $0 != 0 } ?? fallback
+  }
+
+  /// The elements of an array or set; empty where the key is absent or null.
+  func elements(_ key: String) throws -> [ArchiveValue] {
+    try object(key).map { try ArchivedValues.elements(of: $0) } ?? []
+  }
+
+  /// The entries of a dictionary with texts as keys; empty where the key is absent or null.
+  func entries(_ key: String) throws -> [(key: String, value: ArchiveValue)] {
+    try object(key).map { try ArchivedValues.entries(of: $0) } ?? []
+  }
+}

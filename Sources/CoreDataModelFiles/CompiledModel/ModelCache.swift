@@ -1,0 +1,31 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The model that a store carries in `Z_MODELCACHE.Z_CONTENT`: a keyed archive, packed with DEFLATE.
+package enum ModelCache {
+  /// Reads a model cache.
+  /// - Throws: `ModelFileError` where the content is damaged or holds a class that is not known.
+  package static func decode(_ content: Data) throws -> ModelDocument {
+    try unarchive(RawDeflate.decompress(content))
+  }
+
+  /// Writes a model cache.
+  /// - Throws: `ModelFileError` where the model holds a value that no file can hold.
+  package static func encode(_ document: ModelDocument) throws -> Data {
+    try RawDeflate.compress(archive(document))
+  }
+
+  /// Reads the archive inside a model cache, which is also that of a `.mom` file.
+  /// - Throws: `ModelFileError`.
+  package static func unarchive(_ archive: Data) throws -> ModelDocument {
+    try CompiledModelReader.document(of: archive)
+  }
+
+  /// Writes the archive inside a model cache.
+  /// - Throws: `ModelFileError`.
+  package static func archive(_ document: ModelDocument) throws -> Data {
+    try CompiledModelWriter.archive(of: document)
+  }
+}

@@ -1,0 +1,148 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreDataModelFiles
+
+@Suite(
+  "Compiled models of other projects", .enabled(if: Fixtures.isPresent, "The fixtures are not beside the repository"))
+struct CompiledModelFixtureTests {
+  /// Every store that carries a model, with what it says about it.
+  static func caches() throws -> [(name: String, contents: StoreContents, archive: Data)] {
+    try Fixtures.stores.compactMap { store in
+      let contents = try StoreContents(copyOf: store)
+      guard let cache = contents.modelCache, !cache.isEmpty else { return nil }
+      return (Fixtures.name(of: store), contents, try RawDeflate.decompress(cache))
+    }
+  }
+
+  @Test("The model that a store carries has the hashes, digest and checksum of the store's metadata")
+  func cacheHashes() throws {
+    let caches = try Self.caches()
+    #expect(caches.count == 23)
+    for (name, contents, archive) in caches {
+      let document = try ModelCache.unarchive(archive)
+      #expect(throws: Never.self, "\(name)") { try document.validate() }
+      let hashes = VersionHashes(document)
+      #expect(hashes.entities == contents.hashes, "\(name)")
+      if let digest = contents.digest { #expect(hashes.digest == digest, "\(name)") }
+      if let checksum = contents.checksum { #expect(hashes.checksum == checksum, "\(name)") }
+    }
+  }
+
+  @Test("Every compiled model has the hashes that its bundle notes")
+  func compiledHashes() throws {
+    #expect(Fixtures.compiledModels.count == 21)
+    var compared = 0
+    for folder in Set(Fixtures.compiledModels.map { $0.deletingLastPathComponent() }) {
+      let bundle = try ModelBundle(contentsOf: folder)
+      for version in bundle.versions {
+        try version.document.validate()
+        guard let recorded = bundle.recordedHashes[version.name] else { continue }
+        #expect(VersionHashes(version.document).entities == recorded, "\(Fixtures.name(of: folder)) \(version.name)")
+        compared += 1
+      }
+    }
+    #expect(compared == 20)
+  }
+
+  @Test("Reading what was written gives the same model")
+  func roundTrip() throws {
+    let archives =
+      try Self.caches().map { ($0.name, $0.archive) }
+      + Fixtures.compiledModels.map { (Fixtures.name(of: $0), try Data(contentsOf: $0)) }
+    #expect(archives.count == 44)
+    for (name, archive) in archives {
+      let document = try ModelCache.unarchive(archive)
+      #expect(try ModelCache.decode(ModelCache.encode(document)) == document, "\(name)")
+    }
+  }
+
+  @Test("Every source can be written as a model cache and read again")
+  func sourcesRoundTrip() throws {
+    for source in Fixtures.modelSources {
+      let document = try ModelBundle(contentsOf: source).currentDocument()
+      let decoded = try ModelCache.decode(ModelCache.encode(document))
+      #expect(comparable(decoded) == comparable(document), "\(Fixtures.name(of: source))")
+      #expect(VersionHashes(decoded).entities == VersionHashes(document).entities)
+    }
+  }
+
+  /// Models made by programs instead of Xcode hold mutable classes and empty lists of constraints; ours never do.
+  @Test("What we write has the classes and keys of what Core Data wrote for the same model")
+  func structure() throws {
+    for (name, _, archive) in try Self.caches() {
+      let document = try ModelCache.unarchive(archive)
+      let ours = try shape(ModelCache.archive(document))
+      var theirs = try shape(archive)
+      theirs["NSMutableString"] = nil
+      if theirs.removeValue(forKey: "NSMutableSet") != nil { theirs["NSSet"] = ours["NSSet"] }
+      if document.entities.allSatisfy(\.uniquenessConstraints.isEmpty) {
+        theirs["NSEntityDescription"]?.remove("NSUniqueTuples")
+        if ours["NSMutableArray"] == nil { theirs["NSMutableArray"] = nil }
+      }
+      for className in Set(ours.keys).union(theirs.keys) {
+        #expect(ours[className] == theirs[className], "\(className) of \(name)")
+      }
+    }
+  }
+
+  /// The keys that occur in the objects of each class.
+  private func shape(_ archive: Data) throws -> [String: Set<String>] {
+    guard case .dictionary(let plist) = try BinaryPropertyListReader.value(of: archive),
+      case .array(let objects)? = plist["$objects"]
+    else { throw StoreContents.Failure(message: "no archive") }
+    var result: [String: Set<String>] = [:]
+    for case .dictionary(let fields) in objects {
+      guard case .uid(let position)? = fields["$class"], case .dictionary(let description) = objects[position],
+        case .string(let name)? = description["$classname"], case .array(let line)? = description["$classes"]
+      else { continue }
+      result[name, default: ["\(line)"]].formUnion(fields.keys)
+    }
+    return result
+  }
+}
+
+/// A document without the order of things, and without what sources alone hold.
+func comparable(_ document: ModelDocument) -> ModelDocument {
+  var result = document
+  result.versionIdentifiers.sort()
+  result.entities.sort { $0.name < $1.name }
+  for position in result.entities.indices {
+    var entity = result.entities[position]
+    entity.attributes = comparable(entity.attributes)
+    entity.relationships.sort { $0.name < $1.name }
+    for index in entity.relationships.indices {
+      normalize(&entity.relationships[index].renamingIdentifier, entity.relationships[index].name)
+    }
+    entity.fetchedProperties.sort { $0.name < $1.name }
+    for index in entity.fetchedProperties.indices { entity.fetchedProperties[index].request?.name = "" }
+    normalize(&entity.renamingIdentifier, entity.name)
+    entity.removeImpliedIndexes()
+    result.entities[position] = entity
+  }
+  result.removeRepeatedProperties()
+  return result
+}
+
+private func comparable(_ attributes: [AttributeDocument]) -> [AttributeDocument] {
+  attributes.sorted { $0.name < $1.name }.map { attribute in
+    var attribute = attribute
+    attribute.usesScalarValueType = false
+    attribute.compositeName = nil
+    attribute.isIndexedBySpotlight = false
+    attribute.allowsCloudEncryption = false
+    attribute.elements = comparable(attribute.elements)
+    normalize(&attribute.renamingIdentifier, attribute.name)
+    if attribute.valueClassName == attribute.kind.valueClassName { attribute.valueClassName = nil }
+    return attribute
+  }
+}
+
+private func normalize(_ identifier: inout String?, _ name: String) {
+  if identifier == name { identifier = nil }
+}
