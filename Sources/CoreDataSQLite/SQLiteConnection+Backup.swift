@@ -82,7 +82,10 @@ extension SQLiteConnection {
     finished = true
     let end = sqlite3_backup_finish(backup)
     if result != SQLITE_DONE {
-      throw SQLiteError(result: result, database: target, sql: nil, path: destination.path)
+      let error = SQLiteError(result: result, database: target, sql: nil, path: destination.path)
+      throw SQLiteError(
+        extendedCode: error.extendedCode, message: "\(error.message), while copying from \u{201C}\(path)\u{201D}",
+        sql: nil, path: destination.path, systemError: error.systemError)
     }
     try destination.handle.check(end)
   }

@@ -79,6 +79,11 @@ package final class SQLiteConnection: @unchecked Sendable {
   /// Whether ``close()`` has not been called yet.
   package var isOpen: Bool { handle.isOpen }
 
+  /// Whether nothing can be written: as asked for, or because the rights of the file do not allow it.
+  ///
+  /// SQLite opens a file that it may not write for reading, also where ``Mode/readWrite`` was asked for.
+  package var isReadOnly: Bool { sqlite3_db_readonly(handle.live, "main") == 1 }
+
   /// Finalizes every statement, rolls back an open transaction and releases the file. A second call does nothing.
   ///
   /// Statements of the connection that are still around throw when they are used afterwards.
@@ -107,15 +112,17 @@ package final class SQLiteConnection: @unchecked Sendable {
   package static var libraryVersion: String { String(cString: sqlite3_libversion()) }
 
   private static func immutableURI(_ path: String) -> String {
-    var safe = CharacterSet(charactersIn: "/-._~")
-    safe.formUnion(CharacterSet(charactersIn: "a"..."z"))
-    safe.formUnion(CharacterSet(charactersIn: "A"..."Z"))
-    safe.formUnion(CharacterSet(charactersIn: "0"..."9"))
-    let encoded = path.utf8.map { byte -> String in
-      let scalar = Unicode.Scalar(byte)
-      if byte < 0x80, safe.contains(scalar) { return String(scalar) }
-      return "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+    let encoded = path.utf8.map { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "-"), UInt8(ascii: "."),
+        UInt8(ascii: "_"):
+        String(UnicodeScalar(byte))
+      default:
+        "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+      }
     }
-    return "file:" + encoded.joined() + "?immutable=1"
+    // The empty host before an absolute path keeps SQLite from taking the first name of `//a/b` for one.
+    return (path.hasPrefix("/") ? "file://" : "file:") + encoded.joined() + "?immutable=1"
   }
 }

@@ -34,7 +34,8 @@ package struct SQLiteError: Error, Hashable, Sendable {
     let code = fits ? remembered : result
     let primary = code & 0xFF
     var systemError: Int32?
-    if fits, [SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_FULL].contains(primary) {
+    // SQLite notes the system's error for these two only; for others the number would be that of an older failure.
+    if fits, primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN {
       let number = sqlite3_system_errno(database)
       systemError = number == 0 ? nil : number
     }

@@ -86,6 +86,21 @@ struct CatalogTests {
       ])
   }
 
+  @Test(
+    "A virtual table works, is listed with its columns, and does not keep the connection from closing",
+    .enabled(if: hasRTree, "this SQLite was built without R-trees"))
+  func rtree() throws {
+    try connection.execute("CREATE VIRTUAL TABLE R USING rtree(id, low, high); INSERT INTO R VALUES (1, 2, 3)")
+    #expect(try connection.scalar("SELECT id FROM R WHERE low >= 1 AND high <= 3") == 1)
+    let catalog = try connection.catalog()
+    #expect(catalog.table(named: "R")?.isVirtual == true)
+    #expect(catalog.table(named: "R")?.columns.map(\.name) == ["id", "low", "high"])
+    #expect(catalog.tables.map(\.name).sorted() == ["R", "R_node", "R_parent", "R_rowid"])
+    #expect(catalog.table(named: "R_node")?.isVirtual == false)
+    try connection.close()
+    #expect(!connection.isOpen)
+  }
+
   @Test("Names are quoted whatever they hold", arguments: ["T", "select", "a\"b", "a'b", "Größe", "a b;--", ""])
   func quoting(name: String) throws {
     try connection.execute("CREATE TABLE \(SQLiteIdentifier.quoted(name)) (a)")
@@ -102,3 +117,9 @@ struct CatalogTests {
     #expect(SQLiteIdentifier.quoted("a\"b") == "\"a\"\"b\"")
   }
 }
+
+private let hasRTree: Bool = {
+  // A failure to ask counts as no, and the test is skipped out loud.
+  let answer = try? SQLiteConnection.inMemory().scalar("SELECT sqlite_compileoption_used('ENABLE_RTREE')")
+  return answer == .integer(1)
+}()

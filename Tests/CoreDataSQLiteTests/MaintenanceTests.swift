@@ -73,6 +73,7 @@ struct MaintenanceTests {
       let error = sqliteError { try source.backup(to: destination) }
       #expect(error?.isBusy == true)
       #expect(error?.path == directory.path("Locked.sqlite"))
+      #expect(error?.message == "database is locked, while copying from \u{201C}\(path)\u{201D}")
     }
     try Data(repeating: 65, count: 4096).write(to: URL(fileURLWithPath: directory.path("Bad.sqlite")))
     let bad = try SQLiteConnection(path: directory.path("Bad.sqlite"), mode: .readOnly)

@@ -190,6 +190,7 @@ struct TransactionTests {
       }
     }
     #expect(error?.isFull == true)
+    #expect(error?.systemError == nil)
     #expect(error?.description.contains("Free space on the disk") == true)
     #expect(!connection.inTransaction)
     #expect(try names(connection) == ["row 1"])

@@ -1,0 +1,126 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A value of JSON whose text is always the same: keys keep their order, integers all their digits.
+package indirect enum JSONText: Hashable, Sendable {
+  /// A name and its value.
+  package struct Member: Hashable, Sendable {
+    /// The name.
+    package var key: String
+    /// The value.
+    package var value: JSONText
+
+    /// A name and its value.
+    package init(_ key: String, _ value: JSONText) {
+      self.key = key
+      self.value = value
+    }
+  }
+
+  case object([Member])
+  case array([JSONText])
+  case string(String)
+  case integer(Int64)
+  /// Numbers that JSON has no words for (infinity, NaN) are written as null.
+  case real(Double)
+  case bool(Bool)
+  case null
+
+  /// The text in one line, without blanks and without a line break.
+  ///
+  /// - Parameter sortedKeys: sorts the keys of every object by their code units.
+  package func line(sortedKeys: Bool = false) -> String {
+    var text = ""
+    write(to: &text, depth: nil, sortedKeys)
+    return text
+  }
+
+  /// The text with a line for every value, indented by two blanks, and a line break at its end.
+  ///
+  /// - Parameter sortedKeys: sorts the keys of every object by their code units.
+  package func pretty(sortedKeys: Bool = false) -> String {
+    var text = ""
+    write(to: &text, depth: 0, sortedKeys)
+    return text + "\n"
+  }
+
+  private func write(to text: inout String, depth: Int?, _ sortedKeys: Bool) {
+    switch self {
+    case .null: text += "null"
+    case .bool(let value): text += value ? "true" : "false"
+    case .integer(let value): text += String(value)
+    case .real(let value): text += value.isFinite ? String(value) : "null"
+    case .string(let value): Self.quote(value, to: &text)
+    case .array(let values):
+      Self.writeList(values, "[", "]", to: &text, depth) { value, text, depth in
+        value.write(to: &text, depth: depth, sortedKeys)
+      }
+    case .object(let members):
+      let ordered = sortedKeys ? members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) } : members
+      Self.writeList(ordered, "{", "}", to: &text, depth) { member, text, depth in
+        Self.quote(member.key, to: &text)
+        text += depth == nil ? ":" : ": "
+        member.value.write(to: &text, depth: depth, sortedKeys)
+      }
+    }
+  }
+
+  private static func writeList<Element>(
+    _ elements: [Element], _ open: String, _ close: String, to text: inout String, _ depth: Int?,
+    _ write: (Element, inout String, Int?) -> Void
+  ) {
+    text += open
+    for (index, element) in elements.enumerated() {
+      if index > 0 { text += "," }
+      if let depth { text += "\n" + String(repeating: "  ", count: depth + 1) }
+      write(element, &text, depth.map { $0 + 1 })
+    }
+    if let depth, !elements.isEmpty { text += "\n" + String(repeating: "  ", count: depth) }
+    text += close
+  }
+
+  private static func quote(_ value: String, to text: inout String) {
+    text += "\""
+    for scalar in value.unicodeScalars {
+      switch scalar {
+      case "\"": text += "\\\""
+      case "\\": text += "\\\\"
+      case "\n": text += "\\n"
+      case "\r": text += "\\r"
+      case "\t": text += "\\t"
+      case "\u{8}": text += "\\b"
+      case "\u{C}": text += "\\f"
+      // The two separators end a line for JavaScript and for many readers of lines.
+      case "\u{0}"..<"\u{20}", "\u{7F}", "\u{2028}", "\u{2029}":
+        let digits = String(scalar.value, radix: 16)
+        text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: text.unicodeScalars.append(scalar)
+      }
+    }
+    text += "\""
+  }
+}
+
+extension JSONText: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+  ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+  package init(stringLiteral value: String) { self = .string(value) }
+  package init(integerLiteral value: Int64) { self = .integer(value) }
+  package init(floatLiteral value: Double) { self = .real(value) }
+  package init(booleanLiteral value: Bool) { self = .bool(value) }
+  package init(arrayLiteral elements: JSONText...) { self = .array(elements) }
+  package init(dictionaryLiteral elements: (String, JSONText)...) {
+    self = .object(elements.map { Member($0.0, $0.1) })
+  }
+
+  /// An integer of the usual kind.
+  package static func integer(_ value: Int) -> JSONText { .integer(Int64(value)) }
+
+  /// The text, or null.
+  package static func optional(_ value: String?) -> JSONText { value.map { .string($0) } ?? .null }
+
+  /// The integer, or null.
+  package static func optional(_ value: Int?) -> JSONText { value.map { .integer(Int64($0)) } ?? .null }
+}

@@ -1,0 +1,146 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// How far a piece of work has come, in things that were counted.
+package struct ProgressEvent: Hashable, Sendable {
+  /// The present step, from 1.
+  package var step: Int
+  /// How many steps there are.
+  package var of: Int
+  /// What the step is about, as `Model 4 -> Model 5`.
+  package var title: String?
+  /// The entity whose rows are worked on.
+  package var entity: String?
+  /// Rows done.
+  package var done: Int?
+  /// Rows to do; nil where nobody has counted them.
+  package var total: Int?
+
+  /// Describes progress.
+  package init(
+    step: Int, of: Int, title: String? = nil, entity: String? = nil, done: Int? = nil, total: Int? = nil
+  ) {
+    self.step = step
+    self.of = of
+    self.title = title
+    self.entity = entity
+    self.done = done
+    self.total = total
+  }
+
+  /// `{"event":"progress","step":2,"of":3,"entity":"Order","done":8000,"total":52340}`; what is not known is left out.
+  package var json: JSONText {
+    var members: [JSONText.Member] = [
+      .init("event", "progress"), .init("step", .integer(step)), .init("of", .integer(of)),
+    ]
+    if let entity { members.append(.init("entity", .string(entity))) }
+    if let done { members.append(.init("done", .integer(done))) }
+    if let total { members.append(.init("total", .integer(total))) }
+    return .object(members)
+  }
+}
+
+/// Writes progress to standard error: a bar, a line a step, lines of JSON, or nothing.
+package final class ProgressWriter {
+  /// What is asked for.
+  package enum Mode: String, CaseIterable, Sendable {
+    case auto, bar, json, none
+  }
+
+  private enum Form {
+    case bar, lines, json, none
+  }
+
+  private let form: Form
+  private let width: Int
+  private let interval: TimeInterval
+  private let clock: () -> TimeInterval
+  private let write: (String) -> Void
+  private var last: ProgressEvent?
+  /// The latest event that came too soon after another to be written.
+  private var held: ProgressEvent?
+  private var lastTime: TimeInterval = 0
+  private var hasOpenLine = false
+
+  /// A writer for one piece of work.
+  ///
+  /// - Parameters:
+  ///   - mode: what is asked for; a bar is drawn on a terminal only, elsewhere it is a line a step.
+  ///   - isTerminal: whether standard error is a terminal.
+  ///   - width: columns of the terminal.
+  ///   - interval: seconds that must lie between two reports of the same step and entity, except for the last.
+  ///   - clock: seconds from any start.
+  ///   - write: gets the text.
+  package init(
+    _ mode: Mode, isTerminal: Bool, width: Int = 80, interval: TimeInterval = 0.1,
+    clock: @escaping () -> TimeInterval = { ProcessInfo.processInfo.systemUptime }, write: @escaping (String) -> Void
+  ) {
+    switch mode {
+    case .auto, .bar: form = isTerminal ? .bar : .lines
+    case .json: form = .json
+    case .none: form = .none
+    }
+    self.width = width
+    self.interval = interval
+    self.clock = clock
+    self.write = write
+  }
+
+  /// Tells how far the work has come.
+  package func update(_ event: ProgressEvent) {
+    guard event != last else { return }
+    let isNewStep = last?.step != event.step
+    let isNewPart = isNewStep || last?.entity != event.entity
+    let isEnd = event.done != nil && event.done == event.total
+    let now = clock()
+    guard isNewPart || isEnd || now - lastTime >= interval else {
+      held = event
+      return
+    }
+    show(event, isNewStep: isNewStep)
+    lastTime = now
+  }
+
+  /// Writes the last event where it was held back, and ends the line of the bar, so that other text can follow.
+  package func finish() {
+    if let held { show(held, isNewStep: false) }
+    if hasOpenLine { write("\n") }
+    hasOpenLine = false
+  }
+
+  private func show(_ event: ProgressEvent, isNewStep: Bool) {
+    last = event
+    held = nil
+    switch form {
+    case .none: break
+    case .json: write(event.json.line() + "\n")
+    case .lines: if isNewStep { write(heading(event) + "\n") }
+    case .bar:
+      write("\r" + bar(event) + "\u{1B}[K")
+      hasOpenLine = true
+    }
+  }
+
+  private func heading(_ event: ProgressEvent) -> String {
+    "step \(event.step) of \(event.of)" + (event.title.map { ": \($0)" } ?? "")
+  }
+
+  private func bar(_ event: ProgressEvent) -> String {
+    var parts = ["\(event.step)/\(event.of)"]
+    if let name = event.entity ?? event.title { parts.append(name) }
+    if let done = event.done {
+      let total = event.total.map { " of \(NumberText.grouped($0))" } ?? ""
+      parts.append("\(NumberText.grouped(done))\(total)")
+    }
+    let text = parts.joined(separator: "  ")
+    guard let done = event.done, let total = event.total, total > 0 else {
+      return TextLayout.truncated(text, to: width - 1)
+    }
+    let cells = min(24, width - TextLayout.width(of: text) - 5)
+    guard cells >= 8 else { return TextLayout.truncated(text, to: width - 1) }
+    let filled = Int(Double(cells) * Double(max(0, min(done, total))) / Double(total))
+    return "[" + String(repeating: "#", count: filled) + String(repeating: "-", count: cells - filled) + "]  " + text
+  }
+}

@@ -1,0 +1,105 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Measures, pads and wraps text for a terminal, where some characters are two columns wide and others none.
+package enum TextLayout {
+  /// How many columns of a terminal a text takes; control sequences for colour take none.
+  package static func width(of text: String) -> Int {
+    if text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return text.utf8.count }
+    return withoutStyles(text).reduce(0) { $0 + width(of: $1) }
+  }
+
+  /// How many columns a character takes.
+  package static func width(of character: Character) -> Int {
+    guard let first = character.unicodeScalars.first(where: { !isInvisible($0) }) else { return 0 }
+    // U+FE0F asks for the picture of a character that is a narrow sign otherwise.
+    if character.unicodeScalars.contains("\u{FE0F}") || first.properties.isEmojiPresentation { return 2 }
+    return wideRanges.contains { $0.contains(first.value) } ? 2 : 1
+  }
+
+  /// The text with blanks after it, or before it, up to a width. Longer text stays as it is.
+  package static func padded(_ text: String, to width: Int, alignment: Alignment = .leading) -> String {
+    let blanks = String(repeating: " ", count: max(0, width - Self.width(of: text)))
+    return alignment == .leading ? text + blanks : blanks + text
+  }
+
+  /// The text cut to a width, with an ellipsis where something was cut off.
+  package static func truncated(_ text: String, to width: Int) -> String {
+    guard Self.width(of: text) > width else { return text }
+    var result = ""
+    var used = 1
+    for character in withoutStyles(text) {
+      used += Self.width(of: character)
+      if used > width { break }
+      result.append(character)
+    }
+    return width > 0 ? result + "…" : ""
+  }
+
+  /// The lines of a text that is broken between words. A word that is too long stays whole.
+  ///
+  /// - Parameters:
+  ///   - text: any text; line breaks in it count as blanks.
+  ///   - width: columns of a line, indentation included.
+  ///   - indent: blanks before the first line.
+  ///   - hanging: further blanks before the other lines.
+  package static func wrapped(_ text: String, width: Int, indent: Int = 0, hanging: Int = 0) -> [String] {
+    var lines: [String] = []
+    var line = ""
+    var used = 0
+    for word in text.split(whereSeparator: \.isWhitespace).map(String.init) {
+      let wordWidth = Self.width(of: word)
+      let margin = indent + (lines.isEmpty ? 0 : hanging)
+      if line.isEmpty {
+        line = String(repeating: " ", count: margin) + word
+        used = margin + wordWidth
+      } else if used + 1 + wordWidth <= width {
+        line += " " + word
+        used += 1 + wordWidth
+      } else {
+        lines.append(line)
+        line = String(repeating: " ", count: indent + hanging) + word
+        used = indent + hanging + wordWidth
+      }
+    }
+    return line.isEmpty ? lines : lines + [line]
+  }
+
+  /// The text without control sequences for colour.
+  package static func withoutStyles(_ text: String) -> String {
+    guard text.unicodeScalars.contains("\u{1B}") else { return text }
+    var result = String.UnicodeScalarView()
+    var scalars = text.unicodeScalars[...]
+    while let scalar = scalars.popFirst() {
+      guard scalar == "\u{1B}", scalars.first == "[" else {
+        result.append(scalar)
+        continue
+      }
+      scalars.removeFirst()
+      // A sequence ends with a character from @ to ~.
+      scalars = scalars.drop { !(0x40...0x7E).contains($0.value) }.dropFirst()
+    }
+    return String(result)
+  }
+
+  private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .nonspacingMark, .enclosingMark, .control, .format: true
+    default: false
+    }
+  }
+
+  /// East Asian wide and full-width blocks (Unicode Standard Annex #11), and the pictures of the supplementary planes.
+  private static let wideRanges: [ClosedRange<UInt32>] = [
+    0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF,
+    0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
+    0x1F300...0x1F64F, 0x1F900...0x1F9FF, 0x20000...0x3FFFD,
+  ]
+}
+
+/// At which side of its column a text stands.
+package enum Alignment: Hashable, Sendable {
+  case leading, trailing
+}

@@ -1,0 +1,47 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Text for people that grows line by line, in indented sections.
+package struct TextReport: Sendable {
+  /// Puts styles on titles and tables, and is at hand for everything else.
+  package let styler: TextStyler
+  private var lines: [String] = []
+  private var depth = 0
+
+  /// An empty report.
+  package init(styler: TextStyler = TextStyler(isEnabled: false)) {
+    self.styler = styler
+  }
+
+  /// Adds a line, or several where the text has line breaks, at the present indentation.
+  package mutating func line(_ text: String = "") {
+    for part in text.components(separatedBy: "\n") {
+      lines.append(part.isEmpty ? "" : String(repeating: "  ", count: depth) + part)
+    }
+  }
+
+  /// Adds a bold title and, indented below it, what a body adds.
+  package mutating func section(_ title: String, _ body: (inout TextReport) throws -> Void) rethrows {
+    line(styler.style(title, .bold))
+    try indented(body)
+  }
+
+  /// Adds what a body adds, indented.
+  package mutating func indented(_ body: (inout TextReport) throws -> Void) rethrows {
+    depth += 1
+    defer { depth -= 1 }
+    try body(&self)
+  }
+
+  /// Adds a table.
+  package mutating func table(_ table: TextTable, gap: Int = 2) {
+    for text in table.lines(styler: styler, gap: gap) { line(text) }
+  }
+
+  /// The whole text, ending with a line break unless it is empty.
+  package var text: String {
+    lines.map { $0 + "\n" }.joined()
+  }
+}

@@ -1,0 +1,92 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Rows of cells, written in aligned columns for a terminal or as a table of Markdown.
+package struct TextTable: Hashable, Sendable {
+  /// A column.
+  package struct Column: Hashable, Sendable {
+    /// What stands above it.
+    package var title: String
+    /// At which side its cells stand.
+    package var alignment: Alignment
+
+    /// Describes a column.
+    package init(_ title: String = "", _ alignment: Alignment = .leading) {
+      self.title = title
+      self.alignment = alignment
+    }
+  }
+
+  /// The columns.
+  package var columns: [Column]
+  /// The rows; missing cells are empty.
+  package private(set) var rows: [[String]] = []
+
+  /// A table without rows.
+  package init(_ columns: [Column]) {
+    self.columns = columns
+  }
+
+  /// Adds a row.
+  package mutating func add(_ cells: [String]) {
+    precondition(cells.count <= columns.count, "A row of \(cells.count) cells in a table of \(columns.count) columns.")
+    rows.append(cells + Array(repeating: "", count: columns.count - cells.count))
+  }
+
+  /// The lines of the table in aligned columns, without blanks at their ends.
+  ///
+  /// A line break in a cell makes further lines. Titles are left out where all are empty.
+  ///
+  /// - Parameters:
+  ///   - styler: makes titles bold.
+  ///   - gap: blanks between columns.
+  package func lines(styler: TextStyler = TextStyler(isEnabled: false), gap: Int = 2) -> [String] {
+    let hasTitles = columns.contains { !$0.title.isEmpty }
+    let all = (hasTitles ? [columns.map(\.title)] : []) + rows
+    let cells = all.map { $0.map { $0.components(separatedBy: "\n") } }
+    let widths = columns.indices.map { column in
+      cells.flatMap { $0[column] }.map { TextLayout.width(of: $0) }.max() ?? 0
+    }
+    var lines: [String] = []
+    for (number, row) in cells.enumerated() {
+      for part in 0..<(row.map(\.count).max() ?? 1) {
+        lines.append(
+          line(row.map { part < $0.count ? $0[part] : "" }, widths, gap) { text in
+            hasTitles && number == 0 ? styler.style(text, .bold) : text
+          })
+      }
+    }
+    return lines
+  }
+
+  private func line(_ cells: [String], _ widths: [Int], _ gap: Int, _ style: (String) -> String) -> String {
+    var line = ""
+    var blanks = 0
+    for (index, cell) in cells.enumerated() {
+      let padding = widths[index] - TextLayout.width(of: cell)
+      let isLeading = columns[index].alignment == .leading
+      if !cell.isEmpty {
+        line += String(repeating: " ", count: blanks + (isLeading ? 0 : padding)) + style(cell)
+        blanks = 0
+      }
+      blanks += gap + (cell.isEmpty ? widths[index] : isLeading ? padding : 0)
+    }
+    return line
+  }
+
+  /// The table in GitHub's Markdown, ending with a line break.
+  package var markdown: String {
+    let titles = columns.map { Self.escaped($0.title) }
+    let rules = columns.map { $0.alignment == .leading ? "---" : "---:" }
+    let lines = [titles, rules] + rows.map { $0.map(Self.escaped) }
+    return lines.map { "| " + $0.joined(separator: " | ") + " |\n" }.joined()
+  }
+
+  private static func escaped(_ cell: String) -> String {
+    TextLayout.withoutStyles(cell).replacingOccurrences(of: "\\", with: "\\\\")
+      .replacingOccurrences(of: "|", with: "\\|").replacingOccurrences(of: "<", with: "&lt;")
+      .replacingOccurrences(of: "\n", with: "<br>")
+  }
+}
