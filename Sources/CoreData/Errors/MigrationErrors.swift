@@ -105,11 +105,3 @@ internal enum MigrationErrors {
       underlying: underlying, info)
   }
 }
-
-/// Something that keeps a mapping model from being inferred.
-package struct InferenceObstacle: Hashable, Sendable {
-  package var reason: String
-  package var advice: String
-  package var entity: String?
-  package var property: String?
-}
