@@ -38,11 +38,8 @@ extension SQLiteStatement {
     var value = value
     let result = value.withUTF8 { bytes in
       bytes.withMemoryRebound(to: CChar.self) {
-        // An empty buffer may have no address, and SQLite would bind null for that.
-        $0.isEmpty
-          ? sqlite3_bind_text(pointer, Int32(clamping: index), "", 0, copiedBySQLite)
-          : sqlite3_bind_text64(
-            pointer, Int32(clamping: index), $0.baseAddress, UInt64($0.count), copiedBySQLite, UInt8(SQLITE_UTF8))
+        sqlite3_bind_text64(
+          pointer, Int32(clamping: index), $0.baseAddress, UInt64($0.count), copiedBySQLite, UInt8(SQLITE_UTF8))
       }
     }
     try check(result)

@@ -59,7 +59,15 @@ struct MaintenanceTests {
       }
     }
     #expect(!source.inTransaction)
-    #expect(try SQLiteConnection(path: kept, mode: .readOnly).rowCount(of: "T") == 2)
+    let destination = try SQLiteConnection(path: kept, mode: .readWrite)
+    #expect(throws: GiveUp.self) {
+      try source.backup(to: destination, pagesPerStep: 5) { if $0.copiedPages > 10 { throw GiveUp() } }
+    }
+    #expect(try destination.rowCount(of: "T") == 2)
+    try destination.close()
+    let writer = try SQLiteConnection(path: kept, mode: .readWrite, busyTimeout: 0)
+    try writer.run("DELETE FROM T")
+    #expect(writer.changes == 2)
     #expect(!directory.exists("New.sqlite"))
   }
 

@@ -136,6 +136,17 @@ struct ArgumentTests {
     #expect(try parsed("model", "show", "A", "--version", "3")?.value("version") == "3")
   }
 
+  @Test("An option of a command takes the place of the common one, its letter included")
+  func ownOptions() {
+    let command = CommandSpecification(
+      ["x"], summary: "",
+      options: [.flag("quick", short: "q", summary: ""), OptionSpecification("version", .text("V"), summary: "")])
+    let options = sampleTool.options(of: command)
+    #expect(
+      options.map(\.name) == ["quick", "version", "format", "output", "color", "quiet", "verbose", "help"])
+    #expect(options.map(\.short) == ["q", nil, nil, "o", nil, nil, "v", "h"])
+  }
+
   @Test("Likeness counts mistakes of typing")
   func likeness() {
     #expect(Likeness.distance("kitten", "sitting") == 3)

@@ -183,18 +183,33 @@ struct TextTests {
     #expect(WorkflowAnnotation(.notice, "hi").text == "::notice::hi")
   }
 
-  @Test("A sink replaces a file as a whole, and writes into a device")
-  func sink() throws {
+  @Test("A sink replaces a file as a whole")
+  func sinkFile() throws {
     let url = FileManager.default.temporaryDirectory.appendingPathComponent("sink-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: url) }
+    let link = url.appendingPathExtension("link")
+    defer {
+      try? FileManager.default.removeItem(at: url)
+      try? FileManager.default.removeItem(at: link)
+    }
     try TextSink.file(url.path).write("a long text\n")
+    try FileManager.default.linkItem(at: url, to: link)
     try TextSink.file(url.path).write("é\n")
     #expect(try String(contentsOf: url, encoding: .utf8) == "é\n")
+    #expect(try String(contentsOf: link, encoding: .utf8) == "a long text\n")
     #expect(!TextSink.file(url.path).isTerminal)
     #expect(TextSink.file(url.path).columns == 80)
-    try TextSink.file("/dev/null").write("gone")
-    let type = try FileManager.default.attributesOfItem(atPath: "/dev/null")[.type] as? FileAttributeType
-    #expect(type == .typeCharacterSpecial)
     #expect(throws: (any Error).self) { try TextSink.file(url.path + "/no/such").write("x") }
+  }
+
+  @Test("A sink writes into a pipe instead of replacing it")
+  func sinkPipe() throws {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("pipe-\(UUID().uuidString)").path
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try #require(mkfifo(path, 0o600) == 0)
+    let descriptor = open(path, O_RDWR | O_NONBLOCK)
+    try #require(descriptor >= 0)
+    let reader = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    try TextSink.file(path).write("through\n")
+    #expect(try reader.read(upToCount: 8) == Data("through\n".utf8))
   }
 }

@@ -1,52 +1,22 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataModelFiles
 import Foundation
 
-/// Errors about models that contradict themselves: all `NSCoreDataError`, with entity and property.
-internal enum ModelError {
-  static func namelessEntity() -> NSError {
-    invalid("An entity has no name.", suggestion: "Give every entity of the model a name.")
-  }
-
-  static func duplicateEntity(_ name: String) -> NSError {
-    invalid(
-      "Two entities are named '\(name)'.", suggestion: "Rename or remove one of them.", entity: name)
-  }
-
-  static func duplicateProperty(_ name: String, entity: String) -> NSError {
-    invalid(
-      "Entity '\(entity)' has two properties named '\(name)'.", suggestion: "Rename or remove one of them.",
-      entity: entity, property: name)
-  }
-
-  static func missingSuperentity(_ name: String, entity: String) -> NSError {
-    invalid(
-      "Entity '\(entity)' inherits from '\(name)', which the model does not have.",
-      suggestion: "Add the entity '\(name)', or choose another parent entity for '\(entity)'.", entity: entity)
-  }
-
-  static func circularHierarchy(_ names: [String]) -> NSError {
-    let circle = (names + names.prefix(1)).joined(separator: " -> ")
-    return invalid(
-      "Entity '\(names.first ?? "")' inherits from itself: \(circle).",
-      suggestion: "Change the parent entity of one of them.", entity: names.first)
-  }
-
-  static func missingDestination(_ name: String, relationship: String, entity: String) -> NSError {
-    invalid(
-      "The relationship '\(relationship)' of entity '\(entity)' leads to entity '\(name)', which the model does not have.",
-      suggestion: "Add the entity '\(name)', or choose another destination.", entity: entity, property: relationship)
-  }
-
-  static func missingInverse(
-    _ name: String, destination: String, relationship: String, entity: String
-  ) -> NSError {
-    invalid(
-      "The relationship '\(relationship)' of entity '\(entity)' has the inverse '\(name)', "
-        + "which entity '\(destination)' does not have.",
-      suggestion: "Add the relationship '\(name)' to '\(destination)', or choose another inverse.",
-      entity: entity, property: relationship)
+/// Errors about models: files that cannot be read, and models that contradict themselves.
+internal enum ModelErrors {
+  /// 260 for a missing file, 259 for one that is no model, `NSCoreDataError` for what makes no sense in itself.
+  static func cannotRead(_ error: ModelFileError) -> NSError {
+    var info = ErrorDetail.place(entity: error.entity, property: error.property)
+    info[NSFilePathErrorKey] = error.file
+    info["line"] = error.line
+    let place = [error.entity, error.property].compactMap { $0 }.joined(separator: ".")
+    let file = error.file.map { "\($0)\(error.line.map { ", line \($0)" } ?? ""): " } ?? ""
+    let reason = file + (place.isEmpty ? "" : "\(place): ") + error.found
+    return NSError.cocoa(
+      code(of: error.kind), "The managed object model could not be read.", reason: reason, suggestion: error.advice,
+      underlying: error, info)
   }
 
   static func unknownIndexProperty(_ name: String, index: String, entity: String) -> NSError {
@@ -61,17 +31,19 @@ internal enum ModelError {
       suggestion: "Make two indexes of it.", entity: entity)
   }
 
-  static func unknownConfigurationEntity(_ name: String, configuration: String) -> NSError {
-    invalid(
-      "The configuration '\(configuration)' names the entity '\(name)', which the model does not have.",
-      suggestion: "Remove the entity from the configuration, or add it to the model.", entity: name)
-  }
-
-  private static func invalid(
-    _ reason: String, suggestion: String, entity: String? = nil, property: String? = nil
-  ) -> NSError {
+  private static func invalid(_ reason: String, suggestion: String, entity: String, property: String? = nil) -> NSError
+  {
     NSError.cocoa(
       NSCoreDataError, "The managed object model is not valid.", reason: reason, suggestion: suggestion,
       ErrorDetail.place(entity: entity, property: property))
+  }
+
+  private static func code(of kind: ModelFileError.Kind) -> Int {
+    switch kind {
+    case .missingFile: CocoaError.Code.fileReadNoSuchFile.rawValue
+    case .missingContents, .unsupportedFile, .notXML, .brokenXML, .notAnArchive, .brokenArchive:
+      CocoaError.Code.fileReadCorruptFile.rawValue
+    default: NSCoreDataError
+    }
   }
 }

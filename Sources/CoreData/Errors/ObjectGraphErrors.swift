@@ -60,14 +60,4 @@ internal enum ObjectGraphErrors {
       NSCoreDataError, "The fetch request cannot be carried out.", reason: reason, suggestion: suggestion,
       ErrorDetail.place(entity: entity?.name))
   }
-
-  /// One error for several: the error itself where there is one, 1560 with all of them where there are more.
-  static func combined(_ errors: [NSError]) -> NSError? {
-    guard errors.count > 1 else { return errors.first }
-    let all = errors.flatMap { ($0.userInfo[NSDetailedErrorsKey] as? [NSError]) ?? [$0] }
-    return .cocoa(
-      NSValidationMultipleErrorsError, "Multiple validation errors occurred.",
-      reason: all.prefix(5).map { $0.localizedFailureReason ?? $0.localizedDescription }.joined(separator: " "),
-      suggestion: "Correct each of them; the array under NSDetailedErrorsKey has them all.", [NSDetailedErrorsKey: all])
-  }
 }

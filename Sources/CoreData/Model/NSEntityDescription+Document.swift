@@ -23,7 +23,7 @@ extension NSEntityDescription {
   }
 
   /// Makes an entity of a document, without hierarchy, relationships' ends and indexes, which need the whole model.
-  internal convenience init(_ document: EntityDocument) throws {
+  internal convenience init(_ document: EntityDocument) {
     self.init()
     name = document.name
     isAbstract = document.isAbstract
@@ -34,10 +34,6 @@ extension NSEntityDescription {
     var list: [NSPropertyDescription] = document.attributes.map(NSAttributeDescription.make)
     list += document.relationships.map(NSRelationshipDescription.make)
     list += document.fetchedProperties.map(NSFetchedPropertyDescription.make)
-    var names: Set<String> = []
-    for property in list where !names.insert(property.name).inserted {
-      throw ModelError.duplicateProperty(property.name, entity: document.name)
-    }
     properties = list
     uniquenessConstraints = document.uniquenessConstraints
     ownCompoundIndexes = document.compoundIndexes
@@ -47,7 +43,7 @@ extension NSEntityDescription {
   internal func addIndexes(_ document: EntityDocument) throws {
     indexes = try document.indexes.map { index in
       guard Set(index.elements.map(\.isRTree)).count < 2 else {
-        throw ModelError.mixedIndex(index.name, entity: document.name)
+        throw ModelErrors.mixedIndex(index.name, entity: document.name)
       }
       let elements = try index.elements.map { try indexElement($0, index: index.name) }
       let description = NSFetchIndexDescription(name: index.name, elements: elements)
@@ -68,7 +64,7 @@ extension NSEntityDescription {
     } else if let known = propertiesByName[document.propertyName] {
       property = known
     } else {
-      throw ModelError.unknownIndexProperty(document.propertyName, index: index, entity: name ?? "")
+      throw ModelErrors.unknownIndexProperty(document.propertyName, index: index, entity: name ?? "")
     }
     let element = NSFetchIndexElementDescription(
       property: property, collationType: document.isRTree ? .rTree : .binary)

@@ -10,31 +10,25 @@ extension NSManagedObjectModel {
   /// Throws `NSCoreDataError` with the entity and property where the document contradicts itself: a missing or circular
   /// superentity, a missing destination or inverse, names that occur twice, an index over an unknown property.
   package convenience init(document: ModelDocument) throws {
-    self.init()
-    var byName: [String: NSEntityDescription] = [:]
-    var list: [NSEntityDescription] = []
-    for source in document.entities {
-      guard !source.name.isEmpty else { throw ModelError.namelessEntity() }
-      let entity = try NSEntityDescription(source)
-      guard byName.updateValue(entity, forKey: source.name) == nil else {
-        throw ModelError.duplicateEntity(source.name)
-      }
-      list.append(entity)
+    do {
+      try document.validate()
+    } catch let error as ModelFileError {
+      throw ModelErrors.cannotRead(error)
     }
-    try Self.connectHierarchy(document, byName)
+    self.init()
+    let list = document.entities.map { NSEntityDescription($0) }
+    let byName = Dictionary(uniqueKeysWithValues: zip(document.entities.map(\.name), list))
+    let index = EntityIndex(document)
+    for (source, entity) in zip(document.entities, list) {
+      entity.subentities = index.subentities(of: source.name).compactMap { byName[$0.name] }
+    }
     entities = list
     for source in document.entities {
-      for relationship in source.relationships { try Self.connect(relationship, of: source.name, byName) }
+      for relationship in source.relationships { Self.connect(relationship, of: source.name, byName) }
     }
-    for source in document.entities { try byName[source.name]?.addIndexes(source) }
+    for (source, entity) in zip(document.entities, list) { try entity.addIndexes(source) }
     for configuration in document.configurations {
-      let members = try configuration.entityNames.map { name in
-        guard let entity = byName[name] else {
-          throw ModelError.unknownConfigurationEntity(name, configuration: configuration.name)
-        }
-        return entity
-      }
-      setEntities(members, forConfigurationName: configuration.name)
+      setEntities(configuration.entityNames.compactMap { byName[$0] }, forConfigurationName: configuration.name)
     }
     for template in document.fetchRequestTemplates { templates[template.name] = template }
     versionIdentifiers = Set(document.versionIdentifiers)
@@ -52,37 +46,14 @@ extension NSManagedObjectModel {
       versionIdentifiers: versionIdentifiers.map { $0.base as? String ?? String(describing: $0.base) }.sorted())
   }
 
-  private static func connectHierarchy(
-    _ document: ModelDocument, _ byName: [String: NSEntityDescription]
-  ) throws {
-    var children: [String: [NSEntityDescription]] = [:]
-    let index = EntityIndex(document)
-    for source in document.entities {
-      guard let parent = source.parentName else { continue }
-      guard byName[parent] != nil else { throw ModelError.missingSuperentity(parent, entity: source.name) }
-      if index.root(of: source.name)?.parentName != nil {
-        throw ModelError.circularHierarchy(index.lineage(of: source.name).map(\.name))
-      }
-      if let entity = byName[source.name] { children[parent, default: []].append(entity) }
-    }
-    for (parent, list) in children { byName[parent]?.subentities = list }
-  }
-
   private static func connect(
     _ document: RelationshipDocument, of entityName: String, _ byName: [String: NSEntityDescription]
-  ) throws {
-    guard let destinationName = document.destinationEntityName else { return }
-    guard let destination = byName[destinationName] else {
-      throw ModelError.missingDestination(destinationName, relationship: document.name, entity: entityName)
-    }
+  ) {
     let relationship = byName[entityName]?.relationshipsByName[document.name]
+    let destination = document.destinationEntityName.flatMap { byName[$0] }
+    let inverse = document.inverseName.flatMap { destination?.relationshipsByName[$0] }
     relationship?.destinationEntity = destination
-    guard let inverseName = document.inverseName else { return }
-    guard let inverse = destination.relationshipsByName[inverseName] else {
-      throw ModelError.missingInverse(
-        inverseName, destination: destinationName, relationship: document.name, entity: entityName)
-    }
-    relationship?.inverseRelationship = inverse.inheritedFrom as? NSRelationshipDescription ?? inverse
+    relationship?.inverseRelationship = inverse?.inheritedFrom as? NSRelationshipDescription ?? inverse
   }
 }
 

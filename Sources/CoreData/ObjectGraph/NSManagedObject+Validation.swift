@@ -19,7 +19,7 @@ extension NSManagedObject {
         failures.append(error)
       }
     }
-    if let error = ObjectGraphErrors.combined(failures) { throw error }
+    if let error = ValidationErrors.combined(failures) { throw error }
   }
 
   /// A to-many relationship that has not been read cannot have been changed, and is not read for its validation.
@@ -44,10 +44,11 @@ extension NSManagedObject {
 /// The rules that models have for values.
 enum ValidationRules {
   static func check(_ value: Any?, of attribute: NSAttributeDescription, in object: NSManagedObject) throws {
+    let subject = subject(attribute, value, object)
     guard let value else {
-      // Derived attributes get their value from the store; transient ones are not kept.
+      // Derived attributes get their value from the store.
       if attribute.isOptional || attribute is NSDerivedAttributeDescription { return }
-      throw ValidationErrors.missingValue(of: attribute, in: object)
+      throw ValidationErrors.missingValue(subject)
     }
     if let composite = attribute as? NSCompositeAttributeDescription, let dictionary = value as? NSDictionary {
       for element in composite.elements {
@@ -56,25 +57,42 @@ enum ValidationRules {
     }
     for rule in attribute.validations {
       if try !PredicateEvaluator.evaluate(rule.predicate, with: value) {
-        throw ValidationErrors.ruleViolated(rule, value: value, of: attribute, in: object)
+        throw violation(of: rule, subject)
       }
     }
   }
 
   static func check(_ value: Any?, of relationship: NSRelationshipDescription, in object: NSManagedObject) throws {
+    let subject = subject(relationship, value, object)
     guard relationship.isToMany else {
-      if value == nil, !relationship.isOptional { throw ValidationErrors.missingValue(of: relationship, in: object) }
+      if value == nil, !relationship.isOptional { throw ValidationErrors.missingValue(subject) }
       return
     }
     let count = (value as? NSOrderedSet)?.count ?? (value as? NSSet)?.count ?? 0
     if count == 0, relationship.isOptional { return }
     let minimum = max(relationship.minCount, relationship.isOptional ? 0 : 1)
-    if count < minimum {
-      throw ValidationErrors.tooFew(count, minimum: minimum, of: relationship, in: object)
-    }
+    if count < minimum { throw ValidationErrors.tooFew(subject, count: count, minimum: minimum) }
     if relationship.maxCount > 0, count > relationship.maxCount {
-      throw ValidationErrors.tooMany(count, maximum: relationship.maxCount, of: relationship, in: object)
+      throw ValidationErrors.tooMany(subject, count: count, maximum: relationship.maxCount)
     }
+  }
+
+  static func subject(
+    _ property: NSPropertyDescription, _ value: Any?, _ object: NSManagedObject
+  ) -> ValidationErrors.Subject {
+    .init(object: object, entity: object.entity.name ?? "", property: property.name, value: value)
+  }
+
+  private static func violation(of rule: ValidationDocument, _ subject: ValidationErrors.Subject) -> NSError {
+    var code: Int?
+    var text: String?
+    switch rule.warning {
+    case .integer(let number): code = Int(number)
+    case .string(let words): text = words
+    default: break
+    }
+    let predicate = NSPredicate(syntax: rule.predicate)
+    return ValidationErrors.unmet(predicate, rule: predicate.predicateFormat, code: code, text: text, subject)
   }
 
   static func isSame(_ a: Any?, _ b: Any?) -> Bool {

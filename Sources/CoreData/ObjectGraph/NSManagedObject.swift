@@ -225,7 +225,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// - Throws: 1600 while a relationship with the deny rule has members.
   open func validateForDelete() throws {
     if let (relationship, members) = context?.denyingMembers(of: self) {
-      throw ValidationErrors.deniedDelete(relationship, members: members, in: self)
+      throw ValidationErrors.deniedDelete(
+        ValidationRules.subject(relationship, members, self), count: members.count)
     }
   }
 

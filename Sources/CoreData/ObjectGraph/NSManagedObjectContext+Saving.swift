@@ -46,7 +46,7 @@ extension NSManagedObjectContext {
         failures.append(error)
       }
     }
-    if let error = ObjectGraphErrors.combined(failures) { throw error }
+    if let error = ValidationErrors.combined(failures) { throw error }
   }
 
   private func write() throws {

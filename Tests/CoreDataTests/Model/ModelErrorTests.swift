@@ -30,7 +30,7 @@ struct ModelErrorTests {
     #expect(error.domain == NSCocoaErrorDomain)
     #expect(error.code == NSCoreDataError)
     #expect(error.userInfo["entity"] as? String == "Employee")
-    #expect(error.localizedFailureReason == "Entity 'Employee' inherits from 'Human', which the model does not have.")
+    #expect(error.localizedFailureReason == "Employee: The parent entity Human does not exist.")
     #expect(error.userInfo["reason"] as? String == error.localizedFailureReason)
   }
 
@@ -44,10 +44,10 @@ struct ModelErrorTests {
   func relationships() throws {
     let destination = try #require(error { $0.entities[2].relationships[0].destinationEntityName = "Robot" })
     #expect(destination.userInfo["property"] as? String == "staff")
-    #expect(destination.localizedFailureReason?.contains("'Robot'") == true)
+    #expect(destination.localizedFailureReason?.contains("Robot") == true)
     let inverse = try #require(error { $0.entities[2].relationships[0].inverseName = "boss" })
     #expect(inverse.userInfo["entity"] as? String == "Department")
-    #expect(inverse.localizedFailureReason?.contains("'boss'") == true)
+    #expect(inverse.localizedFailureReason?.contains("Employee.boss") == true)
   }
 
   @Test("Names that occur twice are named")
@@ -70,6 +70,6 @@ struct ModelErrorTests {
     #expect(mixed.userInfo["entity"] as? String == "Department")
     let configuration = try #require(
       error { $0.configurations = [ConfigurationDocument(name: "Small", entityNames: ["Robot"])] })
-    #expect(configuration.localizedFailureReason?.contains("'Small'") == true)
+    #expect(configuration.localizedFailureReason?.contains("Small") == true)
   }
 }

@@ -1,0 +1,107 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Errors of migration, from finding models to checking the result.
+internal enum MigrationErrors {
+  /// 134190: no mapping can be inferred. All reasons are told; entity and property are those of the first.
+  static func cannotInfer(_ obstacles: [InferenceObstacle]) -> NSError {
+    let first = obstacles.first
+    return NSError.cocoa(
+      NSInferredMappingModelError, "A mapping model could not be inferred.",
+      reason: obstacles.map(\.reason).joined(separator: " "),
+      suggestion: first?.advice ?? "Write a mapping model for these versions.",
+      ErrorDetail.place(entity: first?.entity, property: first?.property))
+  }
+
+  /// 134110, also for a step that an in-place migration cannot take.
+  static func failed(
+    url: URL?, reason: String, suggestion: String, entity: String? = nil, attribute: String? = nil,
+    underlying: (any Error)? = nil
+  ) -> NSError {
+    var info = ErrorDetail.place(entity: entity)
+    info[ErrorDetail.attribute] = attribute
+    info[ErrorDetail.url] = url
+    return NSError.cocoa(
+      NSMigrationError, "An error occurred during persistent store migration.", reason: reason, suggestion: suggestion,
+      underlying: underlying, info)
+  }
+
+  /// 134110 for rows without a value of an attribute that is to have one.
+  static func missingMandatoryValues(url: URL?, entity: String, attribute: String) -> NSError {
+    failed(
+      url: url,
+      reason:
+        "Cannot migrate store in-place: Validation error missing attribute values on mandatory destination attribute",
+      suggestion: "Give the attribute '\(attribute)' of entity '\(entity)' a default value, or make it optional.",
+      entity: entity, attribute: attribute)
+  }
+
+  /// 134111
+  static func constraintViolation(
+    url: URL?, entity: String, properties: [String], underlying: (any Error)? = nil
+  ) -> NSError {
+    let names = properties.map { "'\($0)'" }.joined(separator: ", ")
+    var info = ErrorDetail.place(entity: entity, property: properties.first)
+    info[ErrorDetail.url] = url
+    return NSError.cocoa(
+      NSMigrationConstraintViolationError, "Persistent store migration failed, uniqueness constraint violated.",
+      reason: "Rows of entity '\(entity)' have the same value of \(names), which the new model wants to be unique.",
+      suggestion: "Remove the duplicates first, or leave the constraint out.", underlying: underlying, info)
+  }
+
+  /// 134120
+  static func cancelled(url: URL?) -> NSError {
+    NSError.cocoa(
+      NSMigrationCancelledError, "The persistent store migration was cancelled.",
+      reason: "The migration was cancelled before it was done.",
+      suggestion: "The store is as it was before; start the migration again.", url.map { [ErrorDetail.url: $0] } ?? [:])
+  }
+
+  /// 134130
+  static func missingSourceModel(url: URL?, metadata: [String: Any], searched: [String]) -> NSError {
+    var info: [String: Any] = [ErrorDetail.metadata: metadata]
+    info[ErrorDetail.url] = url
+    let places = searched.isEmpty ? "" : " Looked at: \(searched.joined(separator: ", "))."
+    return NSError.cocoa(
+      NSMigrationMissingSourceModelError,
+      "Persistent store migration failed, missing source managed object model.",
+      reason: "Can't find model for source store: no model has the entity version hashes of the store.\(places)",
+      suggestion: "Keep the model version that the store was made with beside the current one.", info)
+  }
+
+  /// 134140
+  static func missingMappingModel(
+    url: URL?, source: String?, destination: String?, underlying: (any Error)? = nil
+  ) -> NSError {
+    let versions = [source, destination].compactMap { $0.map { "'\($0)'" } }.joined(separator: " to ")
+    var info: [String: Any] = [:]
+    info[ErrorDetail.url] = url
+    let reason = (underlying as NSError?)?.localizedFailureReason
+    return NSError.cocoa(
+      NSMigrationMissingMappingModelError, "Persistent store migration failed, missing mapping model.",
+      reason: "Can't find mapping model for migration\(versions.isEmpty ? "" : " from \(versions)")."
+        + (reason.map { " \($0)" } ?? ""),
+      suggestion: "Add a mapping model, or make the change one that can be inferred.", underlying: underlying, info)
+  }
+
+  /// 134150
+  static func sourceStore(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
+    var info: [String: Any] = [:]
+    info[ErrorDetail.sourceURL] = url
+    return NSError.cocoa(
+      NSMigrationManagerSourceStoreError, "Persistent store migration failed, trouble with the source store.",
+      reason: reason, suggestion: "Check that the source store exists and can be read.", underlying: underlying, info)
+  }
+
+  /// 134160
+  static func destinationStore(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
+    var info: [String: Any] = [:]
+    info[ErrorDetail.destinationURL] = url
+    return NSError.cocoa(
+      NSMigrationManagerDestinationStoreError, "Persistent store migration failed, trouble with the destination store.",
+      reason: reason, suggestion: "Check that the folder of the destination store can be written and has room.",
+      underlying: underlying, info)
+  }
+}

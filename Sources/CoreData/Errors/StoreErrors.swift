@@ -1,0 +1,119 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Errors about stores as a whole: opening, type, compatibility, operations.
+internal enum StoreErrors {
+  /// 134080
+  static func cannotOpen(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
+    error(
+      NSPersistentStoreOpenError, "The persistent store could not be opened.", reason: reason,
+      suggestion: "Check the location of the store and the options it is opened with.", url, underlying: underlying)
+  }
+
+  /// 260
+  static func noSuchFile(url: URL) -> NSError {
+    error(
+      CocoaError.Code.fileReadNoSuchFile.rawValue,
+      "The persistent store could not be opened because there is no such file.",
+      reason: "There is no file at \(url.path).", suggestion: "Check the path, or create the store first.", url)
+  }
+
+  /// 259: the file is something else than a store.
+  static func notAStore(url: URL, reason: String, underlying: (any Error)? = nil) -> NSError {
+    error(
+      CocoaError.Code.fileReadCorruptFile.rawValue, "The file is not a persistent store, or it is damaged.",
+      reason: reason, suggestion: "Check that this is the right file; if it is, restore it from a backup.", url,
+      underlying: underlying)
+  }
+
+  /// 134000
+  static func invalidType(_ type: String, known: [String]) -> NSError {
+    error(
+      NSPersistentStoreInvalidTypeError, "The persistent store type is not known.",
+      reason: "The store type is '\(type)'.", suggestion: "Use \(Self.list(known, word: "or")).", nil)
+  }
+
+  /// 134010
+  static func typeMismatch(url: URL, expected: String, found: String) -> NSError {
+    error(
+      NSPersistentStoreTypeMismatchError, "The persistent store is not of the type that was asked for.",
+      reason: "The store at \(url.path) is of type '\(found)', not '\(expected)'.",
+      suggestion: "Open it as '\(found)'.", url)
+  }
+
+  /// 134080 for a configuration that the model does not have.
+  static func unknownConfiguration(_ name: String, known: [String], url: URL?) -> NSError {
+    let suggestion =
+      known.isEmpty
+      ? "The model has no configurations: open the store without one."
+      : "Use \(list(known, word: "or")), or none for all entities."
+    return error(
+      NSPersistentStoreOpenError, "The persistent store could not be opened.",
+      reason: "The model has no configuration named '\(name)'.", suggestion: suggestion, url)
+  }
+
+  /// 134070
+  static func operationFailed(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
+    error(
+      NSPersistentStoreOperationError, "The operation on the persistent store failed.", reason: reason,
+      suggestion: "The store is as it was before. Remove the cause and try again.", url, underlying: underlying)
+  }
+
+  /// 513: the store was opened for reading only, or its file allows no more.
+  static func readOnly(url: URL?) -> NSError {
+    error(
+      CocoaError.Code.fileWriteNoPermission.rawValue, "The persistent store cannot be written.",
+      reason: "The store \(url.map { "at \($0.path) " } ?? "")is read-only.",
+      suggestion:
+        "Open it without NSReadOnlyPersistentStoreOption, and check the permissions of the file and its folder.",
+      url)
+  }
+
+  /// 134091
+  static func unsupportedRequest(_ request: String, url: URL?) -> NSError {
+    error(
+      NSPersistentStoreUnsupportedRequestTypeError, "The persistent store does not support the request.",
+      reason: "The store was asked for '\(request)', which it does not know.",
+      suggestion: "Use another kind of request, or another type of store.", url)
+  }
+
+  /// 134100, with every difference told.
+  ///
+  /// - Parameters:
+  ///   - differences: between the store's model and the one given, as far as the caller knows them.
+  ///   - metadata: the store's metadata; put into the error.
+  static func incompatibleVersionHash(
+    url: URL?, metadata: [String: Any], differences: [VersionDifference], suggestion: String? = nil
+  ) -> NSError {
+    let opening = "The model used to open the store is incompatible with the one used to create the store"
+    let details = differences.map(\.sentence).joined(separator: " ")
+    return error(
+      NSPersistentStoreIncompatibleVersionHashError,
+      "The managed object model version used to open the persistent store is incompatible with the one that was used to "
+        + "create the persistent store.",
+      reason: details.isEmpty ? "\(opening)." : "\(opening): \(details)",
+      suggestion: suggestion
+        ?? "Open the store with the model version it was made with, or migrate it: set "
+        + "NSMigratePersistentStoresAutomaticallyOption and NSInferMappingModelAutomaticallyOption.",
+      url, [ErrorDetail.metadata: metadata, "differences": differences.map(\.sentence)])
+  }
+
+  private static func list(_ names: [String], word: String) -> String {
+    let quoted = names.map { "'\($0)'" }
+    guard let last = quoted.last, quoted.count > 1 else { return quoted.first ?? "another" }
+    return "\(quoted.dropLast().joined(separator: ", ")) \(word) \(last)"
+  }
+
+  private static func error(
+    _ code: Int, _ description: String, reason: String, suggestion: String, _ url: URL?,
+    underlying: (any Error)? = nil, _ details: [String: Any] = [:]
+  ) -> NSError {
+    var info = details
+    info[ErrorDetail.url] = url
+    info[NSFilePathErrorKey] = url?.path
+    return NSError.cocoa(
+      code, description, reason: reason, suggestion: suggestion, underlying: underlying, info)
+  }
+}

@@ -1,0 +1,109 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+
+/// What may happen to an attribute for a mapping to be inferred.
+internal enum AttributeRules {
+  /// What is wrong with an attribute that is in both versions.
+  static func obstacle(
+    from source: AttributeDocument, to destination: AttributeDocument, entity: String
+  ) -> InferenceObstacle? {
+    guard source.kind == destination.kind || (source.kind.isNumeric && destination.kind.isNumeric) else {
+      return InferenceObstacle(
+        "Source and destination attribute types are incompatible: '\(destination.name)' of entity '\(entity)' is "
+          + "\(source.kind.title) in the source, \(destination.kind.title) in the destination.",
+        advice:
+          "Write a mapping model that converts the values. If they may be dropped, give the attribute another renaming "
+          + "identifier.", entity: entity, property: destination.name)
+    }
+    guard destination.kind == .composite else { return nil }
+    let elements = Pairing(
+      source.elements, destination.elements, name: \.name, declared: \.renamingIdentifier)
+    return elements.matched.lazy.compactMap { obstacle(from: $0.source, to: $0.destination, entity: entity) }.first
+      ?? elements.added.lazy.compactMap { obstacle(adding: $0, entity: entity) }.first
+  }
+
+  /// What is wrong with an attribute that is new in an entity which may have objects.
+  static func obstacle(adding attribute: AttributeDocument, entity: String) -> InferenceObstacle? {
+    if attribute.kind == .composite, !attribute.isOptional {
+      return attribute.elements.lazy.compactMap { obstacle(adding: $0, entity: entity) }.first
+    }
+    guard !attribute.isOptional, attribute.defaultValue == nil, attribute.derivation == nil else { return nil }
+    return InferenceObstacle(
+      "The attribute '\(attribute.name)' of entity '\(entity)' is new and required, but has no default value for the "
+        + "objects that exist.",
+      advice: "Give it a default value, or make it optional.", entity: entity, property: attribute.name)
+  }
+}
+
+/// What may happen to a relationship for a mapping to be inferred.
+internal struct RelationshipRules {
+  let inference: MappingInference
+
+  /// What is wrong with a relationship that is in both versions.
+  func obstacle(
+    from source: RelationshipDocument, to destination: RelationshipDocument, entity: String
+  ) -> InferenceObstacle? {
+    if source.isToMany, !destination.isToMany {
+      return InferenceObstacle(
+        "The relationship '\(destination.name)' of entity '\(entity)' is to-many in the source and to-one in the "
+          + "destination; there is no telling which object to keep.",
+        advice:
+          "Write a mapping model that chooses one, or give the relationship another renaming identifier to drop its "
+          + "objects.", entity: entity, property: destination.name)
+    }
+    guard let old = source.destinationEntityName, let new = destination.destinationEntityName else { return nil }
+    let successor = inference.destinationNames[old]
+    let lineage = successor.map { inference.destination.index.lineage(of: $0) } ?? []
+    guard !lineage.contains(where: { $0.name == new }) else { return nil }
+    let found = successor.map { "became '\($0)'" } ?? "is not in the destination"
+    return InferenceObstacle(
+      "The relationship '\(destination.name)' of entity '\(entity)' leads to '\(old)' in the source, which \(found), and to "
+        + "'\(new)' in the destination.",
+      advice:
+        "Give '\(new)' the renaming identifier of '\(old)', or give the relationship another renaming identifier to drop "
+        + "its objects.", entity: entity, property: destination.name)
+  }
+
+  /// What is wrong with a relationship that is new in an entity which may have objects.
+  func obstacle(adding relationship: RelationshipDocument, entity: String) -> InferenceObstacle? {
+    guard !relationship.isOptional else { return nil }
+    return InferenceObstacle(
+      "The relationship '\(relationship.name)' of entity '\(entity)' is new and required, but the objects that exist have "
+        + "nothing to put there.",
+      advice: "Make it optional.", entity: entity, property: relationship.name)
+  }
+}
+
+extension AttributeKind {
+  /// Whether values are numbers, which can be converted into one another. Booleans are stored as 0 and 1.
+  internal var isNumeric: Bool {
+    switch self {
+    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: true
+    default: false
+    }
+  }
+
+  /// The name of the type as model editors spell it.
+  package var title: String {
+    switch self {
+    case .undefined: "Undefined"
+    case .integer16: "Integer 16"
+    case .integer32: "Integer 32"
+    case .integer64: "Integer 64"
+    case .decimal: "Decimal"
+    case .double: "Double"
+    case .float: "Float"
+    case .string: "String"
+    case .boolean: "Boolean"
+    case .date: "Date"
+    case .binaryData: "Binary Data"
+    case .uuid: "UUID"
+    case .uri: "URI"
+    case .transformable: "Transformable"
+    case .objectID: "Object ID"
+    case .composite: "Composite"
+    }
+  }
+}

@@ -1,0 +1,63 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import Foundation
+
+/// What corresponds to what in two versions of a model, as plain values: what an inferred mapping model is made of, and
+/// what a migration in place is planned from.
+///
+/// Lists of properties hold persistent attributes and relationships only, inherited ones included, sorted by name.
+package struct InferredMapping: Hashable, Sendable {
+  /// A property in both versions.
+  package struct PropertyMatch: Hashable, Sendable {
+    package var source: String
+    package var destination: String
+  }
+
+  /// An entity in both versions.
+  package struct EntityMatch: Hashable, Sendable {
+    package var source: String
+    package var destination: String
+    /// Whether the version hashes are equal.
+    package var isUnchanged: Bool
+    package var attributes: [PropertyMatch] = []
+    package var relationships: [PropertyMatch] = []
+    /// Destination names.
+    package var addedAttributes: [String] = []
+    package var addedRelationships: [String] = []
+    /// Source names.
+    package var removedAttributes: [String] = []
+    package var removedRelationships: [String] = []
+  }
+
+  /// Sorted by the destination's name.
+  package var matched: [EntityMatch]
+  /// Names of destination entities, sorted.
+  package var added: [String]
+  /// Names of source entities, sorted.
+  package var removed: [String]
+
+  /// Finds out what corresponds to what.
+  ///
+  /// - Throws: `InferenceFailure` with everything that stands in the way.
+  package init(source: ModelDocument, destination: ModelDocument) throws {
+    self = try MappingInference(source: source, destination: destination).run()
+  }
+
+  internal init(matched: [EntityMatch], added: [String], removed: [String]) {
+    self.matched = matched
+    self.added = added
+    self.removed = removed
+  }
+
+  /// The match of a source entity.
+  package func match(ofSource name: String) -> EntityMatch? {
+    matched.first { $0.source == name }
+  }
+
+  /// The match of a destination entity.
+  package func match(ofDestination name: String) -> EntityMatch? {
+    matched.first { $0.destination == name }
+  }
+}

@@ -1,0 +1,112 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("Errors")
+struct ErrorTests {
+  private let url = URL(fileURLWithPath: "/tmp/Notes.sqlite")
+
+  @Test("Codes have Apple's numbers, and Swift's names for them")
+  func codes() {
+    #expect(NSPersistentStoreIncompatibleVersionHashError == 134100)
+    #expect(NSInferredMappingModelError == 134190)
+    #expect(NSStagedMigrationBackwardMigrationError == 134506)
+    #expect(CocoaError.Code.persistentStoreIncompatibleVersionHash.rawValue == 134100)
+    #expect(CocoaError(.migrationMissingMappingModel).errorCode == 134140)
+    #expect(CocoaError.sqlite == CocoaError.Code(rawValue: NSSQLiteError))
+  }
+
+  @Test("An error can be caught by its Swift name")
+  func catching() {
+    do {
+      throw StoreErrors.readOnly(url: url)
+    } catch let error as CocoaError where error.code == .fileWriteNoPermission {
+      #expect(error.userInfo["URL"] as? URL == url)
+    } catch {
+      Issue.record("\(error)")
+    }
+  }
+
+  @Test("134100 says which entities differ and how, and carries the metadata")
+  func incompatibleVersionHash() {
+    var differences = VersionDifference.between(
+      store: ["A": Data([1]), "B": Data([1]), "C": Data([1])], model: ["B": Data([1]), "C": Data([2]), "D": Data([1])])
+    #expect(
+      differences == [
+        VersionDifference(entity: "A", .missingInModel), VersionDifference(entity: "C", .hash),
+        VersionDifference(entity: "D", .missingInStore),
+      ])
+    differences.append(
+      VersionDifference(entity: "C", property: "size", .aspect("type", store: "Integer 16", model: "Double")))
+    let error = StoreErrors.incompatibleVersionHash(url: url, metadata: ["key": 1], differences: differences)
+    #expect(error.code == 134100)
+    #expect(error.domain == NSCocoaErrorDomain)
+    #expect((error.userInfo["metadata"] as? [String: Any])?["key"] as? Int == 1)
+    #expect(
+      error.userInfo["reason"] as? String
+        == "The model used to open the store is incompatible with the one used to create the store: "
+        + "Entity 'A' is in the store, but not in the model. "
+        + "Entity 'C' is not the same in the store and in the model: the version hashes differ. "
+        + "Entity 'D' is in the model, but not in the store. "
+        + "The property 'size' of entity 'C': type is Integer 16 in the store, Double in the model.")
+    #expect(error.localizedDescription.contains("is incompatible with the one"))
+    #expect(error.localizedRecoverySuggestion?.contains("NSMigratePersistentStoresAutomaticallyOption") == true)
+  }
+
+  @Test(
+    "SQLite's failures become Cocoa's, with SQLite's code",
+    arguments: [
+      (11, 259), (26, 259), (13, 640), (8, 513), (5, 134090), (6, 134090), (1, 134180), (2067, 134180), (14, 260),
+    ] as [(Int32, Int)])
+  func sqlite(code: Int32, cocoa: Int) {
+    let missing = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent("\(UUID().uuidString).sqlite")
+    let failure = SQLiteError(extendedCode: code, message: "went wrong", sql: "SELECT 1", path: missing.path)
+    let error = SQLiteErrors.error(failure, url: missing)
+    #expect(error.code == cocoa)
+    #expect(error.userInfo[NSSQLiteErrorDomain] as? Int == Int(code & 0xFF))
+    #expect(error.localizedFailureReason?.contains("went wrong") == true)
+    #expect(error.userInfo[NSUnderlyingErrorKey] is SQLiteError)
+    #expect(error.localizedRecoverySuggestion?.isEmpty == false)
+  }
+
+  @Test("While opening, other failures of SQLite are 134080")
+  func opening() {
+    let failure = SQLiteError(extendedCode: 1, message: "went wrong", sql: nil, path: url.path)
+    #expect(SQLiteErrors.error(failure, url: url, isOpening: true).code == NSPersistentStoreOpenError)
+    let folder = SQLiteError(extendedCode: 14, message: "went wrong", sql: nil, path: "/nowhere/at/all.sqlite")
+    #expect(SQLiteErrors.error(folder, url: nil, isOpening: true).code == NSPersistentStoreOpenError)
+  }
+
+  @Test(
+    "Every builder gives reason, advice and code",
+    arguments: [
+      (134000, StoreErrors.invalidType("XYZ", known: ["SQLite", "InMemory"])),
+      (134010, StoreErrors.typeMismatch(url: URL(fileURLWithPath: "/a"), expected: "XML", found: "SQLite")),
+      (134070, StoreErrors.operationFailed(url: nil, reason: "It is gone.")),
+      (134080, StoreErrors.cannotOpen(url: nil, reason: "It is gone.")),
+      (134080, StoreErrors.unknownConfiguration("A", known: ["B"], url: nil)),
+      (134091, StoreErrors.unsupportedRequest("A", url: nil)),
+      (259, StoreErrors.notAStore(url: URL(fileURLWithPath: "/a"), reason: "It is text.")),
+      (260, StoreErrors.noSuchFile(url: URL(fileURLWithPath: "/a"))),
+      (134110, MigrationErrors.missingMandatoryValues(url: nil, entity: "E", attribute: "a")),
+      (134111, MigrationErrors.constraintViolation(url: nil, entity: "E", properties: ["a"])),
+      (134120, MigrationErrors.cancelled(url: nil)),
+      (134130, MigrationErrors.missingSourceModel(url: nil, metadata: [:], searched: ["/a"])),
+      (134140, MigrationErrors.missingMappingModel(url: nil, source: "1", destination: "2")),
+      (134150, MigrationErrors.sourceStore(url: nil, reason: "It is gone.")),
+      (134160, MigrationErrors.destinationStore(url: nil, reason: "It is full.")),
+    ] as [(Int, NSError)])
+  func builders(code: Int, error: NSError) {
+    #expect(error.code == code)
+    #expect(error.domain == NSCocoaErrorDomain)
+    #expect(error.userInfo[NSLocalizedDescriptionKey] is String)
+    #expect(error.userInfo["reason"] as? String == error.localizedFailureReason)
+    #expect(error.localizedRecoverySuggestion?.hasSuffix(".") == true)
+  }
+}

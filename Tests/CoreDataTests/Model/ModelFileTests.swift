@@ -1,0 +1,110 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+/// A folder with `Notes.xcdatamodeld`, of which `Notes 2` is the current version.
+private final class NotesBundle {
+  let folder = FileManager.default.temporaryDirectory.appendingPathComponent("model-\(UUID().uuidString)")
+  var url: URL { folder.appendingPathComponent("Notes.xcdatamodeld") }
+
+  init() throws {
+    try write("Notes", attributes: #"<attribute name="text" optional="YES" attributeType="String"/>"#)
+    try write(
+      "Notes 2",
+      attributes: #"<attribute name="text" attributeType="String" defaultValueString="none"/>"#
+        + #"<attribute name="stars" attributeType="Integer 16" defaultValueString="3"/>"#)
+    let current: [String: Any] = ["_XCCurrentVersionName": "Notes 2.xcdatamodel"]
+    try PropertyListSerialization.data(fromPropertyList: current, format: .xml, options: 0)
+      .write(to: url.appendingPathComponent(".xccurrentversion"))
+  }
+
+  deinit {
+    // Nothing can be done about a folder that stays behind in the temporary directory.
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  func write(_ name: String, attributes: String) throws {
+    let package = url.appendingPathComponent("\(name).xcdatamodel")
+    try FileManager.default.createDirectory(at: package, withIntermediateDirectories: true)
+    let xml = """
+      <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+      <model type="com.apple.IDECoreDataModeler.DataModel" userDefinedModelVersionIdentifier="">
+        <entity name="Note" representedClassName="Note">\(attributes)</entity>
+      </model>
+      """
+    try Data(xml.utf8).write(to: package.appendingPathComponent("contents"))
+  }
+}
+
+@Suite("Models from files")
+struct ModelFileTests {
+  @Test("A bundle gives its current version, and every version by name")
+  func versions() throws {
+    let bundle = try NotesBundle()
+    let model = try #require(NSManagedObjectModel(contentsOf: bundle.url))
+    let note = try #require(model.entitiesByName["Note"])
+    #expect(note.managedObjectClassName == "Note")
+    #expect(note.attributesByName["text"]?.defaultValue as? String == "none")
+    #expect(note.attributesByName["stars"]?.defaultValue as? Int == 3)
+    #expect(note.attributesByName["stars"]?.attributeType == .integer16AttributeType)
+    let versions = try NSManagedObjectModel.versions(contentsOf: bundle.url)
+    #expect(versions.map(\.name) == ["Notes", "Notes 2"])
+    #expect(versions[1].model == model)
+    let first = try NSManagedObjectModel.load(contentsOf: bundle.url, version: "Notes")
+    #expect(first == versions[0].model)
+    #expect(first.entityVersionHashesByName != model.entityVersionHashesByName)
+    #expect(
+      try NSManagedObjectModel.__checksumsForVersionedModel(at: bundle.url)
+        == ["Notes": first.versionChecksum, "Notes 2": model.versionChecksum])
+  }
+
+  @Test("A missing file and a missing version say so")
+  func missing() throws {
+    let bundle = try NotesBundle()
+    let nowhere = bundle.folder.appendingPathComponent("Nowhere.xcdatamodeld")
+    #expect(NSManagedObjectModel(contentsOf: nowhere) == nil)
+    let file = try #require(throws: NSError.self) { try NSManagedObjectModel.load(contentsOf: nowhere) }
+    #expect(file.code == CocoaError.Code.fileReadNoSuchFile.rawValue)
+    #expect(file.userInfo[NSFilePathErrorKey] as? String == nowhere.path)
+    let version = try #require(throws: NSError.self) {
+      try NSManagedObjectModel.load(contentsOf: bundle.url, version: "Notes 3")
+    }
+    #expect(version.code == NSCoreDataError)
+    #expect(version.localizedFailureReason?.contains("Notes 3") == true)
+  }
+
+  @Test("A broken version says in which file")
+  func broken() throws {
+    let bundle = try NotesBundle()
+    try bundle.write("Notes 2", attributes: "<attribute")
+    #expect(NSManagedObjectModel(contentsOf: bundle.url) == nil)
+    let error = try #require(throws: NSError.self) { try NSManagedObjectModel.versions(contentsOf: bundle.url) }
+    #expect(error.code == CocoaError.Code.fileReadCorruptFile.rawValue)
+    #expect((error.userInfo[NSFilePathErrorKey] as? String)?.contains("Notes 2.xcdatamodel") == true)
+  }
+
+  @Test(
+    "Every model source of the fixtures becomes a model with the same document and hashes",
+    .enabled(if: Fixtures.isPresent, "Fixtures are not there."))
+  func fixtures() throws {
+    var count = 0
+    for url in Fixtures.modelSources {
+      let document = try ModelBundle(contentsOf: url).currentDocument()
+      do { try document.validate() } catch { continue }
+      let model = try NSManagedObjectModel(document: document)
+      #expect(model.document.isEquivalent(to: document), "\(Fixtures.name(of: url))")
+      #expect(model.entityVersionHashesByName == VersionHashes(document).entities, "\(Fixtures.name(of: url))")
+      let copy = try #require(model.copy() as? NSManagedObjectModel)
+      #expect(copy == model, "\(Fixtures.name(of: url))")
+      for entity in model { #expect(entity.versionHash.count == 32) }
+      count += 1
+    }
+    #expect(count > 100)
+  }
+}
