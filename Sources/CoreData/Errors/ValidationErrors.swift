@@ -47,6 +47,16 @@ internal enum ValidationErrors {
       suggestion: "Delete those objects first, or take them out of the relationship.")
   }
 
+  /// A value of the wrong class: 1550.
+  static func wrongClass(_ subject: Subject, expected: String) -> NSError {
+    let found = subject.value.map { String(describing: type(of: $0)) } ?? "nil"
+    return error(
+      NSManagedObjectValidationError, subject, "\(subject.property) is not valid.",
+      reason: "'\(subject.property)' of '\(subject.entity)' takes values of class \(expected), and was given one of "
+        + "\(found).",
+      suggestion: "Set a value of class \(expected).")
+  }
+
   /// A rule of the model that was not met.
   ///
   /// - Parameters:
@@ -64,12 +74,23 @@ internal enum ValidationErrors {
       suggestion: "Set another value, or change the rule.", predicate: predicate)
   }
 
-  /// Nil for no errors, the error itself for one, 1560 for several.
-  static func combined(_ errors: [NSError]) -> NSError? {
-    guard errors.count > 1 else { return errors.first }
+  /// 1551
+  static func constraint(entity: String, properties: [String], objects: [AnyObject]) -> NSError {
+    let names = properties.map { "'\($0)'" }.joined(separator: ", ")
+    return NSError.cocoa(
+      NSManagedObjectConstraintValidationError, "A uniqueness constraint was violated.",
+      reason: "More than one object of '\(entity)' has the same value of \(names).",
+      suggestion: "Change or delete one of them, or choose a merge policy that resolves the conflict.",
+      [ErrorDetail.entity: entity, NSAffectedObjectsErrorKey: objects])
+  }
+
+  /// Nil for no errors, the error itself for one, 1560 for several; those within others are taken out of them.
+  static func combined(_ list: [NSError]) -> NSError? {
+    guard list.count > 1 else { return list.first }
+    let errors = list.flatMap { $0.userInfo[NSDetailedErrorsKey] as? [NSError] ?? [$0] }
     return NSError.cocoa(
       NSValidationMultipleErrorsError, "Multiple validation errors occurred.",
-      reason: errors.compactMap(\.localizedFailureReason).joined(separator: " "),
+      reason: errors.prefix(5).compactMap(\.localizedFailureReason).joined(separator: " "),
       suggestion: "See each error under NSDetailedErrorsKey.", [NSDetailedErrorsKey: errors])
   }
 
