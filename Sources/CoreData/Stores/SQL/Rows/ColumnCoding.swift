@@ -83,7 +83,7 @@ enum ColumnCoding {
     case (.float, .double(let value)): return .real(Double(Float(value)))
     case (.decimal, .object(let value as NSDecimalNumber)): return Self.number(value)
     case (.string, .string(let value)): return .text(value)
-    case (.uri, .object(let value as NSURL)): return value.absoluteString.map { .text($0) }
+    case (.uri, .object(let value as NSURL)): return .text(value.absoluteString)
     case (.uuid, .uuid(let value)): return .blob(withUnsafeBytes(of: value.uuid) { Data($0) })
     case (.data, .data(let value)): return .blob(value)
     case (.externalData, .data(let value)): return .blob(try external.stored(value))
