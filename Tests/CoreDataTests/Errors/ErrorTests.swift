@@ -83,6 +83,30 @@ struct ErrorTests {
     #expect(SQLiteErrors.error(folder, url: nil, isOpening: true).code == NSPersistentStoreOpenError)
   }
 
+  @Test("Several validation errors become one that holds them")
+  func validation() throws {
+    let subject = ValidationErrors.Subject(object: NSObject(), entity: "Note", property: "text", value: nil)
+    let missing = ValidationErrors.missingValue(subject)
+    #expect(missing.code == 1570)
+    #expect(missing.localizedDescription == "text is a required value.")
+    #expect(missing.userInfo[NSValidationKeyErrorKey] as? String == "text")
+    #expect(missing.userInfo[NSValidationObjectErrorKey] as AnyObject === subject.object)
+    let long = ValidationErrors.unmet(nil, rule: "length <= 8", code: 1660, text: nil, subject)
+    #expect(long.code == 1660)
+    #expect(long.localizedDescription == "text is too long.")
+    #expect(ValidationErrors.unmet(nil, rule: "r", code: nil, text: "No.", subject).localizedDescription == "No.")
+    #expect(ValidationErrors.combined([]) == nil)
+    #expect(ValidationErrors.combined([missing]) === missing)
+    let both = try #require(ValidationErrors.combined([missing, long]))
+    #expect(both.code == 1560)
+    #expect((both.userInfo[NSDetailedErrorsKey] as? [NSError])?.map(\.code) == [1570, 1660])
+    let nested = try #require(ValidationErrors.combined([both, missing]))
+    #expect((nested.userInfo[NSDetailedErrorsKey] as? [NSError])?.map(\.code) == [1570, 1660, 1570])
+    #expect(ValidationErrors.tooFew(subject, count: 1, minimum: 2).code == 1580)
+    #expect(ValidationErrors.tooMany(subject, count: 3, maximum: 2).code == 1590)
+    #expect(ValidationErrors.deniedDelete(subject, count: 3).code == 1600)
+  }
+
   @Test(
     "Every builder gives reason, advice and code",
     arguments: [
@@ -95,12 +119,13 @@ struct ErrorTests {
       (259, StoreErrors.notAStore(url: URL(fileURLWithPath: "/a"), reason: "It is text.")),
       (260, StoreErrors.noSuchFile(url: URL(fileURLWithPath: "/a"))),
       (134110, MigrationErrors.missingMandatoryValues(url: nil, entity: "E", attribute: "a")),
-      (134111, MigrationErrors.constraintViolation(url: nil, entity: "E", properties: ["a"])),
+      (134111, MigrationErrors.constraintViolation(url: nil, entity: "E", properties: ["a"], values: "1")),
       (134120, MigrationErrors.cancelled(url: nil)),
       (134130, MigrationErrors.missingSourceModel(url: nil, metadata: [:], searched: ["/a"])),
       (134140, MigrationErrors.missingMappingModel(url: nil, source: "1", destination: "2")),
       (134150, MigrationErrors.sourceStore(url: nil, reason: "It is gone.")),
       (134160, MigrationErrors.destinationStore(url: nil, reason: "It is full.")),
+      (1551, ValidationErrors.constraint(entity: "E", properties: ["a"], objects: [])),
     ] as [(Int, NSError)])
   func builders(code: Int, error: NSError) {
     #expect(error.code == code)

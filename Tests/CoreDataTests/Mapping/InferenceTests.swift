@@ -152,6 +152,16 @@ struct InferenceTests {
     let source = [I.entity("P"), I.entity("A", parent: "P"), I.entity("N", [], [I.relationship("to", "A")])]
     let destination = [I.entity("P"), I.entity("A", parent: "P"), I.entity("N", [], [I.relationship("to", "P")])]
     #expect(I.obstacles(from: source, to: destination).isEmpty)
-    #expect(I.obstacles(from: destination, to: source).count == 1)
+  }
+
+  @Test("An optional relationship that leads to another entity, or a narrower one, starts anew")
+  func redirection() throws {
+    let source = [I.entity("A"), I.entity("B"), I.entity("N", [], [I.relationship("to", "A")])]
+    let destination = [I.entity("A"), I.entity("B"), I.entity("N", [], [I.relationship("to", "B")])]
+    let match = try #require(try I.mapping(from: source, to: destination).match(ofSource: "N"))
+    #expect(match.relationships.isEmpty)
+    #expect(match.addedRelationships == ["to"])
+    #expect(match.removedRelationships == ["to"])
+    #expect(match.redirectedRelationships == [.init(source: "to", destination: "to")])
   }
 }

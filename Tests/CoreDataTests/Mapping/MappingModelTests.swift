@@ -106,15 +106,22 @@ struct MappingModelTests {
     #expect(model.inferred == nil)
   }
 
+  /// One state of a model between two releases has a relationship that leads nowhere yet.
+  private func isFinished(_ document: ModelDocument) -> Bool {
+    document.entities.flatMap(\.relationships).allSatisfy { $0.destinationEntityName != nil }
+  }
+
   @Test(
     "Every fixture model maps to itself, and neighbouring versions either map or say why not",
     .enabled(if: Fixtures.isPresent, "Fixtures are not there."))
   func fixtures() throws {
     var (mapped, refused) = (0, 0)
+    var seen: Set<[ModelDocument]> = []
     for url in Fixtures.modelBundles {
-      let versions = try ModelBundle(contentsOf: url).versions.compactMap { version in
-        (try? version.document.validate()) == nil ? nil : try NSManagedObjectModel(document: version.document)
-      }
+      let documents = try ModelBundle(contentsOf: url).versions.map(\.document)
+      // Many bundles are older states of others.
+      guard seen.insert(documents).inserted else { continue }
+      let versions = try documents.filter(isFinished).map { try NSManagedObjectModel(document: $0) }
       for model in versions {
         let same = try NSMappingModel.inferredMappingModel(forSourceModel: model, destinationModel: model)
         #expect(same.entityMappings.allSatisfy { $0.mappingType == .copyEntityMappingType })
@@ -133,6 +140,6 @@ struct MappingModelTests {
         }
       }
     }
-    #expect(mapped > refused, "\(mapped) mapped, \(refused) refused")
+    #expect(mapped > 20 * refused, "\(mapped) mapped, \(refused) refused")
   }
 }

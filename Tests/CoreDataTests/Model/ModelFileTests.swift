@@ -93,18 +93,25 @@ struct ModelFileTests {
     "Every model source of the fixtures becomes a model with the same document and hashes",
     .enabled(if: Fixtures.isPresent, "Fixtures are not there."))
   func fixtures() throws {
-    var count = 0
+    // A state of a model between two releases, with a relationship that leads nowhere yet.
+    let unfinished = Fixtures.url(
+      "artsy__energy/_history/8aa5eb7b/Resources/CoreData/ArtsyPartner.xcdatamodeld/ArtsyFolio v2.6.0.xcdatamodel")
+    // Many sources are older states of others that did not change.
+    var seen: Set<ModelDocument> = []
     for url in Fixtures.modelSources {
       let document = try ModelBundle(contentsOf: url).currentDocument()
-      do { try document.validate() } catch { continue }
+      guard seen.insert(document).inserted else { continue }
+      if url.path == unfinished.path {
+        #expect(throws: NSError.self) { try NSManagedObjectModel(document: document) }
+        continue
+      }
       let model = try NSManagedObjectModel(document: document)
       #expect(model.document.isEquivalent(to: document), "\(Fixtures.name(of: url))")
       #expect(model.entityVersionHashesByName == VersionHashes(document).entities, "\(Fixtures.name(of: url))")
       let copy = try #require(model.copy() as? NSManagedObjectModel)
       #expect(copy == model, "\(Fixtures.name(of: url))")
       for entity in model { #expect(entity.versionHash.count == 32) }
-      count += 1
     }
-    #expect(count > 100)
+    #expect(seen.count > 100)
   }
 }

@@ -53,17 +53,23 @@ internal struct RelationshipRules {
           "Write a mapping model that chooses one, or give the relationship another renaming identifier to drop its "
           + "objects.", entity: entity, property: destination.name)
     }
-    guard let old = source.destinationEntityName, let new = destination.destinationEntityName else { return nil }
-    let successor = inference.destinationNames[old]
-    let lineage = successor.map { inference.destination.index.lineage(of: $0) } ?? []
-    guard !lineage.contains(where: { $0.name == new }) else { return nil }
-    let found = successor.map { "became '\($0)'" } ?? "is not in the destination"
+    guard isRedirected(from: source, to: destination), !destination.isOptional else { return nil }
+    let old = source.destinationEntityName ?? ""
+    let new = destination.destinationEntityName ?? ""
     return InferenceObstacle(
-      "The relationship '\(destination.name)' of entity '\(entity)' leads to '\(old)' in the source, which \(found), and to "
-        + "'\(new)' in the destination.",
-      advice:
-        "Give '\(new)' the renaming identifier of '\(old)', or give the relationship another renaming identifier to drop "
-        + "its objects.", entity: entity, property: destination.name)
+      "The required relationship '\(destination.name)' of entity '\(entity)' leads to '\(old)' in the source and to '\(new)' in "
+        + "the destination; the objects that exist have nothing to put there.",
+      advice: "Make it optional, or give '\(new)' the renaming identifier of '\(old)' if it is the same entity.",
+      entity: entity, property: destination.name)
+  }
+
+  /// Whether the relationship leads to another entity than before, so that its objects cannot be kept.
+  ///
+  /// It may lead to what its destination has become, or to an ancestor of that.
+  func isRedirected(from source: RelationshipDocument, to destination: RelationshipDocument) -> Bool {
+    guard let old = source.destinationEntityName, let new = destination.destinationEntityName else { return false }
+    guard let successor = inference.destinationNames[old] else { return true }
+    return !inference.destination.index.lineage(of: successor).contains { $0.name == new }
   }
 
   /// What is wrong with a relationship that is new in an entity which may have objects.

@@ -29,6 +29,9 @@ package struct InferredMapping: Hashable, Sendable {
     /// Source names.
     package var removedAttributes: [String] = []
     package var removedRelationships: [String] = []
+    /// Relationships that lead to another entity than before, so that their objects are dropped: they count as removed and
+    /// added, and are listed here besides so that somebody can tell the user.
+    package var redirectedRelationships: [PropertyMatch] = []
   }
 
   /// Sorted by the destination's name.
@@ -42,7 +45,9 @@ package struct InferredMapping: Hashable, Sendable {
   ///
   /// - Throws: `InferenceFailure` with everything that stands in the way.
   package init(source: ModelDocument, destination: ModelDocument) throws {
-    self = try MappingInference(source: source, destination: destination).run()
+    let old = ModelSide(source, hashes: VersionHashes(source).entities)
+    let new = ModelSide(destination, hashes: VersionHashes(destination).entities)
+    self = try MappingInference(source: old, destination: new).run()
   }
 
   internal init(matched: [EntityMatch], added: [String], removed: [String]) {

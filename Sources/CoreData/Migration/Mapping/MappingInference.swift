@@ -15,9 +15,9 @@ internal struct MappingInference {
   /// Properties that were complained about, by declaring entity and name, so that sub-entities do not repeat it.
   private var complaints: Set<[String]> = []
 
-  init(source: ModelDocument, destination: ModelDocument) {
-    self.source = ModelSide(source)
-    self.destination = ModelSide(destination)
+  init(source: ModelSide, destination: ModelSide) {
+    self.source = source
+    self.destination = destination
   }
 
   /// Infers.
@@ -84,9 +84,12 @@ internal struct MappingInference {
     for relationship in relationships.added {
       complain(rules.obstacle(adding: relationship, entity: new), entity: new, property: relationship.name)
     }
-    match.relationships = relationships.matched.map { .init(source: $0.source.name, destination: $0.destination.name) }
-    match.addedRelationships = relationships.added.map(\.name)
-    match.removedRelationships = relationships.removed.map(\.name)
+    let redirected = relationships.matched.filter { rules.isRedirected(from: $0.source, to: $0.destination) }
+    let kept = relationships.matched.filter { !rules.isRedirected(from: $0.source, to: $0.destination) }
+    match.relationships = kept.map { .init(source: $0.source.name, destination: $0.destination.name) }
+    match.redirectedRelationships = redirected.map { .init(source: $0.source.name, destination: $0.destination.name) }
+    match.addedRelationships = (relationships.added + redirected.map(\.destination)).map(\.name).sorted()
+    match.removedRelationships = (relationships.removed + redirected.map(\.source)).map(\.name).sorted()
     return match
   }
 
@@ -132,10 +135,10 @@ internal struct ModelSide {
   let index: EntityIndex
   let hashes: [String: Data]
 
-  init(_ document: ModelDocument) {
+  init(_ document: ModelDocument, hashes: [String: Data]) {
     self.document = document
+    self.hashes = hashes
     index = EntityIndex(document)
-    hashes = VersionHashes(document).entities
   }
 
   /// The persistent attributes, inherited ones included; what an entity declares goes before what it inherits.
