@@ -97,3 +97,10 @@ public struct SortKeyDocument: Hashable, Sendable {
     self.ascending = ascending
   }
 }
+
+extension ModelDocument {
+  /// The name where the model has a configuration of that name; nil, for all entities, where it has not.
+  package func configuration(_ name: String?) -> String? {
+    configurations.contains { $0.name == name } ? name : nil
+  }
+}

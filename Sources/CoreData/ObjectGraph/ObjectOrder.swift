@@ -1,0 +1,44 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Sorts objects in memory, as the store would.
+struct ObjectOrder {
+  private let keys: [SortKey]
+
+  init(_ keys: [SortKey]) {
+    self.keys = keys
+  }
+
+  /// The objects in order; equal ones keep their order.
+  func sorted(_ objects: [NSManagedObject]) throws -> [NSManagedObject] {
+    let rows = try objects.enumerated().map { offset, object in
+      (offset, object, try keys.map { try KeyPathReader.value($0.keyPath, of: object) })
+    }
+    return try rows.sorted { a, b in
+      for (position, key) in keys.enumerated() {
+        switch try key.order(a.2[position], b.2[position]) {
+        case .orderedAscending: return true
+        case .orderedDescending: return false
+        case .orderedSame: continue
+        }
+      }
+      return a.0 < b.0
+    }.map(\.1)
+  }
+}
+
+extension SortKey {
+  /// The key of a request's descriptor.
+  ///
+  /// - Throws: 134060 for one whose key cannot be known.
+  init(described descriptor: NSSortDescriptor, entity: NSEntityDescription) throws {
+    do {
+      try self.init(descriptor)
+    } catch let opaque as OpaqueCriterion {
+      throw ObjectGraphErrors.badRequest(
+        opaque.description, entity: entity, suggestion: "Sort the fetched objects in memory, or give the descriptor a key.")
+    }
+  }
+}
