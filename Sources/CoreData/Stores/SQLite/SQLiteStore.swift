@@ -118,6 +118,21 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     }
   }
 
+  /// The model that a store carries; nil where it has none.
+  ///
+  /// - Throws: as `metadataForPersistentStore(with:)`, and errors of the model's archive.
+  static func cachedModel(at url: URL) throws -> NSManagedObjectModel? {
+    let document = try SQLiteStoreErrors.translating(url: url, isOpening: true) { () -> ModelDocument? in
+      let file = try StoreFile.open(url, isReadOnly: true)
+      defer {
+        // As above.
+        try? file.close()
+      }
+      return try file.cachedModel()
+    }
+    return try document.map { try NSManagedObjectModel(document: $0) }
+  }
+
   override class func setMetadata(_ metadata: [String: Any]?, forPersistentStoreAt url: URL) throws {
     try SQLiteStoreErrors.translating(url: url, isOpening: true) {
       let file = try StoreFile.open(url, isReadOnly: false)
