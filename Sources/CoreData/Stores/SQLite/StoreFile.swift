@@ -70,6 +70,16 @@ package final class StoreFile {
     }
   }
 
+  /// Puts other rows in the place of all but those of persistent history.
+  func setPrimaryKeys(_ rows: [PrimaryKeyRow]) throws {
+    try connection.run("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT < 16001")
+    for row in rows {
+      try connection.run(
+        "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
+        [.integer(Int64(row.number)), .text(row.name), .integer(Int64(row.parentNumber)), .integer(row.maximum)])
+    }
+  }
+
   /// The model that the store carries; nil where it has none, as stores of old systems.
   package func cachedModel() throws -> ModelDocument? {
     guard try connection.hasTable("Z_MODELCACHE"),
