@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
@@ -42,7 +43,7 @@ enum AspectText {
   }
 
   static func attribute(_ attribute: AttributeDocument) -> String {
-    var parts = [attribute.kind.words, attribute.isOptional ? "optional" : "required"]
+    var parts = [attribute.kind.title, attribute.isOptional ? "optional" : "required"]
     if attribute.isTransient { parts.append("transient") }
     if attribute.derivation != nil { parts.append("derived") }
     if let value = attribute.defaultValue { parts.append("default \(Self.value(value))") }
@@ -78,28 +79,6 @@ enum AspectText {
 }
 
 extension AttributeKind {
-  /// The type in words, as in the model editor.
-  package var words: String {
-    switch self {
-    case .undefined: "Undefined"
-    case .integer16: "Integer 16"
-    case .integer32: "Integer 32"
-    case .integer64: "Integer 64"
-    case .decimal: "Decimal"
-    case .double: "Double"
-    case .float: "Float"
-    case .string: "String"
-    case .boolean: "Boolean"
-    case .date: "Date"
-    case .binaryData: "Binary Data"
-    case .uuid: "UUID"
-    case .uri: "URI"
-    case .transformable: "Transformable"
-    case .objectID: "Object ID"
-    case .composite: "Composite"
-    }
-  }
-
   /// Whether the values are numbers, which Core Data converts into one another.
   var isNumber: Bool {
     switch self {

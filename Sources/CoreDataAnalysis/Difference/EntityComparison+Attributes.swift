@@ -1,15 +1,16 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataModelFiles
 import CoreDataPredicates
 
 extension EntityComparison {
   func attributeChanges() -> [ModelChange] {
-    let pairs = Counterparts(old.attributes, new.attributes, name: \.name, identifier: \.renamingIdentifier)
+    let pairs = Pairing(old.attributes, new.attributes, name: \.name, declared: \.renamingIdentifier)
     var changes = pairs.added.map { added($0) }
     changes += pairs.removed.map { removed($0.name, .attribute, isTransient: $0.isTransient) }
-    for (before, after) in pairs.pairs { changes += attributeChanges(before, after) }
+    for (before, after) in pairs.matched { changes += attributeChanges(before, after) }
     return changes
   }
 
@@ -56,7 +57,7 @@ extension EntityComparison {
       isStored: !(before.isTransient && after.isTransient))
     if before.name != after.name { recorder.renamed() }
     recorder.compare(
-      .type, before.kind.words, after.kind.words, hashed: true,
+      .type, before.kind.title, after.kind.title, hashed: true,
       migration: before.kind.isNumber && after.kind.isNumber ? .inferred : .custom)
     recorder.compare(.optional, before.isOptional, after.isOptional, hashed: true)
     recorder.compare(
@@ -107,9 +108,9 @@ extension EntityComparison {
   }
 
   private func elementsDemand(_ before: AttributeDocument, _ after: AttributeDocument) -> MigrationDemand {
-    let pairs = Counterparts(before.elements, after.elements, name: \.name, identifier: \.renamingIdentifier)
+    let pairs = Pairing(before.elements, after.elements, name: \.name, declared: \.renamingIdentifier)
     var demands = pairs.added.map { demand(adding: $0) }
-    for (old, new) in pairs.pairs where old.kind != new.kind {
+    for (old, new) in pairs.matched where old.kind != new.kind {
       demands.append(old.kind.isNumber && new.kind.isNumber ? .inferred : .custom)
     }
     return demands.max() ?? .inferred

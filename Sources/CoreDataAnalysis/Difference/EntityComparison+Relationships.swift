@@ -1,14 +1,15 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataModelFiles
 
 extension EntityComparison {
   func relationshipChanges() -> [ModelChange] {
-    let pairs = Counterparts(old.relationships, new.relationships, name: \.name, identifier: \.renamingIdentifier)
+    let pairs = Pairing(old.relationships, new.relationships, name: \.name, declared: \.renamingIdentifier)
     var changes = pairs.added.map { added($0) }
     changes += pairs.removed.map { removed($0.name, .relationship, isTransient: $0.isTransient) }
-    for (before, after) in pairs.pairs { changes += relationshipChanges(before, after) }
+    for (before, after) in pairs.matched { changes += relationshipChanges(before, after) }
     return changes
   }
 

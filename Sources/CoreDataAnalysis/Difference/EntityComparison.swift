@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataModelFiles
 
 /// Finds the changes of one entity that is in both versions.
@@ -96,13 +97,13 @@ struct EntityComparison {
   }
 
   private func fetchedChanges() -> [ModelChange] {
-    let pairs = Counterparts(
-      old.fetchedProperties, new.fetchedProperties, name: \.name, identifier: \.renamingIdentifier)
+    let pairs = Pairing(
+      old.fetchedProperties, new.fetchedProperties, name: \.name, declared: \.renamingIdentifier)
     var changes = pairs.added.map {
       change($0.name, nil, .fetchedProperty, .added("of \(AspectText.name($0.request?.entityName))"))
     }
     changes += pairs.removed.map { change($0.name, $0.name, .fetchedProperty, .removed) }
-    for (before, after) in pairs.pairs {
+    for (before, after) in pairs.matched {
       if before.name != after.name {
         changes.append(change(after.name, before.name, .fetchedProperty, .renamed(from: before.name)))
       }
@@ -119,10 +120,10 @@ struct EntityComparison {
   }
 
   private func indexChanges() -> [ModelChange] {
-    let pairs = Counterparts(old.indexes, new.indexes, name: \.name, identifier: { _ in nil })
+    let pairs = Pairing(old.indexes, new.indexes, name: \.name, declared: { _ in nil })
     var changes = pairs.added.map { change($0.name, nil, .fetchIndex, .added(AspectText.index($0))) }
     changes += pairs.removed.map { change($0.name, $0.name, .fetchIndex, .removed) }
-    for (before, after) in pairs.pairs where before != after {
+    for (before, after) in pairs.matched where before != after {
       changes.append(
         change(
           after.name, before.name, .fetchIndex,

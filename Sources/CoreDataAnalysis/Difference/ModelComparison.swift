@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataModelFiles
 
 /// Finds the changes between two versions of a model.
@@ -9,7 +10,7 @@ struct ModelComparison {
   let new: ModelDocument
   let oldIndex: EntityIndex
   let newIndex: EntityIndex
-  private let entities: Counterparts<EntityDocument>
+  private let entities: Pairing<EntityDocument>
   /// New names by old ones.
   private let newNames: [String: String]
   /// Old names by new ones.
@@ -20,9 +21,9 @@ struct ModelComparison {
     self.new = new
     oldIndex = EntityIndex(old)
     newIndex = EntityIndex(new)
-    entities = Counterparts(old.entities, new.entities, name: \.name, identifier: \.renamingIdentifier)
-    newNames = Dictionary(entities.pairs.map { ($0.old.name, $0.new.name) }) { first, _ in first }
-    oldNames = Dictionary(entities.pairs.map { ($0.new.name, $0.old.name) }) { first, _ in first }
+    entities = Pairing(old.entities, new.entities, name: \.name, declared: \.renamingIdentifier)
+    newNames = Dictionary(entities.matched.map { ($0.source.name, $0.destination.name) }) { first, _ in first }
+    oldNames = Dictionary(entities.matched.map { ($0.destination.name, $0.source.name) }) { first, _ in first }
   }
 
   /// The name in the new version of an entity of the old one.
@@ -55,7 +56,7 @@ struct ModelComparison {
           ]
         ))
     }
-    for (old, new) in entities.pairs {
+    for (old, new) in entities.matched {
       let comparison = EntityComparison(models: self, old: old, new: new)
       groups.append((new.name, comparison.changes()))
     }
@@ -67,10 +68,10 @@ struct ModelComparison {
   }
 
   private func configurationChanges() -> [ModelChange] {
-    let pairs = Counterparts(old.configurations, new.configurations, name: \.name, identifier: { _ in nil })
+    let pairs = Pairing(old.configurations, new.configurations, name: \.name, declared: { _ in nil })
     var changes = pairs.added.map { loose($0.name, .configuration, .added($0.entityNames.joined(separator: ", "))) }
     changes += pairs.removed.map { loose($0.name, .configuration, .removed) }
-    for (old, new) in pairs.pairs where Set(old.entityNames) != Set(new.entityNames) {
+    for (old, new) in pairs.matched where Set(old.entityNames) != Set(new.entityNames) {
       changes.append(
         loose(
           new.name, .configuration,
@@ -82,11 +83,11 @@ struct ModelComparison {
   }
 
   private func requestChanges() -> [ModelChange] {
-    let pairs = Counterparts(
-      old.fetchRequestTemplates, new.fetchRequestTemplates, name: \.name, identifier: { _ in nil })
+    let pairs = Pairing(
+      old.fetchRequestTemplates, new.fetchRequestTemplates, name: \.name, declared: { _ in nil })
     var changes = pairs.added.map { loose($0.name, .fetchRequest, .added("of \($0.entityName)")) }
     changes += pairs.removed.map { loose($0.name, .fetchRequest, .removed) }
-    for (old, new) in pairs.pairs where old != new {
+    for (old, new) in pairs.matched where old != new {
       changes.append(
         loose(new.name, .fetchRequest, .changed(.request, from: "of \(old.entityName)", to: "of \(new.entityName)")))
     }

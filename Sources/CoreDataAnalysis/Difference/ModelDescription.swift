@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
@@ -78,7 +79,7 @@ package struct ModelDescription: Sendable {
   private static func property(_ attribute: AttributeDocument) -> Property {
     var text = AspectText.attribute(attribute)
     var facts = [
-      Fact(name: "type", value: attribute.kind.words), Fact(name: "optional", value: AspectText.flag(attribute.isOptional)),
+      Fact(name: "type", value: attribute.kind.title), Fact(name: "optional", value: AspectText.flag(attribute.isOptional)),
       Fact(name: "transient", value: AspectText.flag(attribute.isTransient)),
     ]
     func add(_ name: String, _ value: String?) {

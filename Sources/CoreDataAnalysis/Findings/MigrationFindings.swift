@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataModelFiles
 import CoreDataPredicates
 
@@ -98,11 +99,11 @@ struct FindingJudge {
       if change.migration == .custom {
         return [
           finding(
-            .notInferable, .error, change, "\(before.kind.words) cannot be converted into \(after.kind.words)")
+            .notInferable, .error, change, "\(before.kind.title) cannot be converted into \(after.kind.title)")
         ]
       }
       guard before.kind.narrows(to: after.kind) else { return [] }
-      let text = "\(before.kind.words) becomes \(after.kind.words)"
+      let text = "\(before.kind.title) becomes \(after.kind.title)"
       return [loss(.numberNarrowed, change, values, text, values.map { "\(text) in \(counted($0, "value"))" })]
     case .changed(.optional, _, _):
       guard let after, !after.isOptional, !after.isTransient, after.derivation == nil else { return [] }

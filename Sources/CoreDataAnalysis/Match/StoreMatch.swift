@@ -12,7 +12,7 @@ public struct StoreMatch: Hashable, Sendable {
     public let entity: String
     /// Nil where the difference is about the entity as a whole, or the store does not tell more.
     public let property: String?
-    /// One word or two: `only in store`, `only in model`, `version hash`, or what changed, as `type` or `renamed`.
+    /// One word or two: `only in store`, `only in model`, `version hash`, or the aspect that differs, as `type`.
     public let change: String
     /// The difference as a sentence.
     public let sentence: String
@@ -40,7 +40,7 @@ public struct StoreMatch: Hashable, Sendable {
   ) {
     let known = storeModel.flatMap { VersionHashes($0).entities == storeHashes ? $0 : nil }
     let ordered = versions.filter { $0.name == current } + versions.reversed().filter { $0.name != current }
-    var best: (name: String, entities: Int, changes: [ModelChange], hashes: [VersionDifference])?
+    var best: (name: String, entities: Int, differences: [VersionDifference])?
     for version in ordered {
       let hashes = VersionHashes(version.document).entities
       if let configuration = Self.configuration(of: version.document, hashes, matching: storeHashes) {
@@ -51,18 +51,15 @@ public struct StoreMatch: Hashable, Sendable {
         return
       }
       let distance = VersionDifference.between(store: storeHashes, model: hashes)
-      let changes =
-        known.map { ModelDifference(from: $0, to: version.document).changes.filter(\.changesVersionHash) } ?? []
-      if best.map({ (distance.count, changes.count) < ($0.entities, $0.changes.count) }) ?? true {
-        best = (version.name, distance.count, changes, distance)
+      let details = known.map { VersionDifference.between(store: $0, model: version.document) } ?? distance
+      if best.map({ (distance.count, details.count) < ($0.entities, $0.differences.count) }) ?? true {
+        best = (version.name, distance.count, details)
       }
     }
     version = nil
     configuration = nil
     nearest = best?.name
-    differences = best.map { best in
-      known == nil ? best.hashes.map(Difference.init) : best.changes.compactMap(Difference.init)
-    } ?? []
+    differences = best?.differences.map(Difference.init) ?? []
   }
 
   /// The configuration whose entities have the hashes, empty for all entities; nil where there is none.
@@ -86,32 +83,6 @@ extension StoreMatch.Difference {
     case .missingInStore: change = "only in model"
     case .hash: change = "version hash"
     case .aspect(let name, _, _): change = name
-    }
-  }
-
-  /// What a change from the store's model to the nearest version means for the store.
-  init?(_ modelChange: ModelChange) {
-    guard let entity = modelChange.entity else { return nil }
-    self.entity = entity
-    property = modelChange.property
-    let name = [entity, property].compactMap { $0 }.joined(separator: ".")
-    let thing = "The \(modelChange.subject.rawValue) \(name)"
-    switch modelChange.kind {
-    case .added(let description):
-      change = "only in model"
-      sentence = "\(thing) (\(description)) is in the model, but not in the store."
-    case .removed:
-      change = "only in store"
-      sentence = "\(thing) is in the store, but not in the model."
-    case .renamed(let old):
-      change = "renamed"
-      sentence = "\(thing) is called \(old) in the store."
-    case .moved(let old, let new):
-      change = "moved"
-      sentence = "\(thing) belongs to \(old) in the store, to \(new) in the model."
-    case .changed(let aspect, let old, let new):
-      change = aspect.rawValue
-      sentence = "\(thing): \(aspect.rawValue) is \(old) in the store, \(new) in the model."
     }
   }
 }
