@@ -60,6 +60,16 @@ extension NSPredicate {
     return SyntaxPredicate(syntax)
   }
 
+  /// The predicate in the format language, for messages and files. Foundation's compound predicates cannot be taught
+  /// to print themselves, so their own `predicateFormat` is not what this gives.
+  internal var format: String {
+    do {
+      return PredicatePrinter().format(try PredicateSyntax(self))
+    } catch {
+      return "BLOCKPREDICATE"
+    }
+  }
+
   /// Whether the predicate holds for an object, with every failure as an error.
   internal func holds(for object: Any?, variables: [String: Any] = [:]) throws -> Bool {
     switch self {

@@ -30,7 +30,8 @@ internal final class SyntaxPredicate: NSPredicate {
   }
 
   override var hash: Int { syntax.hashValue }
-  override var description: String { PredicatePrinter().format(syntax) }
+  override var predicateFormat: String { PredicatePrinter().format(syntax) }
+  override var description: String { predicateFormat }
 }
 
 /// Where evaluations that throw meet interfaces that do not.
