@@ -50,6 +50,19 @@ struct PredicateBridgeTests {
         == .and([tree, .comparison(.init(.keyPath("b"), .equalTo, .constant(.integer(2))))]))
   }
 
+  @Test("Formats give the classes that Apple's parser gives")
+  func classes() throws {
+    let compound = try #require(NSPredicate(format: "a == 1 OR NOT b == 2") as? NSCompoundPredicate)
+    #expect(compound.compoundPredicateType == .or && compound.subpredicates.count == 2)
+    #expect("\(compound)" == "a == 1 OR (NOT b == 2)")
+    #expect(compound.subpredicates[0] is NSComparisonPredicate)
+    #expect(compound == NSPredicate(format: "a == 1 || !(b == 2)"))
+    #expect(compound != NSPredicate(format: "a == 1 || !(b == 3)"))
+    #expect(NSPredicate(format: "TRUEPREDICATE") == NSPredicate(value: true))
+    #expect(compound.copy() as? NSPredicate == compound)
+    #expect(compound.evaluate(with: ["a": 2, "b": 3]) && !compound.evaluate(with: ["a": 2, "b": 2]))
+  }
+
   @Test("Sort keys are known where a descriptor was made from a key, and reported where not")
   func sortKeys() throws {
     #expect(
