@@ -47,7 +47,51 @@ struct CompiledModelFixtureTests {
         compared += 1
       }
     }
-    #expect(compared == 20)
+    // The other ten lie in the fixtures without the VersionInfo.plist of their bundle.
+    #expect(compared == 11)
+  }
+
+  /// Compilation puts the module in front of class names; all else must agree.
+  @Test("A source and the model that a store of it carries agree")
+  func sourcesAndCaches() throws {
+    var sources: [[String: Data]: [ModelDocument]] = [:]
+    for source in try distinctSources() {
+      let document = try ModelBundle(contentsOf: source).currentDocument()
+      sources[VersionHashes(document).entities, default: []].append(withoutModules(comparable(document)))
+    }
+    let archives =
+      try Self.caches().map { ($0.name, $0.archive) }
+      + Fixtures.compiledModels.map { (Fixtures.name(of: $0), try Data(contentsOf: $0)) }
+    var equal = 0
+    var different: Set<String> = []
+    for (name, archive) in archives {
+      let document = withoutModules(comparable(try ModelCache.unarchive(archive)))
+      guard let candidates = sources[VersionHashes(document).entities] else { continue }
+      if candidates.contains(document) {
+        equal += 1
+      } else {
+        different.insert(name)
+      }
+    }
+    #expect(equal == 26)
+    let samples = "tinrobots__CoreDataPlus/Tests/Resources/SampleModel/Fixtures"
+    #expect(
+      different == [
+        // The source says renamingIdentifier where Xcode says elementID, and Core Data's compiler passes over it.
+        "kasianov-mikhail__scout/_history/e19406da/Tests/ScoutTests/Fixtures/Scout-v4.sqlite",
+        // The class of a transformable attribute is missing from these, whatever the source says.
+        "\(samples)/SampleModelV1.sqlite", "\(samples)/SampleModel.momd/SampleModel.mom",
+        // The program that wrote this store took the classes out of its model.
+        "\(samples)/SampleModelV2.sqlite",
+      ])
+  }
+
+  /// One of each of the sources whose content is the same.
+  private func distinctSources() throws -> [URL] {
+    let groups = try Dictionary(grouping: Fixtures.modelSources) {
+      try Data(contentsOf: $0.appendingPathComponent("contents"))
+    }
+    return groups.values.compactMap(\.first)
   }
 
   @Test("Reading what was written gives the same model")
@@ -64,7 +108,7 @@ struct CompiledModelFixtureTests {
 
   @Test("Every source can be written as a model cache and read again")
   func sourcesRoundTrip() throws {
-    for source in Fixtures.modelSources {
+    for source in try distinctSources() {
       let document = try ModelBundle(contentsOf: source).currentDocument()
       let decoded = try ModelCache.decode(ModelCache.encode(document))
       #expect(comparable(decoded) == comparable(document), "\(Fixtures.name(of: source))")
@@ -145,4 +189,14 @@ private func comparable(_ attributes: [AttributeDocument]) -> [AttributeDocument
 
 private func normalize(_ identifier: inout String?, _ name: String) {
   if identifier == name { identifier = nil }
+}
+
+/// A document whose class names lack the module.
+private func withoutModules(_ document: ModelDocument) -> ModelDocument {
+  var result = document
+  for position in result.entities.indices {
+    let name = result.entities[position].className
+    result.entities[position].className = name?.split(separator: ".").last.map(String.init)
+  }
+  return result
 }

@@ -84,6 +84,45 @@ struct ModelErrorTests {
     #expect(failure(ring + user)?.kind == .missingComposite)
   }
 
+  @Test("Damaged sources are refused or read, and never bring the program down")
+  func mutations() throws {
+    let source = Data(
+      """
+      <model userDefinedModelVersionIdentifier=""><entity name="A" parentEntity="B" elementID="C" isAbstract="YES">
+      <attribute name="n" attributeType="Decimal" defaultValueString="0.5" minValueString="1"/>
+      <attribute name="d" attributeType="Date" defaultDateTimeInterval="1" maxDateTimeInterval="9"/>
+      <attribute name="c" attributeType="String" derived="YES" derivationExpression="canonical:(d)"/>
+      <relationship name="r" toMany="YES" minCount="1" maxCount="9" destinationEntity="A" inverseName="r"/>
+      <fetchIndex name="i"><fetchIndexElement property="n" type="Binary" order="descending"/></fetchIndex>
+      </entity><entity name="B"/></model>
+      """.utf8)
+    let file = URL(fileURLWithPath: "/contents")
+    try XCDataModelReader.document(of: source, file: file, parsers: .standard).validate()
+    var random = Dice(state: 3)
+    var refused = 0
+    for _ in 0..<2000 {
+      var copy = source
+      copy[Int.random(in: 0..<copy.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+      do {
+        try XCDataModelReader.document(of: copy, file: file, parsers: .standard).validate()
+      } catch {
+        #expect(error is ModelFileError)
+        refused += 1
+      }
+    }
+    #expect(refused > 500)
+  }
+
+  @Test("Bytes that are no text are refused")
+  func bytes() {
+    let error = #expect(throws: ModelFileError.self) {
+      try XCDataModelReader.document(
+        of: Data("<model nam".utf8) + [0xE5] + Data("=\"\"/>".utf8), file: URL(fileURLWithPath: "/contents"),
+        parsers: .standard)
+    }
+    #expect(error?.kind == .notXML)
+  }
+
   @Test("Files that are no models are told apart")
   func files() throws {
     func kind(_ text: String) -> ModelFileError.Kind? {

@@ -59,4 +59,46 @@ struct ModelSourceFixtureTests {
       }
     }
   }
+
+  /// What the sources of the fixtures hold beside the model itself: tools, code generation, the diagram.
+  private static let passedOver: Set<String> = [
+    "model documentVersion", "model iOSVersion", "model lastSavedToolsVersion", "model macOSVersion",
+    "model minimumToolsVersion", "model name", "model sourceLanguage", "model systemVersion", "model type",
+    "model usedWithCloudKit", "model usedWithSwiftData", "entity codeGenerationType", "entity syncable",
+    "attribute syncable", "relationship syncable",
+    // Named twice in sources: the inverse is always looked for on the destination.
+    "relationship inverseEntity",
+    // Of one source written by hand; Xcode says inverseName.
+    "relationship inverse",
+  ]
+
+  private static let read: Set<String> = [
+    "model userDefinedModelVersionIdentifier", "composite name", "configuration name", "memberEntity name",
+    "entity name", "entity elementID", "entity isAbstract", "entity parentEntity", "entity representedClassName",
+    "attribute name", "attribute allowsExternalBinaryDataStorage", "attribute attributeType", "attribute composite",
+    "attribute customClassName", "attribute defaultValueString", "attribute elementID", "attribute indexed",
+    "attribute maxValueString", "attribute minValueString", "attribute optional", "attribute preserveAfterDeletion",
+    "attribute renamingIdentifier", "attribute transient", "attribute usesScalarValueType",
+    "attribute valueTransformerName", "attribute versionHashModifier", "entry key", "entry value",
+    "fetchIndex name", "fetchIndexElement order", "fetchIndexElement property", "fetchIndexElement type",
+    "fetchedProperty name", "fetchedProperty optional", "fetchRequest entity", "fetchRequest name",
+    "relationship name", "relationship deletionRule", "relationship destinationEntity", "relationship elementID",
+    "relationship inverseName", "relationship maxCount", "relationship minCount", "relationship optional",
+    "relationship ordered", "relationship toMany", "constraint value",
+  ]
+
+  @Test("There is no element or attribute in any source that the reader has not been told about")
+  func survey() throws {
+    var found: Set<String> = []
+    func collect(_ node: XMLElementNode) {
+      guard node.name != "elements" else { return }
+      found.formUnion(node.attributes.keys.map { "\(node.name) \($0)" })
+      node.children.forEach(collect)
+    }
+    for source in Fixtures.modelSources {
+      let file = source.appendingPathComponent("contents")
+      collect(try XMLTreeReader.root(of: Data(contentsOf: file), file: file))
+    }
+    #expect(found == Self.read.union(Self.passedOver))
+  }
 }

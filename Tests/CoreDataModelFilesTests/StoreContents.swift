@@ -19,7 +19,11 @@ struct StoreContents {
 
   init(copyOf store: URL) throws {
     let copy = try Fixtures.copy(ofStore: store)
-    defer { try! Fixtures.removeCopy(of: copy) }
+    self = try StoreContents(reading: copy)
+    try Fixtures.removeCopy(of: copy)
+  }
+
+  private init(reading copy: URL) throws {
     var connection: OpaquePointer?
     guard sqlite3_open(copy.path, &connection) == SQLITE_OK else { throw Failure(message: "cannot open \(copy.path)") }
     defer { sqlite3_close(connection) }

@@ -40,14 +40,15 @@ internal enum MigrationErrors {
 
   /// 134111
   static func constraintViolation(
-    url: URL?, entity: String, properties: [String], underlying: (any Error)? = nil
+    url: URL?, entity: String, properties: [String], values: String, underlying: (any Error)? = nil
   ) -> NSError {
     let names = properties.map { "'\($0)'" }.joined(separator: ", ")
     var info = ErrorDetail.place(entity: entity, property: properties.first)
     info[ErrorDetail.url] = url
     return NSError.cocoa(
       NSMigrationConstraintViolationError, "Persistent store migration failed, uniqueness constraint violated.",
-      reason: "Rows of entity '\(entity)' have the same value of \(names), which the new model wants to be unique.",
+      reason: "Rows of entity '\(entity)' have the same value of \(names), which the new model wants to be unique: "
+        + "\(values).",
       suggestion: "Remove the duplicates first, or leave the constraint out.", underlying: underlying, info)
   }
 

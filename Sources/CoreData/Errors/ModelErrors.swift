@@ -19,6 +19,13 @@ internal enum ModelErrors {
       underlying: error, info)
   }
 
+  static func unknownVersion(_ name: String, known: [String], url: URL?) -> NSError {
+    NSError.cocoa(
+      NSCoreDataError, "The managed object model has no such version.",
+      reason: "\(url?.lastPathComponent ?? "The model") has no version '\(name)'.",
+      suggestion: "Its versions are: \(known.joined(separator: ", ")).", url.map { [ErrorDetail.url: $0] } ?? [:])
+  }
+
   static func unknownIndexProperty(_ name: String, index: String, entity: String) -> NSError {
     invalid(
       "The index '\(index)' of entity '\(entity)' names the property '\(name)', which the entity does not have.",

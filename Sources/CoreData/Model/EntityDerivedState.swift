@@ -61,11 +61,13 @@ extension NSEntityDescription {
 
   internal func sealDerivedState() {
     derivedState.seal(makeDerivedState)
+    slotTableState.seal { SlotTable(self) }
   }
 
   /// Drops everything that was derived from the entity's content, in its sub-entities and its model too.
   internal func invalidateDerivedState() {
     derivedState.drop()
+    slotTableState.drop()
     for child in children { child.invalidateDerivedState() }
     owningModel?.invalidateDerivedState()
   }

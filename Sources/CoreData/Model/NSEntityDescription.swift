@@ -23,6 +23,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   /// Copies of inherited properties by the original, kept so that they stay the same objects over edits.
   internal var inheritedCopies: [ObjectIdentifier: NSPropertyDescription] = [:]
   internal let derivedState = DerivedStateCell<EntityDerivedState>()
+  internal let slotTableState = DerivedStateCell<SlotTable>()
 
   /// The entity's name.
   open var name: String? {

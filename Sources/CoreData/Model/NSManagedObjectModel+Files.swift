@@ -11,6 +11,7 @@ extension NSManagedObjectModel {
   public convenience init?(contentsOf url: URL) {
     do {
       try self.init(document: Self.document(at: url, version: nil))
+      origin = url
     } catch {
       return nil
     }
@@ -24,14 +25,27 @@ extension NSManagedObjectModel {
   /// - Throws: 260 for a missing file, 259 for one that holds no model, `NSCoreDataError` for a model that contradicts
   ///   itself, or for a version that is not there; with file, entity and property as far as known.
   public static func load(contentsOf url: URL, version: String? = nil) throws -> NSManagedObjectModel {
-    try NSManagedObjectModel(document: document(at: url, version: version))
+    let model = try NSManagedObjectModel(document: document(at: url, version: version))
+    model.origin = url
+    return model
   }
 
   /// Reads all versions of a model, in the order of their names. An addition to Apple's interface.
   ///
   /// - Throws: as `load(contentsOf:version:)`, when any version cannot be read.
   public static func versions(contentsOf url: URL) throws -> [(name: String, model: NSManagedObjectModel)] {
-    try bundle(at: url).versions.map { ($0.name, try NSManagedObjectModel(document: $0.document)) }
+    try bundle(at: url).versions.map { version in
+      let model = try NSManagedObjectModel(document: version.document)
+      model.origin = url
+      return (version.name, model)
+    }
+  }
+
+  /// The name of the current version of a model; nil where the file does not say. An addition to Apple's interface.
+  ///
+  /// - Throws: as `load(contentsOf:version:)`.
+  public static func currentVersionName(contentsOf url: URL) throws -> String? {
+    try bundle(at: url).currentVersionName
   }
 
   /// The version checksum of every version of a model, by the version's name.

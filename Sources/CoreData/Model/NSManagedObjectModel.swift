@@ -16,6 +16,8 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   internal var templates: [String: FetchRequestDocument] = [:]
   internal let derivedState = DerivedStateCell<ModelDerivedState>()
   internal let hashState = DerivedStateCell<ModelHashes>()
+  /// The file that the model was read from, beside which its other versions are; nil for a model built in code.
+  internal var origin: URL?
   private let freezing = NSLock()
   private var isFrozen = false
 

@@ -23,8 +23,8 @@ enum ArchivedRequests {
       return SortKeyDocument(
         keyPath: try required("NSKey", of: descriptor), ascending: try descriptor?.flag("NSAscending") ?? true)
     }
-    request.fetchLimit = Int(try object.integer("NSFetchLimit") ?? 0)
-    request.fetchBatchSize = Int(try object.integer("NSFetchBatchSize") ?? 0)
+    request.fetchLimit = Int(clamping: try object.integer("NSFetchLimit") ?? 0)
+    request.fetchBatchSize = Int(clamping: try object.integer("NSFetchBatchSize") ?? 0)
     request.resultType = UInt(clamping: try object.integer("NSResultType") ?? 0)
     request.includesSubentities = try object.flag("NSIncludesSubentities", default: true)
     request.includesPropertyValues = try object.flag("NSIncludesPropertyValues", default: true)

@@ -142,8 +142,7 @@ struct BinaryPropertyListReader {
   }
 
   private func unsigned(at offset: Int, size: Int) throws -> UInt64 {
-    guard offset + size <= bytes.count else { throw ArchiveFailure.broken("The property list is truncated.") }
-    return bytes[offset..<offset + size].reduce(0) { $0 << 8 | UInt64($1) }
+    try Self.unsigned(bytes, at: offset, size: size)
   }
 
   /// Integers of one, two and four bytes are unsigned, longer ones signed.
@@ -155,10 +154,19 @@ struct BinaryPropertyListReader {
     return low
   }
 
-  private static func number(_ bytes: [UInt8], at offset: Int, size: Int) throws -> Int {
+  private static func unsigned(_ bytes: [UInt8], at offset: Int, size: Int) throws -> UInt64 {
     guard offset + size <= bytes.count else { throw ArchiveFailure.broken("The property list is truncated.") }
-    let value = bytes[offset..<offset + size].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-    guard let number = Int(exactly: value), number < 1 << 48 else {
+    var value: UInt64 = 0
+    var position = offset
+    while position < offset + size {
+      value = value << 8 | UInt64(bytes[position])
+      position += 1
+    }
+    return value
+  }
+
+  private static func number(_ bytes: [UInt8], at offset: Int, size: Int) throws -> Int {
+    guard let number = Int(exactly: try unsigned(bytes, at: offset, size: size)), number < 1 << 48 else {
       throw ArchiveFailure.broken("An offset or count is too large.")
     }
     return number

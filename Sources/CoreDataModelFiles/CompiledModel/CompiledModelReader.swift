@@ -95,8 +95,8 @@ struct CompiledModelReader {
         ?? object.object("NSInverseRelationship")?.string("NSPropertyName"),
       isOptional: try object.flag("NSIsOptional"))
     relationship.isTransient = try object.flag("NSIsTransient")
-    relationship.maxCount = Int(try object.integer("NSMaxCount") ?? 0)
-    relationship.minCount = Int(try object.integer("NSMinCount") ?? 0)
+    relationship.maxCount = Int(clamping: try object.integer("NSMaxCount") ?? 0)
+    relationship.minCount = Int(clamping: try object.integer("NSMinCount") ?? 0)
     relationship.isOrdered = try object.flag("NSIsOrdered")
     let rule = try object.integer("NSDeleteRule") ?? 1
     guard let code = UInt(exactly: rule), let deleteRule = DeleteRuleKind(rawValue: code) else {

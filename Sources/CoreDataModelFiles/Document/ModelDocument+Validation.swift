@@ -66,7 +66,8 @@ extension ModelDocument {
     let line = index.lineage(of: entity.name)
     let known = Set(line.flatMap(\.propertyNames))
     for constraint in entity.uniquenessConstraints {
-      for name in constraint where !known.contains(name) {
+      // A constraint may reach into a composite attribute: only its first key is a property of the entity.
+      for name in constraint where !known.contains(String(name.prefix { $0 != "." })) {
         throw ModelFileError(
           .missingProperty, found: "A uniqueness constraint names \(name), which is no property of the entity.",
           advice: "Correct the constraint, or add the property.", entity: entity.name, property: name)

@@ -25,25 +25,39 @@ public enum AttributeKind: UInt32, Hashable, Sendable, CaseIterable {
 
 /// An attribute, derived and composite ones included.
 public struct AttributeDocument: Hashable, Sendable {
+  /// The name, unique in the entity.
   public var name: String
+  /// The type.
   public var kind: AttributeKind
+  /// Whether the value may be missing when the object is saved.
   public var isOptional: Bool
+  /// Whether the value is never stored.
   public var isTransient: Bool
+  /// The value of new objects.
   public var defaultValue: PlainValue?
   /// The class of the value of a transformable attribute, or another than the type's own.
   public var valueClassName: String?
+  /// The transformer of a transformable attribute.
   public var valueTransformerName: String?
+  /// Whether large values may lie in files of their own.
   public var allowsExternalBinaryDataStorage: Bool
+  /// Whether the history of changes keeps the value of a deleted object.
   public var preservesValueInHistoryOnDeletion: Bool
+  /// Whether the value is encrypted in CloudKit.
   public var allowsCloudEncryption: Bool
   /// The flag of models made before fetch indexes.
   public var isIndexed: Bool
+  /// Whether Spotlight indexes the value.
   public var isIndexedBySpotlight: Bool
   /// Of sources only: generated classes use a scalar type.
   public var usesScalarValueType: Bool
+  /// The name in an earlier version; nil where it was never renamed.
   public var renamingIdentifier: String?
+  /// A text that makes the version hash another one.
   public var versionHashModifier: String?
+  /// The developer's own notes.
   public var userInfo: [String: PlainValue]
+  /// The rules that values have to meet.
   public var validations: [ValidationDocument]
   /// Set for a derived attribute.
   public var derivation: ExpressionSyntax?
@@ -72,6 +86,7 @@ public struct AttributeDocument: Hashable, Sendable {
 
 /// A validation rule: a predicate on the value, and the code or text that is reported when it fails.
 public struct ValidationDocument: Hashable, Sendable {
+  /// What a value has to meet.
   public var predicate: PredicateSyntax
   /// An error code such as 1670, or the developer's own text.
   public var warning: PlainValue
@@ -93,20 +108,33 @@ public enum DeleteRuleKind: UInt, Hashable, Sendable {
 
 /// A relationship.
 public struct RelationshipDocument: Hashable, Sendable {
+  /// The name, unique in the entity.
   public var name: String
+  /// The entity at the other end.
   public var destinationEntityName: String?
+  /// The relationship of the destination that leads back.
   public var inverseName: String?
+  /// Whether the relationship may be empty when the object is saved.
   public var isOptional: Bool
+  /// Whether the relationship is never stored.
   public var isTransient: Bool
   /// 1 for a to-one relationship; 0 for a to-many one without limit.
   public var maxCount: Int
+  /// The least number of objects at the other end, where there are any.
   public var minCount: Int
+  /// Whether the objects at the other end have an order.
   public var isOrdered: Bool
+  /// What happens to the objects at the other end when this one is deleted.
   public var deleteRule: DeleteRuleKind
+  /// Whether Spotlight indexes the relationship.
   public var isIndexedBySpotlight: Bool
+  /// The name in an earlier version; nil where it was never renamed.
   public var renamingIdentifier: String?
+  /// A text that makes the version hash another one.
   public var versionHashModifier: String?
+  /// The developer's own notes.
   public var userInfo: [String: PlainValue]
+  /// The rules that the relationship has to meet.
   public var validations: [ValidationDocument]
 
   /// Makes a relationship with Core Data's defaults.
@@ -134,11 +162,17 @@ public struct RelationshipDocument: Hashable, Sendable {
 
 /// A fetched property: a weak, one-way relationship defined by a request.
 public struct FetchedPropertyDocument: Hashable, Sendable {
+  /// The name, unique in the entity.
   public var name: String
+  /// Whether the property may be empty.
   public var isOptional: Bool
+  /// The request that finds the objects.
   public var request: FetchRequestDocument?
+  /// The name in an earlier version; nil where it was never renamed.
   public var renamingIdentifier: String?
+  /// A text that makes the version hash another one.
   public var versionHashModifier: String?
+  /// The developer's own notes.
   public var userInfo: [String: PlainValue]
 
   /// Makes a fetched property.

@@ -4,97 +4,27 @@
 import Foundation
 
 /// The two hash functions of version hashes; the toolchain has no library for them.
+///
+/// They differ in the width of their words, the rounds and the rotations, and stand side by side instead of in one
+/// generic function, which unoptimized builds would run ten times slower.
 package enum SHA2 {
-  /// SHA-256 of FIPS 180-4.
-  package static func hash256(_ message: Data) -> Data {
-    digest(message, state: Constants.start256, constants: Constants.rounds256, rotations: .sha256)
-  }
-
-  /// SHA-512 of FIPS 180-4.
-  package static func hash512(_ message: Data) -> Data {
-    digest(message, state: Constants.start512, constants: Constants.rounds512, rotations: .sha512)
-  }
-
-  /// The amounts by which a variant rotates and shifts.
-  fileprivate struct Rotations<Word> {
-    /// Rotations of the message schedule; the last of each is a shift.
-    let schedule: [(Word, Word, Word)]
-    /// Rotations of the rounds, for the words `a` and `e`.
-    let round: [(Word, Word, Word)]
-  }
-
-  private static func digest<Word: FixedWidthInteger & UnsignedInteger>(
-    _ message: Data, state start: [Word], constants: [Word], rotations: Rotations<Word>
-  ) -> Data {
-    let wordSize = Word.bitWidth / 8
-    let blockSize = 16 * wordSize
+  /// The message with the end that FIPS 180-4 prescribes: a bit, zeros, and the length in bits.
+  static func padded(_ message: Data, blockSize: Int) -> [UInt8] {
     var bytes = [UInt8](message)
     bytes.append(0x80)
-    while bytes.count % blockSize != blockSize - 2 * wordSize { bytes.append(0) }
-    bytes += [UInt8](repeating: 0, count: 2 * wordSize - 8)
+    let lengthSize = blockSize / 8
+    let rest = (bytes.count + lengthSize) % blockSize
+    let zeros = (rest == 0 ? 0 : blockSize - rest) + lengthSize - 8
+    bytes += [UInt8](repeating: 0, count: zeros)
     withUnsafeBytes(of: (UInt64(message.count) * 8).bigEndian) { bytes += $0 }
-
-    var state = start
-    var schedule = [Word](repeating: 0, count: constants.count)
-    for block in stride(from: 0, to: bytes.count, by: blockSize) {
-      for index in 0..<16 {
-        let at = block + index * wordSize
-        schedule[index] = bytes[at..<at + wordSize].reduce(0) { $0 << 8 | Word($1) }
-      }
-      compress(&state, &schedule, constants: constants, rotations: rotations)
-    }
-    var result = Data()
-    for word in state { withUnsafeBytes(of: word.bigEndian) { result.append(contentsOf: $0) } }
-    return result
-  }
-
-  private static func compress<Word: FixedWidthInteger & UnsignedInteger>(
-    _ state: inout [Word], _ schedule: inout [Word], constants: [Word], rotations: Rotations<Word>
-  ) {
-    func rotate(_ word: Word, _ count: Word) -> Word {
-      word >> count | word << (Word(Word.bitWidth) - count)
-    }
-    func mix(_ word: Word, _ amounts: (Word, Word, Word)) -> Word {
-      rotate(word, amounts.0) ^ rotate(word, amounts.1) ^ rotate(word, amounts.2)
-    }
-    func spread(_ word: Word, _ amounts: (Word, Word, Word)) -> Word {
-      rotate(word, amounts.0) ^ rotate(word, amounts.1) ^ word >> amounts.2
-    }
-
-    for index in 16..<constants.count {
-      schedule[index] =
-        schedule[index - 16] &+ spread(schedule[index - 15], rotations.schedule[0])
-        &+ schedule[index - 7] &+ spread(schedule[index - 2], rotations.schedule[1])
-    }
-    var (a, b, c, d) = (state[0], state[1], state[2], state[3])
-    var (e, f, g, h) = (state[4], state[5], state[6], state[7])
-    for index in constants.indices {
-      let choice = (e & f) ^ (~e & g)
-      let majority = (a & b) ^ (a & c) ^ (b & c)
-      let first = h &+ mix(e, rotations.round[1]) &+ choice &+ constants[index] &+ schedule[index]
-      let second = mix(a, rotations.round[0]) &+ majority
-      (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ second)
-    }
-    for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= word }
-  }
-}
-
-extension SHA2.Rotations<UInt32> {
-  fileprivate static var sha256: Self {
-    Self(schedule: [(7, 18, 3), (17, 19, 10)], round: [(2, 13, 22), (6, 11, 25)])
-  }
-}
-
-extension SHA2.Rotations<UInt64> {
-  fileprivate static var sha512: Self {
-    Self(schedule: [(1, 8, 7), (19, 61, 6)], round: [(28, 34, 39), (14, 18, 41)])
+    return bytes
   }
 }
 
 /// The words that FIPS 180-4 derives from the roots of the first primes.
 ///
 /// SHA-256 uses the first 32 of the 64 bits that SHA-512 uses, for its constants and its start alike.
-private enum Constants {
+enum SHA2Constants {
   static let start256 = start512.map { UInt32($0 >> 32) }
   static let rounds256 = rounds512.prefix(64).map { UInt32($0 >> 32) }
   static let start512 = primes(8).map { rootFraction(of: $0, power: 2) }

@@ -10,10 +10,10 @@ extension XCDataModelReader {
     of element: XMLElementNode, kind: AttributeKind, entity: String?, property: String
   ) throws -> PlainValue? {
     if kind == .date, let text = element["defaultDateTimeInterval"] {
-      guard let interval = Double(text) else {
+      guard let date = value(text, kind: .date) else {
         throw unreadable("defaultDateTimeInterval", text, "a number", element, entity: entity, property: property)
       }
-      return .date(Date(timeIntervalSinceReferenceDate: interval))
+      return date
     }
     guard let text = element.attributes["defaultValueString"] else { return nil }
     // An empty text is a value for strings only.
@@ -44,7 +44,8 @@ extension XCDataModelReader {
     case .uri:
       return URL(string: text).map { .url($0) }
     case .date:
-      return Double(text).map { .date(Date(timeIntervalSinceReferenceDate: $0)) }
+      guard let interval = Double(text), interval.isFinite else { return nil }
+      return .date(Date(timeIntervalSinceReferenceDate: interval))
     case .binaryData:
       return Data(base64Encoded: text).map { .data($0) }
     case .string, .undefined, .transformable, .objectID, .composite:

@@ -47,9 +47,14 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
 
   /// The root element of the file's content.
   static func root(of data: Data, file: URL) throws -> XMLElementNode {
-    // The parser of Linux does not report declarations of entities to its delegate, so they are looked for here.
-    for encoding in [String.Encoding.utf8, .utf16LittleEndian, .utf16BigEndian] {
-      guard let declaration = "<!ENTITY".data(using: encoding), data.range(of: declaration) != nil else { continue }
+    // Foundation's parser traps on Linux where the name of an attribute is no UTF-8.
+    guard let text = String(validating: data, as: UTF8.self) else {
+      throw ModelFileError(
+        .notXML, found: "The file is not a text in UTF-8.", advice: "Is it the contents file of an .xcdatamodel?",
+        file: file)
+    }
+    // It does not report declarations of entities to its delegate either, so they are looked for here.
+    guard !text.contains("<!ENTITY") else {
       throw ModelFileError(
         .unsupportedFile, found: "The file declares XML entities.", advice: "Save the model with Xcode again.",
         file: file)

@@ -119,7 +119,7 @@ struct ErrorTests {
       (259, StoreErrors.notAStore(url: URL(fileURLWithPath: "/a"), reason: "It is text.")),
       (260, StoreErrors.noSuchFile(url: URL(fileURLWithPath: "/a"))),
       (134110, MigrationErrors.missingMandatoryValues(url: nil, entity: "E", attribute: "a")),
-      (134111, MigrationErrors.constraintViolation(url: nil, entity: "E", properties: ["a"])),
+      (134111, MigrationErrors.constraintViolation(url: nil, entity: "E", properties: ["a"], values: "1")),
       (134120, MigrationErrors.cancelled(url: nil)),
       (134130, MigrationErrors.missingSourceModel(url: nil, metadata: [:], searched: ["/a"])),
       (134140, MigrationErrors.missingMappingModel(url: nil, source: "1", destination: "2")),

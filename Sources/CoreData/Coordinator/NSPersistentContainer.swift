@@ -1,0 +1,89 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A model, a coordinator, its stores and a context for the main queue, put together.
+open class NSPersistentContainer: NSObject, @unchecked Sendable {
+  /// The container's name, which the default store is named after.
+  public let name: String
+  /// The model.
+  public let managedObjectModel: NSManagedObjectModel
+  /// The coordinator, which has no stores before `loadPersistentStores(completionHandler:)`.
+  public let persistentStoreCoordinator: NSPersistentStoreCoordinator
+  /// The context of the main queue.
+  public let viewContext: NSManagedObjectContext
+  /// The stores to open; one SQLite store named after the container unless set.
+  open var persistentStoreDescriptions: [NSPersistentStoreDescription]
+
+  /// Makes a container.
+  ///
+  /// - Parameters:
+  ///   - name: the container's name.
+  ///   - model: the model, which becomes immutable.
+  public init(name: String, managedObjectModel model: NSManagedObjectModel) {
+    self.name = name
+    managedObjectModel = model
+    persistentStoreCoordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    viewContext = NSManagedObjectContext(.mainQueue)
+    let url = type(of: self).defaultDirectoryURL().appendingPathComponent("\(name).sqlite")
+    persistentStoreDescriptions = [NSPersistentStoreDescription(url: url)]
+    super.init()
+    viewContext.persistentStoreCoordinator = persistentStoreCoordinator
+  }
+
+  /// Where stores are kept unless their descriptions say otherwise: the user's application support folder.
+  open class func defaultDirectoryURL() -> URL {
+    let folders = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
+    let base = folders.first ?? URL(fileURLWithPath: NSHomeDirectory())
+    return base.appendingPathComponent(ProcessInfo.processInfo.processName, isDirectory: true)
+  }
+
+  /// Opens the stores that `persistentStoreDescriptions` tells of and that are not open yet.
+  ///
+  /// - Parameter block: called once for each store, with the error if it could not be opened.
+  open func loadPersistentStores(
+    completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
+  ) {
+    for description in persistentStoreDescriptions {
+      if let url = description.url {
+        if persistentStoreCoordinator.persistentStore(for: url) != nil { continue }
+        do {
+          try FileManager.default.createDirectory(
+            at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        } catch {
+          block(description, error)
+          continue
+        }
+      }
+      persistentStoreCoordinator.addPersistentStore(with: description, completionHandler: block)
+    }
+  }
+
+  /// A new context with a queue of its own, for work beside the main queue.
+  open func newBackgroundContext() -> NSManagedObjectContext {
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = persistentStoreCoordinator
+    return context
+  }
+
+  /// Runs a block with a new context, on that context's queue.
+  ///
+  /// - Parameter block: work with the context's objects.
+  open func performBackgroundTask(_ block: @escaping (NSManagedObjectContext) -> Void) {
+    let context = newBackgroundContext()
+    context.perform { block(context) }
+  }
+
+  /// Runs a block with a new context, on that context's queue, and waits for its result.
+  ///
+  /// - Parameter block: work with the context's objects.
+  /// - Returns: what the block returns.
+  /// - Throws: what the block throws.
+  open func performBackgroundTask<T>(
+    _ block: @escaping (NSManagedObjectContext) throws -> T
+  ) async rethrows -> T {
+    let context = newBackgroundContext()
+    return try await context.perform { try block(context) }
+  }
+}

@@ -1,0 +1,126 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension NSPersistentStoreCoordinator {
+  /// Opens a store, or makes a new one.
+  ///
+  /// - Parameters:
+  ///   - type: the kind of store.
+  ///   - configuration: the configuration whose entities the store holds; nil for all entities.
+  ///   - storeURL: where the store is.
+  ///   - options: such as `NSMigratePersistentStoresAutomaticallyOption`.
+  /// - Throws: 134000 for a kind of store that is not known; 134080 and its family when the store cannot be opened; 134100
+  ///   when it was written by another version of the model and is not to be migrated; the errors of migration.
+  @discardableResult
+  public func addPersistentStore(
+    type: NSPersistentStore.StoreType, configuration: String? = nil, at storeURL: URL,
+    options: [AnyHashable: Any]? = nil
+  ) throws -> NSPersistentStore {
+    try addPersistentStore(
+      ofType: type.rawValue, configurationName: configuration, at: storeURL, options: options)
+  }
+
+  /// Opens a store, or makes a new one.
+  ///
+  /// - Parameters:
+  ///   - storeType: the kind of store, such as `NSSQLiteStoreType`.
+  ///   - configuration: the configuration whose entities the store holds; nil for all entities.
+  ///   - storeURL: where the store is.
+  ///   - options: such as `NSMigratePersistentStoresAutomaticallyOption`.
+  /// - Throws: as `addPersistentStore(type:configuration:at:options:)`.
+  @discardableResult
+  public func addPersistentStore(
+    ofType storeType: String, configurationName configuration: String?, at storeURL: URL?,
+    options: [AnyHashable: Any]? = nil
+  ) throws -> NSPersistentStore {
+    let kind = try StoreKinds.kind(of: storeType)
+    guard let storeURL, storeURL.isFileURL else {
+      throw StoreErrors.cannotOpen(
+        url: storeURL, reason: "Cannot create an SQL store with a nil URL, or with one that names no file.")
+    }
+    if let configuration, managedObjectModel.entities(forConfigurationName: configuration) == nil {
+      throw StoreErrors.unknownConfiguration(configuration, known: managedObjectModel.configurations, url: storeURL)
+    }
+    let store = try withLock {
+      if persistentStore(for: storeURL) != nil {
+        throw StoreErrors.cannotOpen(url: storeURL, reason: "The coordinator has opened this store already.")
+      }
+      try makeCompatible(kind, configuration, storeURL, options)
+      let store = kind.init(
+        persistentStoreCoordinator: self, configurationName: configuration, at: storeURL, options: options)
+      try store.loadMetadata()
+      take(store)
+      return store
+    }
+    NotificationCenter.default.post(
+      name: .NSPersistentStoreCoordinatorStoresDidChange, object: self, userInfo: [NSAddedPersistentStoresKey: [store]])
+    return store
+  }
+
+  /// Opens the store that a description tells of.
+  ///
+  /// - Parameters:
+  ///   - storeDescription: what to open.
+  ///   - block: called with the description and the error, if any; on another thread when the description says so.
+  public func addPersistentStore(
+    with storeDescription: NSPersistentStoreDescription,
+    completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
+  ) {
+    let work = StoreOpening(coordinator: self, description: storeDescription, block: block)
+    if storeDescription.shouldAddStoreAsynchronously {
+      DispatchQueue.global().async { work.run() }
+    } else {
+      work.run()
+    }
+  }
+
+  /// Compares an existing store with the model, and migrates it when that is wanted.
+  private func makeCompatible(
+    _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
+  ) throws {
+    let settings = StoreOptions(options)
+    guard kind.hasContents(at: url), !settings.ignoresVersioning else { return }
+    let metadata = try kind.metadataForPersistentStore(with: url)
+    if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) { return }
+    guard settings.migratesAutomatically else {
+      throw StoreCompatibility.error(
+        metadata: metadata, model: managedObjectModel, configuration: configuration, url: url)
+    }
+    try AutomaticMigration(
+      url: url, metadata: metadata, destination: managedObjectModel, configuration: configuration, options: settings
+    ).run()
+  }
+}
+
+/// One store to be opened, carried to another thread when that is wanted.
+private struct StoreOpening: @unchecked Sendable {
+  let coordinator: NSPersistentStoreCoordinator
+  let description: NSPersistentStoreDescription
+  let block: (NSPersistentStoreDescription, (any Error)?) -> Void
+
+  func run() {
+    do {
+      try coordinator.addPersistentStore(
+        ofType: description.type, configurationName: description.configuration, at: description.url,
+        options: description.options)
+      block(description, nil)
+    } catch {
+      block(description, error)
+    }
+  }
+}
+
+/// The kinds of stores that can be opened.
+enum StoreKinds {
+  /// The class for a store type.
+  ///
+  /// - Throws: 134000 for a type that is not known.
+  static func kind(of type: String) throws -> NSPersistentStore.Type {
+    guard type == NSSQLiteStoreType else {
+      throw StoreErrors.invalidType(type, known: [NSSQLiteStoreType])
+    }
+    return SQLiteStore.self
+  }
+}

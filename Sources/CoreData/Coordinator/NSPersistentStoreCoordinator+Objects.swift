@@ -1,0 +1,99 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// What contexts ask of the coordinator: it finds the store and asks it while no other thread does.
+extension NSPersistentStoreCoordinator {
+  /// The stores that may hold rows of an entity.
+  func rowStores(for entity: NSEntityDescription, among affected: [NSPersistentStore]? = nil) throws -> [any RowStore] {
+    let wanted = withLock { stores }.filter { store in affected?.contains { $0 === store } ?? true }
+    let holding = wanted.compactMap { $0 as? any RowStore }.filter { holds($0, entity) }
+    if holding.isEmpty, affected == nil { throw ObjectGraphErrors.noStore(for: entity, coordinatorHasStores: !wanted.isEmpty) }
+    return holding
+  }
+
+  private func holds(_ store: NSPersistentStore, _ entity: NSEntityDescription) -> Bool {
+    if store.configurationName == NSPersistentStore.defaultConfigurationName { return true }
+    let entities = managedObjectModel.entities(forConfigurationName: store.configurationName) ?? []
+    return entities.contains { $0.name == entity.name }
+  }
+
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
+    guard let store = id.persistentStore as? any RowStore else { return nil }
+    return try withLock { try store.row(for: id) }
+  }
+
+  func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID] {
+    guard let store = id.persistentStore as? any RowStore else { return [] }
+    return try withLock { try store.members(of: relationship, for: id) }
+  }
+
+  /// Permanent identifiers for new objects, each in the store it was assigned to or else in the first that holds its
+  /// entity.
+  func makeIdentifiers(
+    for objects: [(entity: NSEntityDescription, store: NSPersistentStore?)]
+  ) throws -> [NSManagedObjectID] {
+    guard !objects.isEmpty else { return [] }
+    return try withLock {
+      var result: [NSManagedObjectID?] = Array(repeating: nil, count: objects.count)
+      var groups: [(store: any RowStore, positions: [Int])] = []
+      for (position, object) in objects.enumerated() {
+        let store = try storeForNewObject(object.entity, object.store)
+        if let group = groups.firstIndex(where: { $0.store === store }) {
+          groups[group].positions.append(position)
+        } else {
+          groups.append((store, [position]))
+        }
+      }
+      for group in groups {
+        let ids = try group.store.makeIdentifiers(for: group.positions.map { objects[$0].entity })
+        for (position, id) in zip(group.positions, ids) { result[position] = id }
+      }
+      return result.compactMap { $0 }
+    }
+  }
+
+  private func storeForNewObject(_ entity: NSEntityDescription, _ assigned: NSPersistentStore?) throws -> any RowStore {
+    let holding = try rowStores(for: entity)
+    if let assigned {
+      guard let store = holding.first(where: { $0 === assigned }) else {
+        throw StoreErrors.operationFailed(
+          url: assigned.url,
+          reason: "The store's configuration \(assigned.configurationName) does not hold the entity \(entity.name ?? "").")
+      }
+      return store
+    }
+    guard let store = holding.first(where: { !$0.isReadOnly }) ?? holding.first else {
+      throw ObjectGraphErrors.noStore(for: entity, coordinatorHasStores: !stores.isEmpty)
+    }
+    return store
+  }
+
+  /// Writes a context's changes, store by store; conflicts are put to the context's merge policy.
+  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws -> [ObjectKey: Int64] {
+    try withLock {
+      var versions: [ObjectKey: Int64] = [:]
+      var groups: [(store: any RowStore, changes: [RowChange])] = []
+      for change in changes {
+        guard let store = change.id.persistentStore as? any RowStore else {
+          throw ObjectGraphErrors.missingObject(change.id)
+        }
+        if let group = groups.firstIndex(where: { $0.store === store }) {
+          groups[group].changes.append(change)
+        } else {
+          groups.append((store, [change]))
+        }
+      }
+      for group in groups {
+        if group.store.isReadOnly {
+          throw StoreErrors.readOnly(url: group.store.url)
+        }
+        let written = try MergeResolution(policy: context.mergePolicy, context: context)
+          .write(group.changes, to: group.store)
+        versions.merge(written) { $1 }
+      }
+      return versions
+    }
+  }
+}

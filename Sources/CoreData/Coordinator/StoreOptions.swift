@@ -1,0 +1,70 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The type name of SQLite stores.
+public let NSSQLiteStoreType = "SQLite"
+/// Option: a Bool; the store refuses to be changed.
+public let NSReadOnlyPersistentStoreOption = "NSReadOnlyPersistentStoreOption"
+/// Option: a dictionary of SQLite pragmas and their values, as strings.
+public let NSSQLitePragmasOption = "NSSQLitePragmasOption"
+/// Option: a Bool; SQLite's statistics are renewed (`ANALYZE`) when the store is opened.
+public let NSSQLiteAnalyzeOption = "NSSQLiteAnalyzeOption"
+/// Option: a Bool; the store's file is packed (`VACUUM`) when it is opened.
+public let NSSQLiteManualVacuumOption = "NSSQLiteManualVacuumOption"
+/// Option: how long to wait for a lock, in seconds.
+public let NSPersistentStoreTimeoutOption = "NSPersistentStoreTimeoutOption"
+/// Option: a Bool; a store of another model version is migrated when it is opened.
+public let NSMigratePersistentStoresAutomaticallyOption = "NSMigratePersistentStoresAutomaticallyOption"
+/// Option: a Bool; together with `NSMigratePersistentStoresAutomaticallyOption`, a mapping is inferred.
+public let NSInferMappingModelAutomaticallyOption = "NSInferMappingModelAutomaticallyOption"
+/// Option: a Bool; the version hashes of store and model are not compared when the store is opened.
+public let NSIgnorePersistentStoreVersioningOption = "NSIgnorePersistentStoreVersioningOption"
+/// Metadata key: the store's type.
+public let NSStoreTypeKey = "NSStoreType"
+/// Metadata key: the store's UUID.
+public let NSStoreUUIDKey = "NSStoreUUID"
+/// Metadata key: the version hash of each entity.
+public let NSStoreModelVersionHashesKey = "NSStoreModelVersionHashes"
+/// Metadata key: the developer's names for the model version.
+public let NSStoreModelVersionIdentifiersKey = "NSStoreModelVersionIdentifiers"
+/// Metadata key: the checksum of the model version.
+public let NSPersistentStoreModelVersionChecksumKey = "NSStoreModelVersionChecksumKey"
+/// Metadata key: the oldest system that can read the store.
+public let NSPersistentStoreOSCompatibility = "NSPersistentStoreOSCompatibility"
+
+/// The options of a store, with their types and defaults.
+struct StoreOptions {
+  private let values: [AnyHashable: Any]
+
+  init(_ values: [AnyHashable: Any]?) {
+    self.values = values ?? [:]
+  }
+
+  var isReadOnly: Bool { flag(NSReadOnlyPersistentStoreOption) }
+  var migratesAutomatically: Bool { flag(NSMigratePersistentStoresAutomaticallyOption) }
+  var infersMapping: Bool { flag(NSInferMappingModelAutomaticallyOption) }
+  var ignoresVersioning: Bool { flag(NSIgnorePersistentStoreVersioningOption) }
+  var analyzes: Bool { flag(NSSQLiteAnalyzeOption) }
+  var vacuums: Bool { flag(NSSQLiteManualVacuumOption) }
+
+  /// Seconds to wait for a lock; nil when the caller has not said.
+  var timeout: TimeInterval? {
+    (values[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue
+  }
+
+  /// Pragmas by name, all values as text.
+  var pragmas: [String: String] {
+    guard let given = values[NSSQLitePragmasOption] as? [String: Any] else { return [:] }
+    return given.mapValues { "\($0)" }
+  }
+
+  private func flag(_ key: String) -> Bool {
+    switch values[key] {
+    case let flag as Bool: flag
+    case let number as NSNumber: number.boolValue
+    default: false
+    }
+  }
+}

@@ -1,0 +1,63 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Errors of contexts and their objects.
+internal enum ObjectGraphErrors {
+  static func missingObject(_ id: NSManagedObjectID) -> NSError {
+    .cocoa(
+      NSManagedObjectReferentialIntegrityError, "The object is not in the store.",
+      reason: "There is no row for \(id.uriRepresentation().absoluteString).",
+      suggestion: "It has been deleted, or belongs to a store that is not open: fetch the objects anew.",
+      [NSAffectedObjectsErrorKey: [id], ErrorDetail.entity: id.entity.name ?? ""])
+  }
+
+  static func noStore(for entity: NSEntityDescription, coordinatorHasStores: Bool) -> NSError {
+    let name = entity.name ?? ""
+    return .cocoa(
+      NSCoreDataError, "No store holds the entity.",
+      reason: coordinatorHasStores
+        ? "None of the coordinator's stores holds '\(name)' in its configuration."
+        : "The coordinator has no stores, so there is none for '\(name)'.",
+      suggestion: coordinatorHasStores
+        ? "Add '\(name)' to the configuration of a store." : "Add a store before fetching or saving.",
+      [ErrorDetail.entity: name])
+  }
+
+  static func unknownEntity(_ name: String, known: [String]) -> NSError {
+    .cocoa(
+      NSCoreDataError, "The entity is not in the model.",
+      reason: "The model has no entity '\(name)'; it has \(known.sorted().joined(separator: ", ")).",
+      suggestion: "Check the entity's name, or the model that the coordinator was made with.", [ErrorDetail.entity: name])
+  }
+
+  static func notArchivable(_ value: Any, _ attribute: NSAttributeDescription, reason: String) -> NSError {
+    let entity = attribute.owningEntity?.name ?? ""
+    return .cocoa(
+      NSCoreDataError, "The value of a transformable attribute cannot be stored.",
+      reason: "A \(type(of: value)) in '\(attribute.name)' of '\(entity)' cannot be archived: \(reason).",
+      suggestion: "Give the attribute a value transformer that makes Data of such values.",
+      ErrorDetail.place(entity: entity, property: attribute.name))
+  }
+
+  static func mergeConflict(_ conflicts: [RowConflicts.Conflict], context: NSManagedObjectContext) -> NSError {
+    let objects = conflicts.map { context.object(for: $0.id) }
+    let named = conflicts.prefix(5).map { conflict in
+      conflict.stored == nil
+        ? "\(conflict.id.uriRepresentation().absoluteString) has been deleted"
+        : "\(conflict.id.uriRepresentation().absoluteString) has been changed"
+    }
+    return .cocoa(
+      NSManagedObjectMergeError, "Could not merge changes.",
+      reason: "Since they were read, \(named.joined(separator: "; "))\(conflicts.count > 5 ? " and others" : "").",
+      suggestion: "Refresh the objects and change them again, or set a merge policy.",
+      ["conflictList": conflicts.map(\.id), NSAffectedObjectsErrorKey: objects])
+  }
+
+  static func badRequest(_ reason: String, entity: NSEntityDescription?, suggestion: String) -> NSError {
+    .cocoa(
+      NSCoreDataError, "The fetch request cannot be carried out.", reason: reason, suggestion: suggestion,
+      ErrorDetail.place(entity: entity?.name))
+  }
+}

@@ -1,0 +1,94 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+
+/// A compact, universal identifier of a managed object.
+///
+/// An object that has not been saved has a temporary identifier; saving, or
+/// `NSManagedObjectContext.obtainPermanentIDs(for:)`, gives it a permanent one, which stays the same for the store's life.
+open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchecked Sendable {
+  let key: ObjectKey
+  private let entityDescription: NSEntityDescription
+  private weak var store: NSPersistentStore?
+  private let storeIdentifier: String?
+  private let successorLock = NSLock()
+  private var successor: NSManagedObjectID?
+
+  /// The identifier of a row.
+  init(entity: NSEntityDescription, key: ObjectKey, store: NSPersistentStore) {
+    entityDescription = entity
+    self.key = key
+    self.store = store
+    storeIdentifier = store.identifier
+  }
+
+  /// A temporary identifier.
+  init(temporaryFor entity: NSEntityDescription) {
+    entityDescription = entity
+    key = ObjectKey(store: 0, root: 0, number: TemporaryNumbers.next())
+    store = nil
+    storeIdentifier = nil
+  }
+
+  /// The entity of the object.
+  open var entity: NSEntityDescription { entityDescription }
+
+  /// The store that holds the object; nil for a temporary identifier, or when the store has been removed.
+  open var persistentStore: NSPersistentStore? { store }
+
+  /// Whether the object has no place in a store yet.
+  open var isTemporaryID: Bool { key.store == 0 }
+
+  /// A URI that names the object across launches: `x-coredata://STORE-UUID/Entity/p12`.
+  open func uriRepresentation() -> URL {
+    let name = entityDescription.name ?? ""
+    let reference = isTemporaryID ? "t\(TemporaryNumbers.process)\(key.number)" : "p\(key.number)"
+    let path = name.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? name
+    guard let url = URL(string: "x-coredata://\(storeIdentifier ?? "")/\(path)/\(reference)") else {
+      preconditionFailure("The store identifier \(storeIdentifier ?? "") cannot stand in a URI.")
+    }
+    return url
+  }
+
+  /// The identifier that has taken this one's place, or this one: temporary identifiers outlive the save that replaces them.
+  var current: NSManagedObjectID {
+    guard key.store == 0 else { return self }
+    return successorLock.withLock { successor } ?? self
+  }
+
+  /// Notes the permanent identifier that a save has given to this temporary one.
+  func becomes(_ permanent: NSManagedObjectID) {
+    successorLock.withLock { successor = permanent }
+  }
+
+  /// Identifiers are immutable, so a copy is the identifier itself.
+  open func copy(with zone: NSZone? = nil) -> Any { self }
+
+  open override var hash: Int { key.hashValue }
+
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSManagedObjectID else { return false }
+    return key == other.key
+  }
+
+  open override var description: String {
+    "0x\(String(UInt(bitPattern: ObjectIdentifier(self).hashValue), radix: 16)) <\(uriRepresentation().absoluteString)>"
+  }
+}
+
+/// Counts the objects that no store has seen yet.
+private enum TemporaryNumbers {
+  private static let lock = NSLock()
+  nonisolated(unsafe) private static var last: Int64 = 0
+  /// Tells the temporary objects of different processes apart.
+  static let process = UUID().uuidString + "-"
+
+  static func next() -> Int64 {
+    lock.withLock {
+      last += 1
+      return last
+    }
+  }
+}

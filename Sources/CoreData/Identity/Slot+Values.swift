@@ -1,0 +1,140 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension Slot {
+  /// The slot for a new object's attribute.
+  init(defaultOf attribute: NSAttributeDescription) {
+    guard let value = attribute.defaultValue, let slot = Slot(value, for: attribute) else {
+      self = .null
+      return
+    }
+    self = slot
+  }
+
+  /// The slot for a value; nil when the value is not of the attribute's type.
+  ///
+  /// Numbers are taken in any of Swift's number types and as `NSNumber`, since callers pass either.
+  init?(_ value: Any?, for attribute: NSAttributeDescription) {
+    guard let value = Slot.unwrap(value) else {
+      self = .null
+      return
+    }
+    let slot: Slot? =
+      switch attribute.attributeType {
+      case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType:
+        Slot.integer(value).map { .integer($0) }
+      case .booleanAttributeType:
+        (value as? Bool).map { .boolean($0) } ?? Slot.integer(value).map { .boolean($0 != 0) }
+      case .doubleAttributeType: Slot.real(value).map { .double($0) }
+      case .floatAttributeType: Slot.real(value).map { .float(Float($0)) }
+      case .decimalAttributeType: Slot.decimal(value).map { .object($0) }
+      case .stringAttributeType: (value as? String).map { .string($0) }
+      case .dateAttributeType: (value as? Date).map { .date($0.timeIntervalSinceReferenceDate) }
+      case .binaryDataAttributeType: (value as? Data).map { .data($0) }
+      case .UUIDAttributeType: (value as? UUID).map { .uuid($0) }
+      case .URIAttributeType: (value as? URL).flatMap { NSURL(string: $0.absoluteString) }.map { .object($0) }
+      case .objectIDAttributeType: (value as? NSManagedObjectID).map { .object($0) }
+      case .compositeAttributeType: Slot.composite(value, of: attribute)
+      case .transformableAttributeType, .undefinedAttributeType: .object(Slot.boxed(value))
+      }
+    guard let slot else { return nil }
+    self = slot
+  }
+
+  /// The value as callers of `value(forKey:)` get it; relationships are resolved by the object that owns the slot.
+  var publicValue: Any? {
+    switch self {
+    case .null, .unread, .toOne, .toMany: nil
+    case .integer(let value): NSNumber(value: value)
+    case .boolean(let value): NSNumber(value: value)
+    case .double(let value): NSNumber(value: value)
+    case .float(let value): NSNumber(value: value)
+    case .date(let value): Date(timeIntervalSinceReferenceDate: value)
+    case .string(let value): value
+    case .data(let value): value
+    case .uuid(let value): value
+    case .archived(let value): value
+    case .object(let value): Slot.unboxed(value)
+    }
+  }
+
+  private static func unwrap(_ value: Any?) -> Any? {
+    guard let value, !(value is NSNull) else { return nil }
+    // An optional that was passed as `Any` arrives wrapped once more.
+    if case Optional<Any>.none = value { return nil }
+    let mirror = Mirror(reflecting: value)
+    if mirror.displayStyle == .optional { return mirror.children.first.flatMap { unwrap($0.value) } }
+    return value
+  }
+
+  private static func integer(_ value: Any) -> Int64? {
+    switch value {
+    case let value as Int: return Int64(value)
+    case let value as Int64: return value
+    case let value as Int32: return Int64(value)
+    case let value as Int16: return Int64(value)
+    case let value as Bool: return value ? 1 : 0
+    case let value as any BinaryInteger: return Int64(exactly: value)
+    case let value as Double: return Int64(exactly: value.rounded(.towardZero))
+    case let value as NSNumber: return value.int64Value
+    default: return nil
+    }
+  }
+
+  private static func real(_ value: Any) -> Double? {
+    switch value {
+    case let value as Double: value
+    case let value as Float: Double(value)
+    case let value as NSNumber: value.doubleValue
+    default: integer(value).map { Double($0) }
+    }
+  }
+
+  private static func decimal(_ value: Any) -> NSDecimalNumber? {
+    switch value {
+    case let value as NSDecimalNumber: value
+    case let value as Decimal: NSDecimalNumber(decimal: value)
+    case let value as NSNumber: NSDecimalNumber(decimal: value.decimalValue)
+    case let value as Double: NSDecimalNumber(decimal: Decimal(value))
+    default: integer(value).map { NSDecimalNumber(decimal: Decimal($0)) }
+    }
+  }
+
+  private static func composite(_ value: Any, of attribute: NSAttributeDescription) -> Slot? {
+    (value as? NSDictionary).map { .object($0) }
+  }
+
+  private static func boxed(_ value: Any) -> NSObject {
+    (value as? NSObject) ?? SwiftValueBox(value)
+  }
+
+  private static func unboxed(_ value: NSObject) -> Any {
+    switch value {
+    case let box as SwiftValueBox: box.value
+    case let url as NSURL: url as URL
+    default: value
+    }
+  }
+}
+
+/// Holds a Swift value where an object is asked for: the value of a transformable or undefined attribute.
+final class SwiftValueBox: NSObject, @unchecked Sendable {
+  let value: Any
+
+  init(_ value: Any) {
+    self.value = value
+  }
+
+  override var hash: Int {
+    (value as? AnyHashable)?.hashValue ?? 0
+  }
+
+  override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? SwiftValueBox, let a = value as? AnyHashable, let b = other.value as? AnyHashable else {
+      return false
+    }
+    return a == b
+  }
+}

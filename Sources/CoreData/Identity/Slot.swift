@@ -1,0 +1,52 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The value of one property of one object, without a box around numbers, dates and strings.
+enum Slot: @unchecked Sendable {
+  case null
+  /// Integer 16, 32 and 64.
+  case integer(Int64)
+  case boolean(Bool)
+  case double(Double)
+  case float(Float)
+  /// Seconds since the reference date, 2001-01-01 00:00 UTC.
+  case date(Double)
+  case string(String)
+  case data(Data)
+  case uuid(UUID)
+  /// A decimal number, a URL, a composite's dictionary, or the value of a transformable attribute.
+  case object(NSObject)
+  /// The stored form of a transformable attribute, not decoded yet.
+  case archived(Data)
+  case toOne(NSManagedObjectID)
+  case toMany(ToMany)
+  /// A relationship that has not been read from the store.
+  case unread
+
+  /// Whether there is no value.
+  var isNull: Bool {
+    if case .null = self { return true }
+    return false
+  }
+
+  /// Whether both hold the same value. Sets are compared without order, lists with it.
+  func isSame(as other: Slot) -> Bool {
+    switch (self, other) {
+    case (.null, .null), (.unread, .unread): true
+    case (.integer(let a), .integer(let b)): a == b
+    case (.boolean(let a), .boolean(let b)): a == b
+    case (.double(let a), .double(let b)): a == b || (a.isNaN && b.isNaN)
+    case (.float(let a), .float(let b)): a == b || (a.isNaN && b.isNaN)
+    case (.date(let a), .date(let b)): a == b
+    case (.string(let a), .string(let b)): a == b
+    case (.data(let a), .data(let b)), (.archived(let a), .archived(let b)): a == b
+    case (.uuid(let a), .uuid(let b)): a == b
+    case (.object(let a), .object(let b)): a.isEqual(b)
+    case (.toOne(let a), .toOne(let b)): a.current.key == b.current.key
+    case (.toMany(let a), .toMany(let b)): a.hasSameMembers(as: b)
+    default: false
+    }
+  }
+}

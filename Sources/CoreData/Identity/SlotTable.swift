@@ -1,0 +1,63 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// Where an entity's properties stand in its objects' slots.
+///
+/// Attributes come first, then relationships, each sorted by name, inherited ones included. Fetched properties have no
+/// slot: they are requests, carried out anew at each access.
+final class SlotTable: @unchecked Sendable {
+  /// What stands in one slot.
+  enum Property {
+    case attribute(NSAttributeDescription)
+    case relationship(NSRelationshipDescription)
+  }
+
+  let properties: [Property]
+  let names: [String]
+  /// The relationships' slots are the last ones, beginning here.
+  let firstRelationship: Int
+  /// The slots of a new object.
+  let defaults: [Slot]
+  private let positions: [String: Int]
+
+  init(_ entity: NSEntityDescription) {
+    let attributes = entity.attributesByName.sorted { $0.key < $1.key }
+    let relationships = entity.relationshipsByName.sorted { $0.key < $1.key }
+    names = attributes.map(\.key) + relationships.map(\.key)
+    properties = attributes.map { .attribute($0.value) } + relationships.map { .relationship($0.value) }
+    firstRelationship = attributes.count
+    positions = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, $0) })
+    defaults =
+      attributes.map { Slot(defaultOf: $0.value) }
+      + relationships.map { $0.value.isToMany ? .toMany(ToMany(isOrdered: $0.value.isOrdered)) : .null }
+  }
+
+  var count: Int { properties.count }
+
+  /// The slot of a property; nil when the entity has no such attribute or relationship.
+  func position(of name: String) -> Int? {
+    positions[name]
+  }
+
+  func isTransient(at position: Int) -> Bool {
+    switch properties[position] {
+    case .attribute(let attribute): attribute.isTransient
+    case .relationship(let relationship): relationship.isTransient
+    }
+  }
+
+  func attribute(at position: Int) -> NSAttributeDescription? {
+    if case .attribute(let attribute) = properties[position] { return attribute }
+    return nil
+  }
+
+  func relationship(at position: Int) -> NSRelationshipDescription? {
+    if case .relationship(let relationship) = properties[position] { return relationship }
+    return nil
+  }
+}
+
+extension NSEntityDescription {
+  /// Where the properties stand in objects of this entity.
+  var slotTable: SlotTable { slotTableState.value { SlotTable(self) } }
+}

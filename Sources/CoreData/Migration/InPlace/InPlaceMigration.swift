@@ -1,0 +1,96 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import Foundation
+
+/// Takes a store through all steps of a migration, in one transaction of its own file.
+struct InPlaceMigration {
+  let migration: StoreMigration
+  let connection: SQLiteConnection
+
+  /// - Throws: `InPlaceProblem`, `SchemaProblem`, `SQLiteError`, or what `progress` has thrown, as 134120; the transaction
+  ///   has been rolled back then.
+  func run(progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
+    // Renaming a table must not touch the text of other objects: all that depends on it is made anew.
+    try connection.setPragma("legacy_alter_table", to: 1)
+    // The old rows are not secret to the store's owner; wiping them doubles the time of copying a table.
+    try connection.setPragma("secure_delete", to: 0)
+    return try connection.transaction(.exclusive) {
+      try checkMetadata()
+      var executed: [String] = []
+      var counts: [String: MigrationReport.RowCounts] = [:]
+      for (position, step) in migration.steps.enumerated() {
+        let run = try InPlaceStepRun(
+          step: step, configuration: migration.configuration, connection: connection, url: migration.storeURL)
+        let found = try run.carryOut { table, done, total in
+          try report(
+            MigrationProgress(
+              step: position + 1, stepCount: migration.steps.count, table: table, rowsDone: done, rowCount: total),
+            to: progress)
+        }
+        executed += found.statements
+        counts = chain(counts, found.counts)
+      }
+      try finish()
+      return MigrationReport(rows: counts, statements: executed)
+    }
+  }
+
+  /// The store may have been migrated by someone else since the plan was made.
+  private func checkMetadata() throws {
+    let now = try StoreHousekeeping(connection).metadata()
+    let planned = migration.metadata[NSStoreModelVersionHashesKey] as? [String: Data]
+    guard now[NSStoreModelVersionHashesKey] as? [String: Data] == planned else {
+      throw InPlaceProblem(
+        reason: "The store has been changed to another model version since the migration was planned.",
+        suggestion: "Plan the migration again.")
+    }
+  }
+
+  private func report(_ event: MigrationProgress, to progress: (MigrationProgress) throws -> Void) throws {
+    do {
+      try progress(event)
+    } catch {
+      throw MigrationErrors.cancelled(url: migration.storeURL)
+    }
+  }
+
+  /// Rows before the first step and after the last one, by the names of the last.
+  private func chain(
+    _ earlier: [String: MigrationReport.RowCounts], _ step: [InPlaceStepRun.Count]
+  ) -> [String: MigrationReport.RowCounts] {
+    var result: [String: MigrationReport.RowCounts] = [:]
+    var continued: Set<String> = []
+    for count in step {
+      let first = count.source.flatMap { earlier[$0] }
+      if let source = count.source { continued.insert(source) }
+      result[count.destination ?? count.source ?? ""] = .init(before: first?.before ?? count.before, after: count.after)
+    }
+    // What an earlier step has removed stays in the report.
+    for (name, count) in earlier where !continued.contains(name) && result[name] == nil { result[name] = count }
+    return result
+  }
+
+  private func finish() throws {
+    guard let last = migration.steps.last else { return }
+    let housekeeping = StoreHousekeeping(connection)
+    try housekeeping.adopt(last.destinationModel, configuration: migration.configuration)
+  }
+}
+
+extension InPlaceProblem {
+  /// The error for the caller.
+  func error(url: URL) -> NSError {
+    switch kind {
+    case .unsupported:
+      MigrationErrors.failed(url: url, reason: reason, suggestion: suggestion, entity: entity, attribute: property)
+    case .missingValues:
+      MigrationErrors.missingMandatoryValues(url: url, entity: entity ?? "", attribute: property ?? "")
+    case .notUnique(let properties):
+      MigrationErrors.constraintViolation(
+        url: url, entity: entity ?? "", properties: properties, values: reason)
+    }
+  }
+}

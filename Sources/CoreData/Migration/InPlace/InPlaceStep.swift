@@ -1,0 +1,94 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+
+/// One step of a migration inside the store's own file: from one version of the model to the next.
+///
+/// The step is worked out from the two models, the layout that the file has, the layout that a new store of the destination
+/// version would have, and the inferred mapping between the versions. It is a list of SQL statements; carrying them out in
+/// one transaction is `InPlaceMigration`'s part.
+struct InPlaceStep {
+  let source: ModelVersion
+  let destination: ModelVersion
+  /// As the file is.
+  let sourceSchema: StoreSchema
+  /// As a new store of the destination version would be.
+  let destinationSchema: StoreSchema
+  let mapping: StepMapping
+
+  /// A model as the planner asks for it.
+  struct ModelVersion {
+    let document: ModelDocument
+    private let index: EntityIndex
+
+    init(_ document: ModelDocument) {
+      self.document = document
+      index = EntityIndex(document)
+    }
+
+    /// An attribute of an entity, inherited or its own.
+    func attribute(_ name: String, of entity: String) -> AttributeDocument? {
+      for ancestor in index.lineage(of: entity) {
+        if let attribute = ancestor.attributes.first(where: { $0.name == name }) { return attribute }
+      }
+      return nil
+    }
+
+    func entity(_ name: String) -> EntityDocument? { index[name] }
+  }
+
+  /// An entity's number before and after the step.
+  struct Renumbering: Hashable {
+    let old: Int
+    let new: Int
+  }
+
+  /// The layout that a destination entity's relationship has in the source; nil for a new relationship.
+  ///
+  /// A relationship may have moved to a parent that is new: then the entities below know what it was.
+  func sourceRelationshipLayout(of name: String, in entity: String) -> RelationshipLayout? {
+    for candidate in [entity] + subentities(of: entity) {
+      guard let sourceEntity = mapping.sourceEntity(of: candidate),
+        let sourceName = mapping.sourceRelationship(of: name, in: candidate)
+      else { continue }
+      if let layout = sourceSchema[sourceEntity]?.relationships[sourceName] { return layout }
+    }
+    return nil
+  }
+
+  /// The numbers of a source entity and its sub-entities, as far as they live on.
+  func renumbering(of sourceEntity: String) -> [Renumbering] {
+    guard let layout = sourceSchema[sourceEntity] else { return [] }
+    return layout.numbers.compactMap { old in
+      guard let name = sourceSchema.entity(number: old)?.name, let new = mapping.destinationEntity(of: name),
+        let number = destinationSchema[new]?.number
+      else { return nil }
+      return Renumbering(old: old, new: number)
+    }
+  }
+
+  /// The branches of a CASE that turns old entity numbers into new ones.
+  static func cases(_ renumbering: [Renumbering]) -> String {
+    renumbering.map { "WHEN \($0.old) THEN \($0.new)" }.joined(separator: " ")
+  }
+
+  /// The entities whose rows go into a destination table, each with the entity that the rows come from.
+  func pairs(in table: TableLayout) -> [(source: EntityLayout, destination: EntityLayout)] {
+    destinationSchema.entities.filter { $0.table == table.name }.compactMap { destination in
+      guard let name = mapping.sourceEntity(of: destination.name), let source = sourceSchema[name] else { return nil }
+      return (source, destination)
+    }
+  }
+
+  /// The source entities whose rows are dropped.
+  var removedEntities: [EntityLayout] {
+    sourceSchema.entities.filter { mapping.destinationEntity(of: $0.name) == nil }
+  }
+
+  private func subentities(of entity: String) -> [String] {
+    (destinationSchema[entity]?.numbers ?? []).compactMap { destinationSchema.entity(number: $0)?.name }
+      .filter { $0 != entity }
+  }
+}

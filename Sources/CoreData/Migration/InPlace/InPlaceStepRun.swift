@@ -1,0 +1,213 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import Foundation
+
+/// One step carried out inside a transaction that the caller has begun.
+struct InPlaceStepRun {
+  /// The rows of an entity before and after the step.
+  struct Count {
+    /// Nil for an entity that is new.
+    let source: String?
+    /// Nil for an entity that is removed.
+    let destination: String?
+    let before: Int
+    let after: Int
+  }
+
+  private let step: InPlaceStep
+  private let connection: SQLiteConnection
+  private let catalog: DatabaseCatalog
+  private let primaryKeys: [PrimaryKeyRow]
+
+  init(step: StoreMigration.Step, configuration: String?, connection: SQLiteConnection, url: URL) throws {
+    self.connection = connection
+    catalog = try connection.catalog()
+    primaryKeys = try StoreHousekeeping(connection).primaryKeys()
+    let source = step.sourceModel.document
+    let destination = step.destinationModel.document
+    let mapping = try step.mappingModel.inferred ?? InferredMapping(source: source, destination: destination)
+    self.step = InPlaceStep(
+      source: .init(source), destination: .init(destination),
+      sourceSchema: try StoreSchema(
+        document: source, configuration: source.configuration(configuration), catalog: catalog,
+        primaryKeys: primaryKeys),
+      destinationSchema: try StoreSchema(
+        document: destination, configuration: destination.configuration(configuration)),
+      mapping: StepMapping(mapping))
+  }
+
+  /// - Returns: the statements, and the rows of every entity.
+  func carryOut(
+    _ progress: (_ table: String?, _ done: Int, _ total: Int) throws -> Void
+  ) throws -> (statements: [String], counts: [Count]) {
+    try checkRequiredValues()
+    let before = try rowCounts(of: step.sourceSchema)
+    let statements = try StatementBuilder(step: step, catalog: catalog).statements()
+    let total = statements.reduce(0) { $0 + expectedRows($1, before) }
+    var done = 0
+    try progress(nil, 0, total)
+    for statement in statements {
+      try execute(statement)
+      done += expectedRows(statement, before)
+      if case .rows(let table) = statement.purpose { try progress(table, done, total) }
+    }
+    try writePrimaryKeys()
+    try remapHistory()
+    let counts = try checkedCounts(before: before)
+    try progress(nil, total, total)
+    return (statements.map(\.sql), counts)
+  }
+
+  private func execute(_ statement: MigrationStatement) throws {
+    do {
+      try connection.run(statement.sql, statement.bindings)
+    } catch let error as SQLiteError where error.isUniqueConstraint && statement.purpose == .index {
+      throw try UniquenessCheck(step: step, connection: connection).problem() ?? error
+    }
+  }
+
+  /// How many rows a statement goes through: those of the table before the step.
+  private func expectedRows(_ statement: MigrationStatement, _ before: [String: Int]) -> Int {
+    guard case .rows(let name) = statement.purpose, let table = step.destinationSchema.table(named: name) else {
+      return 0
+    }
+    return step.pairs(in: table).reduce(0) { $0 + (before[$1.source.name] ?? 0) }
+  }
+
+  // MARK: Checks
+
+  /// Attributes that become required must have values, or a default value to fill in.
+  private func checkRequiredValues() throws {
+    for destination in step.destinationSchema.entities {
+      guard let sourceName = step.mapping.sourceEntity(of: destination.name),
+        let source = step.sourceSchema[sourceName]
+      else { continue }
+      for (name, layout) in destination.attributes.sorted(by: { $0.key < $1.key }) where layout.column != nil {
+        guard let wanted = step.destination.attribute(name, of: destination.name), !wanted.isOptional,
+          wanted.defaultValue == nil, wanted.derivation == nil,
+          let oldName = step.mapping.sourceAttribute(of: name, in: destination.name),
+          step.source.attribute(oldName, of: sourceName)?.isOptional == true,
+          let column = source.attributes[oldName]?.column
+        else { continue }
+        let missing = try connection.scalar(
+          "SELECT 1 FROM \(SQLName.quoted(source.table)) WHERE Z_ENT = \(source.number) AND "
+            + "\(SQLName.quoted(column)) IS NULL LIMIT 1")
+        if missing != nil {
+          throw InPlaceProblem(
+            kind: .missingValues, entity: destination.name, property: name,
+            reason: "There are rows without a value.", suggestion: "Give the attribute a default value.")
+        }
+      }
+    }
+  }
+
+  private func rowCounts(of schema: StoreSchema) throws -> [String: Int] {
+    var counts: [String: Int] = [:]
+    for entity in schema.entities { counts[entity.name] = 0 }
+    for table in schema.tables {
+      for row in try connection.rows("SELECT Z_ENT, COUNT(*) FROM \(SQLName.quoted(table.name)) GROUP BY Z_ENT") {
+        guard let number = row[0].integer, let count = row[1].integer else { continue }
+        guard let entity = schema.entity(number: Int(number)) else {
+          throw InPlaceProblem(
+            entity: table.rootEntity,
+            reason: "The table \(table.name) has \(count) rows of an entity with the number \(number), which the store's "
+              + "model does not have.",
+            suggestion: "Check the store; it was changed by something else than Core Data.")
+        }
+        counts[entity.name] = Int(count)
+      }
+    }
+    return counts
+  }
+
+  /// Every row that was to live on must be there; the migration is taken back otherwise.
+  private func checkedCounts(before: [String: Int]) throws -> [Count] {
+    let after = try rowCounts(of: step.destinationSchema)
+    var result: [Count] = []
+    for entity in step.destinationSchema.entities {
+      let source = step.mapping.sourceEntity(of: entity.name)
+      let old = source.flatMap { before[$0] } ?? 0
+      let new = after[entity.name] ?? 0
+      guard old == new else {
+        throw InPlaceProblem(
+          entity: entity.name, reason: "'\(entity.name)' had \(old) rows and would have \(new).",
+          suggestion: "Report this: it is a defect of the migration. The store was not changed.")
+      }
+      result.append(Count(source: source, destination: entity.name, before: old, after: new))
+    }
+    for entity in step.removedEntities {
+      result.append(Count(source: entity.name, destination: nil, before: before[entity.name] ?? 0, after: 0))
+    }
+    return result
+  }
+
+  // MARK: Housekeeping
+
+  /// Numbers, names and greatest keys as a store of the destination version has them.
+  private func writePrimaryKeys() throws {
+    let maxima = Dictionary(primaryKeys.map { ($0.number, $0.maximum) }) { $1 }
+    let rows = step.destinationSchema.entities.map { entity -> PrimaryKeyRow in
+      var maximum: Int64 = 0
+      if entity.isRoot {
+        // Keys that were given out once are not given out again, even when their rows are gone.
+        for member in step.destinationSchema.entities where member.rootNumber == entity.number {
+          let source = step.mapping.sourceEntity(of: member.name).flatMap { step.sourceSchema[$0] }
+          if let source { maximum = max(maximum, maxima[source.rootNumber] ?? 0) }
+        }
+      }
+      return PrimaryKeyRow(
+        number: entity.number, name: entity.name, parentNumber: entity.parentNumber, maximum: maximum)
+    }
+    try StoreHousekeeping(connection).replacePrimaryKeys(rows)
+  }
+
+  /// Persistent history names entities by number: the numbers are changed along, and changes of removed entities dropped.
+  private func remapHistory() throws {
+    guard catalog.table(named: "ACHANGE") != nil else { return }
+    let removed = step.removedEntities.map { String($0.number) }
+    if !removed.isEmpty {
+      try connection.run("DELETE FROM ACHANGE WHERE ZENTITY IN (\(removed.joined(separator: ", ")))")
+    }
+    let renumbering = step.sourceSchema.entities.compactMap { source -> InPlaceStep.Renumbering? in
+      guard let name = step.mapping.destinationEntity(of: source.name), let new = step.destinationSchema[name] else {
+        return nil
+      }
+      return .init(old: source.number, new: new.number)
+    }.filter { $0.old != $0.new }
+    guard !renumbering.isEmpty else { return }
+    let list = renumbering.map { String($0.old) }.joined(separator: ", ")
+    try connection.run(
+      "UPDATE ACHANGE SET ZENTITY = CASE ZENTITY \(InPlaceStep.cases(renumbering)) END WHERE ZENTITY IN (\(list))")
+  }
+}
+
+/// Finds the rows that stand in the way of a uniqueness constraint.
+struct UniquenessCheck {
+  let step: InPlaceStep
+  let connection: SQLiteConnection
+
+  /// The first constraint that is violated, with some of the values in question.
+  func problem() throws -> InPlaceProblem? {
+    for index in step.destinationSchema.indexes {
+      guard case .uniqueness(let entity) = index.purpose else { continue }
+      let columns = index.elements.map { SQLName.quoted($0.column) }
+      let list = columns.joined(separator: ", ")
+      let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+      let rows = try connection.rows(
+        "SELECT \(list), COUNT(*) FROM \(SQLName.quoted(index.table)) WHERE \(present) GROUP BY \(list) "
+          + "HAVING COUNT(*) > 1 ORDER BY \(list) LIMIT 5")
+      guard !rows.isEmpty else { continue }
+      let values = rows.map { row in row.values.dropLast().map(\.literal).joined(separator: ", ") }
+      let constraint = step.destination.entity(entity)?.uniquenessConstraints.first {
+        index.name.hasSuffix($0.joined(separator: "_"))
+      }
+      return InPlaceProblem(
+        kind: .notUnique(properties: constraint ?? index.elements.map(\.column)), entity: entity,
+        reason: values.joined(separator: "; "), suggestion: "Remove the duplicates first.")
+    }
+    return nil
+  }
+}

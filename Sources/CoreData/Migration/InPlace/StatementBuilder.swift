@@ -1,0 +1,227 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+
+/// Turns a step into SQL.
+///
+/// Join tables come first, while the entity tables still have their old names and keys; a table that is to be made anew
+/// gets out of the way under another name; indexes are made last, over the rows as they will stay.
+struct StatementBuilder {
+  /// The prefix of tables that are only there during a migration.
+  private static let temporaryPrefix = "Z_MIGRATION_"
+
+  private let step: InPlaceStep
+  private let catalog: DatabaseCatalog
+  private let tablePlans: [TablePlan]
+  private let joinPlans: [(table: JoinTableLayout, source: JoinTableSource)]
+  private let keptIndexes: Set<String>
+
+  /// - Parameter catalog: what the file holds.
+  /// - Throws: `InPlaceProblem` for changes that cannot be made inside the file.
+  init(step: InPlaceStep, catalog: DatabaseCatalog) throws {
+    self.step = step
+    self.catalog = catalog
+    let tables = TablePlanner(step: step)
+    tablePlans = try step.destinationSchema.tables.map { try tables.plan($0) }
+    let joins = JoinTablePlanner(step: step)
+    joinPlans = step.destinationSchema.joinTables.map { ($0, joins.plan($0)) }
+    keptIndexes = Self.keptIndexes(step, catalog, tablePlans, joinPlans)
+  }
+
+  /// Everything that changes tables and rows, in the order in which it must be carried out.
+  func statements() throws -> [MigrationStatement] {
+    var obsolete: [String] = []
+    var statements = dropped()
+    statements += joinTableStatements(&obsolete)
+    statements += try entityTableStatements(&obsolete)
+    statements += cleanUpStatements()
+    statements += obsolete.map { MigrationStatement("DROP TABLE \(SQLName.quoted($0))") }
+    statements += step.destinationSchema.indexes.filter { !keptIndexes.contains($0.name) }
+      .map { MigrationStatement($0.statement.sql, [], .index) }
+    return statements
+  }
+
+  // MARK: Indexes and triggers
+
+  /// Triggers of derived attributes, and indexes that the destination does not have or has otherwise.
+  private func dropped() -> [MigrationStatement] {
+    let owned = Set(step.sourceSchema.tables.map(\.name) + step.sourceSchema.joinTables.map(\.name))
+    let triggers = catalog.triggers.filter { owned.contains($0.table) && $0.name.hasPrefix("Z_DA_") }
+    let indexes = catalog.indexes.filter {
+      $0.sql != nil && owned.contains($0.table) && !keptIndexes.contains($0.name)
+    }
+    return triggers.map { MigrationStatement("DROP TRIGGER \(SQLName.quoted($0.name))") }
+      + indexes.map { MigrationStatement("DROP INDEX \(SQLName.quoted($0.name))", [], .index) }
+  }
+
+  /// Indexes over tables that keep their rows, name and columns, and that are to the letter as the destination wants them.
+  private static func keptIndexes(
+    _ step: InPlaceStep, _ catalog: DatabaseCatalog, _ tables: [TablePlan],
+    _ joins: [(table: JoinTableLayout, source: JoinTableSource)]
+  ) -> Set<String> {
+    var staying = Set(joins.compactMap { join in if case .same = join.source { join.table.name } else { nil } })
+    for case .alter(let table, let old, let columns) in tables where old.name == table.name && columns.renamed.isEmpty {
+      staying.insert(table.name)
+    }
+    let wanted = Dictionary(step.destinationSchema.indexes.map { ($0.name, $0) }) { first, _ in first }
+    return Set(
+      catalog.indexes.filter { index in
+        guard let layout = wanted[index.name], staying.contains(index.table) else { return false }
+        return layout.table == index.table && layout.statement.sql == index.sql
+      }.map(\.name))
+  }
+
+  // MARK: Join tables
+
+  private func joinTableStatements(_ obsolete: inout [String]) -> [MigrationStatement] {
+    let same = Set(joinPlans.compactMap { join in if case .same = join.source { join.table.name } else { nil } })
+    var statements: [MigrationStatement] = []
+    // Old join tables that do not stay get out of the way of the new ones, whose names may be the same.
+    var moved: [String: String] = [:]
+    for table in step.sourceSchema.joinTables where !same.contains(table.name) {
+      let temporary = Self.temporaryPrefix + table.name
+      moved[table.name] = temporary
+      obsolete.append(temporary)
+      statements.append(
+        MigrationStatement("ALTER TABLE \(SQLName.quoted(table.name)) RENAME TO \(SQLName.quoted(temporary))"))
+    }
+    for (table, source) in joinPlans {
+      if case .same = source { continue }
+      statements.append(MigrationStatement(table.statement.sql))
+      guard case .query(let query) = source else { continue }
+      let columns = JoinTablePlanner.columns(of: table).map(SQLName.quoted).joined(separator: ", ")
+      statements.append(
+        MigrationStatement(
+          "INSERT OR IGNORE INTO \(SQLName.quoted(table.name)) (\(columns)) "
+            + query.sql(from: moved[query.table] ?? query.table), [], .rows(table: table.name)))
+    }
+    return statements
+  }
+
+  // MARK: Entity tables
+
+  private func entityTableStatements(_ obsolete: inout [String]) throws -> [MigrationStatement] {
+    var moved: [String: String] = [:]
+    var altered: Set<String> = []
+    for plan in tablePlans {
+      switch plan {
+      case .alter(_, let old, _): altered.insert(old.name)
+      case .rebuild(_, let old): moved[old.name] = Self.temporaryPrefix + old.name
+      case .create: continue
+      }
+    }
+    for table in step.sourceSchema.tables where !altered.contains(table.name) {
+      moved[table.name] = Self.temporaryPrefix + table.name
+    }
+    obsolete += moved.values.sorted()
+    var statements = moved.sorted { $0.key < $1.key }.map { old, temporary in
+      MigrationStatement("ALTER TABLE \(SQLName.quoted(old)) RENAME TO \(SQLName.quoted(temporary))")
+    }
+    for plan in tablePlans {
+      switch plan {
+      case .create(let table):
+        statements.append(MigrationStatement(table.statement.sql))
+      case .alter(let table, let old, let columns):
+        statements += alteration(of: table, from: old, columns)
+      case .rebuild(let table, let old):
+        statements.append(MigrationStatement(table.statement.sql))
+        statements += try copies(into: table, from: moved[old.name] ?? old.name)
+      }
+    }
+    return statements
+  }
+
+  private func alteration(
+    of table: TableLayout, from old: TableLayout, _ columns: AlteredColumns
+  ) -> [MigrationStatement] {
+    let name = SQLName.quoted(table.name)
+    var statements: [MigrationStatement] = []
+    if old.name != table.name {
+      statements.append(MigrationStatement("ALTER TABLE \(SQLName.quoted(old.name)) RENAME TO \(name)"))
+    }
+    for (from, to) in columns.renamed {
+      statements.append(
+        MigrationStatement("ALTER TABLE \(name) RENAME COLUMN \(SQLName.quoted(from)) TO \(SQLName.quoted(to))"))
+    }
+    for column in columns.added {
+      statements.append(
+        MigrationStatement("ALTER TABLE \(name) ADD COLUMN \(SQLName.quoted(column.name)) \(column.type.rawValue)"))
+    }
+    let removed = step.removedEntities.filter { $0.table == old.name }.map(\.number)
+    if !removed.isEmpty {
+      let list = removed.map(String.init).joined(separator: ", ")
+      statements.append(
+        MigrationStatement("DELETE FROM \(name) WHERE Z_ENT IN (\(list))", [], .rows(table: table.name)))
+    }
+    for update in columns.updates {
+      let values = update.values.map { "\(SQLName.quoted($0.column)) = \($0.value.sql)" }.joined(separator: ", ")
+      statements.append(
+        MigrationStatement(
+          "UPDATE \(name) SET \(values) WHERE Z_ENT = \(update.entityNumber)",
+          update.values.flatMap(\.value.bindings), .rows(table: table.name)))
+    }
+    let renumbering = step.pairs(in: table).map { InPlaceStep.Renumbering(old: $0.source.number, new: $0.destination.number) }
+      .filter { $0.old != $0.new }
+    if !renumbering.isEmpty {
+      let list = renumbering.map { String($0.old) }.joined(separator: ", ")
+      statements.append(
+        MigrationStatement(
+          "UPDATE \(name) SET Z_ENT = CASE Z_ENT \(InPlaceStep.cases(renumbering)) END WHERE Z_ENT IN (\(list))", [],
+          .rows(table: table.name)))
+    }
+    return statements
+  }
+
+  private func copies(into table: TableLayout, from origin: String) throws -> [MigrationStatement] {
+    try step.pairs(in: table).filter { !$0.source.isAbstract }.map { source, destination in
+      let sources = try ColumnSources(step: step, source: source, destination: destination).all()
+      let columns = table.columns.filter { sources[$0.name] != nil }
+      let values = columns.compactMap { sources[$0.name]?.expression }
+      let names = (["Z_PK", "Z_ENT", "Z_OPT"] + columns.map { SQLName.quoted($0.name) }).joined(separator: ", ")
+      let expressions = (["Z_PK", "\(destination.number)", "Z_OPT"] + values.map(\.sql)).joined(separator: ", ")
+      return MigrationStatement(
+        "INSERT INTO \(SQLName.quoted(table.name)) (\(names)) SELECT \(expressions) "
+          + "FROM \(SQLName.quoted(origin)) WHERE Z_ENT = \(source.number)",
+        values.flatMap(\.bindings), .rows(table: table.name))
+    }
+  }
+
+  // MARK: Rows that pointed at what is gone
+
+  /// Takes back references to rows of removed entities.
+  private func cleanUpStatements() -> [MigrationStatement] {
+    guard !step.removedEntities.isEmpty else { return [] }
+    return step.destinationSchema.entities.flatMap { entity in
+      entity.relationships.values.filter { $0.declaringEntity == entity.name }.sorted { $0.name < $1.name }
+        .compactMap { cleanUp($0, of: entity) }
+    }
+  }
+
+  private func cleanUp(_ relationship: RelationshipLayout, of entity: EntityLayout) -> MigrationStatement? {
+    guard let old = step.sourceRelationshipLayout(of: relationship.name, in: entity.name), losesDestinations(old),
+      let destination = step.destinationSchema[relationship.destinationEntity]
+    else { return nil }
+    let alive = "(SELECT Z_PK FROM \(SQLName.quoted(destination.table)))"
+    switch relationship.place {
+    case .foreignKey(let key):
+      let column = SQLName.quoted(key.column)
+      let columns = [key.column, key.entityColumn, key.orderColumn].compactMap { $0 }
+        .map { "\(SQLName.quoted($0)) = NULL" }.joined(separator: ", ")
+      return MigrationStatement(
+        "UPDATE \(SQLName.quoted(entity.table)) SET \(columns) WHERE \(column) IS NOT NULL AND \(column) NOT IN \(alive)",
+        [], .rows(table: entity.table))
+    case .joinTable(let end):
+      return MigrationStatement(
+        "DELETE FROM \(SQLName.quoted(end.table)) WHERE \(SQLName.quoted(end.destinationColumn)) NOT IN \(alive)",
+        [], .rows(table: end.table))
+    case .inverseForeignKey:
+      return nil
+    }
+  }
+
+  private func losesDestinations(_ old: RelationshipLayout) -> Bool {
+    let removed = Set(step.removedEntities.map(\.number))
+    return !removed.isDisjoint(with: step.sourceSchema[old.destinationEntity]?.numbers ?? [])
+  }
+}

@@ -1,0 +1,38 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// How far a migration is: rows done over rows counted, never a guess.
+public struct MigrationProgress: Hashable, Sendable {
+  /// Which step is under way, from 1.
+  public let step: Int
+  /// How many steps there are.
+  public let stepCount: Int
+  /// The table that is being worked on; nil between tables.
+  public let table: String?
+  /// How many rows of the step have been dealt with.
+  public let rowsDone: Int
+  /// How many rows the step has to deal with.
+  public let rowCount: Int
+
+  /// The part of the whole that is done, from 0 to 1.
+  public var fractionCompleted: Double {
+    let ofStep = rowCount == 0 ? 0 : Double(rowsDone) / Double(rowCount)
+    return (Double(step - 1) + min(ofStep, 1)) / Double(max(stepCount, 1))
+  }
+}
+
+/// What a migration has done.
+public struct MigrationReport: Sendable {
+  /// The rows of an entity before and after; entities are named as in the destination, or as in the source when removed.
+  public struct RowCounts: Hashable, Sendable {
+    /// How many rows there were.
+    public let before: Int
+    /// How many rows there are.
+    public let after: Int
+  }
+
+  /// Rows by entity, those of sub-entities not counted along.
+  public let rows: [String: RowCounts]
+  /// The SQL that was carried out, in order.
+  public let statements: [String]
+}

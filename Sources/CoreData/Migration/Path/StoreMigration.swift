@@ -1,0 +1,90 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import Foundation
+
+/// The migration of one SQLite store to a version of its model: what would be done, and doing it.
+///
+/// Opening a store with `NSMigratePersistentStoresAutomaticallyOption` does the same in one go. This type is an addition to
+/// Apple's interface, for tools and tests that want to see the steps first, keep a backup, show progress, or cancel.
+///
+/// A store that is several versions behind is taken through the versions in between, one after another, so that renamings
+/// and default values of each version come to bear; all steps are made in one transaction, so that a store is either of the
+/// version it was or of the version asked for.
+public struct StoreMigration {
+  /// From one version to the next.
+  public struct Step {
+    /// How a step is carried out.
+    public enum Kind: String, Sendable {
+      /// By a mapping that follows from the two models.
+      case inferred
+    }
+
+    /// The name of the version that the step begins with.
+    public let source: String
+    /// The name of the version that the step ends with.
+    public let destination: String
+    /// How the step is carried out.
+    public let kind: Kind
+    /// Whether the store's own file is changed, in a transaction, instead of a copy.
+    public let isInPlace: Bool
+    /// The model that the step begins with.
+    public let sourceModel: NSManagedObjectModel
+    /// The model that the step ends with.
+    public let destinationModel: NSManagedObjectModel
+    /// What becomes of entities and properties.
+    public let mappingModel: NSMappingModel
+  }
+
+  /// Where the store is.
+  public let storeURL: URL
+  /// The store's metadata as it was when the migration was planned.
+  public let metadata: [String: Any]
+  /// The name of the version that the store has now; "the store's own model" where that is none of the versions known.
+  public let source: String
+  /// The name of the version that the store is to have.
+  public let destination: String
+  /// What is to be done, in order; empty when the store has the wanted version already.
+  public let steps: [Step]
+  let configuration: String?
+  let busyTimeout: TimeInterval
+
+  /// Plans the migration of a store. Nothing is changed.
+  ///
+  /// - Parameters:
+  ///   - url: where the store is.
+  ///   - modelURL: an `.xcdatamodeld` or `.momd` with the versions, or a single model.
+  ///   - version: the name of the version that the store is to have; nil for the current one.
+  /// - Throws: the errors of reading store and model; 134130 when no model fits the store; 134190 when a step cannot be
+  ///   inferred.
+  public init(storeAt url: URL, modelsAt modelURL: URL, version: String? = nil) throws {
+    let known = try ModelVersions(contentsOf: modelURL)
+    let wanted = try known.version(named: version)
+    try self.init(
+      storeAt: url, metadata: SQLiteStore.metadataForPersistentStore(with: url), known: known, destination: wanted,
+      configuration: nil)
+  }
+
+  /// Plans the migration of a store whose metadata are known, among versions that are known.
+  init(
+    storeAt url: URL, metadata: [String: Any], known: ModelVersions, destination: ModelVersions.Version,
+    configuration: String?, busyTimeout: TimeInterval = StoreMigration.defaultBusyTimeout
+  ) throws {
+    storeURL = url
+    self.metadata = metadata
+    self.configuration = configuration
+    self.busyTimeout = busyTimeout
+    self.destination = destination.name
+    let planner = VersionPath(known: known, configuration: configuration)
+    let start = try planner.sourceVersion(of: url, metadata: metadata)
+    source = start.name
+    steps = try planner.steps(from: start, to: destination)
+  }
+
+  /// How long to wait for other users of the store, in seconds.
+  static let defaultBusyTimeout: TimeInterval = 5
+
+  /// Whether there is anything to do.
+  public var isNeeded: Bool { !steps.isEmpty }
+}

@@ -1,0 +1,121 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+
+/// The queue of a context: calls that come from the queue itself are carried out at once.
+final class ContextQueue: @unchecked Sendable {
+  private static let key = DispatchSpecificKey<ObjectIdentifier>()
+  private let queue: DispatchQueue?
+  private let isMain: Bool
+
+  init(_ type: NSManagedObjectContextConcurrencyType) {
+    isMain = type == .mainQueueConcurrencyType
+    switch type {
+    case .confinementConcurrencyType:
+      queue = nil
+    case .mainQueueConcurrencyType:
+      queue = .main
+    case .privateQueueConcurrencyType:
+      let made = DispatchQueue(label: "NSManagedObjectContext")
+      queue = made
+      made.setSpecific(key: ContextQueue.key, value: ObjectIdentifier(self))
+    }
+  }
+
+  private var isCurrent: Bool {
+    if isMain { return Thread.isMainThread }
+    return queue == nil || DispatchQueue.getSpecific(key: ContextQueue.key) == ObjectIdentifier(self)
+  }
+
+  func sync<T>(_ body: () throws -> T) rethrows -> T {
+    guard let queue, !isCurrent else { return try body() }
+    return try queue.sync(execute: body)
+  }
+
+  func async(_ body: @escaping @Sendable () -> Void) {
+    guard let queue else {
+      body()
+      return
+    }
+    queue.async(execute: body)
+  }
+
+  /// Runs a block on the queue. `rescue` throws the block's error again, which lets callers be `rethrows`.
+  func run<T>(_ body: @escaping () throws -> T, rescue: (any Error) throws -> T) async rethrows -> T {
+    let work = Work(body)
+    let result: Result<Transfer<T>, any Error> = await withCheckedContinuation { continuation in
+      async { continuation.resume(returning: work.result()) }
+    }
+    switch result {
+    case .success(let transfer): return transfer.value
+    case .failure(let error): return try rescue(error)
+    }
+  }
+
+  /// Carries a closure and its result from one queue to another; the caller waits meanwhile.
+  private struct Work<T>: @unchecked Sendable {
+    let body: () throws -> T
+
+    init(_ body: @escaping () throws -> T) {
+      self.body = body
+    }
+
+    func result() -> Result<Transfer<T>, any Error> {
+      Result { Transfer(value: try body()) }
+    }
+  }
+
+  private struct Transfer<T>: @unchecked Sendable {
+    let value: T
+  }
+}
+
+extension NSManagedObjectContext {
+  /// When the block of `perform(schedule:_:)` is run.
+  public enum ScheduledTaskType: Sendable {
+    /// At once when the caller is on the context's queue already.
+    case immediate
+    /// After what the queue has been given before.
+    case enqueued
+  }
+
+  /// Runs a block on the context's queue and returns at once.
+  ///
+  /// - Parameter block: work with the context's objects.
+  public func perform(_ block: @escaping () -> Void) {
+    let work = UncheckedBlock(block: block)
+    queue.async {
+      work.block()
+      self.processPendingChanges()
+    }
+  }
+
+  /// Runs a block on the context's queue and waits for it.
+  ///
+  /// - Parameter block: work with the context's objects.
+  /// - Returns: what the block returns.
+  /// - Throws: what the block throws.
+  public func performAndWait<T>(_ block: () throws -> T) rethrows -> T {
+    try queue.sync(block)
+  }
+
+  /// Runs a block on the context's queue.
+  ///
+  /// - Parameters:
+  ///   - schedule: when to run the block.
+  ///   - block: work with the context's objects.
+  /// - Returns: what the block returns.
+  /// - Throws: what the block throws.
+  public func perform<T>(
+    schedule: ScheduledTaskType = .immediate, _ block: @escaping () throws -> T
+  ) async rethrows -> T {
+    try await queue.run(block, rescue: { throw $0 })
+  }
+}
+
+/// Carries a block to the context's queue, which is the only place where it is run.
+private struct UncheckedBlock: @unchecked Sendable {
+  let block: () -> Void
+}

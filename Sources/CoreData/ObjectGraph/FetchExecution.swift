@@ -1,0 +1,147 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import Foundation
+
+/// One fetch: asks the stores, and works the context's unsaved changes in.
+struct FetchExecution {
+  private let specification: FetchSpecification
+  private let context: NSManagedObjectContext
+  private let entity: NSEntityDescription
+  private let stores: [any RowStore]
+  private let query: RowQuery
+  /// Whether the predicate is one that only Foundation can evaluate: a block.
+  private let isOpaque: Bool
+  /// Objects of the entity with unsaved changes, which no store can answer for.
+  private let pending: [NSManagedObject]
+
+  init(
+    _ specification: FetchSpecification, in context: NSManagedObjectContext, affectedStores: [NSPersistentStore]?
+  ) throws {
+    self.specification = specification
+    self.context = context
+    let entity = try FetchExecution.entity(of: specification, in: context)
+    self.entity = entity
+    stores = try context.coordinator.rowStores(for: entity, among: affectedStores)
+    var query = RowQuery(entity: entity, includesSubentities: specification.includesSubentities)
+    var isOpaque = false
+    if let predicate = specification.predicate {
+      query.predicate = try predicate.syntaxTree()
+      isOpaque = query.predicate == nil
+    }
+    query.order = try (specification.sortDescriptors ?? []).map { try SortTerm($0, entity: entity) }
+    query.limit = specification.fetchLimit
+    query.offset = specification.fetchOffset
+    self.query = query
+    self.isOpaque = isOpaque
+    if specification.includesPendingChanges, context.hasChanges {
+      context.processPendingChanges()
+      pending = context.changedInOrder.filter { object in
+        specification.includesSubentities
+          ? object.entity.isKindOf(entity: entity) : object.entity === entity
+      }
+    } else {
+      pending = []
+    }
+  }
+
+  private static func entity(
+    of specification: FetchSpecification, in context: NSManagedObjectContext
+  ) throws -> NSEntityDescription {
+    let model = context.coordinator.managedObjectModel
+    guard let name = specification.entity?.name ?? specification.entityName else {
+      throw ObjectGraphErrors.badRequest(
+        "The request names no entity.", entity: nil, suggestion: "Make it with NSFetchRequest(entityName:).")
+    }
+    guard let entity = model.entitiesByName[name] else {
+      throw ObjectGraphErrors.unknownEntity(name, known: Array(model.entitiesByName.keys))
+    }
+    return entity
+  }
+
+  /// Whether the stores' answer stands as it is: one store, nothing unsaved.
+  private var isStoresOwn: Bool { pending.isEmpty && stores.count == 1 && !isOpaque }
+
+  func objects() throws -> [NSManagedObject] {
+    let found = try matching()
+    if specification.shouldRefreshRefetchedObjects || !specification.returnsObjectsAsFaults {
+      for object in found { object.realize() }
+    }
+    try Prefetching(context: context).prefetch(specification.relationshipKeyPathsForPrefetching ?? [], of: found)
+    return found
+  }
+
+  func identifiers() throws -> [NSManagedObjectID] {
+    if isStoresOwn, let ids = try stores[0].identifiers(for: query) { return ids }
+    return try matching().map(\.objectID)
+  }
+
+  func count() throws -> Int {
+    if isStoresOwn, let count = try stores[0].count(for: query) { return count }
+    return try matching().count
+  }
+
+  func dictionaries() throws -> [NSDictionary] {
+    try DictionaryResults(specification, entity: entity).dictionaries(of: matching())
+  }
+
+  /// All objects that answer the request, in order, with offset and limit observed.
+  private func matching() throws -> [NSManagedObject] {
+    if isStoresOwn, let rows = try stores[0].rows(for: query) {
+      return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
+    }
+    var whole = query
+    whole.limit = 0
+    whole.offset = 0
+    var objects: [NSManagedObject] = []
+    for store in stores {
+      objects += try matching(whole, in: store)
+    }
+    objects = try withPending(objects)
+    if !query.order.isEmpty {
+      objects = try ObjectOrder(query.order).sorted(objects)
+    }
+    return window(objects)
+  }
+
+  private func matching(_ query: RowQuery, in store: any RowStore) throws -> [NSManagedObject] {
+    if !isOpaque, let rows = try store.rows(for: query) {
+      return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
+    }
+    // The store cannot express the predicate or the order: all rows are read and sorted out here.
+    let all = RowQuery(entity: query.entity, includesSubentities: query.includesSubentities)
+    guard let rows = try store.rows(for: all) else {
+      throw ObjectGraphErrors.badRequest(
+        "The store cannot list the rows of '\(entity.name ?? "")'.", entity: entity,
+        suggestion: "Check the store with an integrity check.")
+    }
+    return try rows.map { context.object(for: $0) }.filter(isWanted)
+  }
+
+  private func withPending(_ objects: [NSManagedObject]) throws -> [NSManagedObject] {
+    guard !pending.isEmpty else { return objects }
+    let unsaved = Set(pending.map(ObjectIdentifier.init))
+    let matching = try pending.filter { try !$0.isDeleted && isWanted($0) }
+    let standing = Set(matching.map(ObjectIdentifier.init))
+    // Objects keep the place that the store gave them; those that only the context knows come last.
+    let inPlace = objects.filter {
+      !unsaved.contains(ObjectIdentifier($0)) || standing.contains(ObjectIdentifier($0))
+    }
+    let known = Set(inPlace.map(ObjectIdentifier.init))
+    return inPlace + matching.filter { !known.contains(ObjectIdentifier($0)) }
+  }
+
+  private func isWanted(_ object: NSManagedObject) throws -> Bool {
+    if isOpaque { return specification.predicate?.evaluate(with: object) ?? true }
+    guard let predicate = query.predicate else { return true }
+    return try PredicateEvaluator.evaluate(predicate, with: object)
+  }
+
+  private func window(_ objects: [NSManagedObject]) -> [NSManagedObject] {
+    var result = objects[...]
+    if query.offset > 0 { result = result.dropFirst(query.offset) }
+    if query.limit > 0 { result = result.prefix(query.limit) }
+    return Array(result)
+  }
+}

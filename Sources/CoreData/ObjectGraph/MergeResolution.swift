@@ -1,0 +1,106 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Writes changes, and settles conflicts by the context's merge policy.
+struct MergeResolution {
+  /// How often someone else may change the same rows in between before the save is given up.
+  private static let maximumRounds = 8
+
+  let policy: NSMergePolicyType
+  let context: NSManagedObjectContext
+
+  init(policy: Any, context: NSManagedObjectContext) {
+    self.policy = (policy as? NSMergePolicy)?.mergeType ?? .errorMergePolicyType
+    self.context = context
+  }
+
+  func write(_ changes: [RowChange], to store: any RowStore) throws -> [ObjectKey: Int64] {
+    var changes = changes
+    var last: RowConflicts?
+    for _ in 0..<MergeResolution.maximumRounds {
+      do {
+        return try store.write(changes)
+      } catch let conflicts as RowConflicts {
+        last = conflicts
+        if policy == .errorMergePolicyType { break }
+        changes = try resolve(conflicts, in: changes)
+      }
+    }
+    throw ObjectGraphErrors.mergeConflict(last?.conflicts ?? [], context: context)
+  }
+
+  private func resolve(_ conflicts: RowConflicts, in changes: [RowChange]) throws -> [RowChange] {
+    let byKey = Dictionary(conflicts.conflicts.map { ($0.id.key, $0) }) { $1 }
+    return changes.compactMap { change in
+      guard let conflict = byKey[change.id.key] else { return change }
+      return resolve(change, against: conflict.stored)
+    }
+  }
+
+  /// The change as it is to be written over the row that is there now; nil for nothing.
+  private func resolve(_ change: RowChange, against stored: RowSnapshot?) -> RowChange? {
+    let object = context.registeredObject(for: change.id)
+    guard let stored else {
+      // The row is gone: only an overwriting policy brings it back.
+      if change.kind == .delete { return nil }
+      if policy == .overwriteMergePolicyType {
+        return RowChange(
+          kind: .insert, id: change.id, old: nil, slots: change.slots, changed: Array(change.slots.indices))
+      }
+      if let object { context.noteInaccessible(object) }
+      return nil
+    }
+    if change.kind == .delete {
+      guard policy != .rollbackMergePolicyType else { return dropped(object, stored) }
+      return RowChange(kind: .delete, id: change.id, old: stored, slots: stored.slots, changed: [])
+    }
+    switch policy {
+    case .rollbackMergePolicyType:
+      return dropped(object, stored)
+    case .overwriteMergePolicyType:
+      let slots = change.slots
+      let all = slots.indices.filter { position in
+        if case .unread = slots[position] { return false }
+        return true
+      }
+      return RowChange(kind: .update, id: change.id, old: stored, slots: slots, changed: all)
+    default:
+      return merged(change, with: stored, object)
+    }
+  }
+
+  private func merged(_ change: RowChange, with stored: RowSnapshot, _ object: NSManagedObject?) -> RowChange {
+    let old = change.old?.slots ?? []
+    var slots = stored.slots
+    var changed: [Int] = []
+    for position in change.changed {
+      let changedInStore = old.indices.contains(position) && !old[position].isSame(as: stored.slots[position])
+      if changedInStore, policy == .mergeByPropertyStoreTrumpMergePolicyType, !isToMany(position, object) { continue }
+      slots[position] = change.slots[position]
+      changed.append(position)
+    }
+    var base = stored
+    for position in slots.indices where isToMany(position, object) {
+      // Members are not part of the row read back; what the context knows of them still holds.
+      if old.indices.contains(position) { base.slots[position] = old[position] }
+      if !changed.contains(position), old.indices.contains(position) { slots[position] = old[position] }
+    }
+    object?.snapshot = base
+    object?.slots = slots
+    return RowChange(kind: .update, id: change.id, old: base, slots: slots, changed: changed)
+  }
+
+  private func isToMany(_ position: Int, _ object: NSManagedObject?) -> Bool {
+    object?.table.relationship(at: position)?.isToMany ?? false
+  }
+
+  private func dropped(_ object: NSManagedObject?, _ stored: RowSnapshot) -> RowChange? {
+    if let object {
+      context.forgetChanges(of: object)
+      object.turnIntoFault(keeping: stored)
+    }
+    return nil
+  }
+}

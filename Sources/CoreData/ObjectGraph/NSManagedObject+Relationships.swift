@@ -1,0 +1,140 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Upkeep of both sides of a relationship.
+///
+/// Every change goes through `link` and `unlink`, which change one side only; the callers see to it that each side is
+/// changed once.
+extension NSManagedObject {
+  /// Points a to-one relationship at another object, and takes this object out of where it was on the other side.
+  final func setDestination(
+    _ destination: NSManagedObject?, at position: Int, of relationship: NSRelationshipDescription
+  ) {
+    let old = linkedObjects(at: position)
+    if old.first === destination, old.count <= 1 { return }
+    for object in old {
+      unlink(object, at: position)
+      object.removeInverse(of: relationship, to: self)
+    }
+    guard let destination else { return }
+    link(destination, at: position)
+    destination.addInverse(of: relationship, to: self)
+  }
+
+  /// Replaces the members of a to-many relationship.
+  final func setMembers(_ members: [NSManagedObject], at position: Int, of relationship: NSRelationshipDescription) {
+    readRelationship(at: position)
+    guard case .toMany(let old) = slots[position] else { return }
+    let new = ToMany(members.map(\.identifier), isOrdered: relationship.isOrdered)
+    if old.hasSameMembers(as: new) { return }
+    let leaving = linkedObjects(at: position).filter { !new.contains($0.identifier) }
+    for object in leaving { remove(object, at: position, of: relationship) }
+    for object in members { add(object, at: position, of: relationship) }
+    if relationship.isOrdered { slots[position] = .toMany(new) }
+  }
+
+  /// Adds a member to a to-many relationship, on both sides.
+  final func add(_ object: NSManagedObject, at position: Int, of relationship: NSRelationshipDescription) {
+    guard link(object, at: position) else { return }
+    object.addInverse(of: relationship, to: self)
+  }
+
+  /// Takes a member out of a to-many relationship, on both sides.
+  final func remove(_ object: NSManagedObject, at position: Int, of relationship: NSRelationshipDescription) {
+    guard unlink(object, at: position) else { return }
+    object.removeInverse(of: relationship, to: self)
+  }
+
+  /// The objects at the other end of a relationship.
+  final func linkedObjects(at position: Int) -> [NSManagedObject] {
+    realize()
+    readRelationship(at: position)
+    guard let context else { return [] }
+    switch slots[position] {
+    case .toOne(let id): return [context.object(for: id)]
+    case .toMany(let members): return members.ids.map { context.object(for: $0) }
+    default: return []
+    }
+  }
+
+  /// Changes this object's side of the inverse of a relationship that now leads from `source` to this object.
+  private func addInverse(of relationship: NSRelationshipDescription, to source: NSManagedObject) {
+    guard let inverse = relationship.inverseRelationship, let position = table.position(of: inverse.name) else { return }
+    if source === self && inverse.name == relationship.name { return }
+    noteInverseChange(of: inverse.name) {
+      if !inverse.isToMany {
+        for former in linkedObjects(at: position) where former !== source {
+          if let back = former.table.position(of: relationship.name) {
+            former.noteInverseChange(of: relationship.name) { former.unlink(self, at: back) }
+          }
+        }
+      }
+      link(source, at: position)
+    }
+  }
+
+  fileprivate func removeInverse(of relationship: NSRelationshipDescription, to source: NSManagedObject) {
+    guard let inverse = relationship.inverseRelationship, let position = table.position(of: inverse.name) else { return }
+    noteInverseChange(of: inverse.name) { unlink(source, at: position) }
+  }
+
+  private func noteInverseChange(of key: String, _ change: () -> Void) {
+    willChangeValue(forKey: key)
+    change()
+    didChangeValue(forKey: key)
+  }
+
+  @discardableResult
+  private func link(_ object: NSManagedObject, at position: Int) -> Bool {
+    realize()
+    readRelationship(at: position)
+    if table.relationship(at: position)?.isToMany == false {
+      slots[position] = .toOne(object.identifier)
+      return true
+    }
+    return changeMembers(at: position) { $0.insert(object.identifier) }
+  }
+
+  @discardableResult
+  private func unlink(_ object: NSManagedObject, at position: Int) -> Bool {
+    realize()
+    readRelationship(at: position)
+    if case .toOne(let id) = slots[position] {
+      guard id.current.key == object.identifier.key else { return false }
+      slots[position] = .null
+      return true
+    }
+    return changeMembers(at: position) { $0.remove(object.identifier) }
+  }
+
+  /// Changes members in place: the slot is emptied meanwhile so that the members are not copied.
+  private func changeMembers(at position: Int, _ change: (inout ToMany) -> Bool) -> Bool {
+    guard case .toMany(var members) = slots[position] else { return false }
+    slots[position] = .null
+    defer { slots[position] = .toMany(members) }
+    return change(&members)
+  }
+
+  /// Puts the identifiers that saving has made in the place of temporary ones.
+  final func replaceTemporaryIDs() {
+    guard isRealized else { return }
+    for position in table.firstRelationship..<table.count {
+      switch slots[position] {
+      case .toOne(let id) where id.isTemporaryID: slots[position] = .toOne(id.current)
+      case .toMany(var members):
+        members.replaceTemporaryIDs()
+        slots[position] = .toMany(members)
+      default: break
+      }
+    }
+  }
+}
+
+extension NSManagedObject {
+  /// Takes an object that is being deleted out of the inverse of one of its relationships.
+  final func forgetDeleted(_ object: NSManagedObject, of relationship: NSRelationshipDescription) {
+    removeInverse(of: relationship, to: object)
+  }
+}

@@ -1,0 +1,106 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import Foundation
+
+extension NSManagedObject {
+  /// Checks all properties, one after another, through `validateValue(_:forKey:)`.
+  final func validateProperties() throws {
+    realize()
+    var failures: [NSError] = []
+    for position in table.properties.indices {
+      do {
+        let before = needsNoValue(at: position) ? nil : resolvedValue(at: position)
+        var value = before
+        try validateValue(&value, forKey: table.names[position])
+        if !ValidationRules.isSame(before, value) { setValue(value, forKey: table.names[position]) }
+      } catch let error as NSError {
+        failures.append(error)
+      }
+    }
+    if let error = ValidationErrors.combined(failures) { throw error }
+  }
+
+  /// A to-many relationship that has not been read cannot have been changed, and is not read for its validation.
+  private func needsNoValue(at position: Int) -> Bool {
+    if case .unread = slots[position] { return true }
+    return false
+  }
+
+  /// Checks a value by the rules of the model.
+  final func checkByModel(_ value: Any?, forKey key: String) throws {
+    let position = position(of: key)
+    switch table.properties[position] {
+    case .attribute(let attribute):
+      try ValidationRules.check(value, of: attribute, in: self)
+    case .relationship(let relationship):
+      if needsNoValue(at: position) { return }
+      try ValidationRules.check(value, of: relationship, in: self)
+    }
+  }
+}
+
+/// The rules that models have for values.
+enum ValidationRules {
+  static func check(_ value: Any?, of attribute: NSAttributeDescription, in object: NSManagedObject) throws {
+    let subject = subject(attribute, value, object)
+    guard let value else {
+      // Derived attributes get their value from the store.
+      if attribute.isOptional || attribute is NSDerivedAttributeDescription { return }
+      throw ValidationErrors.missingValue(subject)
+    }
+    if let composite = attribute as? NSCompositeAttributeDescription, let dictionary = value as? NSDictionary {
+      for element in composite.elements {
+        try check(dictionary[element.name], of: element, in: object)
+      }
+    }
+    for rule in attribute.validations {
+      if try !PredicateEvaluator.evaluate(rule.predicate, with: value) {
+        throw violation(of: rule, subject)
+      }
+    }
+  }
+
+  static func check(_ value: Any?, of relationship: NSRelationshipDescription, in object: NSManagedObject) throws {
+    let subject = subject(relationship, value, object)
+    guard relationship.isToMany else {
+      if value == nil, !relationship.isOptional { throw ValidationErrors.missingValue(subject) }
+      return
+    }
+    let count = (value as? NSOrderedSet)?.count ?? (value as? NSSet)?.count ?? 0
+    if count == 0, relationship.isOptional { return }
+    let minimum = max(relationship.minCount, relationship.isOptional ? 0 : 1)
+    if count < minimum { throw ValidationErrors.tooFew(subject, count: count, minimum: minimum) }
+    if relationship.maxCount > 0, count > relationship.maxCount {
+      throw ValidationErrors.tooMany(subject, count: count, maximum: relationship.maxCount)
+    }
+  }
+
+  static func subject(
+    _ property: NSPropertyDescription, _ value: Any?, _ object: NSManagedObject
+  ) -> ValidationErrors.Subject {
+    .init(object: object, entity: object.entity.name ?? "", property: property.name, value: value)
+  }
+
+  private static func violation(of rule: ValidationDocument, _ subject: ValidationErrors.Subject) -> NSError {
+    var code: Int?
+    var text: String?
+    switch rule.warning {
+    case .integer(let number): code = Int(number)
+    case .string(let words): text = words
+    default: break
+    }
+    let predicate = NSPredicate(syntax: rule.predicate)
+    return ValidationErrors.unmet(predicate, rule: predicate.predicateFormat, code: code, text: text, subject)
+  }
+
+  static func isSame(_ a: Any?, _ b: Any?) -> Bool {
+    switch (a, b) {
+    case (nil, nil): true
+    case (let a as NSObject, let b as NSObject): a.isEqual(b)
+    case (let a as AnyHashable, let b as AnyHashable): a == b
+    default: false
+    }
+  }
+}

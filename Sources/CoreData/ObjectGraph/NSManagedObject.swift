@@ -1,0 +1,247 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// An object whose properties are described by an entity and kept in a persistent store.
+///
+/// Differs from Apple: without an Objective-C runtime there are no dynamic accessors; properties are read and written by
+/// `value(forKey:)` and `setValue(_:forKey:)`, the string subscript, or computed properties over them. The designated
+/// initializer is `required`, since the framework makes objects of classes that it only knows by name.
+open class NSManagedObject: NSObject, NSFetchRequestResult {
+  /// Where an object stands between two saves.
+  struct Changes: OptionSet {
+    let rawValue: UInt8
+    static let inserted = Changes(rawValue: 1)
+    static let updated = Changes(rawValue: 2)
+    static let deleted = Changes(rawValue: 4)
+  }
+
+  /// The object's entity.
+  public let entity: NSEntityDescription
+  final let table: SlotTable
+  private var knownIdentifier: NSManagedObjectID?
+  final weak var context: NSManagedObjectContext?
+  final var changes: Changes = []
+  /// Whether `slots` hold values.
+  final var isRealized = false
+  final var slots: [Slot] = []
+  /// The row as it was last read or saved; nil for a new object and for one whose row has not been read.
+  final var snapshot: RowSnapshot?
+  /// What `changedValuesForCurrentEvent()` compares with: the slots as they were at the last `processPendingChanges()`.
+  final var slotsAtEventStart: [Slot]?
+  /// The order in which changed objects were first changed, which is the order in which rows are written.
+  final var changeOrder = 0
+
+  /// Makes an object and inserts it.
+  ///
+  /// - Parameters:
+  ///   - entity: the object's entity, which must not be abstract when the object is to be saved.
+  ///   - context: the context to insert into; nil for an object outside of all contexts.
+  public required init(entity: NSEntityDescription, insertInto context: NSManagedObjectContext?) {
+    self.entity = entity
+    table = entity.slotTable
+    slots = table.defaults
+    isRealized = true
+    super.init()
+    if let context { context.insert(self) }
+  }
+
+  /// Makes an object of the entity whose class this is, and inserts it.
+  ///
+  /// - Parameter moc: the context, whose model must have exactly one entity with this class.
+  public convenience init(context moc: NSManagedObjectContext) {
+    self.init(entity: moc.entity(forClass: Self.self), insertInto: moc)
+  }
+
+  deinit {
+    if let context, let knownIdentifier { context.forget(knownIdentifier.key) }
+  }
+
+  /// Makes an object without values for a row that a store holds.
+  static func makeFault(_ identifier: NSManagedObjectID, in context: NSManagedObjectContext) -> NSManagedObject {
+    let object = ManagedObjectClasses.of(identifier.entity).init(entity: identifier.entity, insertInto: nil)
+    object.knownIdentifier = identifier
+    object.context = context
+    object.slots = []
+    object.isRealized = false
+    return object
+  }
+
+  /// The identifier; made when it is first asked for, since faults bring theirs along.
+  final var identifier: NSManagedObjectID {
+    get {
+      if let knownIdentifier { return knownIdentifier }
+      let made = NSManagedObjectID(temporaryFor: entity)
+      knownIdentifier = made
+      return made
+    }
+    set { knownIdentifier = newValue }
+  }
+
+  /// The object's identifier: temporary until the object is saved.
+  open var objectID: NSManagedObjectID { identifier }
+
+  /// The context that the object is registered with; nil after it was deleted and saved, or after a reset.
+  open var managedObjectContext: NSManagedObjectContext? { context }
+
+  /// Whether the object is new and will be inserted by the next save.
+  open var isInserted: Bool { changes.contains(.inserted) }
+
+  /// Whether the object has unsaved changes. A new object counts as inserted, not as updated.
+  open var isUpdated: Bool { changes.contains(.updated) && !changes.contains(.inserted) && !isDeleted }
+
+  /// Whether the object will be deleted by the next save.
+  open var isDeleted: Bool { changes.contains(.deleted) }
+
+  /// Whether the object was inserted, updated or deleted since the last save.
+  open var hasChanges: Bool { !changes.isEmpty }
+
+  /// Whether values have been changed that a store keeps.
+  open var hasPersistentChangedValues: Bool {
+    guard isRealized else { return false }
+    return changedSlots().contains { !table.isTransient(at: $0) }
+  }
+
+  /// Whether the object's values have not been read yet.
+  open var isFault: Bool { !isRealized }
+
+  /// 0 when values are there; 1 for a fault.
+  open var faultingState: Int { isFault ? 1 : 0 }
+
+  /// Called after an object is made and inserted for the first time: the place for defaults worked out by code.
+  open func awakeFromInsert() {}
+
+  /// Called after a fault's values have been read.
+  open func awakeFromFetch() {}
+
+  /// Called before the object is saved; changes made here are saved too.
+  open func willSave() {}
+
+  /// Called after the object was saved.
+  open func didSave() {}
+
+  /// Called when the object is about to be deleted.
+  open func prepareForDeletion() {}
+
+  /// Called before the object loses its values.
+  open func willTurnIntoFault() {}
+
+  /// Called after the object has lost its values.
+  open func didTurnIntoFault() {}
+
+  /// Reads the object's values from the store if that has not been done.
+  ///
+  /// - Parameter key: the property about to be read.
+  open func willAccessValue(forKey key: String?) {
+    realize()
+  }
+
+  /// Called after a property was read.
+  open func didAccessValue(forKey key: String?) {}
+
+  /// Called before a property changes.
+  open func willChangeValue(forKey key: String) {
+    realize()
+  }
+
+  /// Called after a property has changed: notes the object as updated.
+  open func didChangeValue(forKey key: String) {
+    noteChange()
+  }
+
+  /// The value of a property: `NSNumber`, `NSDecimalNumber`, `String`, `Date`, `Data`, `UUID`, `URL`, a managed object, an
+  /// `NSSet` or `NSOrderedSet` of managed objects, what a transformable attribute holds, or an array for a fetched property.
+  ///
+  /// - Parameter key: the property's name. A name that the entity does not have stops the program.
+  open func value(forKey key: String) -> Any? {
+    willAccessValue(forKey: key)
+    defer { didAccessValue(forKey: key) }
+    if let position = table.position(of: key) { return resolvedValue(at: position) }
+    if let fetched = entity.propertiesByName[key] as? NSFetchedPropertyDescription {
+      return fetchedValues(of: fetched)
+    }
+    return resolvedValue(at: position(of: key))
+  }
+
+  /// Changes a property, and the other side of a relationship with it.
+  ///
+  /// - Parameters:
+  ///   - value: the new value, of the property's type; nil for none.
+  ///   - key: the property's name. A name that the entity does not have, or a value of another type, stops the program.
+  open func setValue(_ value: Any?, forKey key: String) {
+    let position = position(of: key)
+    willChangeValue(forKey: key)
+    store(value, at: position)
+    didChangeValue(forKey: key)
+  }
+
+  /// The value of a property as it is, without reading a fault.
+  ///
+  /// - Parameter key: the property's name.
+  open func primitiveValue(forKey key: String) -> Any? {
+    guard isRealized else { return nil }
+    return resolvedValue(at: position(of: key))
+  }
+
+  /// Changes a property without noting a change and without the other side of a relationship.
+  ///
+  /// - Parameters:
+  ///   - value: the new value.
+  ///   - key: the property's name.
+  open func setPrimitiveValue(_ value: Any?, forKey key: String) {
+    realize()
+    storePrimitive(value, at: position(of: key))
+  }
+
+  /// Checks one value; overriding classes may also replace it.
+  ///
+  /// Differs from Apple: the value is `inout` instead of a pointer.
+  ///
+  /// - Parameters:
+  ///   - value: the value that the property is to have.
+  ///   - key: the property's name.
+  /// - Throws: 1550 to 1690, with object, key and value.
+  open func validateValue(_ value: inout Any?, forKey key: String) throws {
+    try checkByModel(value, forKey: key)
+  }
+
+  /// Checks a new object before it is saved.
+  ///
+  /// - Throws: as `validateValue(_:forKey:)`; 1560 for several failures.
+  open func validateForInsert() throws {
+    try validateProperties()
+  }
+
+  /// Checks a changed object before it is saved.
+  ///
+  /// - Throws: as `validateValue(_:forKey:)`; 1560 for several failures.
+  open func validateForUpdate() throws {
+    try validateProperties()
+  }
+
+  /// Checks whether an object may be deleted.
+  ///
+  /// - Throws: 1600 while a relationship with the deny rule has members.
+  open func validateForDelete() throws {
+    if let (relationship, members) = context?.denyingMembers(of: self) {
+      throw ValidationErrors.deniedDelete(
+        ValidationRules.subject(relationship, members, self), count: members.count)
+    }
+  }
+
+  open override var description: String {
+    let values = isFault ? "<fault>" : "\(table.names.map { "\($0) = \(describeSlot($0))" })"
+    return "<\(type(of: self))> (entity: \(entity.name ?? ""); id: \(identifier); data: \(values))"
+  }
+
+  private func describeSlot(_ name: String) -> String {
+    guard let position = table.position(of: name) else { return "nil" }
+    switch slots[position] {
+    case .unread: return "<relationship fault>"
+    case .toOne(let id): return id.uriRepresentation().absoluteString
+    case .toMany(let members): return "\(members.count) objects"
+    case let slot: return slot.publicValue.map { "\($0)" } ?? "nil"
+    }
+  }
+}

@@ -1,0 +1,144 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension NSManagedObjectContext {
+  /// The object of that identifier, made as a fault when the context does not know it. Nothing is read.
+  ///
+  /// - Parameter objectID: a permanent identifier, or the temporary one of an object of this context.
+  public func object(with objectID: NSManagedObjectID) -> NSManagedObject {
+    object(for: objectID)
+  }
+
+  /// The object of that identifier if the context knows it.
+  ///
+  /// - Parameter objectID: an identifier.
+  public func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
+    registry[objectID.current.key]
+  }
+
+  /// The object of that identifier, with its values.
+  ///
+  /// - Parameter objectID: an identifier.
+  /// - Throws: 133000 when the store has no such row; the store's errors when it cannot be read.
+  public func existingObject(with objectID: NSManagedObjectID) throws -> NSManagedObject {
+    if let known = registeredObject(for: objectID), known.isRealized, !known.isDeleted { return known }
+    let id = objectID.current
+    if id.isTemporaryID { throw ObjectGraphErrors.missingObject(id) }
+    guard let row = try coordinator.row(for: id) else { throw ObjectGraphErrors.missingObject(id) }
+    let object = object(for: row)
+    object.realize()
+    return object
+  }
+
+  /// Gives new objects their permanent identifiers before they are saved.
+  ///
+  /// - Parameter objects: objects of this context.
+  /// - Throws: the store's errors.
+  public func obtainPermanentIDs(for objects: [NSManagedObject]) throws {
+    try adoptPermanentIDs(for: objects.filter { $0.identifier.isTemporaryID })
+  }
+
+  /// The object of that identifier, made as a fault when the context does not know it.
+  func object(for objectID: NSManagedObjectID) -> NSManagedObject {
+    let id = objectID.current
+    if let known = registry[id.key] { return known }
+    let object = NSManagedObject.makeFault(id, in: self)
+    registry.add(object)
+    return object
+  }
+
+  /// The object of a row that has just been read; it keeps the row ready until its values are asked for.
+  func object(for row: RowSnapshot, refreshing: Bool = false) -> NSManagedObject {
+    let object = object(for: row.id)
+    if !object.isRealized {
+      object.snapshot = row
+    } else if refreshing, !object.hasChanges {
+      object.turnIntoFault(keeping: row)
+    }
+    return object
+  }
+
+  /// The row behind a fault; nil when it is gone.
+  ///
+  /// A store that cannot be read stops the program here: the caller has asked for a value, and there is neither one to
+  /// give nor a way to throw. `existingObject(with:)` and fetches throw instead.
+  func readRow(for object: NSManagedObject) -> RowSnapshot? {
+    do {
+      return try coordinator.row(for: object.identifier)
+    } catch {
+      preconditionFailure("Core Data could not fulfill a fault for \(object.identifier): \(error)")
+    }
+  }
+
+  /// The members of a to-many relationship, read from the store.
+  func readMembers(
+    of relationship: NSRelationshipDescription, for object: NSManagedObject
+  ) -> [NSManagedObjectID] {
+    do {
+      return try coordinator.members(of: relationship, for: object.identifier)
+    } catch {
+      preconditionFailure(
+        "Core Data could not read the relationship \(relationship.name) of \(object.identifier): \(error)")
+    }
+  }
+
+  /// Turns an object into a fault again, or renews it beneath its changes.
+  ///
+  /// - Parameters:
+  ///   - object: an object of this context.
+  ///   - flag: false to drop its changes; true to read the row anew and keep the changes on top of it.
+  public func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
+    guard object.context === self, !object.identifier.isTemporaryID else { return }
+    guard flag, object.hasChanges, object.isRealized else {
+      if !flag { forgetChanges(of: object) }
+      object.turnIntoFault(keeping: nil)
+      return
+    }
+    let kept = object.changedSlots().map { ($0, object.slots[$0]) }
+    guard let row = readRow(for: object) else { return }
+    object.snapshot = row
+    object.slots = row.slots
+    for (position, slot) in kept {
+      if case .toMany = slot { object.readRelationship(at: position) }
+      object.slots[position] = slot
+    }
+  }
+
+  /// Turns all objects into faults, with their changes kept.
+  public func refreshAllObjects() {
+    for object in registry.objects { refresh(object, mergeChanges: true) }
+  }
+
+  /// Drops all unsaved changes.
+  public func rollback() {
+    unprocessedDeletions = []
+    for object in changedInOrder {
+      let wasInserted = object.isInserted
+      forgetChanges(of: object)
+      if wasInserted {
+        registry.remove(object.identifier.key)
+        object.context = nil
+      } else {
+        object.turnIntoFault(keeping: object.snapshot)
+      }
+    }
+  }
+
+  /// Forgets all objects.
+  public func reset() {
+    for object in registry.objects { object.context = nil }
+    registry.removeAll()
+    changed = [:]
+    unprocessedDeletions = []
+    assignments = [:]
+  }
+
+  /// Takes an object out of what is to be saved.
+  func forgetChanges(of object: NSManagedObject) {
+    object.changes = []
+    object.slotsAtEventStart = nil
+    changed[object.identifier.key] = nil
+  }
+}

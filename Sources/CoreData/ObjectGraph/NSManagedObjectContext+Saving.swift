@@ -1,0 +1,140 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension NSManagedObjectContext {
+  /// How often `willSave()` may change objects before the save is given up as endless.
+  private static let maximumRounds = 1000
+
+  /// Writes all changes to the stores, in one transaction a store.
+  ///
+  /// - Throws: 1570 to 1680 and 1560 when objects are not valid; 133020 when rows have been changed by someone else and
+  ///   the merge policy does not settle it; the store's errors (134030 and its family). Nothing is written then.
+  public func save() throws {
+    guard hasChanges else { return }
+    post(NSManagedObjectContext.willSaveObjectsNotification, [:])
+    prepareObjects()
+    try validate()
+    try write()
+  }
+
+  /// Follows deletion rules and calls `willSave()` until nothing changes any more.
+  private func prepareObjects() {
+    var told: Set<ObjectIdentifier> = []
+    for _ in 0..<NSManagedObjectContext.maximumRounds {
+      processPendingChanges()
+      let untold = changedInOrder.filter { told.insert(ObjectIdentifier($0)).inserted }
+      if untold.isEmpty { return }
+      for object in untold { object.willSave() }
+    }
+    preconditionFailure("willSave() goes on changing objects; the context cannot be saved.")
+  }
+
+  private func validate() throws {
+    var failures: [NSError] = []
+    for object in changedInOrder {
+      do {
+        if object.isDeleted {
+          if !object.isInserted { try object.validateForDelete() }
+        } else if object.isInserted {
+          try object.validateForInsert()
+        } else {
+          try object.validateForUpdate()
+        }
+      } catch let error as NSError {
+        failures.append(error)
+      }
+    }
+    if let error = ValidationErrors.combined(failures) { throw error }
+  }
+
+  private func write() throws {
+    // Objects that were inserted and deleted again have no row and need none.
+    for object in changedInOrder where object.isInserted && object.isDeleted {
+      forgetChanges(of: object)
+      registry.remove(object.identifier.key)
+      object.context = nil
+    }
+    let objects = changedInOrder
+    try adoptPermanentIDs(for: objects.filter { $0.identifier.isTemporaryID })
+    for object in objects { object.replaceTemporaryIDs() }
+    let changes = objects.compactMap { $0.rowChange() }
+    let versions = try coordinator.write(changes, for: self)
+    finishSave(objects, versions)
+  }
+
+  /// Gives objects their permanent identifiers, in the registry and in the list of changes too.
+  func adoptPermanentIDs(for objects: [NSManagedObject]) throws {
+    let permanent = try coordinator.makeIdentifiers(
+      for: objects.map { ($0.entity, assignments[$0.identifier.key]) })
+    for (object, id) in zip(objects, permanent) {
+      let temporary = object.identifier
+      temporary.becomes(id)
+      registry.remove(temporary.key)
+      let wasChanged = changed.removeValue(forKey: temporary.key) != nil
+      assignments[temporary.key] = nil
+      object.identifier = id
+      registry.add(object)
+      if wasChanged { changed[id.key] = object }
+    }
+  }
+
+  private func finishSave(_ objects: [NSManagedObject], _ versions: [ObjectKey: Int64]) {
+    var inserted: Set<NSManagedObject> = []
+    var updated: Set<NSManagedObject> = []
+    var deleted: Set<NSManagedObject> = []
+    for object in objects {
+      if object.isDeleted {
+        deleted.insert(object)
+      } else if object.isInserted {
+        inserted.insert(object)
+      } else {
+        updated.insert(object)
+      }
+      let key = object.identifier.key
+      let isGone = object.isDeleted
+      forgetChanges(of: object)
+      if isGone {
+        registry.remove(key)
+        object.context = nil
+      } else if object.isRealized {
+        object.snapshot = RowSnapshot(
+          id: object.identifier, version: versions[key] ?? object.snapshot?.version ?? 1, slots: object.slots)
+      }
+    }
+    for object in objects { object.didSave() }
+    let sets: [(String, String, Set<NSManagedObject>)] = [
+      (NSInsertedObjectsKey, NSInsertedObjectIDsKey, inserted),
+      (NSUpdatedObjectsKey, NSUpdatedObjectIDsKey, updated),
+      (NSDeletedObjectsKey, NSDeletedObjectIDsKey, deleted),
+    ]
+    let filled = sets.filter { !$0.2.isEmpty }
+    post(
+      NSManagedObjectContext.didSaveObjectsNotification, Dictionary(filled.map { ($0.0, $0.2 as Any) }) { $1 })
+    let ids: [String: Any] = Dictionary(filled.map { ($0.1, Set($0.2.map(\.objectID)) as Any) }) { $1 }
+    post(NSManagedObjectContext.didSaveObjectIDsNotification, ids)
+    coordinator.tellOthers(
+      than: self, changed: updated.union(inserted).map(\.objectID), deleted: deleted.map(\.objectID))
+  }
+
+  private func post(_ name: Notification.Name, _ userInfo: [AnyHashable: Any]) {
+    NotificationCenter.default.post(name: name, object: self, userInfo: userInfo)
+  }
+}
+
+extension NSManagedObject {
+  /// What the store has to do for this object; nil when nothing that a store keeps has changed.
+  final func rowChange() -> RowChange? {
+    if isDeleted {
+      guard let snapshot = snapshot ?? context?.readRow(for: self) else { return nil }
+      return RowChange(kind: .delete, id: identifier, old: snapshot, slots: snapshot.slots, changed: [])
+    }
+    let changed = changedSlots().filter { !table.isTransient(at: $0) }
+    if isInserted {
+      return RowChange(kind: .insert, id: identifier, old: nil, slots: slots, changed: changed)
+    }
+    guard isRealized, let snapshot, !changed.isEmpty else { return nil }
+    return RowChange(kind: .update, id: identifier, old: snapshot, slots: slots, changed: changed)
+  }
+}

@@ -1,0 +1,195 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+
+/// How a context is tied to a queue.
+public enum NSManagedObjectContextConcurrencyType: UInt, Sendable {
+  /// No queue: the context is used by the thread that made it.
+  case confinementConcurrencyType = 0
+  /// A queue of the context's own.
+  case privateQueueConcurrencyType = 1
+  /// The main queue.
+  case mainQueueConcurrencyType = 2
+}
+
+/// A working space for managed objects: what is fetched, inserted, changed and deleted in it is saved together.
+open class NSManagedObjectContext: NSObject, @unchecked Sendable {
+  /// How a context is tied to a queue.
+  public struct ConcurrencyType: Hashable, Sendable {
+    let value: NSManagedObjectContextConcurrencyType
+    /// The main queue.
+    public static let mainQueue = ConcurrencyType(value: .mainQueueConcurrencyType)
+    /// A queue of the context's own.
+    public static let privateQueue = ConcurrencyType(value: .privateQueueConcurrencyType)
+  }
+
+  /// How the context is tied to a queue.
+  public let concurrencyType: NSManagedObjectContextConcurrencyType
+  let queue: ContextQueue
+  var registry = ObjectRegistry()
+  /// Objects with unsaved changes, kept alive until they are saved.
+  var changed: [ObjectKey: NSManagedObject] = [:]
+  var lastChangeOrder = 0
+  /// Objects deleted since the last `processPendingChanges()`.
+  var unprocessedDeletions: [NSManagedObject] = []
+  private var knownCoordinator: NSPersistentStoreCoordinator?
+
+  /// Makes a context.
+  ///
+  /// - Parameter ct: how the context is tied to a queue.
+  public init(concurrencyType ct: NSManagedObjectContextConcurrencyType) {
+    concurrencyType = ct
+    queue = ContextQueue(ct)
+    super.init()
+  }
+
+  /// Makes a context.
+  ///
+  /// - Parameter type: how the context is tied to a queue.
+  public convenience init(_ type: ConcurrencyType) {
+    self.init(concurrencyType: type.value)
+  }
+
+  /// The coordinator whose stores the context reads and writes. It cannot be taken away again.
+  open var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
+    get { knownCoordinator }
+    set {
+      guard let newValue else {
+        preconditionFailure("A context's coordinator cannot be set to nil; make another context.")
+      }
+      knownCoordinator?.forget(self)
+      knownCoordinator = newValue
+      newValue.remember(self)
+    }
+  }
+
+  /// A name for people who debug.
+  open var name: String?
+  /// The app's own values.
+  public let userInfo = NSMutableDictionary()
+  /// Whether objects without changes are kept alive by the context; false unless set.
+  open var retainsRegisteredObjects = false {
+    didSet { registry.retainsObjects = retainsRegisteredObjects }
+  }
+  /// Whether a fault whose row is gone becomes a deleted object without values; true unless set.
+  open var shouldDeleteInaccessibleFaults = true
+  /// Whether deletion rules are followed at the next `processPendingChanges()` (true) or at once (false).
+  open var propagatesDeletesAtEndOfEvent = true
+  /// Whether what other contexts of the same coordinator save is taken over; false unless set.
+  open var automaticallyMergesChangesFromParent = false
+  /// What happens when rows have been changed by someone else since they were read; an `NSMergePolicy`.
+  open var mergePolicy: Any = NSMergePolicy.error
+  /// The name under which persistent history knows this context's changes.
+  open var transactionAuthor: String?
+
+  /// Whether anything is to be saved.
+  open var hasChanges: Bool { !changed.isEmpty }
+
+  /// New objects.
+  open var insertedObjects: Set<NSManagedObject> { objects { $0.isInserted && !$0.isDeleted } }
+
+  /// Objects with unsaved changes.
+  open var updatedObjects: Set<NSManagedObject> { objects { $0.isUpdated } }
+
+  /// Objects that the next save deletes.
+  open var deletedObjects: Set<NSManagedObject> { objects { $0.isDeleted && !$0.isInserted } }
+
+  /// All objects that the context knows.
+  open var registeredObjects: Set<NSManagedObject> { Set(registry.objects) }
+
+  private func objects(where isWanted: (NSManagedObject) -> Bool) -> Set<NSManagedObject> {
+    Set(changed.values.filter(isWanted))
+  }
+
+  /// Inserts an object that was made outside of all contexts.
+  ///
+  /// - Parameter object: the object.
+  open func insert(_ object: NSManagedObject) {
+    precondition(
+      object.context == nil || object.context === self,
+      "The object \(object.objectID) belongs to another context already.")
+    guard !object.isInserted else { return }
+    object.context = self
+    object.changes = .inserted
+    registry.add(object)
+    note(object)
+    object.awakeFromInsert()
+  }
+
+  /// Marks an object as deleted; the next save takes its row out of the store.
+  ///
+  /// - Parameter object: an object of this context.
+  open func delete(_ object: NSManagedObject) {
+    guard object.context === self, !object.isDeleted else { return }
+    object.prepareForDeletion()
+    object.changes.insert(.deleted)
+    note(object)
+    unprocessedDeletions.append(object)
+    if !propagatesDeletesAtEndOfEvent { processPendingChanges() }
+  }
+
+  /// Marks a new object for a store; needed where several stores hold its entity.
+  ///
+  /// - Parameters:
+  ///   - object: a new managed object.
+  ///   - store: a store of the context's coordinator.
+  open func assign(_ object: Any, to store: NSPersistentStore) {
+    guard let object = object as? NSManagedObject else {
+      preconditionFailure("Only managed objects are assigned to stores, not \(type(of: object)).")
+    }
+    assignments[object.identifier.key] = store
+  }
+
+  var assignments: [ObjectKey: NSPersistentStore] = [:]
+
+  /// Notes an object as changed, and gives it its place in the order of changes.
+  func note(_ object: NSManagedObject) {
+    let key = object.identifier.key
+    if changed[key] == nil {
+      lastChangeOrder += 1
+      object.changeOrder = lastChangeOrder
+      changed[key] = object
+    }
+  }
+
+  /// Notes an object as updated.
+  func noteUpdate(_ object: NSManagedObject) {
+    object.changes.insert(.updated)
+    note(object)
+  }
+
+  /// Notes an object whose row turned out to be gone.
+  func noteInaccessible(_ object: NSManagedObject) {
+    object.changes.insert(.deleted)
+  }
+
+  /// Forgets an object that is going away.
+  func forget(_ key: ObjectKey) {
+    registry.removeIfGone(key)
+  }
+
+  /// Changed objects in the order in which they were first changed.
+  var changedInOrder: [NSManagedObject] {
+    changed.values.sorted { $0.changeOrder < $1.changeOrder }
+  }
+
+  /// The coordinator; stops the program where there is none, since nothing can be read or saved then.
+  var coordinator: NSPersistentStoreCoordinator {
+    guard let knownCoordinator else {
+      preconditionFailure("This context has no persistent store coordinator.")
+    }
+    return knownCoordinator
+  }
+
+  /// The model's entity for a class; stops the program when there is not exactly one.
+  func entity(forClass type: NSManagedObject.Type) -> NSEntityDescription {
+    let entities = coordinator.managedObjectModel.entities.filter { ManagedObjectClasses.of($0) == type }
+    guard let entity = entities.first, entities.count == 1 else {
+      preconditionFailure(
+        "The model has \(entities.count) entities with class \(type), and needs exactly one for init(context:).")
+    }
+    return entity
+  }
+}

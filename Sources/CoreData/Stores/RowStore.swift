@@ -1,0 +1,94 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+
+/// What contexts ask, through the coordinator, of a store that keeps rows.
+///
+/// All calls come while the coordinator's lock is held, so that a store needs no lock of its own.
+protocol RowStore: NSPersistentStore {
+  /// The rows that answer a query, or nil when the store cannot express its predicate or order; the caller then asks for
+  /// all rows of the entity and sorts them out in memory.
+  func rows(for query: RowQuery) throws -> [RowSnapshot]?
+
+  /// The identifiers of the rows that answer a query; nil as for `rows(for:)`.
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]?
+
+  /// How many rows answer a query; nil as for `rows(for:)`.
+  func count(for query: RowQuery) throws -> Int?
+
+  /// The row of that identifier; nil when it is not in the store.
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot?
+
+  /// The members of a to-many relationship of one row, in order where it is ordered.
+  func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID]
+
+  /// Permanent identifiers for new objects, one for each entity given, in that order.
+  func makeIdentifiers(for entities: [NSEntityDescription]) throws -> [NSManagedObjectID]
+
+  /// An identifier from the last part of its URI (`p12`); nil when it cannot be one of this store.
+  func identifier(entityName: String, reference: String) -> NSManagedObjectID?
+
+  /// Writes all changes in one transaction, or none.
+  ///
+  /// - Returns: the new versions of the rows inserted and updated.
+  /// - Throws: `RowConflicts` when rows have changed since they were read; 134180 and its family when SQLite fails.
+  func write(_ changes: [RowChange]) throws -> [ObjectKey: Int64]
+}
+
+/// A question about the rows of an entity.
+struct RowQuery {
+  var entity: NSEntityDescription
+  var includesSubentities = true
+  var predicate: PredicateSyntax?
+  var order: [SortTerm] = []
+  /// 0 for no limit.
+  var limit = 0
+  var offset = 0
+}
+
+/// One key to sort by.
+struct SortTerm: Equatable {
+  /// How strings are compared.
+  enum Comparison: Equatable {
+    case literal
+    case caseInsensitive
+    case localized
+    case localizedCaseInsensitive
+    case localizedStandard
+  }
+
+  var keyPath: String
+  var ascending: Bool
+  var comparison = Comparison.literal
+}
+
+/// A change of one row.
+struct RowChange {
+  enum Kind {
+    case insert
+    case update
+    case delete
+  }
+
+  let kind: Kind
+  let id: NSManagedObjectID
+  /// The row as it was read; nil for an insertion.
+  let old: RowSnapshot?
+  /// The row as it is to be. All identifiers in it are permanent.
+  let slots: [Slot]
+  /// The slots that differ from `old`; for an insertion, all that are not null.
+  let changed: [Int]
+}
+
+/// Rows that another context or process has changed or deleted since they were read; nothing was written.
+struct RowConflicts: Error {
+  struct Conflict {
+    let id: NSManagedObjectID
+    let expectedVersion: Int64
+    /// The row as it is in the store now; nil when it has been deleted.
+    let stored: RowSnapshot?
+  }
+
+  let conflicts: [Conflict]
+}

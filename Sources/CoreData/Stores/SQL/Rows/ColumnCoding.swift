@@ -1,0 +1,100 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import Foundation
+
+/// How the values of one kind of attribute stand in a column.
+enum ColumnCoding {
+  case integer
+  case boolean
+  case double
+  case float
+  case date
+  case decimal
+  case string
+  case uri
+  case uuid
+  case data
+  /// Data that may stand in a file of its own.
+  case externalData
+  case archived
+
+  init?(_ layout: AttributeLayout) {
+    switch layout.kind {
+    case .integer16, .integer32, .integer64: self = .integer
+    case .boolean: self = .boolean
+    case .double: self = .double
+    case .float: self = .float
+    case .date: self = .date
+    case .decimal: self = .decimal
+    case .string: self = .string
+    case .uri: self = .uri
+    case .uuid: self = .uuid
+    case .binaryData: self = layout.allowsExternalStorage ? .externalData : .data
+    case .transformable: self = .archived
+    case .undefined, .objectID, .composite: return nil
+    }
+  }
+
+  /// The value of a column; nil when it cannot be one of this kind.
+  ///
+  /// Numbers are taken from any column that holds one, since SQLite keeps whole reals as integers.
+  func slot(at index: Int, of statement: SQLiteStatement, external: ExternalData) throws -> Slot? {
+    let type = statement.type(at: index)
+    if type == .null { return .null }
+    let isNumber = type == .integer || type == .real
+    switch self {
+    case .integer: return isNumber ? .integer(statement.int64(at: index)) : nil
+    case .boolean: return isNumber ? .boolean(statement.int64(at: index) != 0) : nil
+    case .double: return isNumber ? .double(statement.double(at: index)) : nil
+    case .float: return isNumber ? .float(Float(statement.double(at: index))) : nil
+    case .date: return isNumber ? .date(statement.double(at: index)) : nil
+    case .decimal: return decimal(statement.text(at: index)).map { .object($0) }
+    case .string: return statement.text(at: index).map { .string($0) }
+    case .uri: return statement.text(at: index).flatMap { NSURL(string: $0) }.map { .object($0) }
+    case .uuid: return type == .blob ? statement.withBlob(at: index, Self.uuid) : nil
+    case .data: return statement.blob(at: index).map { .data($0) }
+    case .externalData: return try statement.blob(at: index).map { .data(try external.value(of: $0)) }
+    case .archived: return statement.blob(at: index).map { .archived($0) }
+    }
+  }
+
+  /// SQLite gives the shortest text of a real with 15 digits, and so the number as it was meant.
+  private func decimal(_ text: String?) -> NSDecimalNumber? {
+    text.flatMap { Decimal(string: $0, locale: Locale(identifier: "en_US_POSIX")) }.map { NSDecimalNumber(decimal: $0) }
+  }
+
+  private static func uuid(_ bytes: UnsafeRawBufferPointer) -> Slot? {
+    guard bytes.count == 16 else { return nil }
+    return .uuid(UUID(uuid: bytes.loadUnaligned(as: uuid_t.self)))
+  }
+
+  /// What goes into the column for a slot; nil when the slot is not of this kind.
+  func value(of slot: Slot, external: ExternalData) throws -> SQLiteValue? {
+    switch (self, slot) {
+    case (_, .null): return .null
+    case (.integer, .integer(let value)): return .integer(value)
+    case (.integer, .boolean(let value)), (.boolean, .boolean(let value)): return .integer(value ? 1 : 0)
+    case (.boolean, .integer(let value)): return .integer(value)
+    case (.double, .double(let value)), (.date, .date(let value)): return .real(value)
+    case (.double, .float(let value)), (.float, .float(let value)): return .real(Double(value))
+    case (.float, .double(let value)): return .real(Double(Float(value)))
+    case (.decimal, .object(let value as NSDecimalNumber)): return Self.number(value)
+    case (.string, .string(let value)): return .text(value)
+    case (.uri, .object(let value as NSURL)): return .text(value.absoluteString)
+    case (.uuid, .uuid(let value)): return .blob(withUnsafeBytes(of: value.uuid) { Data($0) })
+    case (.data, .data(let value)): return .blob(value)
+    case (.externalData, .data(let value)): return .blob(try external.stored(value))
+    case (.archived, .archived(let value)), (.archived, .data(let value)): return .blob(value)
+    default: return nil
+    }
+  }
+
+  /// Whole numbers as integers, others as reals: what a column of type DECIMAL would make of either.
+  static func number(_ decimal: NSDecimalNumber) -> SQLiteValue {
+    let value = decimal.int64Value
+    return NSDecimalNumber(value: value).compare(decimal) == .orderedSame ? .integer(value) : .real(decimal.doubleValue)
+  }
+}

@@ -1,0 +1,89 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Large binary values that stand in files beside a store.
+///
+/// A column of such an attribute begins with a byte that says where the value is: 1 for the bytes that follow, 2 for a
+/// file in `.<store>_SUPPORT/_EXTERNAL_DATA` whose name, a UUID and a zero byte, follows.
+final class ExternalData {
+  /// From this size on a value gets a file. Core Data keeps small values inline; the exact border is not documented.
+  static let smallestFile = 100 * 1024
+
+  private static let inlineMark: UInt8 = 1
+  private static let fileMark: UInt8 = 2
+
+  let folder: URL
+  /// Files written since the last commit, which a rollback takes away.
+  private var written: [URL] = []
+  /// Files that no row will name after the commit.
+  private var obsolete: [URL] = []
+
+  /// The folder of the store at `url`.
+  init(store url: URL) {
+    let name = url.deletingPathExtension().lastPathComponent
+    folder = url.deletingLastPathComponent()
+      .appendingPathComponent(".\(name)_SUPPORT", isDirectory: true)
+      .appendingPathComponent("_EXTERNAL_DATA", isDirectory: true)
+  }
+
+  /// The value for which `bytes` stand in a column.
+  func value(of bytes: Data) throws -> Data {
+    guard let mark = bytes.first else { return bytes }
+    if mark == Self.inlineMark { return Data(bytes.dropFirst()) }
+    guard let file = file(for: bytes) else {
+      // Neither mark: the column was written before the attribute allowed files.
+      return bytes
+    }
+    do {
+      return try Data(contentsOf: file)
+    } catch {
+      throw MissingFile(path: file.path, cause: error)
+    }
+  }
+
+  /// Why the file of a value could not be read.
+  struct MissingFile: Error {
+    let path: String
+    let cause: any Error
+  }
+
+  /// What is to stand in the column for a value; writes a file for a large one.
+  func stored(_ value: Data) throws -> Data {
+    guard value.count >= Self.smallestFile else { return Data([Self.inlineMark]) + value }
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let name = UUID().uuidString
+    let file = folder.appendingPathComponent(name)
+    try value.write(to: file, options: .atomic)
+    written.append(file)
+    return Data([Self.fileMark]) + Data(name.utf8) + Data([0])
+  }
+
+  /// Notes that the file, if any, which a column names will not be named any more after the commit.
+  func willReplace(_ bytes: Data) {
+    if let file = file(for: bytes) { obsolete.append(file) }
+  }
+
+  /// Takes away the files that the committed rows no longer name.
+  func didCommit() {
+    // A file left behind costs space and no more; the rows are right.
+    for file in obsolete { try? FileManager.default.removeItem(at: file) }
+    written = []
+    obsolete = []
+  }
+
+  /// Takes away the files that were written for rows which are not.
+  func didRollBack() {
+    // As above: nothing names these files.
+    for file in written { try? FileManager.default.removeItem(at: file) }
+    written = []
+    obsolete = []
+  }
+
+  private func file(for bytes: Data) -> URL? {
+    guard bytes.count == 38, bytes.first == Self.fileMark, bytes.last == 0 else { return nil }
+    let name = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
+    return UUID(uuidString: name) == nil ? nil : folder.appendingPathComponent(name)
+  }
+}

@@ -1,0 +1,33 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// A row that does not hold what its table promises.
+struct RowProblem: Error, CustomStringConvertible {
+  enum Kind: Equatable {
+    /// A value that cannot be one of the property's type.
+    case unreadableValue(found: String)
+    /// The row's `Z_ENT` is that of no entity which the table holds.
+    case unknownEntity(number: Int64)
+    /// The file that a row names for a large value.
+    case missingExternalFile(path: String)
+    /// A value of a type that the property cannot have.
+    case unwritableValue(found: String)
+  }
+
+  let kind: Kind
+  let table: String
+  /// 0 where a value was to be written and the row is not known.
+  let primaryKey: Int64
+  let property: String
+
+  var description: String {
+    let place = "\(property.isEmpty ? "" : "\(property) of ")the row \(primaryKey) in \(table)"
+    switch kind {
+    case .unreadableValue(let found): return "The value in \(place) cannot be read: it is \(found)."
+    case .unknownEntity(let number):
+      return "The entity of \(place) is not in the model: its number is \(number)."
+    case .missingExternalFile(let path): return "The value in \(place) is kept in the file \(path), which is missing."
+    case .unwritableValue(let found): return "The value for \(place) cannot be written: it is \(found)."
+    }
+  }
+}

@@ -1,0 +1,152 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+
+extension RowWriter {
+  /// Writes what relationships keep outside the changed rows: join tables, keys of relationships without inverse, and
+  /// places in ordered relationships.
+  func writeRelationships(of changes: [RowChange]) throws {
+    // Places are given last: they are those of rows whose keys have been written.
+    var ordered: [(RelationshipLayout, owner: Int64, members: [NSManagedObjectID])] = []
+    for change in changes where change.kind != .delete {
+      let layout = try entities.layout(of: change.id.entity)
+      let owner = change.id.key.number
+      for position in change.changed {
+        guard let relationship = layout.relationships[change.id.entity.slotTable.names[position]] else { continue }
+        switch change.slots[position] {
+        case .toMany(let members) where relationship.isToMany:
+          let before = try membersBefore(change, position, relationship)
+          try replace(before, by: members.ids, of: relationship, owner: owner)
+          if relationship.isOrdered { ordered.append((relationship, owner, members.ids)) }
+        case .toOne, .null:
+          if case .foreignKey(let key) = relationship.place, let order = key.orderColumn {
+            try appendToOrder(layout.table, key: key.column, order: order, row: owner)
+          }
+        default: continue
+        }
+      }
+    }
+    for (relationship, owner, members) in ordered { try arrange(members, of: relationship, owner: owner) }
+  }
+
+  /// Has every other row forget one that has been deleted, where no change of theirs would tell.
+  func forgetRelationships(of key: SQLiteValue, _ layout: EntityLayout) throws {
+    for relationship in layout.relationships.values {
+      switch relationship.place {
+      case .foreignKey: continue
+      case .inverseForeignKey(let table, let foreign):
+        guard relationship.inverseName == nil else { continue }
+        let column = SQLName.quoted(foreign.column)
+        try connection.run("UPDATE \(SQLName.quoted(table)) SET \(column) = NULL WHERE \(column) = ?", [key])
+      case .joinTable(let end):
+        let (table, source) = (SQLName.quoted(end.table), SQLName.quoted(end.sourceColumn))
+        try connection.run("DELETE FROM \(table) WHERE \(source) = ?", [key])
+        if end.isReflexive {
+          try connection.run("DELETE FROM \(table) WHERE \(SQLName.quoted(end.destinationColumn)) = ?", [key])
+        }
+      }
+    }
+  }
+
+  private func membersBefore(
+    _ change: RowChange, _ position: Int, _ relationship: RelationshipLayout
+  ) throws -> [NSManagedObjectID] {
+    if change.kind == .insert { return [] }
+    if case .toMany(let members)? = change.old?.slots[position] { return members.ids }
+    return try MemberReader(connection: connection, entities: entities)
+      .members(of: relationship, primaryKey: change.id.key.number)
+  }
+
+  private func replace(
+    _ before: [NSManagedObjectID], by after: [NSManagedObjectID], of relationship: RelationshipLayout, owner: Int64
+  ) throws {
+    let kept = Set(before.map(\.key)).intersection(after.map(\.key))
+    let removed = before.filter { !kept.contains($0.key) }.map(\.key.number)
+    let added = after.filter { !kept.contains($0.key) }.map(\.key.number)
+    switch relationship.place {
+    case .foreignKey: return
+    case .inverseForeignKey(let table, let key):
+      // With an inverse, the members' own changes write the column.
+      guard relationship.inverseName == nil else { return }
+      let (table, column) = (SQLName.quoted(table), SQLName.quoted(key.column))
+      for member in removed {
+        try connection.run(
+          "UPDATE \(table) SET \(column) = NULL WHERE Z_PK = ? AND \(column) = ?", [.integer(member), .integer(owner)])
+      }
+      for member in added {
+        try connection.run(
+          "UPDATE \(table) SET \(column) = ? WHERE Z_PK = ?", [.integer(owner), .integer(member)])
+      }
+    case .joinTable(let end):
+      for member in removed { try disconnect(end, owner, member) }
+      for member in added { try connect(end, owner, member) }
+    }
+  }
+
+  /// Adds a pair to a join table; the inverse's change adds the same one, which then is there already.
+  private func connect(_ end: JoinEnd, _ owner: Int64, _ member: Int64) throws {
+    let table = SQLName.quoted(end.table)
+    let (source, target) = (SQLName.quoted(end.sourceColumn), SQLName.quoted(end.destinationColumn))
+    if end.isReflexive {
+      let sql = "SELECT 1 FROM \(table) WHERE \(source) = ? AND \(target) = ?"
+      if try connection.scalar(sql, [.integer(member), .integer(owner)]) != nil { return }
+    }
+    var columns = [source, target]
+    var values = ["?1", "?2"]
+    if let order = end.orderColumn.map(SQLName.quoted) {
+      columns.append(order)
+      values.append("(SELECT \(OrderKeys.next(order)) FROM \(table) WHERE \(source) = ?1)")
+    }
+    if let order = end.inverseOrderColumn.map(SQLName.quoted) {
+      columns.append(order)
+      values.append("(SELECT \(OrderKeys.next(order)) FROM \(table) WHERE \(target) = ?2)")
+    }
+    try connection.run(
+      "INSERT OR IGNORE INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(values.joined(separator: ", ")))",
+      [.integer(owner), .integer(member)])
+  }
+
+  private func disconnect(_ end: JoinEnd, _ owner: Int64, _ member: Int64) throws {
+    let sql =
+      "DELETE FROM \(SQLName.quoted(end.table)) WHERE \(SQLName.quoted(end.sourceColumn)) = ? "
+      + "AND \(SQLName.quoted(end.destinationColumn)) = ?"
+    try connection.run(sql, [.integer(owner), .integer(member)])
+    if end.isReflexive { try connection.run(sql, [.integer(member), .integer(owner)]) }
+  }
+
+  /// Gives a row whose key has changed the last place among the rows of that key, none where there is no key.
+  private func appendToOrder(_ table: String, key: String, order: String, row: Int64) throws {
+    let (table, key, order) = (SQLName.quoted(table), SQLName.quoted(key), SQLName.quoted(order))
+    try connection.run(
+      "UPDATE \(table) SET \(order) = CASE WHEN \(key) IS NULL THEN NULL ELSE "
+        + "(SELECT \(OrderKeys.next("o.\(order)")) FROM \(table) o WHERE o.\(key) = \(table).\(key) AND o.Z_PK <> ?1) END "
+        + "WHERE Z_PK = ?1", [.integer(row)])
+  }
+
+  /// Gives members places in this order, and leaves those alone that have fitting ones.
+  private func arrange(_ members: [NSManagedObjectID], of relationship: RelationshipLayout, owner: Int64) throws {
+    let (table, member, column, filter): (String, String, String, String)
+    switch relationship.place {
+    case .foreignKey: return
+    case .inverseForeignKey(let name, let key):
+      guard let order = key.orderColumn else { return }
+      (table, member, column, filter) = (name, "Z_PK", order, key.column)
+    case .joinTable(let end):
+      guard let order = end.orderColumn else { return }
+      (table, member, column, filter) = (end.table, end.destinationColumn, order, end.sourceColumn)
+    }
+    let (quotedTable, quotedMember) = (SQLName.quoted(table), SQLName.quoted(member))
+    let (quotedColumn, quotedFilter) = (SQLName.quoted(column), SQLName.quoted(filter))
+    let rows = try connection.rows(
+      "SELECT \(quotedMember), \(quotedColumn) FROM \(quotedTable) WHERE \(quotedFilter) = ?", [.integer(owner)])
+    let current = Dictionary(
+      rows.compactMap { row in row[0].integer.map { ($0, row[1].integer) } }, uniquingKeysWith: { first, _ in first })
+    let keys = OrderKeys.arranged(members.map { current[$0.key.number] ?? nil })
+    for (id, place) in zip(members, keys) where (current[id.key.number] ?? nil) != place {
+      try connection.run(
+        "UPDATE \(quotedTable) SET \(quotedColumn) = ? WHERE \(quotedMember) = ? AND \(quotedFilter) = ?",
+        [.integer(place), .integer(id.key.number), .integer(owner)])
+    }
+  }
+}

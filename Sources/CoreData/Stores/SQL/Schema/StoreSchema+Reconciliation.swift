@@ -1,0 +1,67 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+
+extension StoreSchema {
+  /// The layout of an existing store.
+  ///
+  /// A store that has been migrated in place keeps columns where they were added, may have other entity numbers than its
+  /// model alone would give, and names that no rule predicts. The file wins: every table and column is looked up in it.
+  ///
+  /// - Throws: `SchemaProblem` naming what the model needs and the file does not have.
+  package init(
+    document: ModelDocument, configuration: String? = nil, catalog: DatabaseCatalog, primaryKeys: [PrimaryKeyRow]
+  ) throws {
+    let selection = try SchemaSelection(document: document, configuration: configuration)
+    let numbers = try EntityNumbers(selection: selection, rows: primaryKeys).resolved()
+    var builder = SchemaBuilder(selection: selection, numbers: numbers)
+    let expected = try builder.build()
+    let oldNames = Dictionary(primaryKeys.map { ($0.number, $0.name) }, uniquingKeysWith: { first, _ in first })
+    self = try SchemaReconciler(expected: expected, catalog: catalog, storedNames: oldNames).reconciled()
+  }
+}
+
+/// Finds the number of every entity in the rows of `Z_PRIMARYKEY`.
+private struct EntityNumbers {
+  let selection: SchemaSelection
+  let rows: [PrimaryKeyRow]
+
+  /// By name; else by renaming identifier; else, among the sub-entities of one parent, by elimination: a rename in place
+  /// leaves the old name in the row, and a later version of the model need not remember it.
+  func resolved() throws -> [String: Int] {
+    var numbers: [String: Int] = [:]
+    var free = rows
+    func take(_ entity: EntityDocument, where matches: (PrimaryKeyRow) -> Bool) {
+      guard numbers[entity.name] == nil, let position = free.firstIndex(where: matches) else { return }
+      numbers[entity.name] = free.remove(at: position).number
+    }
+    for entity in selection.entities { take(entity) { $0.name == entity.name } }
+    for entity in selection.entities {
+      if let old = entity.renamingIdentifier { take(entity) { $0.name == old } }
+    }
+    // Ends because every round takes a row or is the last.
+    var unresolved = selection.entities.filter { numbers[$0.name] == nil }
+    while !unresolved.isEmpty {
+      let before = unresolved.count
+      for entity in unresolved {
+        guard let parent = parentNumber(of: entity, in: numbers) else { continue }
+        let rivals = unresolved.filter { parentNumber(of: $0, in: numbers) == parent }
+        let candidates = free.filter { $0.parentNumber == parent && $0.number < Self.firstReservedNumber }
+        if rivals.count == 1, candidates.count == 1 { take(entity) { $0.number == candidates[0].number } }
+      }
+      unresolved = unresolved.filter { numbers[$0.name] == nil }
+      if unresolved.count == before { throw SchemaProblem.entityNotInStore(entity: unresolved[0].name) }
+    }
+    return numbers
+  }
+
+  /// Entities of persistent history are numbered from here.
+  private static let firstReservedNumber = 16000
+
+  private func parentNumber(of entity: EntityDocument, in numbers: [String: Int]) -> Int? {
+    guard let parent = entity.parentName else { return 0 }
+    return numbers[parent]
+  }
+}
