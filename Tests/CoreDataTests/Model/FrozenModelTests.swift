@@ -17,7 +17,7 @@ enum FrozenEdit: String, CaseIterable, Codable, Sendable {
   case attributeEncryption
   case relationshipDestination, relationshipInverse, relationshipMax, relationshipMin, relationshipRule
   case relationshipOrdered
-  case indexName, indexElements, elementCollation, elementOrder
+  case indexName, indexElements, elementCollation, elementOrder, elementExpression
   case compositeElements, elementOfComposite
 
   func perform() {
@@ -30,6 +30,8 @@ enum FrozenEdit: String, CaseIterable, Codable, Sendable {
     let name = department.attributesByName["name"]!
     let staff = department.relationshipsByName["staff"]!
     let index = department.indexes[0]
+    let expression = NSExpressionDescription()
+    index.elements += [NSFetchIndexElementDescription(property: expression, collationType: .binary)]
     model.freeze()
     switch self {
     case .modelEntities: model.entities = []
@@ -70,6 +72,7 @@ enum FrozenEdit: String, CaseIterable, Codable, Sendable {
     case .indexElements: index.elements = []
     case .elementCollation: index.elements[0].collationType = .rTree
     case .elementOrder: index.elements[0].isAscending = false
+    case .elementExpression: expression.resultType = .string
     case .compositeElements: composite.elements = []
     case .elementOfComposite: composite.elements[0].isOptional = false
     }
