@@ -5,32 +5,21 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// Predicates and expressions in models, which are kept as trees so that they can be compared, copied and written.
+/// Predicates in models, which are kept as trees so that they can be compared, copied and written.
 internal enum ModelSyntax {
   /// The tree of a predicate. Traps for a predicate that is a closure.
   static func tree(of predicate: NSPredicate, for subject: String) -> PredicateSyntax {
     do {
-      if let tree = try predicate.syntaxTree() { return tree }
+      return try PredicateSyntax(predicate)
     } catch {
-      preconditionFailure("\(subject) cannot have this predicate: \(error.localizedDescription)")
-    }
-    preconditionFailure(
-      "\(subject) cannot have a predicate made of a closure: models are compared and written to files.")
-  }
-
-  /// The tree of an expression. Traps for an expression that is a closure.
-  static func tree(of expression: NSExpression, for subject: String) -> ExpressionSyntax {
-    do {
-      return try expression.syntaxTree()
-    } catch {
-      preconditionFailure("\(subject) cannot have this expression: \(error.localizedDescription)")
+      preconditionFailure("\(subject) cannot be part of a model. \(error)")
     }
   }
 }
 
 extension NSPropertyDescription {
   /// The rules that values have to meet.
-  public var validationPredicates: [NSPredicate] { validations.map { NSPredicate(syntax: $0.predicate) } }
+  public var validationPredicates: [NSPredicate] { validations.map { NSPredicate.make($0.predicate) } }
 
   /// What is reported for each unmet rule: an error code as a number, or the developer's own text.
   public var validationWarnings: [Any] { validations.map { $0.warning.foundationValue() } }
@@ -54,25 +43,25 @@ extension NSPropertyDescription {
 }
 
 extension NSDerivedAttributeDescription {
-  /// What the value is computed from. Traps for an expression that is a closure.
+  /// What the value is computed from.
   public var derivationExpression: NSExpression? {
     get { derivation.map { NSExpression(syntax: $0) } }
-    set { derivation = newValue.map { ModelSyntax.tree(of: $0, for: "The derived attribute '\(name)'") } }
+    set { derivation = newValue?.syntax }
   }
 }
 
 extension NSExpressionDescription {
-  /// What is computed. Traps for an expression that is a closure.
+  /// What is computed.
   public var expression: NSExpression? {
     get { syntax.map { NSExpression(syntax: $0) } }
-    set { syntax = newValue.map { ModelSyntax.tree(of: $0, for: "The expression description '\(name)'") } }
+    set { syntax = newValue?.syntax }
   }
 }
 
 extension NSFetchIndexDescription {
   /// What limits the index to a part of the rows. Traps for a predicate that is a closure.
   public var partialIndexPredicate: NSPredicate? {
-    get { partialIndexSyntax.map { NSPredicate(syntax: $0) } }
+    get { partialIndexSyntax.map { NSPredicate.make($0) } }
     set { partialIndexSyntax = newValue.map { ModelSyntax.tree(of: $0, for: "The index '\(name)'") } }
   }
 }

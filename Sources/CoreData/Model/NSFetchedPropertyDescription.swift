@@ -12,7 +12,7 @@ open class NSFetchedPropertyDescription: NSPropertyDescription, @unchecked Senda
   /// request that was read does not change the property. Traps for a request with a closure as predicate or order.
   open var fetchRequest: NSFetchRequest<any NSFetchRequestResult>? {
     get { request?.request(in: owningEntity?.owningModel) }
-    set { request = newValue.map { StoredRequest(name: name, $0, in: owningEntity?.owningModel) } }
+    set { request = newValue.map { StoredRequest(name: name, $0) } }
   }
 
   internal override func adopt(_ source: NSPropertyDescription) {

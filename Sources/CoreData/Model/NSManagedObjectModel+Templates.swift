@@ -20,7 +20,7 @@ extension NSManagedObjectModel {
     _ fetchRequestTemplate: NSFetchRequest<any NSFetchRequestResult>?, forName name: String
   ) {
     willEdit("setFetchRequestTemplate(_:forName:)")
-    templates[name] = fetchRequestTemplate.map { StoredRequest(name: name, $0, in: self) }
+    templates[name] = fetchRequestTemplate.map { StoredRequest(name: name, $0) }
   }
 
   /// A request made of a template, with values for the variables of its predicate.

@@ -16,7 +16,7 @@ internal struct StoredRequest: @unchecked Sendable {
     self.document = document
     var specification = FetchSpecification()
     specification.entityName = document.entityName
-    specification.predicate = document.predicate.map { NSPredicate(syntax: $0) }
+    specification.predicate = document.predicate.map { NSPredicate.make($0) }
     if !document.sortKeys.isEmpty {
       specification.sortDescriptors = document.sortKeys.map {
         NSSortDescriptor(key: $0.keyPath, ascending: $0.ascending)
@@ -34,19 +34,18 @@ internal struct StoredRequest: @unchecked Sendable {
   }
 
   /// Takes a request over from code. Traps for one whose predicate or order is a closure.
-  init(name: String, _ request: NSFetchRequest<any NSFetchRequestResult>, in model: NSManagedObjectModel?) {
+  init(name: String, _ request: NSFetchRequest<any NSFetchRequestResult>) {
     var specification = request.specification
-    let entity = specification.entity ?? specification.entityName.flatMap { model?.entitiesByName[$0] }
     specification.entity = nil
     self.specification = specification
     var document = FetchRequestDocument(name: name, entityName: specification.entityName ?? "")
     document.predicate = specification.predicate.map { ModelSyntax.tree(of: $0, for: "The request '\(name)'") }
     document.sortKeys = (specification.sortDescriptors ?? []).map { descriptor in
       do {
-        let term = try SortTerm(descriptor, entity: entity ?? NSEntityDescription())
-        return SortKeyDocument(keyPath: term.keyPath, ascending: term.ascending)
+        let key = try SortKey(descriptor)
+        return SortKeyDocument(keyPath: key.keyPath, ascending: key.isAscending)
       } catch {
-        preconditionFailure("The request '\(name)' cannot be part of a model: \(error.localizedDescription)")
+        preconditionFailure("The request '\(name)' cannot be part of a model. \(error)")
       }
     }
     document.fetchLimit = specification.fetchLimit

@@ -53,6 +53,27 @@ struct TemplateTests {
     #expect(try NSManagedObjectModel(document: document).fetchRequestTemplate(forName: "some")?.fetchLimit == 7)
   }
 
+  @Test("Variables of a template's predicate get values, and the template keeps its variables")
+  func variables() throws {
+    let model = ModelSamples.company()
+    let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Person")
+    request.predicate = NSPredicate(format: "name == $NAME AND born < $DAY")
+    request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: false)]
+    model.setFetchRequestTemplate(request, forName: "named")
+    let document = try #require(model.document.fetchRequestTemplates.first)
+    #expect(document.sortKeys == [SortKeyDocument(keyPath: "name", ascending: false)])
+    let again = try NSManagedObjectModel(document: model.document)
+    #expect(again == model)
+    let made = try #require(
+      again.fetchRequestFromTemplate(
+        withName: "named", substitutionVariables: ["NAME": "Ada", "DAY": Date(timeIntervalSinceReferenceDate: 0)]))
+    let ada: [String: Any] = ["name": "Ada", "born": Date(timeIntervalSinceReferenceDate: -1)]
+    #expect(made.predicate?.evaluate(with: ada) == true)
+    #expect(made.predicate?.evaluate(with: ["name": "Bob", "born": Date.distantPast]) == false)
+    #expect(made.sortDescriptors?.map(\.key) == ["name"])
+    #expect(model.fetchRequestTemplate(forName: "named")?.predicate == request.predicate)
+  }
+
   @Test("A fetched property keeps its request, and copies have it too")
   func fetchedProperties() throws {
     let model = ModelSamples.company()

@@ -15,10 +15,10 @@ open class NSPropertyMapping: NSObject {
   /// The tree of the value's expression; nil where the property keeps its default value.
   internal var valueSyntax: ExpressionSyntax?
 
-  /// What gives the value; nil where the property keeps its default value. Traps for an expression that is a closure.
+  /// What gives the value; nil where the property keeps its default value.
   open var valueExpression: NSExpression? {
     get { valueSyntax.map { NSExpression(syntax: $0) } }
-    set { valueSyntax = newValue.map { ModelSyntax.tree(of: $0, for: "The mapping of property '\(name ?? "")'") } }
+    set { valueSyntax = newValue?.syntax }
   }
 
   /// Makes a mapping without name and value.
