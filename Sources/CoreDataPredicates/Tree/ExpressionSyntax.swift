@@ -12,7 +12,7 @@ public indirect enum ExpressionSyntax: Hashable, Sendable {
   case keyPath(String)
   /// A key path from any other expression: `$source.name`, `FUNCTION(…).name`.
   case keyPathOf(ExpressionSyntax, String)
-  /// `#anyKey`
+  /// `ANYKEY`
   case anyKey
   /// A predefined function (`sum:`, `add:to:`, `now`) without operand, or any function of an operand.
   case function(operand: ExpressionSyntax?, name: String, arguments: [ExpressionSyntax])

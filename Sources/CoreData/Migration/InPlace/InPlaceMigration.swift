@@ -8,7 +8,9 @@ import Foundation
 /// Takes a store through all steps of a migration, in one transaction of its own file.
 struct InPlaceMigration {
   let migration: StoreMigration
-  let connection: SQLiteConnection
+  let file: StoreFile
+
+  private var connection: SQLiteConnection { file.connection }
 
   /// - Throws: `InPlaceProblem`, `SchemaProblem`, `SQLiteError`, or what `progress` has thrown, as 134120; the transaction
   ///   has been rolled back then.
@@ -23,7 +25,7 @@ struct InPlaceMigration {
       var counts: [String: MigrationReport.RowCounts] = [:]
       for (position, step) in migration.steps.enumerated() {
         let run = try InPlaceStepRun(
-          step: step, configuration: migration.configuration, connection: connection, url: migration.storeURL)
+          step: step, configuration: migration.configuration, file: file)
         let found = try run.carryOut { table, done, total in
           try report(
             MigrationProgress(
@@ -40,7 +42,7 @@ struct InPlaceMigration {
 
   /// The store may have been migrated by someone else since the plan was made.
   private func checkMetadata() throws {
-    let now = try StoreHousekeeping(connection).metadata()
+    let now = try file.metadata()
     let planned = migration.metadata[NSStoreModelVersionHashesKey] as? [String: Data]
     guard now[NSStoreModelVersionHashesKey] as? [String: Data] == planned else {
       throw InPlaceProblem(
@@ -73,10 +75,12 @@ struct InPlaceMigration {
     return result
   }
 
+  /// Writes what the store says of its model.
   private func finish() throws {
-    guard let last = migration.steps.last else { return }
-    let housekeeping = StoreHousekeeping(connection)
-    try housekeeping.adopt(last.destinationModel, configuration: migration.configuration)
+    guard let document = migration.steps.last?.destinationModel.document else { return }
+    let own = try StoreMetadata.ofModel(document, configuration: document.configuration(migration.configuration))
+    try file.setMetadata(try file.metadata().merging(own) { $1 })
+    try file.setCachedModel(document)
   }
 }
 

@@ -18,14 +18,14 @@ struct InPlaceStepRun {
   }
 
   private let step: InPlaceStep
-  private let connection: SQLiteConnection
+  private let file: StoreFile
   private let catalog: DatabaseCatalog
   private let primaryKeys: [PrimaryKeyRow]
 
-  init(step: StoreMigration.Step, configuration: String?, connection: SQLiteConnection, url: URL) throws {
-    self.connection = connection
-    catalog = try connection.catalog()
-    primaryKeys = try StoreHousekeeping(connection).primaryKeys()
+  init(step: StoreMigration.Step, configuration: String?, file: StoreFile) throws {
+    self.file = file
+    catalog = try file.connection.catalog()
+    primaryKeys = try file.primaryKeys()
     let source = step.sourceModel.document
     let destination = step.destinationModel.document
     let mapping = try step.mappingModel.inferred ?? InferredMapping(source: source, destination: destination)
@@ -38,6 +38,8 @@ struct InPlaceStepRun {
         document: destination, configuration: destination.configuration(configuration)),
       mapping: StepMapping(mapping))
   }
+
+  private var connection: SQLiteConnection { file.connection }
 
   /// - Returns: the statements, and the rows of every entity.
   func carryOut(
@@ -161,7 +163,7 @@ struct InPlaceStepRun {
       return PrimaryKeyRow(
         number: entity.number, name: entity.name, parentNumber: entity.parentNumber, maximum: maximum)
     }
-    try StoreHousekeeping(connection).replacePrimaryKeys(rows)
+    try file.setPrimaryKeys(rows)
   }
 
   /// Persistent history names entities by number: the numbers are changed along, and changes of removed entities dropped.

@@ -17,25 +17,18 @@ extension StoreMigration {
   @discardableResult
   public func run(progress: (MigrationProgress) throws -> Void = { _ in }) throws -> MigrationReport {
     guard isNeeded else { return MigrationReport(rows: [:], statements: []) }
-    do {
-      let connection = try SQLiteConnection(url: storeURL, mode: .readWrite, busyTimeout: busyTimeout)
+    return try translating {
+      let file = try StoreFile.open(storeURL, isReadOnly: false, timeout: busyTimeout)
+      if file.isReadOnly { throw StoreErrors.readOnly(url: storeURL) }
       do {
-        let report = try InPlaceMigration(migration: self, connection: connection).run(progress: progress)
-        try connection.close()
+        let report = try InPlaceMigration(migration: self, file: file).run(progress: progress)
+        try file.close()
         return report
       } catch {
         // The transaction has been rolled back; the first error is the one to tell, whatever closing says.
-        try? connection.close()
+        try? file.close()
         throw error
       }
-    } catch let error as SQLiteError {
-      throw SQLiteErrors.error(error, url: storeURL)
-    } catch let problem as InPlaceProblem {
-      throw problem.error(url: storeURL)
-    } catch let problem as SchemaProblem {
-      throw MigrationErrors.failed(
-        url: storeURL, reason: problem.description,
-        suggestion: "Check that the store was written with the model that its metadata tell of.")
     }
   }
 
@@ -49,12 +42,16 @@ extension StoreMigration {
     guard isNeeded else { return [] }
     let copy = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).sqlite")
     defer { StoreFiles.removeIfPresent(at: copy) }
-    do {
-      try StoreFiles.copy(from: storeURL, to: copy)
-    } catch let error as SQLiteError {
-      throw SQLiteErrors.error(error, url: storeURL)
-    }
+    try translating { try StoreFiles.copy(from: storeURL, to: copy) }
     return try StoreMigration(self, at: copy).run().statements
+  }
+
+  private func translating<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try SQLiteStoreErrors.translating(url: storeURL, isOpening: false, body)
+    } catch let problem as InPlaceProblem {
+      throw problem.error(url: storeURL)
+    }
   }
 
   /// The same migration of another file.

@@ -1,0 +1,89 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+/// Errors of SQLite stores: those of the layers below, in Core Data's own words.
+internal enum SQLiteStoreErrors {
+  /// Runs a body, and makes an `NSError` of what it throws; conflicts between rows pass through.
+  static func translating<Result>(url: URL?, isOpening: Bool, _ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let conflicts as RowConflicts {
+      throw conflicts
+    } catch let failure as SQLiteError {
+      throw failure.isUniqueConstraint
+        ? notUnique(failure, url: url)
+        : SQLiteErrors.error(
+          failure, url: url, isOpening: isOpening)
+    } catch let failure as SQLiteRollbackFailure {
+      throw StoreErrors.operationFailed(url: url, reason: failure.description, underlying: failure.cause)
+    } catch let problem as StoreFileProblem {
+      throw error(for: problem, url: url)
+    } catch let problem as SchemaProblem {
+      throw incompatible(problem, url: url)
+    } catch let problem as RowProblem {
+      throw error(for: problem, url: url)
+    }
+  }
+
+  /// 260 for no file, 259 for one that is not a store.
+  static func error(for problem: StoreFileProblem, url: URL?) -> NSError {
+    switch problem {
+    case .missing(let path): StoreErrors.noSuchFile(url: url ?? URL(fileURLWithPath: path))
+    case .notADatabase(let path), .truncated(let path, _, _), .notAStore(let path, _),
+      .unreadableMetadata(let path, _), .noModelCache(let path):
+      StoreErrors.notAStore(
+        url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
+    }
+  }
+
+  /// 133021: values that must be unique are not.
+  static func notUnique(_ failure: SQLiteError, url: URL?) -> NSError {
+    let columns = failure.violatedColumns.map { "\($0.table).\($0.column)" }.joined(separator: ", ")
+    return .cocoa(
+      NSManagedObjectConstraintMergeError, "Values that must be unique are not.",
+      reason: "Another row has the same \(columns.isEmpty ? "values" : "value in \(columns)"): \(failure.message).",
+      suggestion: "Change the values, or delete one of the objects.", underlying: failure, details(url))
+  }
+
+  /// 134020: the file lacks what the model needs.
+  static func incompatible(_ problem: SchemaProblem, url: URL?) -> NSError {
+    .cocoa(
+      NSPersistentStoreIncompatibleSchemaError, "The store's tables do not fit the model.",
+      reason: problem.description,
+      suggestion: "Open the store with the model version that it was made with, or restore it from a backup.",
+      underlying: problem, details(url).merging(problem.place) { $1 })
+  }
+
+  /// 134070: a row cannot be read or written.
+  static func error(for problem: RowProblem, url: URL?) -> NSError {
+    .cocoa(
+      NSPersistentStoreOperationError, "A row of the store cannot be read or written.", reason: problem.description,
+      suggestion: "Check the store with another tool, or restore it from a backup.", underlying: problem,
+      details(url).merging([ErrorDetail.property: problem.property]) { $1 })
+  }
+
+  private static func details(_ url: URL?) -> [String: Any] {
+    var details: [String: Any] = [:]
+    details[ErrorDetail.url] = url
+    details[NSFilePathErrorKey] = url?.path
+    return details
+  }
+}
+
+extension SchemaProblem {
+  /// The entity and property that the problem is about.
+  fileprivate var place: [String: Any] {
+    switch self {
+    case .unknownConfiguration: [:]
+    case .unknownEntity(let entity, _), .missingParent(let entity, _), .inheritanceCycle(let entity),
+      .entityNotInStore(let entity), .tableNotInStore(let entity, _):
+      ErrorDetail.place(entity: entity)
+    case .missingDestination(let entity, let property, _), .unstorableAttribute(let entity, let property, _),
+      .columnNotInStore(let entity, let property, _, _), .joinTableNotInStore(let entity, let property, _):
+      ErrorDetail.place(entity: entity, property: property)
+    }
+  }
+}

@@ -1,0 +1,124 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import Foundation
+
+/// The predefined functions of expressions.
+internal enum FunctionLibrary {
+  internal static func call(_ name: String, _ arguments: [Any?]) throws -> Any? {
+    switch name {
+    case "count:", "sum:", "min:", "max:", "average:", "median:", "mode:", "stddev:", "distinct:":
+      return try aggregate(name, arguments)
+    case "now": return Date()
+    case "random": return NSNumber(value: Double.random(in: 0..<1))
+    default: break
+    }
+    guard PredefinedFunction.argumentCounts[name] ?? nil == arguments.count else {
+      throw EvaluationError.unknownFunction(name, operand: "expressions of \(arguments.count) arguments")
+    }
+    let values = arguments.compactMap(Operand.unwrapped)
+    guard values.count == arguments.count else { return nil }
+    switch values.count {
+    case 1: return try unary(name, values[0])
+    case 2: return try binary(name, values[0], values[1])
+    default: throw EvaluationError.unknownFunction(name, operand: "expressions")
+    }
+  }
+
+  private static func aggregate(_ name: String, _ arguments: [Any?]) throws -> Any? {
+    let values: [Any]
+    if arguments.count == 1 {
+      guard let argument = Operand.unwrapped(arguments[0]) else { return name == "count:" ? 0 : nil }
+      values = Operand.elements(argument) ?? [argument]
+    } else {
+      values = arguments.map { $0 ?? NSNull() }
+    }
+    if name == "count:" { return values.count }
+    let present = values.compactMap(Operand.unwrapped)
+    switch name {
+    case "sum:": return try Aggregates.sum(present)
+    case "min:": return try Aggregates.extreme(present, .orderedAscending)
+    case "max:": return try Aggregates.extreme(present, .orderedDescending)
+    case "average:": return try Aggregates.average(present)
+    case "median:": return try Aggregates.median(present)
+    case "mode:": return Aggregates.mode(present)
+    case "distinct:": return Aggregates.distinct(present)
+    default: return try Aggregates.deviation(present)
+    }
+  }
+
+  private static func unary(_ name: String, _ value: Any) throws -> Any? {
+    switch name {
+    case "noindex:": return value
+    case "uppercase:": return try text(value, name).uppercased()
+    case "lowercase:": return try text(value, name).lowercased()
+    case "canonical:":
+      return try text(value, name).folding(options: [.caseInsensitive, .diacriticInsensitive], locale: nil)
+    case "length:": return try text(value, name).utf16.count
+    default: break
+    }
+    let number = try Number(value, for: name)
+    switch (name, number) {
+    case ("abs:", .integer(let integer)) where integer != .min: return NSNumber(value: abs(integer))
+    case ("abs:", .decimal(let decimal)): return NSDecimalNumber(decimal: abs(decimal))
+    case ("trunc:", .integer), ("floor:", .integer), ("ceiling:", .integer): return number.value
+    case ("chs:", _): return Number.calculate("from:subtract:", .integer(0), number)?.value
+    case ("onesComplement:", .integer(let integer)): return NSNumber(value: ~integer)
+    case ("randomn:", .integer(let limit)) where limit > 0: return NSNumber(value: Int64.random(in: 0..<limit))
+    default:
+      guard let function = realFunctions[name] else {
+        throw EvaluationError.wrongType(name, value: Operand.description(value), expected: "a positive whole number")
+      }
+      return NSNumber(value: function(number.real))
+    }
+  }
+
+  private static let realFunctions: [String: @Sendable (Double) -> Double] = [
+    "sqrt:": { $0.squareRoot() }, "log:": { log10($0) }, "ln:": { log($0) }, "exp:": { exp($0) },
+    "ceiling:": { $0.rounded(.up) }, "floor:": { $0.rounded(.down) }, "trunc:": { $0.rounded(.towardZero) },
+    "abs:": { abs($0) },
+  ]
+
+  private static func binary(_ name: String, _ left: Any, _ right: Any) throws -> Any? {
+    switch name {
+    case PredefinedFunction.cast: return try cast(left, to: try text(right, "CAST"))
+    case "distanceToLocation:fromLocation:":
+      throw EvaluationError.notEvaluable("A distance between locations")
+    default:
+      let (a, b) = (try Number(left, for: name), try Number(right, for: name))
+      guard let result = Number.calculate(name, a, b) else {
+        throw EvaluationError.wrongType(name, value: Operand.description(left), expected: "whole numbers")
+      }
+      return result.value
+    }
+  }
+
+  private static func text(_ value: Any, _ name: String) throws -> String {
+    guard let text = Operand.text(value) else {
+      throw EvaluationError.wrongType(name, value: Operand.description(value), expected: "a text")
+    }
+    return text
+  }
+
+  private static func cast(_ value: Any, to type: String) throws -> Any? {
+    switch type {
+    case "NSDate", "Date":
+      if value is Date { return value }
+      return Date(timeIntervalSinceReferenceDate: try Number(value, for: "CAST to NSDate").real)
+    case "NSNumber":
+      if let date = value as? Date { return NSNumber(value: date.timeIntervalSinceReferenceDate) }
+      if let text = Operand.text(value) {
+        return (Int64(text).map(Number.integer) ?? Double(text).map(Number.real))?.value
+      }
+      return try Number(value, for: "CAST to NSNumber").value
+    case "NSDecimalNumber":
+      let text = Operand.text(value) ?? String(describing: value)
+      return Decimal(string: text, locale: Locale(identifier: "en_US_POSIX")).map { NSDecimalNumber(decimal: $0) }
+    case "NSString", "String": return Operand.text(value) ?? String(describing: value)
+    case "NSArray": return Operand.elements(value)
+    case "NSSet": return Operand.elements(value).map { NSSet(array: $0) }
+    default: throw EvaluationError.notEvaluable("A cast to \(type)")
+    }
+  }
+}

@@ -1,0 +1,66 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Key paths over dictionaries, collections and whatever reads keys.
+internal enum KeyPathReader {
+  internal static func value(_ path: String, of object: Any?) throws -> Any? {
+    try value(path.split(separator: ".").map(String.init)[...], of: object)
+  }
+
+  private static func value(_ path: ArraySlice<String>, of object: Any?) throws -> Any? {
+    guard let key = path.first, let object = Operand.unwrapped(object) else { return Operand.unwrapped(object) }
+    let rest = path.dropFirst()
+    if key.hasPrefix("@") { return try collectionOperator(key, rest, object) }
+    guard let elements = Operand.elements(object) else {
+      return try value(rest, of: try value(key, ofSingle: object))
+    }
+    // As Foundation does: the values of the elements, in an array or set like the collection itself.
+    let values = try elements.map { try value(path, of: $0) }
+    if Operand.isSet(object) { return NSSet(array: values.compactMap { $0 }) }
+    return values.map { $0 ?? NSNull() }
+  }
+
+  private static func value(_ key: String, ofSingle object: Any) throws -> Any? {
+    if key == "self" { return object }
+    switch object {
+    case let reading as any KeyValueReading: return try reading.value(forKeyPathComponent: key)
+    case let dictionary as [String: Any]: return dictionary[key]
+    case let dictionary as NSDictionary: return dictionary.object(forKey: key)
+    case let dictionary as [AnyHashable: Any]: return dictionary[key]
+    case let text as String:
+      switch key {
+      case "length": return text.utf16.count
+      case "lowercaseString": return text.lowercased()
+      case "uppercaseString": return text.uppercased()
+      case "description": return text
+      default: break
+      }
+    case let data as Data where key == "length": return data.count
+    default: break
+    }
+    throw EvaluationError.unknownKey(key, object: Operand.description(object))
+  }
+
+  private static func collectionOperator(
+    _ name: String, _ rest: ArraySlice<String>, _ object: Any
+  ) throws -> Any? {
+    guard let elements = Operand.elements(object) else {
+      throw EvaluationError.wrongType(name, value: Operand.description(object), expected: "a collection")
+    }
+    if name == "@count" { return elements.count }
+    let values = try elements.compactMap { try value(rest, of: $0) }
+    switch name {
+    case "@sum": return try Aggregates.sum(values)
+    case "@avg": return try Aggregates.average(values)
+    case "@min": return try Aggregates.extreme(values, .orderedAscending)
+    case "@max": return try Aggregates.extreme(values, .orderedDescending)
+    case "@unionOfObjects": return values
+    case "@distinctUnionOfObjects": return Aggregates.distinct(values)
+    case "@unionOfArrays", "@unionOfSets": return Operand.flattened(values)
+    case "@distinctUnionOfArrays", "@distinctUnionOfSets": return Aggregates.distinct(Operand.flattened(values))
+    default: throw EvaluationError.unknownFunction(name, operand: "collections")
+    }
+  }
+}

@@ -1,0 +1,67 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import Foundation
+
+/// A predicate that is a tree: what `NSPredicate(format:)` makes.
+internal final class SyntaxPredicate: NSPredicate {
+  internal let syntax: PredicateSyntax
+
+  internal init(_ syntax: PredicateSyntax) {
+    self.syntax = syntax
+    super.init(value: true)
+  }
+
+  override func evaluate(with object: Any?) -> Bool {
+    evaluate(with: object, substitutionVariables: nil)
+  }
+
+  override func evaluate(with object: Any?, substitutionVariables bindings: [String: Any]?) -> Bool {
+    EvaluationFace.evaluate(syntax, with: object, bindings)
+  }
+
+  override func copy(with zone: NSZone? = nil) -> Any {
+    self
+  }
+
+  override func isEqual(_ object: Any?) -> Bool {
+    (object as? SyntaxPredicate)?.syntax == syntax
+  }
+
+  override var hash: Int { syntax.hashValue }
+  override var description: String { PredicatePrinter().format(syntax) }
+}
+
+/// Where evaluations that throw meet interfaces that do not.
+internal enum EvaluationFace {
+  internal static func evaluate(_ syntax: PredicateSyntax, with object: Any?, _ bindings: [String: Any]?) -> Bool {
+    do {
+      return try PredicateEvaluator(variables: bindings ?? [:]).evaluate(syntax, with: object)
+    } catch EvaluationError.wrongType {
+      // Values that cannot be compared are data, not a mistake in the program: they do not match.
+      return false
+    } catch {
+      preconditionFailure("The predicate \(PredicatePrinter().format(syntax)) cannot be evaluated: \(error)")
+    }
+  }
+
+  internal static func value(_ syntax: ExpressionSyntax, with object: Any?, _ bindings: [String: Any]) -> Any? {
+    do {
+      return try PredicateEvaluator(variables: bindings).value(syntax, with: object)
+    } catch EvaluationError.wrongType {
+      return nil
+    } catch {
+      preconditionFailure("The expression \(PredicatePrinter().format(syntax)) cannot be evaluated: \(error)")
+    }
+  }
+
+  /// The tree of a format whose author is the programmer.
+  internal static func parsed<Syntax>(_ parse: () throws -> Syntax) -> Syntax {
+    do {
+      return try parse()
+    } catch {
+      preconditionFailure("\(error)")
+    }
+  }
+}

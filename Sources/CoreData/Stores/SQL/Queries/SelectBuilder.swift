@@ -1,0 +1,108 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+/// Makes the statements that answer queries.
+struct SelectBuilder {
+  let entities: StoredEntities
+
+  /// A statement that selects columns of the rows which answer a query.
+  ///
+  /// - Throws: `Unanswerable` when SQL cannot say the predicate or the order.
+  func select(_ columns: [String], for query: RowQuery) throws -> BoundSQL {
+    let (scope, condition, order) = try parts(of: query, isOrdered: true)
+    let list = columns.map { "\(scope.alias).\(SQLName.quoted($0))" }.joined(separator: ", ")
+    return "SELECT \(raw: list)\(raw: from(scope))\(condition)\(order)\(limit(of: query))"
+  }
+
+  /// A statement that counts the rows which answer a query.
+  ///
+  /// - Throws: `Unanswerable` when SQL cannot say the predicate.
+  func count(_ query: RowQuery) throws -> BoundSQL {
+    let (scope, condition, _) = try parts(of: query, isOrdered: false)
+    guard query.limit > 0 || query.offset > 0 else { return "SELECT COUNT(*)\(raw: from(scope))\(condition)" }
+    return "SELECT COUNT(*) FROM (SELECT 1\(raw: from(scope))\(condition)\(limit(of: query)))"
+  }
+
+  private func parts(
+    of query: RowQuery, isOrdered: Bool
+  ) throws -> (scope: SQLScope, condition: BoundSQL, order: BoundSQL) {
+    let entity = try entities.layout(of: query.entity)
+    let builder = PredicateSQL(entities: entities, aliases: AliasNames())
+    let scope = SQLScope(entity: entity, names: builder.aliases)
+    var conditions: [BoundSQL] = []
+    if let test = entityTest(entity, includesSubentities: query.includesSubentities, alias: scope.alias) {
+      conditions.append(test)
+    }
+    if let predicate = query.predicate {
+      conditions.append(try builder.condition(predicate, SQLNames(evaluated: scope)))
+    }
+    var order: BoundSQL = ""
+    if isOrdered {
+      let terms = try query.order.map { try term($0, from: scope, builder) }
+      // The primary key settles ties, so that pages of one query never overlap.
+      order = " ORDER BY \((terms + ["\(raw: scope.alias).Z_PK"]).joined(", "))"
+    }
+    let condition: BoundSQL = conditions.isEmpty ? "" : " WHERE \(conditions.joined(" AND "))"
+    return (scope, condition, order)
+  }
+
+  private func from(_ scope: SQLScope) -> String {
+    " FROM \(SQLName.quoted(scope.entity.table)) \(scope.alias)\(scope.joins)"
+  }
+
+  /// Restricts a shared table to the entities asked for; nil where all of its rows are of them.
+  private func entityTest(_ entity: EntityLayout, includesSubentities: Bool, alias: String) -> BoundSQL? {
+    let inTable = entities.schema.entity(number: entity.rootNumber)?.numbers ?? []
+    let wanted = includesSubentities ? entity.numbers : [entity.number]
+    if Set(inTable) == Set(wanted) { return nil }
+    let numbers = wanted.map { SQLiteValue.integer(Int64($0)) }
+    return numbers.count == 1
+      ? "\(raw: alias).Z_ENT = \(value: numbers[0])" : "\(raw: alias).Z_ENT IN (\(values: numbers))"
+  }
+
+  private func term(_ term: SortTerm, from scope: SQLScope, _ builder: PredicateSQL) throws -> BoundSQL {
+    let path = term.keyPath.split(separator: ".").map(String.init)
+    guard case .value(let value, let kind) = try builder.operand(path: path, from: scope), kind.isOrdered else {
+      throw Unanswerable()
+    }
+    let collation = kind == .string ? SortCollation.clause(for: term.comparison) : ""
+    return "\(value)\(raw: collation)\(raw: term.ascending ? "" : " DESC")"
+  }
+
+  private func limit(of query: RowQuery) -> BoundSQL {
+    guard query.limit > 0 || query.offset > 0 else { return "" }
+    let limit: BoundSQL = " LIMIT \(value: .integer(query.limit > 0 ? Int64(query.limit) : -1))"
+    return query.offset > 0 ? "\(limit) OFFSET \(value: .integer(Int64(query.offset)))" : limit
+  }
+}
+
+/// The orders of strings that sort descriptors name.
+enum SortCollation {
+  private static let names: [(SortTerm.Comparison, String)] = [
+    (.caseInsensitive, "CDCaseInsensitive"), (.localized, "CDLocalized"),
+    (.localizedCaseInsensitive, "CDLocalizedCaseInsensitive"), (.localizedStandard, "CDLocalizedStandard"),
+  ]
+
+  /// What follows a column to sort it so; nothing for the literal order, which is SQLite's own.
+  static func clause(for comparison: SortTerm.Comparison) -> String {
+    names.first { $0.0 == comparison }.map { " COLLATE \($0.1)" } ?? ""
+  }
+
+  /// Makes the orders known to a connection.
+  static func register(with connection: SQLiteConnection) throws {
+    for (comparison, name) in names {
+      try connection.register(collation: name) { left, right in
+        switch comparison {
+        case .literal: left < right ? .orderedAscending : left == right ? .orderedSame : .orderedDescending
+        case .caseInsensitive: left.caseInsensitiveCompare(right)
+        case .localized: left.localizedCompare(right)
+        case .localizedCaseInsensitive: left.localizedCaseInsensitiveCompare(right)
+        case .localizedStandard: left.localizedStandardCompare(right)
+        }
+      }
+    }
+  }
+}

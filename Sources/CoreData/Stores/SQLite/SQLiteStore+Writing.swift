@@ -1,0 +1,64 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+extension SQLiteStore {
+  func makeIdentifiers(for entities: [NSEntityDescription]) throws -> [NSManagedObjectID] {
+    let state = try writableState()
+    return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+      let layouts = try entities.map(state.entities.layout(of:))
+      let wanted = Dictionary(layouts.map { ($0.rootNumber, 1) }, uniquingKeysWith: +)
+      var next: [Int: Int64] = [:]
+      try state.connection.transaction {
+        for (root, count) in wanted.sorted(by: { $0.key < $1.key }) {
+          next[root] = try reserve(count, root: root, state)
+        }
+      }
+      return layouts.compactMap { layout in
+        let key = next[layout.rootNumber, default: 1]
+        next[layout.rootNumber] = key + 1
+        return state.entities.id(entity: layout.number, primaryKey: key)
+      }
+    }
+  }
+
+  /// Reserves primary keys of a root entity, and gives the first.
+  private func reserve(_ count: Int, root: Int, _ state: Opened) throws -> Int64 {
+    guard let entity = state.entities.schema.entity(number: root) else { return 1 }
+    let kept = "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?"
+    let recorded = try state.connection.scalar(kept, [.integer(Int64(root))])?.integer ?? 0
+    // Stores that were edited by hand or migrated by others have rows beyond the number recorded.
+    let present = try state.connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer ?? 0
+    let last = max(recorded, present, 0)
+    try state.connection.run(
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", [.integer(last + Int64(count)), .integer(Int64(root))])
+    return last + 1
+  }
+
+  func write(_ changes: [RowChange]) throws -> [ObjectKey: Int64] {
+    let state = try writableState()
+    return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+      do {
+        let writer = RowWriter(connection: state.connection, entities: state.entities, external: state.external)
+        let versions = try state.connection.transaction {
+          let versions = try writer.write(changes)
+          if hasUnsavedMetadata { try state.file.setMetadata(metadata) }
+          return versions
+        }
+        state.external.didCommit()
+        hasUnsavedMetadata = false
+        return versions
+      } catch {
+        state.external.didRollBack()
+        throw error
+      }
+    }
+  }
+
+  private func writableState() throws -> Opened {
+    if isReadOnly { throw StoreErrors.readOnly(url: url) }
+    return try state()
+  }
+}

@@ -1,0 +1,149 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import Foundation
+
+/// A store in a SQLite database, laid out as Core Data lays it out.
+///
+/// All calls come while the coordinator's lock is held.
+final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
+  /// What an open store works with.
+  struct Opened {
+    let file: StoreFile
+    let entities: StoredEntities
+    let external: ExternalData
+    var readers: [String: RowReader] = [:]
+
+    var connection: SQLiteConnection { file.connection }
+  }
+
+  var opened: Opened?
+  private var values: [String: Any] = [:]
+  /// Whether the metadata have been changed since they were read or written.
+  var hasUnsavedMetadata = false
+
+  override var type: String { NSSQLiteStoreType }
+
+  override var metadata: [String: Any]! {
+    get { values }
+    set {
+      // The framework's own keys describe the tables, which no caller changes by changing a dictionary.
+      var changed = newValue ?? [:]
+      for (key, value) in values where StoreMetadata.ownKeys.contains(key) { changed[key] = value }
+      if !(changed[NSStoreUUIDKey] is String) { changed[NSStoreUUIDKey] = values[NSStoreUUIDKey] }
+      values = changed
+      hasUnsavedMetadata = true
+    }
+  }
+
+  /// Opens the store, or makes it where there is none.
+  override func loadMetadata() throws {
+    guard let url else { throw StoreErrors.cannotOpen(url: nil, reason: "The store has no URL.") }
+    guard let model = persistentStoreCoordinator?.managedObjectModel else {
+      throw StoreErrors.cannotOpen(url: url, reason: "The store has no coordinator, and so no model.")
+    }
+    try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+      let settings = StoreOptions(options)
+      let document = model.document
+      let configuration = configurationName == NSPersistentStore.defaultConfigurationName ? nil : configurationName
+      if try StoreFile.isNew(url) {
+        if isReadOnly { throw StoreFileProblem.missing(path: url.path) }
+        try StoreFile.create(
+          at: url, document: document, configuration: configuration, metadata: values, pragmas: settings.pragmas)
+      }
+      let file = try StoreFile.open(url, isReadOnly: isReadOnly, timeout: settings.timeout)
+      do {
+        try prepare(file, settings)
+        values = try file.metadata()
+        let schema = try file.schema(for: document, configuration: configuration)
+        isReadOnly = isReadOnly || file.isReadOnly
+        hasUnsavedMetadata = false
+        if settings.ignoresVersioning, !isReadOnly {
+          values.merge(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
+          hasUnsavedMetadata = true
+        }
+        opened = Opened(
+          file: file, entities: StoredEntities(schema: schema, model: model, store: self),
+          external: ExternalData(store: url))
+      } catch {
+        // The reason why the store cannot be used is the error to be told.
+        try? file.close()
+        throw error
+      }
+    }
+  }
+
+  override func willRemove(from coordinator: NSPersistentStoreCoordinator?) {
+    // Every change has been committed; a connection that does not close cleanly leaves a log which the next one reads.
+    try? opened?.file.close()
+    opened = nil
+  }
+
+  private func prepare(_ file: StoreFile, _ settings: StoreOptions) throws {
+    let connection = file.connection
+    try StringFunction.register(with: connection)
+    try SortCollation.register(with: connection)
+    guard !file.isReadOnly else { return }
+    for (name, value) in settings.pragmas.sorted(by: { $0.key < $1.key }) where name != "page_size" {
+      try connection.setPragma(name, to: .text(value))
+    }
+    if settings.pragmas["journal_mode"] == nil {
+      // SQLite keeps the mode it has where another connection stands in the way, and answers with it; either is good.
+      try connection.setPragma("journal_mode", to: .text("WAL"))
+    }
+    if settings.vacuums { try connection.run("VACUUM") }
+    if settings.analyzes { try connection.run("ANALYZE") }
+  }
+
+  /// What the open store works with.
+  func state() throws -> Opened {
+    guard let opened else {
+      throw StoreErrors.operationFailed(url: url, reason: "The store is not open.")
+    }
+    return opened
+  }
+
+  // MARK: Stores that are not open
+
+  override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
+    try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+      let file = try StoreFile.open(url, isReadOnly: true)
+      defer {
+        // Nothing was written, so nothing can be lost.
+        try? file.close()
+      }
+      return try file.metadata()
+    }
+  }
+
+  /// The model that a store carries; nil where it has none.
+  ///
+  /// - Throws: as `metadataForPersistentStore(with:)`, and errors of the model's archive.
+  static func cachedModel(at url: URL) throws -> NSManagedObjectModel? {
+    let document = try SQLiteStoreErrors.translating(url: url, isOpening: true) { () -> ModelDocument? in
+      let file = try StoreFile.open(url, isReadOnly: true)
+      defer {
+        // As above.
+        try? file.close()
+      }
+      return try file.cachedModel()
+    }
+    return try document.map { try NSManagedObjectModel(document: $0) }
+  }
+
+  override class func setMetadata(_ metadata: [String: Any]?, forPersistentStoreAt url: URL) throws {
+    try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+      let file = try StoreFile.open(url, isReadOnly: false)
+      defer {
+        // The transaction has been committed or not; closing changes neither.
+        try? file.close()
+      }
+      if file.isReadOnly { throw StoreErrors.readOnly(url: url) }
+      let own = try file.metadata().filter { StoreMetadata.ownKeys.contains($0.key) }
+      // The framework's keys that the caller leaves out are kept: without them no model could be found for the store.
+      try file.setMetadata((metadata ?? [:]).merging(own) { given, _ in given })
+    }
+  }
+}

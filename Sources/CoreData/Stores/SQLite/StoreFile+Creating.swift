@@ -1,0 +1,84 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import Foundation
+
+extension StoreFile {
+  /// Makes a new store, with the tables of a model's configuration and without rows.
+  ///
+  /// The store is made under another name in the same folder, and gets its own when it is complete: after a failure
+  /// nothing is left behind, and nobody sees half a store.
+  ///
+  /// - Parameters:
+  ///   - url: where; an empty file there is replaced.
+  ///   - document: the model.
+  ///   - configuration: the configuration; nil for all entities.
+  ///   - metadata: further metadata, `NSStoreUUID` among them where it is not to be a new one.
+  ///   - pragmas: by name; `page_size` and `journal_mode` are heeded here, the rest when the store is opened.
+  /// - Throws: `SchemaProblem` for a model that cannot be stored; `SQLiteError` and errors of the file system.
+  package static func create(
+    at url: URL, document: ModelDocument, configuration: String? = nil, metadata: [String: Any] = [:],
+    pragmas: [String: String] = [:]
+  ) throws {
+    let schema = try StoreSchema(document: document, configuration: configuration)
+    var metadata = metadata.merging(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
+    let identifier = metadata.removeValue(forKey: NSStoreUUIDKey) as? String ?? UUID().uuidString
+    let draft = url.deletingLastPathComponent()
+      .appendingPathComponent(".\(url.lastPathComponent).\(UUID().uuidString).new")
+    do {
+      let connection = try SQLiteConnection(url: draft, mode: .create)
+      do {
+        try fill(connection, schema, document, identifier, metadata, pragmas)
+        try connection.close()
+      } catch {
+        // The error that broke the creation is the one to be told.
+        try? connection.close()
+        throw error
+      }
+      try putInPlace(draft, at: url)
+    } catch {
+      // As above; what cannot be removed has a name that nobody looks for.
+      for suffix in ["", "-wal", "-shm", "-journal"] {
+        try? FileManager.default.removeItem(atPath: draft.path + suffix)
+      }
+      throw error
+    }
+  }
+
+  private static func fill(
+    _ connection: SQLiteConnection, _ schema: StoreSchema, _ document: ModelDocument, _ identifier: String,
+    _ metadata: [String: Any], _ pragmas: [String: String]
+  ) throws {
+    let list = try StoreMetadata.encode(metadata)
+    let cache = try ModelCache.encode(document)
+    try connection.setPragma("page_size", to: .text(pragmas["page_size"] ?? "4096"))
+    try connection.setPragma("auto_vacuum", to: 2)
+    try connection.setPragma("journal_mode", to: .text(pragmas["journal_mode"] ?? "WAL"))
+    try connection.transaction(.exclusive) {
+      for statement in schema.creationStatements { try connection.run(statement.sql) }
+      for entity in schema.entities {
+        try connection.run(
+          "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, 0)",
+          [.integer(Int64(entity.number)), .text(entity.name), .integer(Int64(entity.parentNumber))])
+      }
+      try connection.run(
+        "INSERT INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)", [.text(identifier), .blob(list)])
+      try connection.run("INSERT INTO Z_MODELCACHE (Z_CONTENT) VALUES (?)", [.blob(cache)])
+    }
+  }
+
+  private static func putInPlace(_ draft: URL, at url: URL) throws {
+    let files = FileManager.default
+    if files.fileExists(atPath: url.path) {
+      guard try isNew(url) else { throw StoreFileProblem.notAStore(path: url.path, missingTable: "Z_METADATA") }
+      // Leftovers of an empty database do not belong to the one that takes its place.
+      for suffix in ["-wal", "-shm", "-journal"] where files.fileExists(atPath: url.path + suffix) {
+        try files.removeItem(atPath: url.path + suffix)
+      }
+      try files.removeItem(at: url)
+    }
+    try files.moveItem(at: draft, to: url)
+  }
+}

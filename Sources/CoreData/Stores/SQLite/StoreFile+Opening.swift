@@ -1,0 +1,96 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+extension StoreFile {
+  /// Opens an existing store.
+  ///
+  /// A store with a write-ahead log can be read only with files beside it. Where its folder allows none, the store is read
+  /// as it lies when its log is empty, else from a copy in the temporary folder; both are read-only.
+  ///
+  /// - Parameters:
+  ///   - url: the file.
+  ///   - isReadOnly: whether nothing is to be written.
+  ///   - timeout: seconds to wait for the locks of others; nil for the default.
+  /// - Throws: `StoreFileProblem` when the file is not a store; `SQLiteError` when SQLite cannot open it.
+  package static func open(_ url: URL, isReadOnly: Bool, timeout: TimeInterval? = nil) throws -> StoreFile {
+    guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
+    try checkHeader(of: url)
+    let file = try connect(to: url, isReadOnly: isReadOnly, timeout: timeout)
+    do {
+      try file.checkTables()
+    } catch let error as SQLiteError where error.isNotADatabase {
+      throw StoreFileProblem.notADatabase(path: url.path)
+    }
+    return file
+  }
+
+  /// Whether a file is there that holds nothing yet: SQLite takes an empty file for a new database, and so do we.
+  package static func isNew(_ url: URL) throws -> Bool {
+    let files = FileManager.default
+    guard files.fileExists(atPath: url.path) else { return true }
+    guard try fileSize(of: url.path) == 0 else { return false }
+    // All of a young store can be in its log, which the main file then must not be separated from.
+    return try fileSize(of: url.path + "-wal") == 0
+  }
+
+  private static func checkHeader(of url: URL) throws {
+    let header: SQLiteFileHeader?
+    do {
+      header = try SQLiteFileHeader.read(path: url.path)
+    } catch let error as SQLiteError where error.isNotADatabase {
+      throw StoreFileProblem.notADatabase(path: url.path)
+    }
+    guard let header else { return }
+    let expected = header.pageCount * header.pageSize
+    let found = try fileSize(of: url.path)
+    // The log may hold the pages that the file is short of.
+    if found < expected, try fileSize(of: url.path + "-wal") == 0 {
+      throw StoreFileProblem.truncated(path: url.path, expectedBytes: expected, foundBytes: found)
+    }
+  }
+
+  /// The size of a file; 0 where there is none.
+  private static func fileSize(of path: String) throws -> Int {
+    guard FileManager.default.fileExists(atPath: path) else { return 0 }
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    return (attributes[.size] as? NSNumber)?.intValue ?? 0
+  }
+
+  private static func connect(to url: URL, isReadOnly: Bool, timeout: TimeInterval?) throws -> StoreFile {
+    let connection = try SQLiteConnection(
+      url: url, mode: isReadOnly ? .readOnly : .readWrite, busyTimeout: timeout ?? 5)
+    do {
+      _ = try connection.pragma("schema_version")
+      return StoreFile(url: url, connection: connection)
+    } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
+      try connection.close()
+      if try fileSize(of: url.path + "-wal") == 0 {
+        return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
+      }
+      let copy = try copyWithLog(url)
+      return StoreFile(url: url, connection: try SQLiteConnection(url: copy, mode: .readWrite), copy: copy)
+    }
+  }
+
+  private static func copyWithLog(_ url: URL) throws -> URL {
+    let files = FileManager.default
+    let folder = files.temporaryDirectory.appendingPathComponent("store-\(UUID().uuidString)", isDirectory: true)
+    try files.createDirectory(at: folder, withIntermediateDirectories: true)
+    let copy = folder.appendingPathComponent(url.lastPathComponent)
+    for suffix in ["", "-wal"] {
+      let target = copy.path + suffix
+      try files.copyItem(atPath: url.path + suffix, toPath: target)
+      try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: target)
+    }
+    return copy
+  }
+
+  private func checkTables() throws {
+    for table in ["Z_METADATA", "Z_PRIMARYKEY"] where try !connection.hasTable(table) {
+      throw StoreFileProblem.notAStore(path: url.path, missingTable: table)
+    }
+  }
+}

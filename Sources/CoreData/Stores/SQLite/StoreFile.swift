@@ -1,0 +1,106 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import Foundation
+
+/// A Core Data store as a file: its housekeeping tables, without any model being known.
+package final class StoreFile {
+  package let url: URL
+  package let connection: SQLiteConnection
+  /// Set where the store is read from a copy: its folder cannot be written, and its log has to be read.
+  private let copy: URL?
+
+  init(url: URL, connection: SQLiteConnection, copy: URL? = nil) {
+    self.url = url
+    self.connection = connection
+    self.copy = copy
+  }
+
+  deinit {
+    // The copy is in the temporary folder, where it does no harm if it stays.
+    if let copy { try? FileManager.default.removeItem(at: copy.deletingLastPathComponent()) }
+  }
+
+  /// Whether nothing can be written.
+  package var isReadOnly: Bool { copy != nil || connection.isReadOnly }
+
+  /// Closes the connection.
+  package func close() throws { try connection.close() }
+
+  // MARK: Housekeeping tables
+
+  /// All metadata, the UUID included.
+  ///
+  /// - Throws: `StoreFileProblem` when there are none or they cannot be read.
+  package func metadata() throws -> [String: Any] {
+    let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM Z_METADATA ORDER BY Z_VERSION DESC LIMIT 1")
+    guard let row = rows.first, let list = row[1].blob else {
+      throw StoreFileProblem.unreadableMetadata(path: url.path, found: "the table Z_METADATA holds none")
+    }
+    guard var metadata = try? StoreMetadata.decode(list) else {
+      // What the parser says of bytes that are no property list helps nobody.
+      throw StoreFileProblem.unreadableMetadata(
+        path: url.path, found: "its \(list.count) bytes are not a property list with keys")
+    }
+    metadata[NSStoreUUIDKey] = row[0].text
+    if metadata[NSStoreTypeKey] == nil { metadata[NSStoreTypeKey] = NSSQLiteStoreType }
+    return metadata
+  }
+
+  /// Replaces all metadata; the UUID only where the dictionary has one.
+  package func setMetadata(_ metadata: [String: Any]) throws {
+    let list = try StoreMetadata.encode(metadata)
+    try connection.transaction {
+      if let identifier = metadata[NSStoreUUIDKey] as? String {
+        try connection.run("UPDATE Z_METADATA SET Z_UUID = ?, Z_PLIST = ?", [.text(identifier), .blob(list)])
+      } else {
+        try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", [.blob(list)])
+      }
+    }
+  }
+
+  /// The rows of `Z_PRIMARYKEY`, by entity number.
+  package func primaryKeys() throws -> [PrimaryKeyRow] {
+    try connection.rows("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT").map { row in
+      PrimaryKeyRow(
+        number: Int(row[0].integer ?? 0), name: row[1].text ?? "", parentNumber: Int(row[2].integer ?? 0),
+        maximum: row[3].integer ?? 0)
+    }
+  }
+
+  /// Puts other rows in the place of all but those of persistent history.
+  func setPrimaryKeys(_ rows: [PrimaryKeyRow]) throws {
+    try connection.run("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT < 16001")
+    for row in rows {
+      try connection.run(
+        "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
+        [.integer(Int64(row.number)), .text(row.name), .integer(Int64(row.parentNumber)), .integer(row.maximum)])
+    }
+  }
+
+  /// The model that the store carries; nil where it has none, as stores of old systems.
+  package func cachedModel() throws -> ModelDocument? {
+    guard try connection.hasTable("Z_MODELCACHE"),
+      let content = try connection.scalar("SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1")?.blob, !content.isEmpty
+    else { return nil }
+    return try ModelCache.decode(content)
+  }
+
+  /// Replaces the model that the store carries.
+  package func setCachedModel(_ document: ModelDocument) throws {
+    let content = SQLiteValue.blob(try ModelCache.encode(document))
+    try connection.transaction {
+      if try !connection.hasTable("Z_MODELCACHE") { try connection.run("CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)") }
+      try connection.run("DELETE FROM Z_MODELCACHE")
+      try connection.run("INSERT INTO Z_MODELCACHE (Z_CONTENT) VALUES (?)", [content])
+    }
+  }
+
+  /// Where the entities of a model stand in this file.
+  package func schema(for document: ModelDocument, configuration: String? = nil) throws -> StoreSchema {
+    try StoreSchema(
+      document: document, configuration: configuration, catalog: try connection.catalog(), primaryKeys: primaryKeys())
+  }
+}

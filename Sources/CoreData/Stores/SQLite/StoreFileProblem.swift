@@ -1,0 +1,36 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// Why a file cannot be used as a store.
+package enum StoreFileProblem: Error, Hashable, Sendable {
+  /// There is no file, and none is to be made.
+  case missing(path: String)
+  /// Bytes that SQLite does not know: another format, a damaged or an encrypted file.
+  case notADatabase(path: String)
+  /// The file ends before the pages that its header counts.
+  case truncated(path: String, expectedBytes: Int, foundBytes: Int)
+  /// A database without Core Data's tables.
+  case notAStore(path: String, missingTable: String)
+  /// The metadata cannot be read.
+  case unreadableMetadata(path: String, found: String)
+  /// The store carries no model: it is older than model caches, or the cache is empty.
+  case noModelCache(path: String)
+}
+
+extension StoreFileProblem: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .missing(let path): "There is no file at \(path)."
+    case .notADatabase(let path):
+      "The file at \(path) is not a SQLite database, or it is encrypted or damaged."
+    case .truncated(let path, let expected, let found):
+      "The file at \(path) has been cut off: it has \(found) bytes of \(expected)."
+    case .notAStore(let path, let table):
+      "The file at \(path) is a SQLite database but not a Core Data store: it has no table \(table)."
+    case .unreadableMetadata(let path, let found):
+      "The metadata of the store at \(path) cannot be read: \(found)."
+    case .noModelCache(let path):
+      "The store at \(path) carries no model; name the model that it was made with."
+    }
+  }
+}

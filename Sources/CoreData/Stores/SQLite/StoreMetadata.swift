@@ -1,0 +1,51 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import Foundation
+
+/// What a store says of itself: one property list, with the framework's keys beside those of the app.
+package enum StoreMetadata {
+  /// The version of Core Data whose stores ours are like, as it stands in stores of the newest systems seen.
+  package static let frameworkVersion = 1526
+
+  static let frameworkVersionKey = "NSPersistenceFrameworkVersion"
+  static let maximumFrameworkVersionKey = "NSPersistenceMaximumFrameworkVersion"
+  static let hashesVersionKey = "NSStoreModelVersionHashesVersion"
+  static let digestKey = "NSStoreModelVersionHashesDigest"
+  static let autoVacuumKey = "_NSAutoVacuumLevel"
+
+  /// The framework's keys for a store of a model's configuration; the UUID is not among them.
+  package static func ofModel(_ document: ModelDocument, configuration: String?) throws -> [String: Any] {
+    let selection = try SchemaSelection(document: document, configuration: configuration)
+    let hashes = VersionHashes(document).entities.filter { selection.contains($0.key) }
+    return [
+      frameworkVersionKey: frameworkVersion,
+      maximumFrameworkVersionKey: frameworkVersion,
+      NSStoreModelVersionHashesKey: hashes,
+      hashesVersionKey: 3,
+      digestKey: VersionHashes.digest(of: hashes),
+      NSPersistentStoreModelVersionChecksumKey: VersionHashes.checksum(of: hashes),
+      NSStoreModelVersionIdentifiersKey: document.versionIdentifiers,
+      NSStoreTypeKey: NSSQLiteStoreType,
+      autoVacuumKey: "2",
+    ]
+  }
+
+  /// The keys that belong to the framework: changes of the app leave them as they are.
+  static let ownKeys: Set<String> = [
+    frameworkVersionKey, maximumFrameworkVersionKey, NSStoreModelVersionHashesKey, hashesVersionKey, digestKey,
+    NSPersistentStoreModelVersionChecksumKey, NSStoreModelVersionIdentifiersKey, NSStoreTypeKey, autoVacuumKey,
+  ]
+
+  /// The bytes that go into `Z_PLIST`. The UUID has a column of its own.
+  static func encode(_ metadata: [String: Any]) throws -> Data {
+    try PropertyListSerialization.data(
+      fromPropertyList: metadata.filter { $0.key != NSStoreUUIDKey }, format: .binary, options: 0)
+  }
+
+  /// The dictionary in `Z_PLIST`; nil when the bytes are none.
+  static func decode(_ data: Data) throws -> [String: Any]? {
+    try PropertyListSerialization.propertyList(from: data, format: nil) as? [String: Any]
+  }
+}

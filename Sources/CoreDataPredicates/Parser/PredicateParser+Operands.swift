@@ -1,0 +1,209 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Operands: literals, names, functions, placeholders and what stands in parentheses.
+extension PredicateParser {
+  private static let reservedOperators: Set<String> = [
+    "AND", "OR", "NOT", "IN", "BETWEEN", "CONTAINS", "BEGINSWITH", "ENDSWITH", "LIKE", "MATCHES", "UNION", "INTERSECT",
+    "MINUS", "ANY", "SOME", "ALL", "NONE",
+  ]
+
+  /// The words that must be written `#word` where a key has that name.
+  static let reservedWords = reservedOperators.union([
+    "NULL", "NIL", "SELF", "TRUE", "YES", "FALSE", "NO", "TRUEPREDICATE", "FALSEPREDICATE", "ANYKEY", "FIRST", "LAST",
+    "SIZE", "SUBQUERY", "CAST", "TERNARY", "FUNCTION", "FETCH",
+  ])
+
+  mutating func primary() throws -> Node {
+    switch token {
+    case .string(let text): return literal(.string(text))
+    case .number(let text): return literal(try number(text, isNegative: false))
+    case .variable(let name):
+      advance()
+      return .expression(.variable(name))
+    case .collectionOperator(let name):
+      advance()
+      return .expression(.keyPath(name))
+    case .placeholder(let specifier): return try placeholder(specifier)
+    case .selector(let name):
+      guard PredefinedFunction.argumentCounts.keys.contains(name) else { throw unexpected("the name of a function") }
+      return try function(name)
+    case .name(let name, isEscaped: true):
+      advance()
+      return .expression(.keyPath(name))
+    case .name(let name, isEscaped: false): return try word(name)
+    case .symbol("("):
+      advance()
+      let node = try disjunction()
+      try expect(")")
+      return node
+    case .symbol("{"):
+      advance()
+      return .expression(.aggregate(try list(closing: "}")))
+    case .symbol, .end: throw unexpected("a value or a key path")
+    }
+  }
+
+  private mutating func literal(_ value: PlainValue) -> Node {
+    advance()
+    return .expression(.constant(value))
+  }
+
+  private mutating func word(_ name: String) throws -> Node {
+    if nextToken == .symbol("(") {
+      if let node = try reservedFunction(name.uppercased()) { return node }
+      guard let function = PredefinedFunction.fullName(name) else { throw unexpected("the name of a function") }
+      return try self.function(function)
+    }
+    switch name.uppercased() {
+    case "NULL", "NIL": return literal(.null)
+    case "TRUE", "YES": return literal(.boolean(true))
+    case "FALSE", "NO": return literal(.boolean(false))
+    case "TRUEPREDICATE", "FALSEPREDICATE":
+      advance()
+      return .predicate(.constant(name.uppercased() == "TRUEPREDICATE"))
+    case "SELF":
+      advance()
+      return .expression(.evaluatedObject)
+    case "ANYKEY":
+      advance()
+      return .expression(.anyKey)
+    case let word where Self.reservedOperators.contains(word):
+      throw unexpected("a value or a key path (write #\(name) for a key of that name)")
+    default:
+      advance()
+      return .expression(.keyPath(name))
+    }
+  }
+
+  // MARK: Functions
+
+  private mutating func function(_ name: String) throws -> Node {
+    let start = position
+    advance()
+    try expect("(")
+    let arguments = try list(closing: ")")
+    if let count = PredefinedFunction.argumentCounts[name] ?? nil, count != arguments.count {
+      throw failure("\(arguments.count) arguments of \(name)", expected: "\(count)", at: start)
+    }
+    return .expression(Cast.folded(.function(operand: nil, name: name, arguments: arguments)))
+  }
+
+  private mutating func reservedFunction(_ name: String) throws -> Node? {
+    guard ["FUNCTION", "CAST", "SUBQUERY", "TERNARY", "FETCH"].contains(name) else { return nil }
+    let start = position
+    advance()
+    try expect("(")
+    switch name {
+    case "SUBQUERY": return .expression(try subquery())
+    case "TERNARY": return .expression(try conditional())
+    default: break
+    }
+    let arguments = try list(closing: ")")
+    switch (name, arguments.count) {
+    case ("CAST", 2):
+      return .expression(Cast.folded(.function(operand: nil, name: PredefinedFunction.cast, arguments: arguments)))
+    case ("FUNCTION", 2...):
+      guard case .constant(.string(let selector)) = arguments[1] else {
+        throw failure("FUNCTION", expected: "the name of a method as its second argument", at: start)
+      }
+      return .expression(
+        .function(operand: arguments[0], name: selector, arguments: Array(arguments.dropFirst(2))))
+    case ("FETCH", 3):
+      let countOnly: Bool
+      switch arguments[2] {
+      case .constant(.boolean(let flag)): countOnly = flag
+      case .constant(.integer(let flag)): countOnly = flag != 0
+      default: throw failure("FETCH", expected: "YES or NO as its third argument", at: start)
+      }
+      return .expression(.fetch(request: arguments[0], context: arguments[1], countOnly: countOnly))
+    default:
+      throw failure("\(name) of \(arguments.count) arguments", expected: "another number of them", at: start)
+    }
+  }
+
+  private mutating func subquery() throws -> ExpressionSyntax {
+    let start = position
+    let collection = try expression(try disjunction(), at: start)
+    try expect(",")
+    guard case .variable(let variable) = token else { throw unexpected("a variable such as $x") }
+    advance()
+    try expect(",")
+    let predicateStart = position
+    let predicate = try self.predicate(try disjunction(), at: predicateStart)
+    try expect(")")
+    return .subquery(collection: collection, variable: variable, predicate: predicate)
+  }
+
+  private mutating func conditional() throws -> ExpressionSyntax {
+    let start = position
+    let condition = try predicate(try disjunction(), at: start)
+    try expect(",")
+    let trueStart = position
+    let whenTrue = try expression(try disjunction(), at: trueStart)
+    try expect(",")
+    let falseStart = position
+    let whenFalse = try expression(try disjunction(), at: falseStart)
+    try expect(")")
+    return .conditional(condition, whenTrue, whenFalse)
+  }
+
+  private mutating func list(closing: String) throws -> [ExpressionSyntax] {
+    if accept([closing]) { return [] }
+    var elements: [ExpressionSyntax] = []
+    repeat {
+      let start = position
+      elements.append(try expression(try disjunction(), at: start))
+    } while accept([","])
+    guard accept([closing]) else { throw unexpected("',' or '\(closing)'") }
+    return elements
+  }
+
+  // MARK: Placeholders
+
+  /// The key path that stands for the `%K` at hand.
+  mutating func keyPathArgument() throws -> String {
+    guard case .value(.string(let path)) = try nextArgument(for: "K") else {
+      throw failure("an argument of another type for '%K'", expected: "the text of a key path", at: position)
+    }
+    return path
+  }
+
+  private mutating func placeholder(_ specifier: String) throws -> Node {
+    let node: Node
+    switch specifier {
+    case "K":
+      let path = try keyPathArgument()
+      node = .expression(path.uppercased() == "SELF" ? .evaluatedObject : .keyPath(path))
+    case "@":
+      switch try nextArgument(for: specifier) {
+      case .value(let value): node = .expression(.constant(value))
+      case .expression(let expression): node = .expression(expression)
+      case .predicate(let predicate): node = .predicate(predicate)
+      }
+    default:
+      node = .expression(.constant(try plainArgument(specifier)))
+    }
+    advance()
+    return node
+  }
+
+  private mutating func plainArgument(_ specifier: String) throws -> PlainValue {
+    let isReal = ["f", "lf", "g", "e"].contains(specifier)
+    let isText = ["s", "S", "c", "C"].contains(specifier)
+    switch try nextArgument(for: specifier) {
+    case .value(.string(let text)) where isText: return .string(text)
+    case .value(.boolean(let flag)): return isReal ? .real(flag ? 1 : 0) : .integer(flag ? 1 : 0)
+    case .value(.integer(let number)): return isReal ? .real(Double(number)) : .integer(number)
+    case .value(.real(let number)):
+      if isReal { return .real(number) }
+      return Int64(exactly: number.rounded(.towardZero)).map { .integer($0) } ?? .real(number)
+    case .value(.decimal(let number)): return .decimal(number)
+    default:
+      let wanted = isText ? "a text" : "a number"
+      throw failure("an argument of another type for '%\(specifier)'", expected: wanted, at: position)
+    }
+  }
+}

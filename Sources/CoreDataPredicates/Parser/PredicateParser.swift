@@ -1,0 +1,168 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// Reads the format language of `NSPredicate` and `NSExpression` into trees.
+///
+/// One descent reads predicates and expressions alike, because `(` may begin either; what was read is a `Node`, and
+/// every operator says which kind it needs. Nesting is bounded, so that no format can exhaust the stack.
+public struct PredicateParser {
+  enum Node {
+    case predicate(PredicateSyntax)
+    case expression(ExpressionSyntax)
+  }
+
+  /// How deep parentheses, functions and chains of operators may nest.
+  public static let maximumDepth = 200
+
+  let format: String
+  private let tokens: [(token: PredicateToken, position: Int)]
+  private var index = 0
+  private var depth = 0
+  private var arguments: ArraySlice<PredicateArgument>
+
+  private init(_ format: String, arguments: [PredicateArgument]) throws {
+    self.format = format
+    self.arguments = arguments[...]
+    tokens = try PredicateLexer.tokens(of: format)
+  }
+
+  /// Reads a predicate.
+  ///
+  /// - Parameters:
+  ///   - format: The predicate in the format language.
+  ///   - arguments: What stands for `%@`, `%K` and the like, in order. More than needed are ignored.
+  /// - Throws: `PredicateSyntaxError`.
+  public static func parse(_ format: String, arguments: [PredicateArgument] = []) throws -> PredicateSyntax {
+    var parser = try PredicateParser(format, arguments: arguments)
+    let start = parser.position
+    let node = try parser.disjunction()
+    try parser.expectEnd()
+    return try parser.predicate(node, at: start)
+  }
+
+  /// Reads a single expression.
+  ///
+  /// - Throws: `PredicateSyntaxError`.
+  public static func parseExpression(
+    _ format: String, arguments: [PredicateArgument] = []
+  ) throws -> ExpressionSyntax {
+    var parser = try PredicateParser(format, arguments: arguments)
+    let start = parser.position
+    let node = try parser.disjunction()
+    try parser.expectEnd()
+    return try parser.expression(node, at: start)
+  }
+
+  // MARK: Logic
+
+  mutating func disjunction() throws -> Node {
+    try deeper { parser in
+      try parser.joined(by: ["||", "OR"], operand: { try $0.conjunction() }, result: PredicateSyntax.or)
+    }
+  }
+
+  private mutating func conjunction() throws -> Node {
+    try joined(by: ["&&", "AND"], operand: { try $0.negation() }, result: PredicateSyntax.and)
+  }
+
+  private mutating func joined(
+    by operators: [String], operand: (inout PredicateParser) throws -> Node,
+    result: ([PredicateSyntax]) -> PredicateSyntax
+  ) throws -> Node {
+    let start = position
+    let first = try operand(&self)
+    guard isAt(operators) else { return first }
+    var operands = [try predicate(first, at: start)]
+    while accept(operators) {
+      let start = position
+      operands.append(try predicate(try operand(&self), at: start))
+    }
+    return .predicate(result(operands))
+  }
+
+  private mutating func negation() throws -> Node {
+    guard accept(["!", "NOT"]) else { return try comparison() }
+    return try deeper { parser in
+      let start = parser.position
+      return .predicate(.not(try parser.predicate(try parser.negation(), at: start)))
+    }
+  }
+
+  // MARK: Kinds
+
+  func predicate(_ node: Node, at position: Int) throws -> PredicateSyntax {
+    switch node {
+    case .predicate(let predicate): return predicate
+    case .expression(.constant(.boolean(let value))): return .constant(value)
+    case .expression: throw failure("an expression", expected: "a predicate (a comparison of it)", at: position)
+    }
+  }
+
+  func expression(_ node: Node, at position: Int) throws -> ExpressionSyntax {
+    guard case .expression(let expression) = node else {
+      throw failure("a predicate", expected: "an expression", at: position)
+    }
+    return expression
+  }
+
+  // MARK: Tokens
+
+  var token: PredicateToken { tokens[index].token }
+  var nextToken: PredicateToken { tokens[min(index + 1, tokens.count - 1)].token }
+  var position: Int { tokens[index].position }
+
+  mutating func advance() {
+    index = min(index + 1, tokens.count - 1)
+  }
+
+  /// Whether a symbol or reserved word stands here; words in any case.
+  func isAt(_ words: [String]) -> Bool {
+    switch token {
+    case .symbol(let symbol): words.contains(symbol)
+    case .name(let name, isEscaped: false): words.contains(name.uppercased())
+    default: false
+    }
+  }
+
+  mutating func accept(_ words: [String]) -> Bool {
+    guard isAt(words) else { return false }
+    advance()
+    return true
+  }
+
+  mutating func expect(_ symbol: String) throws {
+    guard accept([symbol]) else { throw unexpected("'\(symbol)'") }
+  }
+
+  private func expectEnd() throws {
+    guard token == .end else { throw unexpected("an operator or the end") }
+  }
+
+  mutating func nextArgument(for specifier: String) throws -> PredicateArgument {
+    guard let argument = arguments.popFirst() else {
+      throw failure("'%\(specifier)'", expected: "an argument for it", at: position)
+    }
+    return argument
+  }
+
+  // MARK: Depth and errors
+
+  mutating func deeper<Result>(_ body: (inout PredicateParser) throws -> Result) throws -> Result {
+    depth += 1
+    defer { depth -= 1 }
+    guard depth <= Self.maximumDepth else { throw tooDeep() }
+    return try body(&self)
+  }
+
+  func tooDeep() -> PredicateSyntaxError {
+    failure("nesting deeper than \(Self.maximumDepth)", expected: "a simpler predicate", at: position)
+  }
+
+  func unexpected(_ expected: String) -> PredicateSyntaxError {
+    failure(token.description, expected: expected, at: position)
+  }
+
+  func failure(_ found: String, expected: String, at position: Int) -> PredicateSyntaxError {
+    PredicateSyntaxError(format: format, position: position, found: found, expected: expected)
+  }
+}

@@ -1,0 +1,50 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataSQLite
+import Foundation
+import Testing
+
+/// What must be true of every store that has been written or migrated.
+public enum StoreChecks {
+  /// Checks a store's file against the model that it is said to have.
+  public static func check(
+    _ url: URL, _ model: NSManagedObjectModel, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let connection = try SQLiteConnection(url: url, mode: .readOnly)
+    defer { try? connection.close() }  // A check that has failed is reported by what it has thrown.
+    #expect(try connection.integrityCheck() == [], sourceLocation: sourceLocation)
+    let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url)
+    #expect(
+      model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata), sourceLocation: sourceLocation)
+    #expect(
+      metadata[NSPersistentStoreModelVersionChecksumKey] as? String == model.versionChecksum,
+      sourceLocation: sourceLocation)
+    let names = try connection.catalog().tables.map(\.name)
+    #expect(names.filter { $0.hasPrefix("Z_MIGRATION_") } == [], sourceLocation: sourceLocation)
+    let fresh = try freshCatalog(model)
+    let found = try connection.catalog()
+    for table in fresh.tables {
+      let twin = found.table(named: table.name)
+      #expect(twin != nil, "table \(table.name) is missing", sourceLocation: sourceLocation)
+      #expect(
+        Set((twin?.columns ?? []).map { "\($0.name) \($0.declaredType)" })
+          == Set(table.columns.map { "\($0.name) \($0.declaredType)" }),
+        "columns of \(table.name)", sourceLocation: sourceLocation)
+    }
+    #expect(Set(found.tables.map(\.name)) == Set(fresh.tables.map(\.name)), sourceLocation: sourceLocation)
+    #expect(
+      Set(found.indexes.compactMap(\.sql)) == Set(fresh.indexes.compactMap(\.sql)), sourceLocation: sourceLocation)
+  }
+
+  /// What a new store of the model holds.
+  private static func freshCatalog(_ model: NSManagedObjectModel) throws -> DatabaseCatalog {
+    let store = try TemporaryStore("Fresh.sqlite")
+    _ = try store.context(model)
+    let connection = try SQLiteConnection(url: store.url, mode: .readOnly)
+    let catalog = try connection.catalog()
+    try connection.close()
+    return catalog
+  }
+}
