@@ -39,6 +39,6 @@ struct EntityInContextTests {
       _ = NSEntityDescription.insertNewObject(forEntityName: "Robot", into: EntityInContextTests.context())
     }
     let words = String(decoding: result.standardErrorContent, as: UTF8.self)
-    #expect(words.contains("no entity named 'Robot'; it has Department, Employee, Person."))
+    #expect(words.contains("no entity named 'Robot'. It has: Department, Employee, Person."))
   }
 }
