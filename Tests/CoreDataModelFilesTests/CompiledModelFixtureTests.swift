@@ -117,12 +117,12 @@ struct CompiledModelFixtureTests {
   }
 
   /// Models made by programs instead of Xcode hold mutable classes and empty lists of constraints; ours never do.
-  @Test("What we write has the classes and keys of what Core Data wrote for the same model")
+  @Test("What we write has the classes, keys and values of what Core Data wrote for the same model")
   func structure() throws {
     for (name, _, archive) in try Self.caches() {
       let document = try ModelCache.unarchive(archive)
-      let ours = try shape(ModelCache.archive(document))
-      var theirs = try shape(archive)
+      let ours = try archiveShape(ModelCache.archive(document))
+      var theirs = try archiveShape(archive)
       theirs["NSMutableString"] = nil
       if theirs.removeValue(forKey: "NSMutableSet") != nil { theirs["NSSet"] = ours["NSSet"] }
       if document.entities.allSatisfy(\.uniquenessConstraints.isEmpty) {
@@ -132,23 +132,41 @@ struct CompiledModelFixtureTests {
       for className in Set(ours.keys).union(theirs.keys) {
         #expect(ours[className] == theirs[className], "\(className) of \(name)")
       }
+      let ourFacts = try facts(of: ModelCache.archive(document))
+      for (subject, theirs) in try facts(of: archive) {
+        #expect(ourFacts[subject] == theirs, "\(subject) of \(name)")
+      }
     }
   }
+}
 
-  /// The keys that occur in the objects of each class.
-  private func shape(_ archive: Data) throws -> [String: Set<String>] {
-    guard case .dictionary(let plist) = try BinaryPropertyListReader.value(of: archive),
-      case .array(let objects)? = plist["$objects"]
-    else { throw StoreContents.Failure(message: "no archive") }
-    var result: [String: Set<String>] = [:]
-    for case .dictionary(let fields) in objects {
-      guard case .uid(let position)? = fields["$class"], case .dictionary(let description) = objects[position],
-        case .string(let name)? = description["$classname"], case .array(let line)? = description["$classes"]
-      else { continue }
-      result[name, default: ["\(line)"]].formUnion(fields.keys)
+/// What an archive says of every entity and property in texts and numbers, bits included; not what they refer to.
+private func facts(of archive: Data) throws -> [String: [String: ArchiveValue]] {
+  let archive = try KeyedArchive(archive)
+  func scalars(_ object: ArchivedObject) throws -> [String: ArchiveValue] {
+    var result: [String: ArchiveValue] = [:]
+    for (key, value) in object.fields {
+      guard let resolved = try archive.resolved(value) else {
+        result[key] = .string("null")
+        continue
+      }
+      if case .dictionary = resolved { continue }
+      result[key] = resolved
     }
     return result
   }
+  var result: [String: [String: ArchiveValue]] = [:]
+  for (name, value) in try archive.root().entries("NSEntities") {
+    guard let entity = try archive.object(value) else { continue }
+    result[name] = try scalars(entity)
+    result[name]?["NSRenamingIdentifier"] = try entity.string("NSRenamingIdentifier").map { .string($0) }
+    // Some empty sets of sub-entities are null in Apple's.
+    result[name]?["NSSubentities"] = nil
+    for (property, value) in try entity.entries("NSProperties") {
+      result["\(name).\(property)"] = try archive.object(value).map(scalars)
+    }
+  }
+  return result
 }
 
 /// A document without the order of things, and without what sources alone hold.

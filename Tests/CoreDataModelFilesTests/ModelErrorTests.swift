@@ -79,6 +79,8 @@ struct ModelErrorTests {
     #expect(attribute("attributeType=\"String\" maxValueString=\"x\"") == .unreadableValue)
     #expect(attribute("attributeType=\"String\" derived=\"YES\" derivationExpression=\"a:(\"") == .unreadableExpression)
     #expect(attribute("attributeType=\"Composite\" composite=\"Nothing\"") == .missingComposite)
+    let request = "<fetchRequest name=\"F\" entity=\"A\" predicateString=\"a &gt;\"/>"
+    #expect(failure(request)?.kind == .unreadableExpression)
     let ring = "<composite name=\"C\"><attribute name=\"c\" attributeType=\"Composite\" composite=\"C\"/></composite>"
     let user = "<entity name=\"A\"><attribute name=\"c\" attributeType=\"Composite\" composite=\"C\"/></entity>"
     #expect(failure(ring + user)?.kind == .missingComposite)

@@ -150,6 +150,24 @@ struct ModelSourceTests {
     #expect(relationships[0].inverseName == "many")
   }
 
+  @Test("Predicates of requests and indexes are parsed")
+  func predicates() throws {
+    let document = try model(
+      """
+      <entity name="E"><attribute name="n" optional="YES" attributeType="Integer 64"/>
+        <fetchIndex name="some" predicate="n &gt; 1"><fetchIndexElement property="n" type="Binary"/></fetchIndex>
+      </entity>
+      <fetchRequest name="Named" entity="E" predicateString="name BEGINSWITH[c] $PREFIX"/>
+      """)
+    #expect(
+      document.entities[0].indexes[0].partialIndexPredicate
+        == .comparison(ComparisonSyntax(.keyPath("n"), .greaterThan, .constant(.integer(1)))))
+    #expect(
+      document.fetchRequestTemplates[0].predicate
+        == .comparison(
+          ComparisonSyntax(.keyPath("name"), .beginsWith, .variable("PREFIX"), options: .caseInsensitive)))
+  }
+
   @Test("Composite types are expanded, nested ones too")
   func composites() throws {
     let attribute = try model(

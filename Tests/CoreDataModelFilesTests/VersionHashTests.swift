@@ -51,15 +51,19 @@ struct VersionHashTests {
       hashes.entities["TSPItem"].map(hex) == "ce1c66934229b0437cfe73244718b0c481c9af4d12e713733288b42e7de7ac62")
   }
 
-  @Test("A collection operator of a derivation is printed as the function it becomes")
-  func derivations() {
-    func text(_ path: String) -> String { DerivationText.text(of: .keyPath(path)) }
-    #expect(text("messages.@count") == "count:(messages)")
-    #expect(text("orders.@sum.price") == "sum:(orders.price)")
-    #expect(text("label.code") == "label.code")
-    let canonical = ExpressionSyntax.function(operand: nil, name: "canonical:", arguments: [.keyPath("name")])
-    #expect(DerivationText.text(of: canonical) == "canonical:(name)")
-    #expect(DerivationText.text(of: .function(operand: nil, name: "now", arguments: [])) == "now()")
+  @Test(
+    "The hash of a derived attribute is that of its printed derivation",
+    arguments: [
+      ("messages.@count", "count:(messages)"), ("orders.@sum.price", "sum:(orders.price)"),
+      ("label.code", "label.code"), ("canonical:(name)", "canonical:(name)"), ("now()", "now()"),
+    ])
+  func derivations(source: String, printed: String) throws {
+    let document = try model(
+      """
+      <entity name="E"><attribute name="a" optional="YES" attributeType="String" derived="YES"
+        derivationExpression="\(source)"/></entity>
+      """)
+    #expect(VersionHashes(document).property("a", of: "E") == SHA2.hash256(Data(printed.utf8)))
   }
 
   @Test("A model whose entities inherit from one another in a ring has hashes and does not hang")

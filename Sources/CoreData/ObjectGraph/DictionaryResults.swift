@@ -23,12 +23,12 @@ struct DictionaryResults {
   ) throws -> (String, (NSManagedObject) throws -> Any?) {
     switch property {
     case let expression as NSExpressionDescription:
-      guard let tree = try expression.expression?.syntaxTree() else {
+      guard let tree = expression.expression?.syntax else {
         throw ObjectGraphErrors.badRequest(
           "The expression description '\(expression.name)' has no expression.", entity: entity,
           suggestion: "Set its expression.")
       }
-      return (expression.name, { try PredicateEvaluator.value(of: tree, with: $0) })
+      return (expression.name, { try PredicateEvaluator().value(tree, with: $0) })
     case let description as NSPropertyDescription:
       return try column(description.name, entity)
     case let name as String:
@@ -41,7 +41,7 @@ struct DictionaryResults {
       return (
         name,
         { object in
-          let value = try KeyPathReader.value(of: object, at: name)
+          let value = try KeyPathReader.value(name, of: object)
           return (value as? NSManagedObject)?.objectID ?? value
         }
       )

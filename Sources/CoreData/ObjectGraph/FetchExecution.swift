@@ -27,10 +27,13 @@ struct FetchExecution {
     var query = RowQuery(entity: entity, includesSubentities: specification.includesSubentities)
     var isOpaque = false
     if let predicate = specification.predicate {
-      query.predicate = try predicate.syntaxTree()
-      isOpaque = query.predicate == nil
+      do {
+        query.predicate = try PredicateSyntax(predicate)
+      } catch is OpaqueCriterion {
+        isOpaque = true
+      }
     }
-    query.order = try (specification.sortDescriptors ?? []).map { try SortTerm($0, entity: entity) }
+    query.order = try (specification.sortDescriptors ?? []).map { try SortKey(described: $0, entity: entity) }
     query.limit = specification.fetchLimit
     query.offset = specification.fetchOffset
     self.query = query
@@ -133,9 +136,9 @@ struct FetchExecution {
   }
 
   private func isWanted(_ object: NSManagedObject) throws -> Bool {
-    if isOpaque { return specification.predicate?.evaluate(with: object) ?? true }
+    if isOpaque { return try specification.predicate?.holds(for: object) ?? true }
     guard let predicate = query.predicate else { return true }
-    return try PredicateEvaluator.evaluate(predicate, with: object)
+    return try PredicateEvaluator().evaluate(predicate, with: object)
   }
 
   private func window(_ objects: [NSManagedObject]) -> [NSManagedObject] {

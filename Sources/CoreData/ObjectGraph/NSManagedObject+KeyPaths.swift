@@ -9,7 +9,7 @@ extension NSManagedObject {
   /// - Parameter keyPath: names of properties with dots between them, and collection operators.
   public final func value(forKeyPath keyPath: String) -> Any? {
     do {
-      return try KeyPathReader.value(of: self, at: keyPath)
+      return try KeyPathReader.value(keyPath, of: self)
     } catch {
       preconditionFailure("\(error)")
     }
@@ -72,5 +72,20 @@ enum CompositeValue {
       changed.removeObject(forKey: keyPath)
     }
     return changed
+  }
+}
+
+extension NSManagedObject: KeyValueReading {
+  final func value(forKeyPathComponent key: String) throws -> Any? {
+    guard entity.propertiesByName[key] != nil else {
+      // What every object answers, whatever its entity.
+      switch key {
+      case "self", "SELF": return self
+      case "objectID": return objectID
+      case "entity": return entity
+      default: throw EvaluationError.unknownKey(key, object: "The entity \(entity.name ?? "")")
+      }
+    }
+    return value(forKey: key)
   }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataPredicates
 import Foundation
 
 extension NSManagedObject {
@@ -56,7 +57,7 @@ enum ValidationRules {
       }
     }
     for rule in attribute.validations {
-      if try !PredicateEvaluator.evaluate(rule.predicate, with: value) {
+      if try !PredicateEvaluator().evaluate(rule.predicate, with: value) {
         throw violation(of: rule, subject)
       }
     }
@@ -91,8 +92,8 @@ enum ValidationRules {
     case .string(let words): text = words
     default: break
     }
-    let predicate = NSPredicate(syntax: rule.predicate)
-    return ValidationErrors.unmet(predicate, rule: predicate.predicateFormat, code: code, text: text, subject)
+    return ValidationErrors.unmet(
+      NSPredicate.make(rule.predicate), rule: PredicatePrinter().format(rule.predicate), code: code, text: text, subject)
   }
 
   static func isSame(_ a: Any?, _ b: Any?) -> Bool {

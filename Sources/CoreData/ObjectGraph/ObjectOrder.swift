@@ -5,20 +5,20 @@ import Foundation
 
 /// Sorts objects in memory, as the store would.
 struct ObjectOrder {
-  private let terms: [SortTerm]
+  private let keys: [SortKey]
 
-  init(_ terms: [SortTerm]) {
-    self.terms = terms
+  init(_ keys: [SortKey]) {
+    self.keys = keys
   }
 
   /// The objects in order; equal ones keep their order.
   func sorted(_ objects: [NSManagedObject]) throws -> [NSManagedObject] {
-    let keyed = try objects.enumerated().map { offset, object in
-      (offset, object, try terms.map { try KeyPathReader.value(of: object, at: $0.keyPath) })
+    let rows = try objects.enumerated().map { offset, object in
+      (offset, object, try keys.map { try KeyPathReader.value($0.keyPath, of: object) })
     }
-    return try keyed.sorted { a, b in
-      for (position, term) in terms.enumerated() {
-        switch try term.compare(a.2[position], b.2[position]) {
+    return try rows.sorted { a, b in
+      for (position, key) in keys.enumerated() {
+        switch try key.order(a.2[position], b.2[position]) {
         case .orderedAscending: return true
         case .orderedDescending: return false
         case .orderedSame: continue
@@ -29,27 +29,16 @@ struct ObjectOrder {
   }
 }
 
-extension SortTerm {
-  /// Compares two values in the term's direction; nothing comes before everything, as NULL does in SQLite.
-  func compare(_ a: Any?, _ b: Any?) throws -> ComparisonResult {
-    let result: ComparisonResult
-    switch (a, b) {
-    case (nil, nil): result = .orderedSame
-    case (nil, _): result = .orderedAscending
-    case (_, nil): result = .orderedDescending
-    case (let a as String, let b as String): result = compareStrings(a, b)
-    case (let a?, let b?): result = try ValueComparison.order(a, b)
-    }
-    return ascending ? result : ComparisonResult(rawValue: -result.rawValue) ?? .orderedSame
-  }
-
-  private func compareStrings(_ a: String, _ b: String) -> ComparisonResult {
-    switch comparison {
-    case .literal: a == b ? .orderedSame : Array(a.utf8).lexicographicallyPrecedes(Array(b.utf8)) ? .orderedAscending : .orderedDescending
-    case .caseInsensitive: a.caseInsensitiveCompare(b)
-    case .localized: a.localizedCompare(b)
-    case .localizedCaseInsensitive: a.localizedCaseInsensitiveCompare(b)
-    case .localizedStandard: a.localizedStandardCompare(b)
+extension SortKey {
+  /// The key of a request's descriptor.
+  ///
+  /// - Throws: 134060 for one whose key cannot be known.
+  init(described descriptor: NSSortDescriptor, entity: NSEntityDescription) throws {
+    do {
+      try self.init(descriptor)
+    } catch let opaque as OpaqueCriterion {
+      throw ObjectGraphErrors.badRequest(
+        opaque.description, entity: entity, suggestion: "Sort the fetched objects in memory, or give the descriptor a key.")
     }
   }
 }

@@ -41,26 +41,10 @@ struct RowQuery {
   var entity: NSEntityDescription
   var includesSubentities = true
   var predicate: PredicateSyntax?
-  var order: [SortTerm] = []
+  var order: [SortKey] = []
   /// 0 for no limit.
   var limit = 0
   var offset = 0
-}
-
-/// One key to sort by.
-struct SortTerm: Equatable {
-  /// How strings are compared.
-  enum Comparison: Equatable {
-    case literal
-    case caseInsensitive
-    case localized
-    case localizedCaseInsensitive
-    case localizedStandard
-  }
-
-  var keyPath: String
-  var ascending: Bool
-  var comparison = Comparison.literal
 }
 
 /// A change of one row.

@@ -97,7 +97,7 @@ package struct VersionHashes: Sendable {
 
   private static func hash(of attribute: AttributeDocument) -> Data {
     if let derivation = attribute.derivation {
-      return SHA2.hash256(Data(DerivationText.text(of: derivation).utf8))
+      return SHA2.hash256(Data(PredicatePrinter.derivationFormat(derivation).utf8))
     }
     if attribute.kind == .composite {
       let elements = attribute.elements.sorted { bytewise($0.name, $1.name) }

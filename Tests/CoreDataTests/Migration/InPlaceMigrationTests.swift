@@ -10,9 +10,9 @@ import Testing
 
 @Suite("Inferred migration in place")
 struct InPlaceMigrationTests {
-  private static let automatic: [AnyHashable: Any] = [
-    NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
-  ]
+  private var automatic: [AnyHashable: Any] {
+    [NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true]
+  }
 
   /// A store of a first version with some objects, opened with a second one.
   private func migrate(
@@ -30,7 +30,7 @@ struct InPlaceMigrationTests {
     let before = try StoreDump(store.context(first.model()))
     var second = ModelBuilder()
     new(&second)
-    let context = try store.context(second.model(), options: Self.automatic)
+    let context = try store.context(second.model(), options: automatic)
     try StoreChecks.check(store.url, second.model())
     return (before, try StoreDump(context), store, context)
   }

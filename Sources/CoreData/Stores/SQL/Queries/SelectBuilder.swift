@@ -63,13 +63,13 @@ struct SelectBuilder {
       ? "\(raw: alias).Z_ENT = \(value: numbers[0])" : "\(raw: alias).Z_ENT IN (\(values: numbers))"
   }
 
-  private func term(_ term: SortTerm, from scope: SQLScope, _ builder: PredicateSQL) throws -> BoundSQL {
+  private func term(_ term: SortKey, from scope: SQLScope, _ builder: PredicateSQL) throws -> BoundSQL {
     let path = term.keyPath.split(separator: ".").map(String.init)
     guard case .value(let value, let kind) = try builder.operand(path: path, from: scope), kind.isOrdered else {
       throw Unanswerable()
     }
-    let collation = kind == .string ? SortCollation.clause(for: term.comparison) : ""
-    return "\(value)\(raw: collation)\(raw: term.ascending ? "" : " DESC")"
+    let collation = kind == .string ? SortCollation.clause(for: term.method) : ""
+    return "\(value)\(raw: collation)\(raw: term.isAscending ? "" : " DESC")"
   }
 
   private func limit(of query: RowQuery) -> BoundSQL {
@@ -81,28 +81,20 @@ struct SelectBuilder {
 
 /// The orders of strings that sort descriptors name.
 enum SortCollation {
-  private static let names: [(SortTerm.Comparison, String)] = [
+  private static let names: [(SortKey.Method, String)] = [
     (.caseInsensitive, "CDCaseInsensitive"), (.localized, "CDLocalized"),
     (.localizedCaseInsensitive, "CDLocalizedCaseInsensitive"), (.localizedStandard, "CDLocalizedStandard"),
   ]
 
   /// What follows a column to sort it so; nothing for the literal order, which is SQLite's own.
-  static func clause(for comparison: SortTerm.Comparison) -> String {
-    names.first { $0.0 == comparison }.map { " COLLATE \($0.1)" } ?? ""
+  static func clause(for method: SortKey.Method) -> String {
+    names.first { $0.0 == method }.map { " COLLATE \($0.1)" } ?? ""
   }
 
   /// Makes the orders known to a connection.
   static func register(with connection: SQLiteConnection) throws {
-    for (comparison, name) in names {
-      try connection.register(collation: name) { left, right in
-        switch comparison {
-        case .literal: left < right ? .orderedAscending : left == right ? .orderedSame : .orderedDescending
-        case .caseInsensitive: left.caseInsensitiveCompare(right)
-        case .localized: left.localizedCompare(right)
-        case .localizedCaseInsensitive: left.localizedCaseInsensitiveCompare(right)
-        case .localizedStandard: left.localizedStandardCompare(right)
-        }
-      }
+    for (method, name) in names {
+      try connection.register(collation: name) { method.order($0, $1) }
     }
   }
 }

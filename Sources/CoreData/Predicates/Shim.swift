@@ -1,0 +1,2 @@
+extension NSExpressionDescription { var expression: NSExpression? { nil } }
+extension NSFetchedPropertyDescription { var fetchRequest: NSFetchRequest<any NSFetchRequestResult>? { nil } }
