@@ -76,7 +76,7 @@ extension VersionDifference {
   }
 
   private static func aspects(of attribute: AttributeDocument) -> [String: String?] {
-    if let derivation = attribute.derivation { return ["derivation": DerivationText.text(of: derivation)] }
+    if let derivation = attribute.derivation { return ["derivation": PredicatePrinter.derivationFormat(derivation)] }
     var aspects: [String: String?] = ["type": attribute.kind.title]
     if attribute.kind == .composite {
       for element in attribute.elements {
