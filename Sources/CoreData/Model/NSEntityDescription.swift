@@ -123,7 +123,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
 
   /// The property of this entity that an index of another, equal entity means.
   internal func property(like property: NSPropertyDescription) -> NSPropertyDescription? {
-    if let expression = property as? NSExpressionDescription { return expression }
+    if property is NSExpressionDescription { return property.copy() as? NSExpressionDescription }
     return propertiesByName[property.name] ?? property
   }
 

@@ -17,6 +17,14 @@ open class NSExpressionDescription: NSPropertyDescription, @unchecked Sendable {
     set { resultType = NSAttributeDescription.AttributeType(rawValue: newValue) }
   }
 
+  /// The element of an index that the expression is for.
+  internal weak var owningElement: NSFetchIndexElementDescription?
+
+  internal override func willEdit(_ member: String = #function) {
+    super.willEdit(member)
+    owningElement?.owningIndex?.willEdit("\(name).\(member)")
+  }
+
   internal override func adopt(_ source: NSPropertyDescription) {
     super.adopt(source)
     guard let source = source as? NSExpressionDescription else { return }

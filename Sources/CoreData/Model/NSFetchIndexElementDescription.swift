@@ -28,6 +28,8 @@ open class NSFetchIndexElementDescription: NSObject, NSCopying, @unchecked Senda
   public init(property: NSPropertyDescription, collationType: NSFetchIndexElementType) {
     indexedProperty = property
     self.collationType = collationType
+    super.init()
+    (property as? NSExpressionDescription)?.owningElement = self
   }
 
   /// The property that is indexed.
@@ -54,6 +56,7 @@ open class NSFetchIndexElementDescription: NSObject, NSCopying, @unchecked Senda
 
   internal var document: FetchIndexElementDocument {
     FetchIndexElementDocument(
-      propertyName: propertyName ?? "", isRTree: collationType == .rTree, isAscending: isAscending)
+      propertyName: propertyName ?? "", expression: (indexedProperty as? NSExpressionDescription)?.syntax,
+      isRTree: collationType == .rTree, isAscending: isAscending)
   }
 }

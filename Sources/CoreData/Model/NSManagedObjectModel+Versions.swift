@@ -23,7 +23,7 @@ extension NSManagedObjectModel {
   public func isConfiguration(
     withName configuration: String?, compatibleWithStoreMetadata metadata: [String: Any]
   ) -> Bool {
-    guard let stored = metadata[Self.hashesMetadataKey] as? [String: Data], !stored.isEmpty,
+    guard let stored = metadata[Self.hashesMetadataKey] as? [String: Data],
       let members = entities(forConfigurationName: configuration)
     else { return false }
     let names = Set(members.compactMap(\.name))

@@ -8,6 +8,7 @@ import Testing
 
 /// An edit of a model that a coordinator uses; every one must trap.
 enum FrozenEdit: String, CaseIterable, Codable, Sendable {
+  case modelTemplate, propertyValidation, indexPredicate
   case modelEntities, modelConfiguration, modelVersionIdentifiers, modelLocalization
   case entityName, entityProperties, entitySubentities, entityAbstract, entityClass, entityRenaming, entityModifier
   case entityUserInfo, entityConstraints, entityIndexes
@@ -17,7 +18,7 @@ enum FrozenEdit: String, CaseIterable, Codable, Sendable {
   case attributeEncryption
   case relationshipDestination, relationshipInverse, relationshipMax, relationshipMin, relationshipRule
   case relationshipOrdered
-  case indexName, indexElements, elementCollation, elementOrder
+  case indexName, indexElements, elementCollation, elementOrder, elementExpression
   case compositeElements, elementOfComposite
 
   func perform() {
@@ -30,8 +31,13 @@ enum FrozenEdit: String, CaseIterable, Codable, Sendable {
     let name = department.attributesByName["name"]!
     let staff = department.relationshipsByName["staff"]!
     let index = department.indexes[0]
+    let expression = NSExpressionDescription()
+    index.elements += [NSFetchIndexElementDescription(property: expression, collationType: .binary)]
     model.freeze()
     switch self {
+    case .modelTemplate: model.setFetchRequestTemplate(nil, forName: "A")
+    case .propertyValidation: name.setValidationPredicates(nil, withValidationWarnings: nil)
+    case .indexPredicate: index.partialIndexPredicate = nil
     case .modelEntities: model.entities = []
     case .modelConfiguration: model.setEntities([], forConfigurationName: "A")
     case .modelVersionIdentifiers: model.versionIdentifiers = ["1"]
@@ -70,6 +76,7 @@ enum FrozenEdit: String, CaseIterable, Codable, Sendable {
     case .indexElements: index.elements = []
     case .elementCollation: index.elements[0].collationType = .rTree
     case .elementOrder: index.elements[0].isAscending = false
+    case .elementExpression: expression.resultType = .string
     case .compositeElements: composite.elements = []
     case .elementOfComposite: composite.elements[0].isOptional = false
     }

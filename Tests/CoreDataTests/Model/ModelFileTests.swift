@@ -114,4 +114,22 @@ struct ModelFileTests {
     }
     #expect(seen.count > 100)
   }
+
+  @Test(
+    "Compiled models of the fixtures have the hashes that Xcode recorded",
+    .enabled(if: Fixtures.isPresent, "Fixtures are not there."))
+  func compiled() throws {
+    var compared = 0
+    for url in Fixtures.compiledBundles {
+      let recorded = try ModelBundle(contentsOf: url).recordedHashes
+      for (name, model) in try NSManagedObjectModel.versions(contentsOf: url) {
+        guard let hashes = recorded[name] else { continue }
+        #expect(model.entityVersionHashesByName == hashes, "\(Fixtures.name(of: url)) \(name)")
+        let metadata: [String: Any] = ["NSStoreModelVersionHashes": hashes]
+        #expect(model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata))
+        compared += 1
+      }
+    }
+    #expect(compared > 5)
+  }
 }

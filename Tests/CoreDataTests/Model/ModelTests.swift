@@ -41,6 +41,26 @@ struct ModelTests {
     #expect(staff.inverseRelationship === again.entitiesByName["Employee"]?.ownProperties.last)
   }
 
+  @Test("Indexes over expressions are kept in documents and copies")
+  func expressionIndexes() throws {
+    let model = ModelSamples.company()
+    let department = try #require(model.entitiesByName["Department"])
+    let expression = NSExpressionDescription()
+    expression.name = "lowercase"
+    expression.syntax = .function(operand: nil, name: "lowercase:", arguments: [.keyPath("name")])
+    let element = NSFetchIndexElementDescription(property: expression, collationType: .binary)
+    element.isAscending = false
+    department.indexes += [NSFetchIndexDescription(name: "byLowercase", elements: [element])]
+    let again = try NSManagedObjectModel(document: model.document)
+    #expect(again == model)
+    let copy = try #require(model.copy() as? NSManagedObjectModel)
+    #expect(copy == model)
+    let twin = try #require(copy.entitiesByName["Department"]?.indexes[1].elements[0])
+    #expect(!twin.isAscending)
+    #expect(twin.property !== expression)
+    #expect((twin.property as? NSExpressionDescription)?.syntax == expression.syntax)
+  }
+
   @Test("Hashes follow edits, of ancestors too")
   func hashesFollowEdits() throws {
     let model = ModelSamples.company()
