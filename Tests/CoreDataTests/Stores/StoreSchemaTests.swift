@@ -1,0 +1,235 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import Testing
+
+@testable import CoreData
+
+@Suite("Layout of a model in a store")
+struct StoreSchemaTests {
+  private func attribute(_ name: String, _ kind: AttributeKind = .string) -> AttributeDocument {
+    AttributeDocument(name: name, kind: kind)
+  }
+
+  private func entity(
+    _ name: String, parent: String? = nil, _ attributes: [AttributeDocument] = [],
+    _ relationships: [RelationshipDocument] = []
+  ) -> EntityDocument {
+    var entity = EntityDocument(name: name, parentName: parent)
+    entity.attributes = attributes
+    entity.relationships = relationships
+    return entity
+  }
+
+  /// The names and types of a new store's columns, housekeeping aside.
+  private func columns(_ schema: StoreSchema, _ table: String) -> [String] {
+    (schema.table(named: table)?.columns ?? []).dropFirst(3).map { "\($0.name) \($0.type.rawValue)" }
+  }
+
+  /// What a database with the statements of a schema says of itself.
+  private func catalog(_ statements: [String]) throws -> DatabaseCatalog {
+    let connection = try SQLiteConnection.inMemory()
+    for statement in statements { try connection.execute(statement) }
+    return try connection.catalog()
+  }
+
+  private func rows(_ names: [(String, Int)]) -> [PrimaryKeyRow] {
+    names.enumerated().map { PrimaryKeyRow(number: $0 + 1, name: $1.0, parentNumber: $1.1) }
+  }
+
+  @Test("Entities are numbered depth first, siblings without regard to case")
+  func numbers() throws {
+    let schema = try StoreSchema(
+      document: ModelDocument(entities: [
+        entity("b"), entity("C"), entity("A"), entity("Z", parent: "b"), entity("y", parent: "b"),
+        entity("x", parent: "Z"),
+      ]))
+    #expect(schema.entities.map(\.name) == ["A", "b", "y", "Z", "x", "C"])
+    #expect(schema["b"]?.numbers == [2, 3, 4, 5])
+    #expect(schema["Z"]?.numbers == [4, 5])
+    #expect(schema["x"]?.parentNumber == 4 && schema["x"]?.rootName == "b" && schema["x"]?.table == "ZB")
+  }
+
+  @Test("Properties of one name in several sub-entities are numbered, in the order of entities and not of types")
+  func clashes() throws {
+    let schema = try StoreSchema(
+      document: ModelDocument(entities: [
+        entity("Base", [attribute("url"), attribute("URL", .integer16)]),
+        entity("D", parent: "Base", [attribute("value", .double)]),
+        entity("I", parent: "Base", [attribute("value", .integer64)]),
+      ]))
+    #expect(columns(schema, "ZBASE") == ["ZURL INTEGER", "ZVALUE1 INTEGER", "ZVALUE FLOAT", "ZURL1 VARCHAR"])
+    #expect(schema["I"]?.attributes["value"]?.column == "ZVALUE1")
+    #expect(schema["D"]?.attributes["url"]?.column == "ZURL1")
+  }
+
+  @Test("Elements of composite attributes have columns of their own, among those of their types")
+  func composites() throws {
+    var inner = attribute("geo", .composite)
+    inner.elements = [attribute("lat", .double)]
+    var place = attribute("place", .composite)
+    place.elements = [attribute("label"), inner]
+    let schema = try StoreSchema(document: ModelDocument(entities: [entity("E", [place, attribute("a")])]))
+    #expect(columns(schema, "ZE") == ["ZPLACE_GEO_LAT FLOAT", "ZA VARCHAR", "ZPLACE_LABEL VARCHAR"])
+    #expect(schema["E"]?.attributes["place"]?.columns == ["ZPLACE_GEO_LAT", "ZPLACE_LABEL"])
+  }
+
+  @Test("Places of ordered relationships come after all other integers")
+  func orderColumns() throws {
+    var children = RelationshipDocument(
+      name: "children", destinationEntityName: "Node", inverseName: "parent", isToMany: true)
+    children.isOrdered = true
+    var loose = RelationshipDocument(name: "loose", destinationEntityName: "Node", isToMany: true)
+    loose.isOrdered = true
+    let parent = RelationshipDocument(name: "parent", destinationEntityName: "Node", inverseName: "children")
+    let schema = try StoreSchema(
+      document: ModelDocument(entities: [
+        entity("Node", [attribute("a", .integer16)], [children, loose, parent]),
+        entity("Sub", parent: "Node", [attribute("n", .integer16)]),
+      ]))
+    #expect(
+      columns(schema, "ZNODE") == [
+        "ZA INTEGER", "ZPARENT INTEGER", "Z1_PARENT INTEGER", "Z1LOOSE INTEGER", "ZN INTEGER", "Z_FOK_PARENT INTEGER",
+        "Z_FOK_1LOOSE INTEGER",
+      ])
+    #expect(
+      schema["Sub"]?.relationships["children"]?.place
+        == .inverseForeignKey(
+          table: "ZNODE",
+          key: ForeignKeyLayout(column: "ZPARENT", entityColumn: "Z1_PARENT", orderColumn: "Z_FOK_PARENT")))
+    #expect(
+      schema.indexes.map(\.name)
+        == ["ZNODE_ZPARENT_INDEX", "ZNODE_Z1LOOSE_INDEX", "ZNODE_Z_ENT_INDEX"])
+  }
+
+  @Test("A configuration has numbers of its own, and leaves out relationships that lead out of it")
+  func configurations() throws {
+    let away = RelationshipDocument(name: "away", destinationEntityName: "A")
+    var document = ModelDocument(entities: [
+      entity("A"), entity("B", [attribute("b")], [away]), entity("C", parent: "B"),
+    ])
+    document.configurations = [ConfigurationDocument(name: "Cloud", entityNames: ["C"])]
+    let schema = try StoreSchema(document: document, configuration: "Cloud")
+    #expect(schema.entities.map(\.name) == ["B", "C"] && schema.entities.map(\.number) == [1, 2])
+    #expect(columns(schema, "ZB") == ["ZB VARCHAR"])
+    #expect(throws: SchemaProblem.unknownConfiguration("Other", known: ["Cloud"])) {
+      try StoreSchema(document: document, configuration: "Other")
+    }
+  }
+
+  @Test("Models that cannot be laid out are refused by name")
+  func refusals() {
+    #expect(throws: SchemaProblem.missingParent(entity: "A", parent: "B")) {
+      try StoreSchema(document: ModelDocument(entities: [entity("A", parent: "B")]))
+    }
+    #expect(throws: SchemaProblem.inheritanceCycle(entity: "A")) {
+      try StoreSchema(document: ModelDocument(entities: [entity("A", parent: "B"), entity("B", parent: "A")]))
+    }
+    #expect(throws: SchemaProblem.missingDestination(entity: "A", relationship: "r", destination: "X")) {
+      try StoreSchema(
+        document: ModelDocument(entities: [entity("A", [], [.init(name: "r", destinationEntityName: "X")])]))
+    }
+  }
+
+  @Test("Names that SQL would misread are quoted, others are not")
+  func quoting() {
+    #expect(SQLName.quoted("Z_12NAME") == "Z_12NAME")
+    #expect(SQLName.quoted("ZÄPFEL") == "ZÄPFEL")
+    #expect(SQLName.quoted("Z-A\"B") == "\"Z-A\"\"B\"")
+    #expect(SQLName.quoted("1A") == "\"1A\"")
+  }
+
+  @Test("A store with other entity numbers is read by its own: keys, join tables and their columns")
+  func otherNumbers() throws {
+    let others = RelationshipDocument(name: "others", destinationEntityName: "B", inverseName: "mine", isToMany: true)
+    let mine = RelationshipDocument(name: "mine", destinationEntityName: "A", inverseName: "others", isToMany: true)
+    let document = ModelDocument(entities: [entity("A", [], [others]), entity("B", [attribute("b")], [mine])])
+    let catalog = try catalog([
+      "CREATE TABLE ZA (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER)",
+      "CREATE TABLE ZB (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZB VARCHAR)",
+      // From the time when A was number 4, and B had another name.
+      "CREATE TABLE \"Z_4OTHERS\" (Z_4MINE INTEGER, \"Z_7OTHERS1\" INTEGER, PRIMARY KEY (Z_4MINE, \"Z_7OTHERS1\"))",
+    ])
+    let schema = try StoreSchema(
+      document: document, catalog: catalog,
+      primaryKeys: [
+        PrimaryKeyRow(number: 2, name: "A", parentNumber: 0), PrimaryKeyRow(number: 9, name: "Old", parentNumber: 0),
+        PrimaryKeyRow(number: 16001, name: "CHANGE", parentNumber: 0),
+      ])
+    #expect(schema["A"]?.number == 2 && schema["B"]?.number == 9)
+    guard case .joinTable(let end)? = schema["B"]?.relationships["mine"]?.place else {
+      Issue.record("The relationship has no join table.")
+      return
+    }
+    #expect(end.table == "Z_4OTHERS" && end.sourceColumn == "Z_7OTHERS1" && end.destinationColumn == "Z_4MINE")
+  }
+
+  @Test("A join table within one entity is found under either name")
+  func otherJoinName() throws {
+    let document = ModelDocument(entities: [
+      entity(
+        "N", [],
+        [
+          .init(name: "ups", destinationEntityName: "N", inverseName: "downs", isToMany: true),
+          .init(name: "downs", destinationEntityName: "N", inverseName: "ups", isToMany: true),
+        ])
+    ])
+    #expect(try StoreSchema(document: document).joinTables.map(\.name) == ["Z_1UPS"])
+    let catalog = try catalog([
+      "CREATE TABLE ZN (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER)",
+      "CREATE TABLE Z_1DOWNS (Z_1UPS INTEGER, Z_1DOWNS INTEGER, PRIMARY KEY (Z_1UPS, Z_1DOWNS))",
+    ])
+    let schema = try StoreSchema(document: document, catalog: catalog, primaryKeys: rows([("N", 0)]))
+    #expect(
+      schema["N"]?.relationships["ups"]?.place
+        == .joinTable(JoinEnd(table: "Z_1DOWNS", sourceColumn: "Z_1DOWNS", destinationColumn: "Z_1UPS")))
+  }
+
+  @Test("Clashing columns that a migration has added the other way round are told apart by their types")
+  func grownClash() throws {
+    let document = ModelDocument(entities: [
+      entity("Base"), entity("D", parent: "Base", [attribute("value", .double)]),
+      entity("S", parent: "Base", [attribute("value")]),
+    ])
+    let catalog = try catalog([
+      "CREATE TABLE ZBASE (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZVALUE VARCHAR, ZVALUE1 FLOAT)"
+    ])
+    let schema = try StoreSchema(
+      document: document, catalog: catalog, primaryKeys: rows([("Base", 0), ("D", 1), ("S", 1)]))
+    #expect(schema["D"]?.attributes["value"]?.column == "ZVALUE1")
+    #expect(schema["S"]?.attributes["value"]?.column == "ZVALUE")
+  }
+
+  @Test("What the model needs and the file has not is named: entity, property, table and column")
+  func missing() throws {
+    let document = ModelDocument(entities: [entity("A", [attribute("a")])])
+    let bare = try catalog(["CREATE TABLE ZA (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER)"])
+    #expect(throws: SchemaProblem.columnNotInStore(entity: "A", property: "a", table: "ZA", column: "ZA")) {
+      try StoreSchema(document: document, catalog: bare, primaryKeys: rows([("A", 0)]))
+    }
+    #expect(throws: SchemaProblem.tableNotInStore(entity: "A", table: "ZA")) {
+      try StoreSchema(document: document, catalog: catalog([]), primaryKeys: rows([("A", 0)]))
+    }
+    #expect(throws: SchemaProblem.entityNotInStore(entity: "A")) {
+      try StoreSchema(document: document, catalog: bare, primaryKeys: [])
+    }
+    let texts = [
+      SchemaProblem.columnNotInStore(entity: "A", property: "a", table: "ZA", column: "ZA").description,
+      SchemaProblem.tableNotInStore(entity: "A", table: "ZA").description,
+    ]
+    #expect(texts.allSatisfy { $0.contains("ZA") && $0.contains("“A”") })
+  }
+
+  @Test("Keys of ordered relationships grow along the list and change as little as they must")
+  func orderKeys() {
+    #expect(OrderKeys.arranged([nil, nil, nil]) == [2048, 3072, 4096])
+    #expect(OrderKeys.arranged([2048, 3072, nil]) == [2048, 3072, 4096])
+    #expect(OrderKeys.arranged([2048, nil, 3072]) == [2048, 2560, 3072])
+    #expect(OrderKeys.arranged([nil, 2048]) == [1024, 2048])
+    #expect(OrderKeys.arranged([3072, 2048]) == [2048, 3072])
+    #expect(OrderKeys.arranged([2048, nil, 2049]) == [2048, 3072, 4096])
+    #expect(OrderKeys.arranged([]) == [])
+  }
+}
