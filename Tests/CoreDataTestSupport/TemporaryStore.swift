@@ -10,6 +10,8 @@ public final class TemporaryStore {
   public let folder: URL
   /// Where the store is, or will be.
   public let url: URL
+  /// Objects need their context; tests often hold the objects alone.
+  private var contexts: [NSManagedObjectContext] = []
 
   /// Makes the folder.
   public init(_ name: String = "Store.sqlite") throws {
@@ -31,7 +33,17 @@ public final class TemporaryStore {
     try coordinator.addPersistentStore(type: .sqlite, at: url, options: options)
     let context = NSManagedObjectContext(.privateQueue)
     context.persistentStoreCoordinator = coordinator
+    contexts.append(context)
     return context
+  }
+
+  /// Closes all contexts' stores.
+  public func close() throws {
+    for context in contexts {
+      guard let coordinator = context.persistentStoreCoordinator else { continue }
+      for store in coordinator.persistentStores { try coordinator.remove(store) }
+    }
+    contexts = []
   }
 
   /// The names of the files in the folder.

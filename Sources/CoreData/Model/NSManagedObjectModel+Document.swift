@@ -30,7 +30,7 @@ extension NSManagedObjectModel {
     for configuration in document.configurations {
       setEntities(configuration.entityNames.compactMap { byName[$0] }, forConfigurationName: configuration.name)
     }
-    for template in document.fetchRequestTemplates { templates[template.name] = template }
+    for template in document.fetchRequestTemplates { templates[template.name] = StoredRequest(template) }
     versionIdentifiers = Set(document.versionIdentifiers)
   }
 
@@ -42,7 +42,7 @@ extension NSManagedObjectModel {
         let members = configurationMembers[name] ?? []
         return ConfigurationDocument(name: name, entityNames: members.compactMap(\.name))
       },
-      fetchRequestTemplates: templates.values.sorted { $0.name < $1.name },
+      fetchRequestTemplates: templates.values.map(\.document).sorted { $0.name < $1.name },
       versionIdentifiers: versionIdentifiers.map { $0.base as? String ?? String(describing: $0.base) }.sorted())
   }
 

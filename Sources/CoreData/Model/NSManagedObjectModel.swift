@@ -13,7 +13,7 @@ import Foundation
 open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Sendable {
   private var members: [NSEntityDescription] = []
   internal var configurationMembers: [String: [NSEntityDescription]] = [:]
-  internal var templates: [String: FetchRequestDocument] = [:]
+  internal var templates: [String: StoredRequest] = [:]
   internal let derivedState = DerivedStateCell<ModelDerivedState>()
   internal let hashState = DerivedStateCell<ModelHashes>()
   /// The file that the model was read from, beside which its other versions are; nil for a model built in code.

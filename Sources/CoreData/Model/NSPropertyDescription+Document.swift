@@ -110,7 +110,7 @@ extension NSFetchedPropertyDescription {
     property.name = document.name
     property.isOptional = document.isOptional
     property.isTransient = true
-    property.request = document.request
+    property.request = document.request.map { StoredRequest($0) }
     property.declaredRenamingIdentifier = document.renamingIdentifier
     property.versionHashModifier = document.versionHashModifier
     property.userInfo = PlainValue.foundationUserInfo(document.userInfo)
@@ -118,7 +118,7 @@ extension NSFetchedPropertyDescription {
   }
 
   internal var document: FetchedPropertyDocument {
-    var document = FetchedPropertyDocument(name: name, request: request, isOptional: isOptional)
+    var document = FetchedPropertyDocument(name: name, request: request?.document, isOptional: isOptional)
     document.renamingIdentifier = declaredRenamingIdentifier
     document.versionHashModifier = versionHashModifier
     document.userInfo = PlainValue.userInfo(userInfo)

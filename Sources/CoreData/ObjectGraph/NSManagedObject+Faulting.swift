@@ -9,7 +9,11 @@ extension NSManagedObject {
   /// A fault whose row is gone becomes an object without values, marked as deleted, as Apple's framework does with
   /// `shouldDeleteInaccessibleFaults`; with that off the program is stopped, since there is no value to give.
   final func realize() {
-    guard !isRealized, let context else { return }
+    if isRealized { return }
+    guard let context else {
+      preconditionFailure(
+        "\(identifier) is a fault, and its context is gone: keep the context as long as its objects are used.")
+    }
     if snapshot == nil { snapshot = context.readRow(for: self) }
     guard let snapshot else {
       guard context.shouldDeleteInaccessibleFaults else {

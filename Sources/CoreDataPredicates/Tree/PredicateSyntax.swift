@@ -40,8 +40,10 @@ public struct ComparisonSyntax: Hashable, Sendable {
 
   /// The raw values are those of `NSComparisonPredicate.Options`.
   public struct Options: OptionSet, Hashable, Sendable {
+    /// The bits.
     public let rawValue: UInt
 
+    /// Makes options from bits.
     public init(rawValue: UInt) {
       self.rawValue = rawValue
     }
@@ -56,10 +58,15 @@ public struct ComparisonSyntax: Hashable, Sendable {
     public static let localeSensitive = Options(rawValue: 8)
   }
 
+  /// The left side.
   public var left: ExpressionSyntax
+  /// The right side.
   public var right: ExpressionSyntax
+  /// How the sides are compared.
   public var op: Operator
+  /// Whether the left side is a collection, of which all or any must match.
   public var modifier: Modifier
+  /// How texts are compared.
   public var options: Options
   /// The selector's name where `op` is `customSelector`.
   public var selector: String?

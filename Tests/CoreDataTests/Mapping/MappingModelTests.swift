@@ -59,6 +59,11 @@ struct MappingModelTests {
     }
     #expect(box.attributeMappings?.map(\.name) == ["made", "title"])
     #expect(box.attributeMappings?.map(\.valueSyntax) == [nil, value("name")])
+    #expect(box.attributeMappings?[0].valueExpression == nil)
+    #expect(
+      box.attributeMappings?[1].valueExpression
+        == NSExpression(format: "FUNCTION($source, \"valueForKey:\", \"name\")"))
+    #expect(box.sourceExpression?.expressionType == .fetchRequest)
     #expect(box.relationshipMappings?.map(\.name) == ["tags"])
     #expect(
       box.relationshipMappings?.first?.valueSyntax
@@ -97,6 +102,11 @@ struct MappingModelTests {
     mapping.sourceEntityName = "A"
     mapping.destinationEntityName = "B"
     #expect(mapping.name == "A->B")
+    mapping.sourceExpression = NSExpression(format: "$manager.things")
+    #expect(mapping.sourceSyntax == .keyPathOf(.variable("manager"), "things"))
+    let property = NSPropertyMapping()
+    property.valueExpression = NSExpression(forConstantValue: 7)
+    #expect(property.valueSyntax == .constant(.integer(7)))
     mapping.name = "AToB"
     #expect(mapping.name == "AToB")
     let (source, destination) = try models()

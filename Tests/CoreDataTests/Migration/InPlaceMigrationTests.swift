@@ -19,19 +19,19 @@ struct InPlaceMigrationTests {
     _ old: (inout ModelBuilder) -> Void, fill: (NSManagedObjectContext) throws -> Void,
     to new: (inout ModelBuilder) -> Void
   ) throws -> (before: StoreDump, after: StoreDump, store: TemporaryStore, context: NSManagedObjectContext) {
-    let store = try TemporaryStore()
-    var first = ModelBuilder()
-    old(&first)
-    do {
-      let context = try store.context(first.model())
-      try fill(context)
-      try context.save()
+    func model(_ build: (inout ModelBuilder) -> Void) -> NSManagedObjectModel {
+      var builder = ModelBuilder()
+      build(&builder)
+      return builder.model()
     }
-    let before = try StoreDump(store.context(first.model()))
-    var second = ModelBuilder()
-    new(&second)
-    let context = try store.context(second.model(), options: automatic)
-    try StoreChecks.check(store.url, second.model())
+    let store = try TemporaryStore()
+    let writer = try store.context(model(old))
+    try fill(writer)
+    try writer.save()
+    let before = try StoreDump(writer)
+    try store.close()
+    let context = try store.context(model(new), options: automatic)
+    try StoreChecks.check(store.url, model(new))
     return (before, try StoreDump(context), store, context)
   }
 

@@ -8,6 +8,7 @@ import Testing
 
 /// An edit of a model that a coordinator uses; every one must trap.
 enum FrozenEdit: String, CaseIterable, Codable, Sendable {
+  case modelTemplate, propertyValidation, indexPredicate
   case modelEntities, modelConfiguration, modelVersionIdentifiers, modelLocalization
   case entityName, entityProperties, entitySubentities, entityAbstract, entityClass, entityRenaming, entityModifier
   case entityUserInfo, entityConstraints, entityIndexes
@@ -34,6 +35,9 @@ enum FrozenEdit: String, CaseIterable, Codable, Sendable {
     index.elements += [NSFetchIndexElementDescription(property: expression, collationType: .binary)]
     model.freeze()
     switch self {
+    case .modelTemplate: model.setFetchRequestTemplate(nil, forName: "A")
+    case .propertyValidation: name.setValidationPredicates(nil, withValidationWarnings: nil)
+    case .indexPredicate: index.partialIndexPredicate = nil
     case .modelEntities: model.entities = []
     case .modelConfiguration: model.setEntities([], forConfigurationName: "A")
     case .modelVersionIdentifiers: model.versionIdentifiers = ["1"]

@@ -24,6 +24,9 @@ enum ModelMisuse: String, CaseIterable, Codable, Sendable {
   case circle = "Entity 'Person' cannot inherit from 'Employee', which is itself or inherits from it."
   case foreignConfiguration = "Entity 'Note' cannot be in configuration 'Small': it is not in the model."
   case foreignElement = "'text' belongs to another entity or composite attribute: add a copy of it."
+  case blockRule = "The property 'text' cannot be part of a model. A predicate made from a block"
+  case blockTemplate = "The request 'some' cannot be part of a model. A sort descriptor with a comparator"
+  case fewWarnings = "'text' needs one validation warning for each of its 1 predicates."
   case mergeOfDifferent = "Models with two different entities named 'Note' cannot be merged."
 
   func perform() {
@@ -53,6 +56,16 @@ enum ModelMisuse: String, CaseIterable, Codable, Sendable {
     case .circle: employee.subentities = [model.entitiesByName["Person"]!]
     case .foreignConfiguration: model.setEntities([note], forConfigurationName: "Small")
     case .foreignElement: NSCompositeAttributeDescription().elements = note.properties as! [NSAttributeDescription]
+    case .blockRule:
+      note.properties[0].setValidationPredicates([NSPredicate { _, _ in true }], withValidationWarnings: nil)
+    case .fewWarnings:
+      note.properties[0].setValidationPredicates([NSPredicate(value: true)], withValidationWarnings: [])
+    case .blockTemplate:
+      let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Person")
+      request.sortDescriptors = [
+        NSSortDescriptor(key: "name", ascending: true, comparator: { _, _ in .orderedSame })
+      ]
+      model.setFetchRequestTemplate(request, forName: "some")
     case .mergeOfDifferent:
       let first = NSManagedObjectModel()
       first.entities = [note]

@@ -10,7 +10,8 @@ import Testing
 struct RelationshipTests {
   @Test("Setting one side of a to-one relationship keeps the other side in step, also when it moves")
   func inverse() throws {
-    let context = try TemporaryStore().context(CompanyModel.make())
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
     let research = context.make("Department", ["name": "Research"])
     let sales = context.make("Department", ["name": "Sales"])
     let ada = context.make("Employee", ["name": "Ada", "department": research])
@@ -45,7 +46,8 @@ struct RelationshipTests {
 
   @Test("One-to-one: taking someone's partner leaves the former partner alone")
   func oneToOne() throws {
-    let context = try TemporaryStore().context(CompanyModel.make())
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
     let contract = context.make("Contract", ["number": 1])
     let ada = context.make("Employee", ["name": "Ada", "contract": contract])
     let grace = context.make("Employee", ["name": "Grace", "contract": contract])

@@ -62,7 +62,8 @@ struct SavingTests {
 
   @Test("A new object starts with default values")
   func defaults() throws {
-    let context = try TemporaryStore().context(CompanyModel.make())
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
     #expect(context.make("Department")["name"] as? String == "New department")
     #expect(context.make("Employee")["isActive"] as? Bool == true)
   }

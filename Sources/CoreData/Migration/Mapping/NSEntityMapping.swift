@@ -57,6 +57,12 @@ open class NSEntityMapping: NSObject {
   /// The tree of the expression that gives the source objects.
   internal var sourceSyntax: ExpressionSyntax?
 
+  /// What gives the source objects: a fetch request expression, or anything that gives a collection.
+  open var sourceExpression: NSExpression? {
+    get { sourceSyntax.map { NSExpression(syntax: $0) } }
+    set { sourceSyntax = newValue?.syntax }
+  }
+
   /// Makes a mapping of undefined type.
   public override init() {
     super.init()

@@ -15,6 +15,12 @@ open class NSPropertyMapping: NSObject {
   /// The tree of the value's expression; nil where the property keeps its default value.
   internal var valueSyntax: ExpressionSyntax?
 
+  /// What gives the value; nil where the property keeps its default value.
+  open var valueExpression: NSExpression? {
+    get { valueSyntax.map { NSExpression(syntax: $0) } }
+    set { valueSyntax = newValue?.syntax }
+  }
+
   /// Makes a mapping without name and value.
   public override init() {
     super.init()

@@ -104,5 +104,8 @@ open class NSComparisonPredicate: NSPredicate {
   open override var hash: Int { syntax.hashValue }
 
   /// The comparison in the format language.
-  open override var description: String { PredicatePrinter().format(.comparison(syntax)) }
+  open override var predicateFormat: String { PredicatePrinter().format(.comparison(syntax)) }
+
+  /// The comparison in the format language.
+  open override var description: String { predicateFormat }
 }

@@ -27,7 +27,7 @@ extension FormattedPredicate where Self: NSPredicate {
       try PredicateParser.parse(predicateFormat, arguments: (arguments ?? []).map(PredicateArgument.init))
     }
     // `Self` is `NSPredicate` at every call that compiles to this initializer; its subclasses have their own.
-    self = unsafeDowncast(SyntaxPredicate(syntax) as NSPredicate, to: Self.self)
+    self = unsafeDowncast(NSPredicate.make(syntax), to: Self.self)
   }
 }
 
@@ -52,11 +52,11 @@ extension NSPredicate {
     let values = variables.mapValues { value in (value as? NSExpression)?.syntax ?? .constant(PlainValue(value)) }
     switch self {
     case let compound as NSCompoundPredicate:
-      return NSCompoundPredicate(
+      return FormatCompoundPredicate(
         type: compound.compoundPredicateType,
         subpredicates: compound.subpredicates.map { $0.withSubstitutionVariables(variables) })
-    case is SyntaxPredicate, is NSComparisonPredicate:
-      return SyntaxPredicate(EvaluationFace.parsed { try PredicateSyntax(self) }.substituting(values))
+    case let comparison as NSComparisonPredicate:
+      return .make(PredicateSyntax.comparison(comparison.syntax).substituting(values))
     default:
       return self
     }

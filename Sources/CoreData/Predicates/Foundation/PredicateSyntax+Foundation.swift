@@ -31,7 +31,6 @@ extension PredicateSyntax {
   /// - Throws: `OpaqueCriterion` if the predicate, or one within it, is made from a block.
   internal init(_ predicate: NSPredicate) throws {
     switch predicate {
-    case let predicate as SyntaxPredicate: self = predicate.syntax
     case let predicate as NSComparisonPredicate: self = .comparison(predicate.syntax)
     case let predicate as NSCompoundPredicate:
       let operands = try predicate.subpredicates.map(PredicateSyntax.init)
@@ -54,16 +53,31 @@ extension PredicateSyntax {
 }
 
 extension NSPredicate {
-  /// A predicate for a tree.
+  /// A predicate for a tree, of the class that Apple's parser would give it.
   internal static func make(_ syntax: PredicateSyntax) -> NSPredicate {
-    if case .comparison(let comparison) = syntax { return NSComparisonPredicate(syntax: comparison) }
-    return SyntaxPredicate(syntax)
+    switch syntax {
+    case .constant(let value): NSPredicate(value: value)
+    case .comparison(let comparison): NSComparisonPredicate(syntax: comparison)
+    case .and(let operands): FormatCompoundPredicate(type: .and, subpredicates: operands.map(make))
+    case .or(let operands): FormatCompoundPredicate(type: .or, subpredicates: operands.map(make))
+    case .not(let operand): FormatCompoundPredicate(type: .not, subpredicates: [make(operand)])
+    }
+  }
+
+  /// The predicate in the format language, for messages and files. Foundation's compound predicates cannot be taught
+  /// to print themselves, so their own `predicateFormat` is not what this gives.
+  internal var format: String {
+    do {
+      return PredicatePrinter().format(try PredicateSyntax(self))
+    } catch {
+      return "BLOCKPREDICATE"
+    }
   }
 
   /// Whether the predicate holds for an object, with every failure as an error.
   internal func holds(for object: Any?, variables: [String: Any] = [:]) throws -> Bool {
     switch self {
-    case is SyntaxPredicate, is NSComparisonPredicate:
+    case is NSComparisonPredicate:
       return try PredicateEvaluator(variables: variables).evaluate(PredicateSyntax(self), with: object)
     case let compound as NSCompoundPredicate:
       switch compound.compoundPredicateType {

@@ -4,35 +4,6 @@
 import CoreDataPredicates
 import Foundation
 
-/// A predicate that is a tree: what `NSPredicate(format:)` makes.
-internal final class SyntaxPredicate: NSPredicate {
-  internal let syntax: PredicateSyntax
-
-  internal init(_ syntax: PredicateSyntax) {
-    self.syntax = syntax
-    super.init(value: true)
-  }
-
-  override func evaluate(with object: Any?) -> Bool {
-    evaluate(with: object, substitutionVariables: nil)
-  }
-
-  override func evaluate(with object: Any?, substitutionVariables bindings: [String: Any]?) -> Bool {
-    EvaluationFace.evaluate(syntax, with: object, bindings)
-  }
-
-  override func copy(with zone: NSZone? = nil) -> Any {
-    self
-  }
-
-  override func isEqual(_ object: Any?) -> Bool {
-    (object as? SyntaxPredicate)?.syntax == syntax
-  }
-
-  override var hash: Int { syntax.hashValue }
-  override var description: String { PredicatePrinter().format(syntax) }
-}
-
 /// Where evaluations that throw meet interfaces that do not.
 internal enum EvaluationFace {
   internal static func evaluate(_ syntax: PredicateSyntax, with object: Any?, _ bindings: [String: Any]?) -> Bool {

@@ -1,0 +1,69 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import Foundation
+
+/// A fetch request as a model keeps it: out of reach of later changes, its entity by name.
+///
+/// The document holds what files of models can hold; the specification also what only code can say, such as an offset.
+internal struct StoredRequest: @unchecked Sendable {
+  let document: FetchRequestDocument
+  private let specification: FetchSpecification
+
+  /// Takes a request over from a document.
+  init(_ document: FetchRequestDocument) {
+    self.document = document
+    var specification = FetchSpecification()
+    specification.entityName = document.entityName
+    specification.predicate = document.predicate.map { NSPredicate.make($0) }
+    if !document.sortKeys.isEmpty {
+      specification.sortDescriptors = document.sortKeys.map {
+        NSSortDescriptor(key: $0.keyPath, ascending: $0.ascending)
+      }
+    }
+    specification.fetchLimit = document.fetchLimit
+    specification.fetchBatchSize = document.fetchBatchSize
+    specification.resultType = NSFetchRequestResultType(rawValue: document.resultType)
+    specification.includesSubentities = document.includesSubentities
+    specification.includesPropertyValues = document.includesPropertyValues
+    specification.returnsObjectsAsFaults = document.returnsObjectsAsFaults
+    specification.returnsDistinctResults = document.returnsDistinctResults
+    specification.includesPendingChanges = document.includesPendingChanges
+    self.specification = specification
+  }
+
+  /// Takes a request over from code. Traps for one whose predicate or order is a closure.
+  init(name: String, _ request: NSFetchRequest<any NSFetchRequestResult>) {
+    var specification = request.specification
+    specification.entity = nil
+    self.specification = specification
+    var document = FetchRequestDocument(name: name, entityName: specification.entityName ?? "")
+    document.predicate = specification.predicate.map { ModelSyntax.tree(of: $0, for: "The request '\(name)'") }
+    document.sortKeys = (specification.sortDescriptors ?? []).map { descriptor in
+      do {
+        let key = try SortKey(descriptor)
+        return SortKeyDocument(keyPath: key.keyPath, ascending: key.isAscending)
+      } catch {
+        preconditionFailure("The request '\(name)' cannot be part of a model. \(error)")
+      }
+    }
+    document.fetchLimit = specification.fetchLimit
+    document.fetchBatchSize = specification.fetchBatchSize
+    document.resultType = specification.resultType.rawValue
+    document.includesSubentities = specification.includesSubentities
+    document.includesPropertyValues = specification.includesPropertyValues
+    document.returnsObjectsAsFaults = specification.returnsObjectsAsFaults
+    document.returnsDistinctResults = specification.returnsDistinctResults
+    document.includesPendingChanges = specification.includesPendingChanges
+    self.document = document
+  }
+
+  /// A request of its own, with the entity of a model.
+  func request(in model: NSManagedObjectModel?) -> NSFetchRequest<any NSFetchRequestResult> {
+    let request = NSFetchRequest<any NSFetchRequestResult>()
+    request.specification = specification
+    request.specification.entity = model?.entitiesByName[document.entityName]
+    return request
+  }
+}

@@ -1,2 +1,0 @@
-extension NSExpressionDescription { var expression: NSExpression? { nil } }
-extension NSFetchedPropertyDescription { var fetchRequest: NSFetchRequest<any NSFetchRequestResult>? { nil } }
