@@ -27,6 +27,8 @@ struct CommandFailure: Error {
       self = failure
     case let error as ModelFileError:
       self.init(.invalidModel, error.description)
+    case let problem as SchemaProblem:
+      self.init(.invalidModel, problem.description)
     case let problem as StoreProblem:
       self.init(problem.kind == .interrupted ? .interruptedWorkFound : .unreadableStore, problem.description)
     default:
@@ -44,7 +46,7 @@ struct CommandFailure: Error {
     switch error.code {
     case NSMigrationMissingMappingModelError, NSInferredMappingModelError: return .noWay
     case NSMigrationMissingSourceModelError, NSPersistentStoreIncompatibleVersionHashError, NSPersistentStoreOpenError,
-      NSPersistentStoreInvalidTypeError, NSPersistentStoreTypeMismatchError:
+      NSPersistentStoreInvalidTypeError, NSPersistentStoreTypeMismatchError, NSPersistentStoreTimeoutError:
       return .unreadableStore
     case NSMigrationCancelledError: return .stopped
     default: return .failed

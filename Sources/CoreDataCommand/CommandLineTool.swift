@@ -8,7 +8,8 @@ enum CommandLineTool {
   static var commands: [any Command.Type] {
     [
       ModelShowCommand.self, ModelVersionsCommand.self, ModelDiffCommand.self,
-      StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self,
+      StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self, StoreCreateCommand.self,
+      MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRunCommand.self,
     ]
   }
 
@@ -18,7 +19,7 @@ enum CommandLineTool {
       GroupSpecification("model", summary: "what models say, and what changed between their versions"),
       GroupSpecification("store", summary: "what stores hold, and which version of a model wrote them"),
       GroupSpecification("migrate", summary: "bring stores to another version of their model"),
-    ].filter { group in commands.contains { $0.specification.path.first == group.name } },
+    ],
     commands: commands.map { $0.specification })
 
   /// Runs one command line.

@@ -18,8 +18,9 @@ public struct MigrationFindings: Hashable, Sendable {
   ///   - new: the version that it would get.
   ///   - counts: the store's rows; nil where only the models are judged, which then count as if there were rows.
   public init(from old: ModelDocument, to new: ModelDocument, counts: StoreCounts? = nil) {
-    let judge = FindingJudge(old: old, new: new, counts: counts)
-    let found = ModelDifference(from: old, to: new).changes.flatMap { judge.findings(for: $0) }
+    let changes = ModelDifference(from: old, to: new).changes
+    let judge = FindingJudge(old: old, new: new, counts: counts, changes: changes)
+    let found = changes.flatMap { judge.findings(for: $0) }
     findings = found.sorted { left, right in
       if left.level != right.level { return left.level > right.level }
       return (left.code.rawValue, left.place) < (right.code.rawValue, right.place)
@@ -39,13 +40,19 @@ struct FindingJudge {
   let oldIndex: EntityIndex
   let newIndex: EntityIndex
   let counts: StoreCounts?
+  /// Entities, and properties with their entities, that the new version lacks.
+  private let removed: Set<[String]>
 
-  init(old: ModelDocument, new: ModelDocument, counts: StoreCounts?) {
+  init(old: ModelDocument, new: ModelDocument, counts: StoreCounts?, changes: [ModelChange]) {
     self.old = old
     self.new = new
     oldIndex = EntityIndex(old)
     newIndex = EntityIndex(new)
     self.counts = counts
+    removed = Set(
+      changes.filter { $0.kind == .removed }.map { change in
+        [change.sourceEntity, change.property == nil ? nil : change.sourceProperty].compactMap { $0 }
+      })
   }
 
   func findings(for change: ModelChange) -> [Finding] {
@@ -131,7 +138,11 @@ struct FindingJudge {
     let rows = rowCount(of: change)
     switch change.kind {
     case .removed:
-      return [loss(.relationshipRemoved, change, values, "the relationship is removed", values.map { dropped($0, "link") })]
+      if let inverse = survivingInverse(of: change) {
+        return [finding(.relationshipRemoved, .information, change, "is removed; its links stay with \(inverse)")]
+      }
+      let text = "the relationship is removed"
+      return [loss(.relationshipRemoved, change, values, text, values.map { dropped($0, "link") })]
     case .added where change.migration == .custom, .changed(.transient, _, _) where change.migration == .custom:
       let level: Finding.Level = rows == 0 ? .information : .error
       return [finding(.notInferable, level, change, "a new required relationship has nothing to lead to")]
@@ -142,7 +153,8 @@ struct FindingJudge {
           values.map { "to-many becomes to-one, with \(counted($0, "link"))" })
       ]
     case .changed(.ordered, _, "no"):
-      return [loss(.orderLost, change, values, "the order is lost", values.map { "the order of \(counted($0, "link")) is lost" })]
+      let text = "the order is lost"
+      return [loss(.orderLost, change, values, text, values.map { "the order of \(counted($0, "link")) is lost" })]
     case .changed(.destination, let before, let after) where change.migration == .custom:
       return [finding(.destinationChanged, .error, change, "leads to \(after) instead of \(before)")]
     case .changed(.minimumCount, let before, let after) where (Int(before) ?? 0) < (Int(after) ?? 0):
@@ -159,5 +171,16 @@ struct FindingJudge {
       ]
     default: return []
     }
+  }
+
+  /// The inverse of a removed relationship, where the new version still has it and another relationship at its other end.
+  private func survivingInverse(of change: ModelChange) -> String? {
+    let relationship = oldIndex[change.sourceEntity ?? ""]?.relationships.first { $0.name == change.sourceProperty }
+    guard let name = relationship?.inverseName, let destination = relationship?.destinationEntityName else { return nil }
+    let owner = oldIndex.lineage(of: destination).first { $0.relationships.contains { $0.name == name } }
+    guard let owner, !removed.contains([owner.name]), !removed.contains([owner.name, name]) else { return nil }
+    let heir = newIndex.lineage(of: owner.name).flatMap(\.relationships).first { $0.name == name }
+    guard let heir, heir.inverseName != nil else { return nil }
+    return "\(owner.name).\(name)"
   }
 }
