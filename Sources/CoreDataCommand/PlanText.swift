@@ -82,7 +82,9 @@ enum PlanText {
   }
 
   static func markdown(_ plan: MigrationPlan) -> String {
-    var steps = TextTable([.init("Step", .trailing), .init("From"), .init("To"), .init("Kind"), .init("Rows", .trailing)])
+    var steps = TextTable([
+      .init("Step", .trailing), .init("From"), .init("To"), .init("Kind"), .init("Rows", .trailing),
+    ])
     for (position, step) in plan.steps.enumerated() {
       steps.add([
         String(position + 1), step.from, step.to, step.kind + (step.isInPlace ? ", in place" : ", copy"),

@@ -36,7 +36,8 @@ enum AspectText {
     case .array(let elements), .set(let elements):
       return "{" + elements.map { Self.value($0) }.joined(separator: ", ") + "}"
     case .dictionary(let entries):
-      return "{" + entries.sorted { $0.key < $1.key }.map { "\($0.key): \(Self.value($0.value))" }.joined(separator: ", ")
+      return "{"
+        + entries.sorted { $0.key < $1.key }.map { "\($0.key): \(Self.value($0.value))" }.joined(separator: ", ")
         + "}"
     case .object: return "an object"
     }

@@ -99,7 +99,8 @@ extension EntityComparison {
     entity.attributes = elements
     let hashes = VersionHashes(ModelDocument(entities: [entity]))
     return Dictionary(
-      elements.map { ($0.name, hashes.property($0.name, of: "")?.base64EncodedString() ?? "") }) { first, _ in first }
+      elements.map { ($0.name, hashes.property($0.name, of: "")?.base64EncodedString() ?? "") }
+    ) { first, _ in first }
   }
 
   private func elements(_ attribute: AttributeDocument) -> String {

@@ -10,6 +10,7 @@ public enum MigrationDemand: String, Hashable, Sendable, Comparable, CaseIterabl
   /// Nothing can be inferred: a mapping model or a custom stage must say what becomes of the data.
   case custom
 
+  /// From the least work to the most.
   public static func < (left: MigrationDemand, right: MigrationDemand) -> Bool {
     left.rank < right.rank
   }
@@ -54,7 +55,9 @@ public struct ModelChange: Hashable, Sendable {
   public let entity: String?
   /// The property, index, configuration or fetch request; nil where the change is about the entity itself.
   public let property: String?
+  /// What part of the model it is about.
   public let subject: Subject
+  /// What happened.
   public let kind: Kind
   /// Whether the version hash of the entity changes, so that stores of the old version are refused.
   public let changesVersionHash: Bool

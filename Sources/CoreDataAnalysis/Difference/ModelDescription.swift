@@ -69,9 +69,11 @@ package struct ModelDescription: Sendable {
     }
     result.sort { $0.name < $1.name }
     result += entity.indexes.sorted { $0.name < $1.name }.map {
-      Property(name: $0.name, kind: "index", text: AspectText.index($0), facts: [
-        Fact(name: "elements", value: $0.elements.map(\.propertyName).joined(separator: ", "))
-      ])
+      Property(
+        name: $0.name, kind: "index", text: AspectText.index($0),
+        facts: [
+          Fact(name: "elements", value: $0.elements.map(\.propertyName).joined(separator: ", "))
+        ])
     }
     return result
   }
@@ -79,7 +81,8 @@ package struct ModelDescription: Sendable {
   private static func property(_ attribute: AttributeDocument) -> Property {
     var text = AspectText.attribute(attribute)
     var facts = [
-      Fact(name: "type", value: attribute.kind.title), Fact(name: "optional", value: AspectText.flag(attribute.isOptional)),
+      Fact(name: "type", value: attribute.kind.title),
+      Fact(name: "optional", value: AspectText.flag(attribute.isOptional)),
       Fact(name: "transient", value: AspectText.flag(attribute.isTransient)),
     ]
     func add(_ name: String, _ value: String?) {

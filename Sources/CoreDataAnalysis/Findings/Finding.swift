@@ -11,6 +11,7 @@ public struct Finding: Hashable, Sendable {
     /// Data would be lost, or the migration would fail.
     case error
 
+    /// From the least to the worst.
     public static func < (left: Level, right: Level) -> Bool {
       left.rank < right.rank
     }
@@ -26,9 +27,11 @@ public struct Finding: Hashable, Sendable {
 
   /// The code, as `DS102`.
   public let code: FindingCode
+  /// How much it matters here.
   public let level: Level
   /// The entity by its name in the newer version, or in the older one where it is removed.
   public let entity: String?
+  /// The property; nil where the finding is about the entity itself.
   public let property: String?
   /// What was found, in a sentence without the names of entity and property.
   public let message: String

@@ -11,7 +11,8 @@ extension FindingJudge {
   func loss(
     _ code: FindingCode, _ change: ModelChange, _ count: Int?, _ plain: String, _ counted: String?
   ) -> Finding {
-    finding(code, count == 0 ? .information : .error, change, count == 0 ? "\(plain); it holds nothing" : counted ?? plain)
+    finding(
+      code, count == 0 ? .information : .error, change, count == 0 ? "\(plain); it holds nothing" : counted ?? plain)
   }
 
   func newRequired(_ attribute: AttributeDocument, _ change: ModelChange, _ rows: Int?) -> Finding {

@@ -176,7 +176,9 @@ struct FindingJudge {
   /// The inverse of a removed relationship, where the new version still has it and another relationship at its other end.
   private func survivingInverse(of change: ModelChange) -> String? {
     let relationship = oldIndex[change.sourceEntity ?? ""]?.relationships.first { $0.name == change.sourceProperty }
-    guard let name = relationship?.inverseName, let destination = relationship?.destinationEntityName else { return nil }
+    guard let name = relationship?.inverseName, let destination = relationship?.destinationEntityName else {
+      return nil
+    }
     let owner = oldIndex.lineage(of: destination).first { $0.relationships.contains { $0.name == name } }
     guard let owner, !removed.contains([owner.name]), !removed.contains([owner.name, name]) else { return nil }
     let heir = newIndex.lineage(of: owner.name).flatMap(\.relationships).first { $0.name == name }

@@ -9,6 +9,7 @@ import Foundation
 public struct StoreMatch: Hashable, Sendable {
   /// One way in which the store differs from the nearest version.
   public struct Difference: Hashable, Sendable {
+    /// The entity that differs.
     public let entity: String
     /// Nil where the difference is about the entity as a whole, or the store does not tell more.
     public let property: String?

@@ -59,7 +59,8 @@ enum DecimalText {
 
   /// The same number without an exponent.
   static func plain(_ text: String) -> String {
-    guard let mark = text.firstIndex(where: { $0 == "e" || $0 == "E" }), let exponent = Int(text[text.index(after: mark)...])
+    guard let mark = text.firstIndex(where: { $0 == "e" || $0 == "E" }),
+      let exponent = Int(text[text.index(after: mark)...])
     else { return text }
     let isNegative = text.hasPrefix("-")
     let mantissa = text[..<mark].drop { $0 == "-" || $0 == "+" }

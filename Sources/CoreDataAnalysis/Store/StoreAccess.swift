@@ -79,7 +79,8 @@ package final class StoreAccess {
     do {
       return try SQLiteFileHeader(bytes: bytes, path: path)
     } catch {
-      throw StoreProblem(.notAStore, "\(name) is not a SQLite store: \(kind(of: bytes)). Check that this is the right file.")
+      throw StoreProblem(
+        .notAStore, "\(name) is not a SQLite store: \(kind(of: bytes)). Check that this is the right file.")
     }
   }
 

@@ -46,7 +46,8 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
           + "had one.")
     }
     if error.isCannotOpen || error.isReadOnly {
-      return StoreProblem(.noAccess, "\(name) cannot be opened: \(error.message). Check the rights of the file and its folder.")
+      return StoreProblem(
+        .noAccess, "\(name) cannot be opened: \(error.message). Check the rights of the file and its folder.")
     }
     return StoreProblem(.damaged, "\(name) cannot be read: \(error.message).")
   }

@@ -10,7 +10,8 @@ import Foundation
 enum MigrateRunCommand: Command {
   static let specification = CommandSpecification(
     ["migrate", "run"], summary: "Migrate the store, in one transaction, after a backup.",
-    discussion: "The backup is made beside the store, as Orders~.sqlite for Orders.sqlite. Whatever goes wrong, the store is "
+    discussion:
+      "The backup is made beside the store, as Orders~.sqlite for Orders.sqlite. Whatever goes wrong, the store is "
       + "as it was.",
     positionals: [.store, .model],
     options: [
@@ -43,8 +44,11 @@ enum MigrateRunCommand: Command {
     guard FileManager.default.isWritableFile(atPath: url.path) else {
       throw CommandFailure(.failed, "\(url.path) is read-only, and cannot be migrated. Check its permissions.")
     }
-    let backup = arguments.flag("no-backup") ? nil : try StoreBackup.make(
-      of: url, in: arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) })
+    let backup =
+      arguments.flag("no-backup")
+      ? nil
+      : try StoreBackup.make(
+        of: url, in: arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) })
     do {
       let rows = try migrate(plan, model: model, invocation)
       try write(plan, backup: backup, rows, invocation)
@@ -109,7 +113,8 @@ enum MigrateRunCommand: Command {
         "\(plan.store.lastPathComponent) is of \(plan.to) already. Nothing was changed.\n")
     }
     var report = TextReport(styler: invocation.styler)
-    report.line("Migrated \(plan.store.lastPathComponent): \(([plan.from] + plan.steps.map(\.to)).joined(separator: " -> "))")
+    report.line(
+      "Migrated \(plan.store.lastPathComponent): \(([plan.from] + plan.steps.map(\.to)).joined(separator: " -> "))")
     var table = TextTable([.init("Entity"), .init("Before", .trailing), .init("After", .trailing)])
     for (name, count) in sorted {
       table.add([name, NumberText.grouped(count.before), NumberText.grouped(count.after)])

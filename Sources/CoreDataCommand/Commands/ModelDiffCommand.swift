@@ -8,7 +8,8 @@ import CoreDataTerminal
 enum ModelDiffCommand: Command {
   static let specification = CommandSpecification(
     ["model", "diff"], summary: "What changed, and which kind of migration it asks for.",
-    discussion: "A and B are MODEL or MODEL@VERSION; without a version the current one is meant. A store stands for the "
+    discussion:
+      "A and B are MODEL or MODEL@VERSION; without a version the current one is meant. A store stands for the "
       + "model that it carries.",
     positionals: [
       PositionalSpecification("A", summary: "The older model: MODEL or MODEL@VERSION."),

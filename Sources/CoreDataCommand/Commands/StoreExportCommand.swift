@@ -9,7 +9,8 @@ import Foundation
 enum StoreExportCommand: Command {
   static let specification = CommandSpecification(
     ["store", "export"], summary: "Rows as JSON lines.",
-    discussion: "One object a line, sorted by entity and key: {\"entity\":…,\"id\":…,\"values\":{…}}. Dates are ISO 8601 in "
+    discussion:
+      "One object a line, sorted by entity and key: {\"entity\":…,\"id\":…,\"values\":{…}}. Dates are ISO 8601 in "
       + "UTC with six digits of a second; binary data are base64; decimals are strings, so that no reader rounds them; "
       + "UUIDs and URIs are strings; a to-one relationship is an id or null, a to-many one a list of ids, in order where "
       + "it is ordered, else sorted by entity and key.\n\nThe store is opened for reading only, and no byte of it or of "
@@ -36,7 +37,8 @@ enum StoreExportCommand: Command {
           let likely = Likeness.nearest(to: name, among: all).map { " Did you mean \($0)?" } ?? ""
           throw CommandFailure(
             .unreadableStore,
-            "\(opened.reader.url.lastPathComponent) has no entity \(name).\(likely) It has \(all.joined(separator: ", ")).")
+            "\(opened.reader.url.lastPathComponent) has no entity \(name).\(likely) It has \(all.joined(separator: ", "))."
+          )
         }
         return invocation.arguments.flag("subentities") ? family : [name]
       }
