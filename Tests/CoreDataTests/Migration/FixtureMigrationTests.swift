@@ -20,32 +20,42 @@ struct FixtureMigrationTests {
     }
   }
 
-  /// Every store with every version after its own, once for each pair of version hashes.
+  /// Every store with every version after its own, and with every model of its project that has most of its entities; once
+  /// for each pair of version hashes.
   static let journeys: [Journey] = {
     var found: [Journey] = []
+    let bundles = (Fixtures.modelBundles + Fixtures.compiledBundles).compactMap { url in
+      // Models that cannot be read are counted by the tests of model files.
+      (try? NSManagedObjectModel.versions(contentsOf: url)).map { (url: url, versions: $0) }
+    }
     for store in Fixtures.stores {
-      guard let metadata = try? NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store) else {
+      guard let metadata = try? NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store),
+        let own = metadata[NSStoreModelVersionHashesKey] as? [String: Data]
+      else {
         // Not a store, or a damaged one: other tests tell which.
         continue
       }
-      var seen: Set<[String: Data]> = []
-      for models in Fixtures.modelBundles + Fixtures.compiledBundles {
-        // Models that cannot be read are counted by the tests of model files.
-        guard let versions = try? NSManagedObjectModel.versions(contentsOf: models),
-          let start = versions.firstIndex(where: {
-            $0.model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
-          })
-        else { continue }
-        for version in versions[(start + 1)...]
-        where version.model.entityVersionHashesByName != versions[start].model.entityVersionHashesByName
-          && seen.insert(version.model.entityVersionHashesByName).inserted
-        {
-          found.append(Journey(store: store, models: models, version: version.name))
+      let hasModel = ((try? SQLiteStore.cachedModel(at: store)) ?? nil) != nil
+      var seen: Set<[String: Data]> = [own]
+      for bundle in bundles where project(bundle.url) == project(store) {
+        let start = bundle.versions.firstIndex {
+          $0.model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
+        }
+        let later = bundle.versions[(start.map { $0 + 1 } ?? 0)...]
+        for version in later {
+          let hashes = version.model.entityVersionHashesByName
+          let shared = Set(hashes.keys).intersection(own.keys).count
+          guard start != nil || (hasModel && shared * 2 > own.count), seen.insert(hashes).inserted else { continue }
+          found.append(Journey(store: store, models: bundle.url, version: version.name))
         }
       }
     }
     return found
   }()
+
+  private static func project(_ url: URL) -> String {
+    Fixtures.name(of: url).split(separator: "/").first.map(String.init) ?? ""
+  }
 
   @Test("Each reaches every later version, with every row and every value that both versions have", arguments: journeys)
   func migrate(_ journey: Journey) throws {
@@ -58,9 +68,10 @@ struct FixtureMigrationTests {
     let migration: StoreMigration
     do {
       migration = try StoreMigration(storeAt: copy, modelsAt: journey.models, version: journey.version)
-    } catch let error as NSError where error.code == NSInferredMappingModelError {
-      // What cannot be inferred must be said with a place and a cure; it is counted in the summary.
-      #expect(error.userInfo["entity"] != nil)
+    } catch let error as NSError
+      where error.code == NSInferredMappingModelError || error.code == NSMigrationMissingSourceModelError
+    {
+      // What cannot be done must be said with a cure; it is counted in the summary.
       #expect(error.localizedRecoverySuggestion?.isEmpty == false)
       print("refused: \(journey): \(error.localizedFailureReason ?? "")")
       return
@@ -119,7 +130,7 @@ struct FixtureMigrationTests {
         compared += 1
       }
     }
-    #expect(compared > 0 || before.objects.isEmpty)
+    #expect(compared > 0 || before.objects.keys.allSatisfy { key($0) == nil })
   }
 
   private func destination(
