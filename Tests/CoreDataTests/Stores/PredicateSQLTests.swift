@@ -202,8 +202,8 @@ struct PredicateSQLTests {
     #expect(try bench.names("Manager", where: nil)?.sql == "ZPERSON t0 WHERE t0.Z_ENT = ? ORDER BY t0.Z_PK")
     #expect(try bench.names("Manager", where: nil)?.names == ["Eve"])
     let order = [
-      SortTerm(keyPath: "department.name", ascending: false),
-      SortTerm(keyPath: "name", ascending: true, comparison: .localized),
+      SortKey(keyPath: "department.name", isAscending: false),
+      SortKey(keyPath: "name", isAscending: true, method: .localized),
     ]
     let page = try #require(try bench.names("Person", where: nil, order: order, limit: 2, offset: 1))
     #expect(page.names == ["Bob", "Eve"])

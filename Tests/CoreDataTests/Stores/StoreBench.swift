@@ -86,7 +86,7 @@ final class StoreBench {
 
   /// The values of one text column among the rows that answer a predicate, and the condition that found them.
   func names(
-    _ entity: String, where predicate: PredicateSyntax?, order: [SortTerm] = [], limit: Int = 0, offset: Int = 0
+    _ entity: String, where predicate: PredicateSyntax?, order: [SortKey] = [], limit: Int = 0, offset: Int = 0
   ) throws -> (names: [String], sql: String)? {
     var query = RowQuery(entity: self.entity(entity))
     query.predicate = predicate
