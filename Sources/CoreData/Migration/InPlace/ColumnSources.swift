@@ -67,26 +67,60 @@ struct ColumnSources {
   private func addForeignKey(
     _ key: ForeignKeyLayout, _ name: String, _ layout: RelationshipLayout, to result: inout [String: ColumnSource]
   ) {
-    guard let sourceName = step.mapping.sourceRelationship(of: name, in: destination.name),
-      let old = source.relationships[sourceName], case .foreignKey(let oldKey) = old.place
-    else {
-      result[key.column] = .constant(.null)
-      if let entityColumn = key.entityColumn { result[entityColumn] = .constant(.null) }
-      if let orderColumn = key.orderColumn { result[orderColumn] = .constant(.null) }
-      return
+    let old = oldForeignKey(name, layout)
+    result[key.column] = old?.column ?? .constant(.null)
+    if let entityColumn = key.entityColumn { result[entityColumn] = old?.entityColumn ?? .constant(.null) }
+    if let orderColumn = key.orderColumn { result[orderColumn] = old?.orderColumn ?? .constant(.null) }
+  }
+
+  /// What the columns of a to-one relationship are filled from.
+  private struct OldForeignKey {
+    let column: ColumnSource
+    let entityColumn: ColumnSource
+    let orderColumn: ColumnSource
+  }
+
+  private func oldForeignKey(_ name: String, _ layout: RelationshipLayout) -> OldForeignKey? {
+    if let sourceName = step.mapping.sourceRelationship(of: name, in: destination.name),
+      let old = source.relationships[sourceName], case .foreignKey(let key) = old.place
+    {
+      return foreignKey(key, to: old.destinationEntity)
     }
-    result[key.column] = .column(oldKey.column)
-    if let entityColumn = key.entityColumn {
-      result[entityColumn] = entityNumber(of: old, oldKey)
-    }
-    if let orderColumn = key.orderColumn {
-      result[orderColumn] = oldKey.orderColumn.map { .column($0) } ?? Self.newOrder(within: oldKey.column)
+    // Where only the other side is known from before, it says what stands here.
+    guard let inverse = layout.inverseName,
+      let old = step.sourceRelationshipLayout(of: inverse, in: layout.destinationEntity)
+    else { return nil }
+    switch old.place {
+    case .inverseForeignKey(let table, let key) where table == source.table:
+      return foreignKey(key, to: old.declaringEntity)
+    case .foreignKey(let key):
+      return reversedForeignKey(key, of: old.declaringEntity)
+    case .inverseForeignKey, .joinTable:
+      return nil
     }
   }
 
+  private func foreignKey(_ key: ForeignKeyLayout, to target: String) -> OldForeignKey {
+    OldForeignKey(
+      column: .column(key.column), entityColumn: entityNumber(key, target),
+      orderColumn: key.orderColumn.map { .column($0) } ?? Self.newOrder(within: key.column))
+  }
+
+  /// The key of the row that points here, in a one-to-one relationship of which only that row knew.
+  private func reversedForeignKey(_ key: ForeignKeyLayout, of entity: String) -> OldForeignKey? {
+    guard let owner = step.sourceSchema[entity] else { return nil }
+    let (table, own) = (SQLName.quoted(owner.table), SQLName.quoted(source.table))
+    let condition = "FROM \(table) AS o WHERE o.\(SQLName.quoted(key.column)) = \(own).Z_PK LIMIT 1"
+    let cases = InPlaceStep.cases(step.renumbering(of: entity))
+    return OldForeignKey(
+      column: .query(SQLFragment("(SELECT o.Z_PK \(condition))")),
+      entityColumn: .query(SQLFragment("(SELECT CASE o.Z_ENT \(cases) END \(condition))")),
+      orderColumn: .constant(.null))
+  }
+
   /// The entity numbers of the objects pointed at, in the destination's numbering.
-  private func entityNumber(of old: RelationshipLayout, _ key: ForeignKeyLayout) -> ColumnSource {
-    let renumbering = step.renumbering(of: old.destinationEntity)
+  private func entityNumber(_ key: ForeignKeyLayout, _ target: String) -> ColumnSource {
+    let renumbering = step.renumbering(of: target)
     guard let column = key.entityColumn else {
       let number = renumbering.first?.new ?? 0
       return .changed(

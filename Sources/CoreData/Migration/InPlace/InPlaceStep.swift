@@ -82,6 +82,13 @@ struct InPlaceStep {
     }
   }
 
+  /// The condition by which the rows of a source entity are told from others in its table; none where they have it to
+  /// themselves, whatever number they carry.
+  func condition(_ entity: EntityLayout) -> String {
+    let hierarchy = sourceSchema.entity(number: entity.rootNumber)?.numbers ?? []
+    return hierarchy.count == 1 ? "" : " WHERE Z_ENT = \(entity.number)"
+  }
+
   /// The source entities whose rows are dropped.
   var removedEntities: [EntityLayout] {
     sourceSchema.entities.filter { mapping.destinationEntity(of: $0.name) == nil }

@@ -43,23 +43,23 @@ struct InPlaceStepRun {
 
   /// - Returns: the statements, and the rows of every entity.
   func carryOut(
-    _ progress: (_ table: String?, _ done: Int, _ total: Int) throws -> Void
+    _ progress: (_ table: String?, _ done: Int, _ total: Int, _ isStepDone: Bool) throws -> Void
   ) throws -> (statements: [String], counts: [Count]) {
     try checkRequiredValues()
     let before = try rowCounts(of: step.sourceSchema)
     let statements = try StatementBuilder(step: step, catalog: catalog).statements()
     let total = statements.reduce(0) { $0 + expectedRows($1, before) }
     var done = 0
-    try progress(nil, 0, total)
+    try progress(nil, 0, total, false)
     for statement in statements {
       try execute(statement)
       done += expectedRows(statement, before)
-      if case .rows(let table) = statement.purpose { try progress(table, done, total) }
+      if case .rows(let table) = statement.purpose { try progress(table, done, total, false) }
     }
     try writePrimaryKeys()
     try remapHistory()
     let counts = try checkedCounts(before: before)
-    try progress(nil, total, total)
+    try progress(nil, total, total, true)
     return (statements.map(\.sql), counts)
   }
 
@@ -94,8 +94,9 @@ struct InPlaceStepRun {
           step.source.attribute(oldName, of: sourceName)?.isOptional == true,
           let column = source.attributes[oldName]?.column
         else { continue }
+        let condition = step.condition(source).isEmpty ? " WHERE" : step.condition(source) + " AND"
         let missing = try connection.scalar(
-          "SELECT 1 FROM \(SQLName.quoted(source.table)) WHERE Z_ENT = \(source.number) AND "
+          "SELECT 1 FROM \(SQLName.quoted(source.table))\(condition) "
             + "\(SQLName.quoted(column)) IS NULL LIMIT 1")
         if missing != nil {
           throw InPlaceProblem(
@@ -112,14 +113,16 @@ struct InPlaceStepRun {
     for table in schema.tables {
       for row in try connection.rows("SELECT Z_ENT, COUNT(*) FROM \(SQLName.quoted(table.name)) GROUP BY Z_ENT") {
         guard let number = row[0].integer, let count = row[1].integer else { continue }
-        guard let entity = schema.entity(number: Int(number)) else {
+        let hierarchy = schema.entities.filter { $0.table == table.name }
+        let entity = hierarchy.count == 1 ? hierarchy[0] : hierarchy.first { $0.number == Int(number) }
+        guard let entity else {
           throw InPlaceProblem(
             entity: table.rootEntity,
             reason: "The table \(table.name) has \(count) rows of an entity with the number \(number), which the store's "
               + "model does not have.",
             suggestion: "Check the store; it was changed by something else than Core Data.")
         }
-        counts[entity.name] = Int(count)
+        counts[entity.name, default: 0] += Int(count)
       }
     }
     return counts

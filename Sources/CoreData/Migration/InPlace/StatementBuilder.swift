@@ -158,10 +158,21 @@ struct StatementBuilder {
       let values = update.values.map { "\(SQLName.quoted($0.column)) = \($0.value.sql)" }.joined(separator: ", ")
       statements.append(
         MigrationStatement(
-          "UPDATE \(name) SET \(values) WHERE Z_ENT = \(update.entityNumber)",
+          "UPDATE \(name) SET \(values)\(step.condition(update.entity))",
           update.values.flatMap(\.value.bindings), .rows(table: table.name)))
     }
-    let renumbering = step.pairs(in: table).map { InPlaceStep.Renumbering(old: $0.source.number, new: $0.destination.number) }
+    let pairs = step.pairs(in: table)
+    if let only = pairs.first, step.condition(only.source).isEmpty {
+      let number = only.destination.number
+      guard only.source.number != number || only.destination.hasSubentities || !only.destination.isRoot else {
+        return statements
+      }
+      statements.append(
+        MigrationStatement(
+          "UPDATE \(name) SET Z_ENT = \(number) WHERE Z_ENT IS NOT \(number)", [], .rows(table: table.name)))
+      return statements
+    }
+    let renumbering = pairs.map { InPlaceStep.Renumbering(old: $0.source.number, new: $0.destination.number) }
       .filter { $0.old != $0.new }
     if !renumbering.isEmpty {
       let list = renumbering.map { String($0.old) }.joined(separator: ", ")
@@ -182,7 +193,7 @@ struct StatementBuilder {
       let expressions = (["Z_PK", "\(destination.number)", "Z_OPT"] + values.map(\.sql)).joined(separator: ", ")
       return MigrationStatement(
         "INSERT INTO \(SQLName.quoted(table.name)) (\(names)) SELECT \(expressions) "
-          + "FROM \(SQLName.quoted(origin)) WHERE Z_ENT = \(source.number)",
+          + "FROM \(SQLName.quoted(origin))\(step.condition(source))",
         values.flatMap(\.bindings), .rows(table: table.name))
     }
   }

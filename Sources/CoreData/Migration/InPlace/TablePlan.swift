@@ -17,8 +17,8 @@ enum TablePlan {
 struct AlteredColumns {
   var renamed: [(old: String, new: String)] = []
   var added: [ColumnLayout] = []
-  /// The new values of columns, for the rows of a source entity's number.
-  var updates: [(entityNumber: Int, values: [(column: String, value: SQLFragment)])] = []
+  /// The new values of columns, for the rows of a source entity.
+  var updates: [(entity: EntityLayout, values: [(column: String, value: SQLFragment)])] = []
 
   /// Whether the table's definition stays as it is.
   var isEmpty: Bool { renamed.isEmpty && added.isEmpty }
@@ -103,7 +103,7 @@ struct TablePlanner {
     // A new name that another column still has would need a third name in between: copying is simpler and as safe.
     guard result.renamed.allSatisfy({ !taken.contains($0.new) }), result.added.allSatisfy({ !taken.contains($0.name) })
     else { return nil }
-    result.updates = updates.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    result.updates = pairs.compactMap { pair in updates[pair.source.number].map { (pair.source, $0) } }
     return result
   }
 
