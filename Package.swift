@@ -39,7 +39,9 @@ let package = Package(
       name: "CoreDataModelFilesTests", dependencies: ["CoreDataModelFiles", "CoreDataTestSupport", "CSQLite"]),
     .testTarget(
       name: "CoreDataTests", dependencies: ["CoreData", "CoreDataTestSupport"], exclude: ["Fixtures"]),
-    .testTarget(name: "CoreDataAnalysisTests", dependencies: ["CoreDataAnalysis", "CoreDataTestSupport"]),
+    .testTarget(
+      name: "CoreDataAnalysisTests",
+      dependencies: ["CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataTestSupport"]),
     .testTarget(name: "CoreDataTerminalTests", dependencies: ["CoreDataTerminal"]),
     .testTarget(
       name: "CoreDataCommandTests", dependencies: ["CoreDataCommand", "CoreDataTestSupport"]),

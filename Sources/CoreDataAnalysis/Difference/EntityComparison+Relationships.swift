@@ -7,7 +7,7 @@ import CoreDataModelFiles
 extension EntityComparison {
   func relationshipChanges() -> [ModelChange] {
     let pairs = Pairing(old.relationships, new.relationships, name: \.name, declared: \.renamingIdentifier)
-    var changes = pairs.added.map { added($0) }
+    var changes = pairs.added.map { added($0) }.demandingCustom(pairs.ambiguous)
     changes += pairs.removed.map { removed($0.name, .relationship, isTransient: $0.isTransient) }
     for (before, after) in pairs.matched { changes += relationshipChanges(before, after) }
     return changes
