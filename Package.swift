@@ -44,6 +44,7 @@ let package = Package(
       dependencies: ["CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataTestSupport"]),
     .testTarget(name: "CoreDataTerminalTests", dependencies: ["CoreDataTerminal"]),
     .testTarget(
-      name: "CoreDataCommandTests", dependencies: ["CoreDataCommand", "CoreDataTestSupport"]),
+      name: "CoreDataCommandTests",
+      dependencies: ["CoreData", "CoreDataCommand", "CoreDataSQLite", "CoreDataTerminal", "CoreDataTestSupport"]),
   ]
 )
