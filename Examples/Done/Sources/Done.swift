@@ -7,7 +7,7 @@ import Foundation
 @main
 enum Done {
   private static let usage = """
-    usage: done list STORE [--open] [--limit N] [--no-migration]
+    usage: done list STORE [--open] [--last N] [--no-migration]
            done add STORE NAME [--list LIST]
            done make-store STORE
 
@@ -33,10 +33,10 @@ enum Done {
     switch arguments.next() {
     case "list":
       let (onlyOpen, keeps) = (arguments.flag("--open"), arguments.flag("--no-migration"))
-      let limit = try arguments.number("--limit")
+      let last = try arguments.number("--last")
       let store = try ToDoStore(at: arguments.url(), migrates: !keeps)
       try arguments.end()
-      try list(store, onlyOpen: onlyOpen, limit: limit)
+      try list(store, onlyOpen: onlyOpen, last: last)
     case "add":
       let list = try arguments.value("--list")
       let (url, name) = (try arguments.url(), arguments.next())
@@ -56,8 +56,8 @@ enum Done {
     }
   }
 
-  private static func list(_ store: ToDoStore, onlyOpen: Bool, limit: Int) throws {
-    for item in try store.items(onlyOpen: onlyOpen, limit: limit) {
+  private static func list(_ store: ToDoStore, onlyOpen: Bool, last: Int) throws {
+    for item in try store.items(onlyOpen: onlyOpen, last: last) {
       let day = item.createdAt.map { String($0.ISO8601Format().prefix(10)) } ?? "          "
       print("[\(item.isDone ? "x" : " ")] \(day)  \(item.name)\(item.list.map { "  (\($0.name))" } ?? "")")
     }

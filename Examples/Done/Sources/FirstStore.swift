@@ -13,7 +13,7 @@ enum FirstStore {
 
   /// What the owner of the list had to do, over some fifteen months.
   private static let work: [(verb: String, objects: [String])] = [
-    ("Buy", ["bread", "coffee beans", "a light bulb", "stamps", "cat food", "olive oil", "batteries", "a birthday card"]),
+    ("Buy", ["bread", "coffee beans", "a light bulb", "stamps", "cat food", "olive oil", "batteries", "a card"]),
     ("Call", ["the dentist", "Mum", "the landlord", "the garage", "Aunt Irma", "the tax office", "the school", "Ben"]),
     ("Pay", ["the rent", "the gas bill", "the parking fine", "the phone bill", "for the concert", "the club's fee"]),
     ("Water", ["the tomatoes", "the ferns", "the neighbours' plants", "the window boxes", "the lemon tree"]),

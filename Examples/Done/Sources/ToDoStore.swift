@@ -30,13 +30,13 @@ struct ToDoStore {
   ///
   /// - Parameters:
   ///   - onlyOpen: leaves out what is done.
-  ///   - limit: how many items to return at most; 0 for all.
-  func items(onlyOpen: Bool, limit: Int) throws -> [TSPItem] {
+  ///   - last: how many items to return at most, the newest of all; 0 for all.
+  func items(onlyOpen: Bool, last: Int) throws -> [TSPItem] {
     let request = NSFetchRequest<TSPItem>(entityName: "TSPItem")
     if onlyOpen { request.predicate = NSPredicate(format: "isDone == NO") }
-    request.sortDescriptors = [NSSortDescriptor(key: "createdAt", ascending: true)]
-    request.fetchLimit = limit
-    return try context.fetch(request)
+    request.sortDescriptors = [NSSortDescriptor(key: "createdAt", ascending: false)]
+    request.fetchLimit = last
+    return try context.fetch(request).reversed()
   }
 
   /// How many items there are, and how many of them are still to be done.
