@@ -43,7 +43,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cp -R Examples/Done/Done.sqlite Examples/Done/Done.xcdatamodeld "$folder"
 cd "$folder"
-ln -s "$tools/done" done
+ln -s "$tools/done" .
 
 say "1. A store that the first release of a to-do app has left behind"
 run 0 coredata store info Done.sqlite
