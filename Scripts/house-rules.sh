@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The rules of CONTRIBUTING.md that a machine can see and `swift format` can't: the length of files, their opening
-# lines, `try?` without a reason, unfinished work, and paths that exist on one machine only. Looks at all files that
-# are tracked, or would be if they were added.
+# lines, `try?` without a reason, unfinished work, paths that exist on one machine only, and deviations that are not
+# listed. Looks at all files that are tracked, or would be if they were added.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -77,6 +77,14 @@ if [[ $place == /*/* ]]; then
   files | xargs -0 -r grep -InF -- "$place" /dev/null | sed 's/:\([0-9]*\):.*/:\1: path of this checkout/' \
     >>"$findings" || true
 fi
+
+# What differs from Apple is listed, under the name of the type whose file says so.
+files 'Sources/*.swift' | xargs -0 -r grep -lZ 'Differs from Apple' | while IFS= read -r -d '' file; do
+  type=$(basename "$file" .swift)
+  if ! grep -qF "\`${type%%+*}" DEVIATIONS.md; then
+    printf '%s: differs from Apple, and DEVIATIONS.md does not tell of %s\n' "$file" "${type%%+*}" >>"$findings"
+  fi
+done
 
 if [[ -s $findings ]]; then
   sort -u "$findings" >&2
