@@ -9,9 +9,9 @@
 
 SHELL := /bin/bash
 
-# Where SwiftPM puts what it builds; the example shares it, so that nothing is compiled twice.
+# Where SwiftPM puts what it builds. The example has a place of its own: SwiftPM's plan of a build belongs to one package.
 SCRATCH ?= .build
-BUILD_FLAGS := --scratch-path $(SCRATCH)
+BUILD_FLAGS :=
 ifeq ($(CI),true)
 BUILD_FLAGS += -Xswiftc -warnings-as-errors
 endif
@@ -21,13 +21,13 @@ FORMATTED := Package.swift $(wildcard Sources Tests Examples Benchmarks)
 .PHONY: build demo test lint format libraries
 
 build: libraries
-	swift build $(BUILD_FLAGS)
+	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS)
 
 demo: libraries
-	@Examples/Done/demo.sh $(BUILD_FLAGS)
+	@Examples/Done/demo.sh --scratch-path $(abspath $(SCRATCH))/example $(BUILD_FLAGS)
 
 test: libraries
-	swift test --disable-xctest $(BUILD_FLAGS)
+	swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS)
 
 lint:
 	swift format lint --strict --recursive --parallel $(FORMATTED)
