@@ -18,9 +18,17 @@ fi
 run() {
   local wanted=$1 status=0
   shift
-  printf '%s$%s%s\n' "$dim" "$(printf ' %q' "$@")" "$plain"
+  printf '%s$%s%s\n' "$dim" "$(quoted "$@")" "$plain"
   "$@" 2>&1 || status=$?
   [[ $status -eq $wanted ]] || fail "exit status $status instead of $wanted"
+}
+
+# Words as one would type them.
+quoted() {
+  local word
+  for word in "$@"; do
+    if [[ $word == *' '* ]]; then printf ' "%s"' "$word"; else printf ' %s' "$word"; fi
+  done
 }
 
 say() {

@@ -66,10 +66,11 @@ enum Done {
   }
 
   private static func text(of error: NSError) -> String {
-    let lines = [
-      "done: \(error.localizedDescription) (\(error.domain) \(error.code))",
-      error.localizedFailureReason, error.localizedRecoverySuggestion,
-    ]
-    return lines.compactMap(\.self).joined(separator: "\n  ") + "\n"
+    var lines = ["done: \(error.localizedDescription) (\(error.domain) \(error.code))"]
+    // When the store is of another version, the error lists what differs.
+    let details = error.userInfo["differences"] as? [String] ?? error.localizedFailureReason.map { [$0] } ?? []
+    lines += details.map { "  - \($0)" }
+    if let advice = error.localizedRecoverySuggestion { lines.append("  \(advice)") }
+    return lines.joined(separator: "\n") + "\n"
   }
 }
