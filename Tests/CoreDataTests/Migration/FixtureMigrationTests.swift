@@ -29,12 +29,11 @@ struct FixtureMigrationTests {
       (try? NSManagedObjectModel.versions(contentsOf: url)).map { (url: url, versions: $0) }
     }
     for store in Fixtures.stores {
+      // What is not a store, or a damaged one, is told by other tests.
       guard let metadata = try? NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store),
         let own = metadata[NSStoreModelVersionHashesKey] as? [String: Data]
-      else {
-        // Not a store, or a damaged one: other tests tell which.
-        continue
-      }
+      else { continue }
+      // As above.
       let hasModel = ((try? SQLiteStore.cachedModel(at: store)) ?? nil) != nil
       var seen: Set<[String: Data]> = [own]
       for bundle in bundles where project(bundle.url) == project(store) {

@@ -118,7 +118,8 @@ struct InPlaceStepRun {
         guard let entity else {
           throw InPlaceProblem(
             entity: table.rootEntity,
-            reason: "The table \(table.name) has \(count) rows of an entity with the number \(number), which the store's "
+            reason:
+              "The table \(table.name) has \(count) rows of an entity with the number \(number), which the store's "
               + "model does not have.",
             suggestion: "Check the store; it was changed by something else than Core Data.")
         }

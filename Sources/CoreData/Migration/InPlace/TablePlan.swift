@@ -46,7 +46,8 @@ struct TablePlanner {
     guard names.count == 1 else {
       throw InPlaceProblem(
         entity: table.rootEntity,
-        reason: "Rows of the tables \(names.joined(separator: " and ")) would go into one table, and their primary keys "
+        reason:
+          "Rows of the tables \(names.joined(separator: " and ")) would go into one table, and their primary keys "
           + "would collide.",
         suggestion: "Migrate with a mapping model, which gives the objects new keys.")
     }
@@ -78,7 +79,9 @@ struct TablePlanner {
       let values = sources.map { pair, columns in (pair, columns[column.name]) }
       let given = values.compactMap { pair, value in value.map { (pair, $0) } }
       if given.contains(where: { if case .query = $0.1 { true } else { false } }) { return nil }
-      if let origin = given.lazy.compactMap(\.1.origin).first, let oldColumn = old.columns.first(where: { $0.name == origin }) {
+      if let origin = given.lazy.compactMap(\.1.origin).first,
+        let oldColumn = old.columns.first(where: { $0.name == origin })
+      {
         // Rows that do not continue the old column must not keep its values, and only one column can take its place.
         guard oldColumn.type == column.type, used.insert(origin).inserted,
           values.allSatisfy({ pair, value in value.map { $0.origin == origin } ?? !Self.uses(pair.source, origin) })
