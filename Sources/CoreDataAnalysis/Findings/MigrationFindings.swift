@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
-import CoreData
 import CoreDataModelFiles
 import CoreDataPredicates
 
