@@ -112,6 +112,15 @@ struct MigrateCommandTests {
     lines.map { ($0["values"] as? [String: Any])?[key] as? String }
   }
 
+  @Test("run: --verbose tells the SQL, --quiet nothing")
+  func verbosity() throws {
+    let run = CommandRun("migrate", "run", store, workshop.model, "--verbose")
+    #expect(run.error.contains("CREATE TABLE ZCUSTOMER ("))
+    let other = workshop.path("Other.sqlite")
+    try workshop.fill(other, orders: 1)
+    #expect(CommandRun("migrate", "run", other, workshop.model, "--quiet").error.isEmpty)
+  }
+
   @Test("run: a second time there is nothing to do")
   func again() throws {
     #expect(CommandRun("migrate", "run", store, workshop.model).status == .done)
