@@ -138,6 +138,7 @@ struct WrongInputTests {
   func help() {
     let help = CommandRun("--help")
     #expect(help.status == .done)
+    #expect(!help.output.contains("github"))
     for command in CommandLineTool.commands {
       let words = command.specification.path
       #expect(help.output.contains(words.joined(separator: " ")))
