@@ -30,11 +30,9 @@ struct FixtureMigrationTests {
     }
     for store in Fixtures.stores {
       // What is not a store, or a damaged one, is told by other tests.
-      guard let metadata = try? NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store),
+      guard let (metadata, hasModel) = try? facts(of: store),
         let own = metadata[NSStoreModelVersionHashesKey] as? [String: Data]
       else { continue }
-      // As above.
-      let hasModel = ((try? SQLiteStore.cachedModel(at: store)) ?? nil) != nil
       var seen: Set<[String: Data]> = [own]
       for bundle in bundles where project(bundle.url) == project(store) {
         let start = bundle.versions.firstIndex {
@@ -51,6 +49,15 @@ struct FixtureMigrationTests {
     }
     return found
   }()
+
+  /// The metadata, and whether the store carries its model; read from a copy, since SQLite writes even when it reads.
+  private static func facts(of store: URL) throws -> ([String: Any], Bool) {
+    let copy = try Fixtures.copy(ofStore: store)
+    let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: copy)
+    let hasModel = try SQLiteStore.cachedModel(at: copy) != nil
+    try Fixtures.removeCopy(of: copy)
+    return (metadata, hasModel)
+  }
 
   private static func project(_ url: URL) -> String {
     Fixtures.name(of: url).split(separator: "/").first.map(String.init) ?? ""
