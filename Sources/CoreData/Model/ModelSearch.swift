@@ -38,7 +38,7 @@ struct ModelSearch {
     self = isEmpty ? .program : main
   }
 
-  /// A search of the main bundle and of all resource bundles beside the executable.
+  /// A search of the main bundle and of all resource bundles beside the executable, that of its own target first.
   static var program: ModelSearch {
     let main = Bundle.main
     let executable = main.executableURL?.resolvingSymlinksInPath().deletingLastPathComponent()
@@ -86,11 +86,15 @@ struct ModelSearch {
     bundle.resourceURL ?? bundle.bundleURL
   }
 
-  /// The folders of resources that lie in a folder, in the order of their names.
+  /// The folders of resources that lie in a folder, in the order of their names; but first those named like the executable,
+  /// as `Package_executable`, since others may be those of libraries or of other programs.
   private static func resourceBundles(in folder: URL) -> [URL] {
     // The folder of an executable that may not be listed has nothing to offer; the main bundle is searched on its own.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-    return names.filter { ["resources", "bundle"].contains(($0 as NSString).pathExtension) }.sorted().map { name in
+    let all = names.filter { ["resources", "bundle"].contains(($0 as NSString).pathExtension) }.sorted()
+    let program = Bundle.main.executableURL?.deletingPathExtension().lastPathComponent ?? ""
+    let own = all.filter { ($0 as NSString).deletingPathExtension.hasSuffix("_\(program)") }
+    return (own + all.filter { !own.contains($0) }).map { name in
       let url = folder.appendingPathComponent(name, isDirectory: true)
       return Bundle(url: url).map(resources) ?? url
     }
