@@ -17,6 +17,6 @@ let package = Package(
       exclude: ["README.md", "check.sh", "expected.txt"],
       sources: ["Sources"],
       // As a copy: processed, a model's files would lose their folders.
-      resources: [.copy("Books.xcdatamodeld")])
+      resources: [.copy("Books.xcdatamodeld"), .copy("Films.momd")])
   ]
 )
