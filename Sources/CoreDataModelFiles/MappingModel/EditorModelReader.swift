@@ -23,6 +23,7 @@ struct EditorModelReader {
     document.versionIdentifiers = [try root.string("_modelVersionIdentifier") ?? ""]
     let classes = try root.object("_xd_rootPackage")?.entries("XDBucketForClassesstorage") ?? []
     document.entities = try classes.sorted { $0.key < $1.key }.map { try entity($0.value, name: $0.key) }
+    try document.checkDepthOfInheritance()
     return document
   }
 
