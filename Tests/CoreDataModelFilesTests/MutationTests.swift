@@ -28,7 +28,8 @@ struct MutationTests {
         name: "p\($0.offset)", valueExpression: try PredicateParser.parseExpression($0.element))
     }
     mapping.relationshipMappings = [
-      PropertyMappingDocument(name: "owner", valueExpression: MappingExpressions.destinationObjects(relationship: "owner"))
+      PropertyMappingDocument(
+        name: "owner", valueExpression: MappingExpressions.destinationObjects(relationship: "owner"))
     ]
     let added = EntityMappingDocument(name: "Maker", kind: .add, sourceEntityName: nil, destinationEntityName: "Maker")
     return MappingDocument(entityMappings: [mapping, added])

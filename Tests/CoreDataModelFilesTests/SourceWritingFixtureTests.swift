@@ -52,7 +52,9 @@ struct SourceWritingFixtureTests {
         marksObjectValues: theirs.contains("usesScalarValueType=\"NO\""))
       let document = try ModelBundle(contentsOf: url).currentDocument()
       let ours = reduced(try XCDataModelWriter.text(of: document, style: style))
-      if ours == theirs { equal += 1 } else if ProcessInfo.processInfo.environment["COREDATA_SHOW_TEXTS"] != nil {
+      if ours == theirs {
+        equal += 1
+      } else if ProcessInfo.processInfo.environment["COREDATA_SHOW_TEXTS"] != nil {
         let pair = zip(ours.split(separator: "\n"), theirs.split(separator: "\n")).first { $0 != $1 }
         print("DIFF", Fixtures.name(of: url), "\n  ours  ", pair?.0 ?? "", "\n  theirs", pair?.1 ?? "")
       }

@@ -88,7 +88,8 @@ struct EditorModelReader {
   private func relationship(_ object: ArchivedObject, name: String) throws -> RelationshipDocument {
     let facts = try facts(of: object)
     var relationship = RelationshipDocument(
-      name: name, destinationEntityName: try facts["XD_PRK_destination"].flatMap { try archive.object($0) }?.string("_name"),
+      name: name,
+      destinationEntityName: try facts["XD_PRK_destination"].flatMap { try archive.object($0) }?.string("_name"),
       inverseName: try facts["XD_PRK_inverseRelationship"].flatMap { try archive.object($0) }?.string("_name"),
       isToMany: try flag("XD_PRK_isToMany", facts), isOptional: try flag("XD_PPSK_isOptional", facts))
     relationship.isTransient = try flag("XD_PPSK_isTransient", facts)
