@@ -22,9 +22,13 @@ let package = Package(
     .target(name: "CoreDataPredicates"),
     .target(name: "CoreDataModelFiles", dependencies: ["CoreDataPredicates", "CZlib"]),
     .target(name: "CoreData", dependencies: ["CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
-    .target(name: "CoreDataAnalysis", dependencies: ["CoreData", "CoreDataModelFiles"]),
+    .target(
+      name: "CoreDataAnalysis",
+      dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
     .target(name: "CoreDataTerminal"),
-    .executableTarget(name: "CoreDataCommand", dependencies: ["CoreDataAnalysis", "CoreDataTerminal"]),
+    .executableTarget(
+      name: "CoreDataCommand",
+      dependencies: ["CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataTerminal"]),
 
     .target(
       name: "CoreDataTestSupport", dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataSQLite"],
@@ -34,10 +38,14 @@ let package = Package(
     .testTarget(
       name: "CoreDataModelFilesTests", dependencies: ["CoreDataModelFiles", "CoreDataTestSupport", "CSQLite"]),
     .testTarget(
-      name: "CoreDataTests", dependencies: ["CoreData", "CoreDataTestSupport"], exclude: ["Fixtures"]),
-    .testTarget(name: "CoreDataAnalysisTests", dependencies: ["CoreDataAnalysis", "CoreDataTestSupport"]),
+      name: "CoreDataTests", dependencies: ["CoreData", "CoreDataTestSupport"], exclude: ["Fixtures"],
+      resources: [.copy("Resources/Books.xcdatamodeld"), .copy("Resources/Readers.xcdatamodeld")]),
+    .testTarget(
+      name: "CoreDataAnalysisTests",
+      dependencies: ["CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataTestSupport"]),
     .testTarget(name: "CoreDataTerminalTests", dependencies: ["CoreDataTerminal"]),
     .testTarget(
-      name: "CoreDataCommandTests", dependencies: ["CoreDataCommand", "CoreDataTestSupport"]),
+      name: "CoreDataCommandTests",
+      dependencies: ["CoreData", "CoreDataCommand", "CoreDataSQLite", "CoreDataTerminal", "CoreDataTestSupport"]),
   ]
 )

@@ -9,7 +9,9 @@ extension NSPersistentStoreCoordinator {
   func rowStores(for entity: NSEntityDescription, among affected: [NSPersistentStore]? = nil) throws -> [any RowStore] {
     let wanted = withLock { stores }.filter { store in affected?.contains { $0 === store } ?? true }
     let holding = wanted.compactMap { $0 as? any RowStore }.filter { holds($0, entity) }
-    if holding.isEmpty, affected == nil { throw ObjectGraphErrors.noStore(for: entity, coordinatorHasStores: !wanted.isEmpty) }
+    if holding.isEmpty, affected == nil {
+      throw ObjectGraphErrors.noStore(for: entity, coordinatorHasStores: !wanted.isEmpty)
+    }
     return holding
   }
 
@@ -60,7 +62,8 @@ extension NSPersistentStoreCoordinator {
       guard let store = holding.first(where: { $0 === assigned }) else {
         throw StoreErrors.operationFailed(
           url: assigned.url,
-          reason: "The store's configuration \(assigned.configurationName) does not hold the entity \(entity.name ?? "").")
+          reason:
+            "The store's configuration \(assigned.configurationName) does not hold the entity \(entity.name ?? "").")
       }
       return store
     }

@@ -75,7 +75,8 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
       store.persistentStoreCoordinator = nil
     }
     NotificationCenter.default.post(
-      name: .NSPersistentStoreCoordinatorStoresDidChange, object: self, userInfo: [NSRemovedPersistentStoresKey: [store]])
+      name: .NSPersistentStoreCoordinatorStoresDidChange, object: self,
+      userInfo: [NSRemovedPersistentStoresKey: [store]])
   }
 
   /// The identifier of an object from its URI.

@@ -10,11 +10,27 @@ enum StoreCompatibility {
   static func error(
     metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL
   ) -> NSError {
-    // The store's own model only adds detail; where it cannot be read the hashes tell which entities differ.
-    let stored = (try? SQLiteStore.cachedModel(at: url)) ?? nil
+    let stored = storeModel(metadata: metadata, model: model, configuration: configuration, url: url)
     return StoreErrors.incompatibleVersionHash(
       url: url, metadata: metadata,
       differences: differences(metadata: metadata, model: model, configuration: configuration, storeModel: stored))
+  }
+
+  /// The model that a store was written with: the one it carries, or a version beside the given one.
+  ///
+  /// It only adds detail to an error; where it cannot be read the hashes still tell which entities differ.
+  private static func storeModel(
+    metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL
+  ) -> NSManagedObjectModel? {
+    // A cache that cannot be read tells nothing; see above.
+    if let cached = (try? SQLiteStore.cachedModel(at: url)) ?? nil,
+      cached.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
+    {
+      return cached
+    }
+    // As said above.
+    let known = try? ModelVersions(around: model)
+    return known?.version(fitting: metadata, configuration: configuration)?.model
   }
 
   /// Entity by entity; property by property where the store's own model is known.
@@ -24,6 +40,15 @@ enum StoreCompatibility {
     let stored = metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]
     let members = Set((model.entities(forConfigurationName: configuration) ?? []).compactMap(\.name))
     let wanted = model.entityVersionHashesByName.filter { members.contains($0.key) }
-    return VersionDifference.between(store: stored, model: wanted)
+    let byHash = VersionDifference.between(store: stored, model: wanted)
+    guard let storeModel else { return byHash }
+    let details = Dictionary(
+      grouping: VersionDifference.between(store: storeModel.document, model: model.document), by: \.entity)
+    return byHash.flatMap { difference -> [VersionDifference] in
+      guard difference.change == .hash, let found = details[difference.entity], !found.isEmpty else {
+        return [difference]
+      }
+      return found
+    }
   }
 }

@@ -29,7 +29,8 @@ internal enum ObjectGraphErrors {
     .cocoa(
       NSCoreDataError, "The entity is not in the model.",
       reason: "The model has no entity '\(name)'; it has \(known.sorted().joined(separator: ", ")).",
-      suggestion: "Check the entity's name, or the model that the coordinator was made with.", [ErrorDetail.entity: name])
+      suggestion: "Check the entity's name, or the model that the coordinator was made with.",
+      [ErrorDetail.entity: name])
   }
 
   static func notArchivable(_ value: Any, _ attribute: NSAttributeDescription, reason: String) -> NSError {

@@ -67,61 +67,56 @@ struct ColumnSources {
   private func addForeignKey(
     _ key: ForeignKeyLayout, _ name: String, _ layout: RelationshipLayout, to result: inout [String: ColumnSource]
   ) {
-    guard let sourceName = step.mapping.sourceRelationship(of: name, in: destination.name),
-      let old = source.relationships[sourceName], case .foreignKey(let oldKey) = old.place
-    else {
-      result[key.column] = .constant(.null)
-      if let entityColumn = key.entityColumn { result[entityColumn] = .constant(.null) }
-      if let orderColumn = key.orderColumn { result[orderColumn] = .constant(.null) }
-      return
+    let plan = RelationshipKey(foreignKey: key, layout, step: step)
+    var old: (key: ForeignKeyLayout, target: String)?
+    if let sourceName = step.mapping.sourceRelationship(of: name, in: destination.name),
+      let layout = source.relationships[sourceName], case .foreignKey(let key) = layout.place
+    {
+      old = (key, layout.destinationEntity)
+    } else if case .columns(of: let layout) = plan.filling, case .inverseForeignKey(source.table, let key) = layout.place {
+      // Where only the other side is known from before, it says what stands here.
+      old = (key, layout.declaringEntity)
     }
-    result[key.column] = .column(oldKey.column)
+    result[key.column] = old.map { .column($0.key.column) } ?? .constant(.null)
     if let entityColumn = key.entityColumn {
-      result[entityColumn] = entityNumber(of: old, oldKey)
+      result[entityColumn] = old.flatMap { entityNumber($0.key, $0.target) } ?? .constant(.null)
     }
     if let orderColumn = key.orderColumn {
-      result[orderColumn] = oldKey.orderColumn.map { .column($0) } ?? Self.newOrder(within: oldKey.column)
+      let kept = plan.keepsOrder ? old?.key.orderColumn : nil
+      result[orderColumn] = kept.map { .column($0) } ?? .constant(.null)
     }
   }
 
-  /// The entity numbers of the objects pointed at, in the destination's numbering.
-  private func entityNumber(of old: RelationshipLayout, _ key: ForeignKeyLayout) -> ColumnSource {
-    let renumbering = step.renumbering(of: old.destinationEntity)
+  /// The entity numbers of the objects pointed at, in the destination's numbering; nil where only the objects' own rows
+  /// tell them.
+  private func entityNumber(_ key: ForeignKeyLayout, _ target: String) -> ColumnSource? {
+    let renumbering = step.renumbering(of: target)
     guard let column = key.entityColumn else {
-      let number = renumbering.first?.new ?? 0
+      guard let only = renumbering.first, step.sourceSchema[target]?.hasSubentities == false else { return nil }
       return .changed(
-        column: key.column, ColumnExpression.column.wrapped("CASE WHEN ", " IS NULL THEN NULL ELSE \(number) END"))
+        column: key.column, ColumnExpression.column.wrapped("CASE WHEN ", " IS NULL THEN NULL ELSE \(only.new) END"))
     }
     if renumbering.allSatisfy({ $0.old == $0.new }) { return .column(column) }
     return .changed(
       column: column, ColumnExpression.column.wrapped("CASE ", " \(InPlaceStep.cases(renumbering)) END"))
   }
 
-  /// Places for a relationship that becomes ordered: by primary key, spaced as Core Data spaces them.
-  private static func newOrder(within column: String) -> ColumnSource {
-    let name = SQLName.quoted(column)
-    return .query(
-      SQLFragment(
-        "CASE WHEN \(name) IS NULL THEN NULL ELSE "
-          + "1024 + 1024 * ROW_NUMBER() OVER (PARTITION BY \(name) ORDER BY Z_PK) END"))
-  }
-
   /// The columns by which to-many relationships without inverse point from here to their owners.
   private func addOwnerKeys(to result: inout [String: ColumnSource]) {
     for owner in step.destinationSchema.entities {
-      for (name, layout) in owner.relationships.sorted(by: { $0.key < $1.key }) {
-        guard layout.inverseName == nil, case .inverseForeignKey(let table, let key) = layout.place,
-          table == destination.table, layout.declaringEntity == owner.name, isKind(of: layout.destinationEntity)
+      for (_, layout) in owner.relationships.sorted(by: { $0.key < $1.key }) {
+        guard layout.inverseName == nil, case .inverseForeignKey(destination.table, let key) = layout.place,
+          layout.declaringEntity == owner.name, isKind(of: layout.destinationEntity)
         else { continue }
-        let oldKey = step.sourceRelationshipLayout(of: name, in: owner.name).flatMap { old -> ForeignKeyLayout? in
-          if case .inverseForeignKey(_, let oldKey) = old.place { return oldKey }
-          return nil
+        let plan = RelationshipKey(ownerKey: key, layout, step: step)
+        var old: ForeignKeyLayout?
+        if case .columns(of: let layout) = plan.filling, case .inverseForeignKey(source.table, let key) = layout.place {
+          old = key
         }
-        result[key.column] = oldKey.map { .column($0.column) } ?? .constant(.null)
+        result[key.column] = old.map { .column($0.column) } ?? .constant(.null)
         if let orderColumn = key.orderColumn {
-          result[orderColumn] =
-            oldKey.map { old in old.orderColumn.map { .column($0) } ?? Self.newOrder(within: old.column) }
-            ?? .constant(.null)
+          let kept = plan.keepsOrder ? old?.orderColumn : nil
+          result[orderColumn] = kept.map { .column($0) } ?? .constant(.null)
         }
       }
     }

@@ -26,10 +26,11 @@ struct InPlaceMigration {
       for (position, step) in migration.steps.enumerated() {
         let run = try InPlaceStepRun(
           step: step, configuration: migration.configuration, file: file)
-        let found = try run.carryOut { table, done, total in
+        let found = try run.carryOut { table, done, total, isStepDone in
           try report(
             MigrationProgress(
-              step: position + 1, stepCount: migration.steps.count, table: table, rowsDone: done, rowCount: total),
+              step: position + 1, stepCount: migration.steps.count, table: table, rowsDone: done, rowCount: total,
+              isStepDone: isStepDone),
             to: progress)
         }
         executed += found.statements

@@ -43,31 +43,41 @@ struct InPlaceStepRun {
 
   /// - Returns: the statements, and the rows of every entity.
   func carryOut(
-    _ progress: (_ table: String?, _ done: Int, _ total: Int) throws -> Void
+    _ progress: (_ table: String?, _ done: Int, _ total: Int, _ isStepDone: Bool) throws -> Void
   ) throws -> (statements: [String], counts: [Count]) {
     try checkRequiredValues()
     let before = try rowCounts(of: step.sourceSchema)
+    try checkAbstractEntities(before)
     let statements = try StatementBuilder(step: step, catalog: catalog).statements()
     let total = statements.reduce(0) { $0 + expectedRows($1, before) }
     var done = 0
-    try progress(nil, 0, total)
+    try progress(nil, 0, total, false)
     for statement in statements {
       try execute(statement)
       done += expectedRows(statement, before)
-      if case .rows(let table) = statement.purpose { try progress(table, done, total) }
+      if case .rows(let table) = statement.purpose { try progress(table, done, total, false) }
     }
     try writePrimaryKeys()
     try remapHistory()
     let counts = try checkedCounts(before: before)
-    try progress(nil, total, total)
+    try progress(nil, total, total, true)
     return (statements.map(\.sql), counts)
   }
 
   private func execute(_ statement: MigrationStatement) throws {
     do {
       try connection.run(statement.sql, statement.bindings)
-    } catch let error as SQLiteError where error.isUniqueConstraint && statement.purpose == .index {
-      throw try UniquenessCheck(step: step, connection: connection).problem() ?? error
+    } catch let error as SQLiteError where error.isUniqueConstraint {
+      switch statement.purpose {
+      case .index: throw try UniquenessCheck(step: step, connection: connection).problem() ?? error
+      case .link(let entity, let relationship):
+        throw InPlaceProblem(
+          entity: entity, property: relationship,
+          reason: "There are objects with several objects at the other end of '\(relationship)' of '\(entity)', and the "
+            + "destination can keep only one of them.",
+          suggestion: "Give the relationship an inverse that can hold them all, or write a mapping model that chooses one.")
+      case .structure, .rows, .housekeeping: throw error
+      }
     }
   }
 
@@ -94,8 +104,9 @@ struct InPlaceStepRun {
           step.source.attribute(oldName, of: sourceName)?.isOptional == true,
           let column = source.attributes[oldName]?.column
         else { continue }
+        let condition = step.condition(source).isEmpty ? " WHERE" : step.condition(source) + " AND"
         let missing = try connection.scalar(
-          "SELECT 1 FROM \(SQLName.quoted(source.table)) WHERE Z_ENT = \(source.number) AND "
+          "SELECT 1 FROM \(SQLName.quoted(source.table))\(condition) "
             + "\(SQLName.quoted(column)) IS NULL LIMIT 1")
         if missing != nil {
           throw InPlaceProblem(
@@ -106,20 +117,35 @@ struct InPlaceStepRun {
     }
   }
 
+  /// An abstract entity has no objects: rows of one could not be read any more.
+  private func checkAbstractEntities(_ before: [String: Int]) throws {
+    for entity in step.destinationSchema.entities where entity.isAbstract {
+      guard let source = step.mapping.sourceEntity(of: entity.name), let count = before[source], count > 0 else { continue }
+      throw InPlaceProblem(
+        entity: entity.name,
+        reason: "'\(entity.name)' is abstract in the destination, but the store has \(count) of its objects.",
+        suggestion: "Delete the objects first, leave the entity as it was, or write a mapping model that turns them into "
+          + "objects of another entity.")
+    }
+  }
+
   private func rowCounts(of schema: StoreSchema) throws -> [String: Int] {
     var counts: [String: Int] = [:]
     for entity in schema.entities { counts[entity.name] = 0 }
     for table in schema.tables {
       for row in try connection.rows("SELECT Z_ENT, COUNT(*) FROM \(SQLName.quoted(table.name)) GROUP BY Z_ENT") {
         guard let number = row[0].integer, let count = row[1].integer else { continue }
-        guard let entity = schema.entity(number: Int(number)) else {
+        let hierarchy = schema.entities.filter { $0.table == table.name }
+        let entity = hierarchy.count == 1 ? hierarchy[0] : hierarchy.first { $0.number == Int(number) }
+        guard let entity else {
           throw InPlaceProblem(
             entity: table.rootEntity,
-            reason: "The table \(table.name) has \(count) rows of an entity with the number \(number), which the store's "
+            reason:
+              "The table \(table.name) has \(count) rows of an entity with the number \(number), which the store's "
               + "model does not have.",
             suggestion: "Check the store; it was changed by something else than Core Data.")
         }
-        counts[entity.name] = Int(count)
+        counts[entity.name, default: 0] += Int(count)
       }
     }
     return counts

@@ -8,14 +8,14 @@
 ///
 /// Differs from Apple: an element whose identifier is found on neither side, and which declares none in the destination,
 /// is matched by its name. So a rename of the past does not cost data when its identifier is later cleared.
-internal struct Pairing<Element> {
-  private(set) var matched: [(source: Element, destination: Element)] = []
-  private(set) var added: [Element] = []
-  private(set) var removed: [Element] = []
+package struct Pairing<Element> {
+  package private(set) var matched: [(source: Element, destination: Element)] = []
+  package private(set) var added: [Element] = []
+  package private(set) var removed: [Element] = []
   /// Identifiers that several destination elements share, so that it cannot be told which one the source became.
-  private(set) var ambiguous: [(identifier: String, names: [String])] = []
+  package private(set) var ambiguous: [(identifier: String, names: [String])] = []
 
-  init(
+  package init(
     _ source: [Element], _ destination: [Element], name: (Element) -> String, declared: (Element) -> String?
   ) {
     let sources = Dictionary(grouping: source) { declared($0) ?? name($0) }

@@ -14,9 +14,11 @@ public struct MigrationProgress: Hashable, Sendable {
   /// How many rows the step has to deal with.
   public let rowCount: Int
 
+  let isStepDone: Bool
+
   /// The part of the whole that is done, from 0 to 1.
   public var fractionCompleted: Double {
-    let ofStep = rowCount == 0 ? 0 : Double(rowsDone) / Double(rowCount)
+    let ofStep = isStepDone ? 1 : rowCount == 0 ? 0 : Double(rowsDone) / Double(rowCount)
     return (Double(step - 1) + min(ofStep, 1)) / Double(max(stepCount, 1))
   }
 }

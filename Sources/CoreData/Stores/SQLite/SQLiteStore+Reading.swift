@@ -24,14 +24,16 @@ extension SQLiteStore {
     try reading { state in
       try answer {
         let select = try SelectBuilder(entities: state.entities).select(["Z_PK", "Z_ENT"], for: query)
-        let table = try state.entities.layout(of: query.entity).table
+        let layout = try state.entities.layout(of: query.entity)
         return try state.connection.cached(select.sql) { statement in
           try statement.bind(select.values)
           var ids: [NSManagedObjectID] = []
           while try statement.step() {
             let (key, number) = (statement.int64(at: 0), statement.int64(at: 1))
-            guard let id = state.entities.id(entity: Int(number), primaryKey: key) else {
-              throw RowProblem(kind: .unknownEntity(number: number), table: table, primaryKey: key, property: "")
+            guard let entity = state.entities.number(ofRow: number, like: layout),
+              let id = state.entities.id(entity: entity, primaryKey: key)
+            else {
+              throw RowProblem(kind: .unknownEntity(number: number), table: layout.table, primaryKey: key, property: "")
             }
             ids.append(id)
           }

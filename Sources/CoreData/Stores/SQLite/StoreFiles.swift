@@ -5,7 +5,7 @@ import CoreDataSQLite
 import Foundation
 
 /// The files that make up a SQLite store: the database, its write-ahead log and shared memory, and external data.
-enum StoreFiles {
+package enum StoreFiles {
   /// The database and what SQLite keeps beside it.
   static func databaseFiles(of store: URL) -> [URL] {
     [store, sibling(of: store, "-wal"), sibling(of: store, "-shm")]
@@ -38,7 +38,7 @@ enum StoreFiles {
   }
 
   /// Removes a store; what is not there, or cannot be removed, stays.
-  static func removeIfPresent(at store: URL) {
+  package static func removeIfPresent(at store: URL) {
     for file in databaseFiles(of: store) + [externalData(of: store)] {
       // Cleaning up after something that has failed or is done: there is nobody to tell, and nothing else to do.
       try? FileManager.default.removeItem(at: file)

@@ -41,18 +41,16 @@ enum StringFunction: String, CaseIterable {
     }
   }
 
+  /// Compares as predicates do in memory.
   private func holds(_ subject: String, _ pattern: String, _ options: ComparisonSyntax.Options) throws -> Bool {
+    let comparison = TextComparison(options)
     switch self {
-    case .like: return try Patterns.shared.matches(subject, wildcard: pattern, options)
-    case .matches: return try Patterns.shared.matches(subject, expression: pattern, options)
-    case .equal, .beginsWith, .endsWith, .contains: break
-    }
-    let (subject, pattern) = (Patterns.folded(subject, options), Patterns.folded(pattern, options))
-    switch self {
-    case .equal: return subject == pattern
-    case .beginsWith: return subject.hasPrefix(pattern)
-    case .endsWith: return subject.hasSuffix(pattern)
-    default: return pattern.isEmpty || subject.contains(pattern)
+    case .equal: return comparison.areEqual(subject, pattern)
+    case .beginsWith: return comparison.begins(subject, with: pattern)
+    case .endsWith: return comparison.ends(subject, with: pattern)
+    case .contains: return comparison.contains(subject, pattern)
+    case .like: return comparison.isLike(subject, pattern)
+    case .matches: return try comparison.matches(subject, pattern: pattern)
     }
   }
 
@@ -62,60 +60,5 @@ enum StringFunction: String, CaseIterable {
       let next = Unicode.Scalar(last.value == 0xD7FF ? 0xE000 : last.value + 1)
     else { return nil }
     return String(String.UnicodeScalarView(prefix.unicodeScalars.dropLast())) + String(Character(next))
-  }
-}
-
-/// Compiled patterns, since a statement asks for the same one row after row.
-private final class Patterns: @unchecked Sendable {
-  static let shared = Patterns()
-
-  private let lock = NSLock()
-  private var compiled: [String: NSRegularExpression] = [:]
-  private static let limit = 64
-
-  static func folded(_ text: String, _ options: ComparisonSyntax.Options) -> String {
-    var folding: String.CompareOptions = []
-    if options.contains(.caseInsensitive) { folding.insert(.caseInsensitive) }
-    if options.contains(.diacriticInsensitive) { folding.insert(.diacriticInsensitive) }
-    return folding.isEmpty ? text : text.folding(options: folding, locale: nil)
-  }
-
-  func matches(_ subject: String, expression: String, _ options: ComparisonSyntax.Options) throws -> Bool {
-    let (subject, expression) =
-      options.contains(.diacriticInsensitive)
-      ? (Self.folded(subject, .diacriticInsensitive), Self.folded(expression, .diacriticInsensitive))
-      : (subject, expression)
-    let pattern = try regularExpression(expression, isCaseInsensitive: options.contains(.caseInsensitive))
-    let whole = NSRange(subject.startIndex..., in: subject)
-    return pattern.firstMatch(in: subject, options: .anchored, range: whole)?.range == whole
-  }
-
-  func matches(_ subject: String, wildcard: String, _ options: ComparisonSyntax.Options) throws -> Bool {
-    var expression = "(?s)"
-    var isEscaped = false
-    for character in wildcard {
-      if isEscaped || !"*?\\".contains(character) {
-        expression += NSRegularExpression.escapedPattern(for: String(character))
-        isEscaped = false
-      } else if character == "\\" {
-        isEscaped = true
-      } else {
-        expression += character == "*" ? ".*" : "."
-      }
-    }
-    return try matches(subject, expression: expression, options)
-  }
-
-  private func regularExpression(_ expression: String, isCaseInsensitive: Bool) throws -> NSRegularExpression {
-    let key = (isCaseInsensitive ? "i" : "-") + expression
-    return try lock.withLock {
-      if let pattern = compiled[key] { return pattern }
-      let pattern = try NSRegularExpression(
-        // The group keeps alternatives together, so that a match is one of the whole text.
-        pattern: "(?:\(expression))\\z", options: isCaseInsensitive ? .caseInsensitive : [])
-      if compiled.count >= Self.limit { compiled.removeAll() }
-      compiled[key] = pattern
-      return pattern
-    }
   }
 }

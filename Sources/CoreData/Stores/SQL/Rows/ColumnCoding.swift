@@ -63,7 +63,9 @@ enum ColumnCoding {
 
   /// SQLite gives the shortest text of a real with 15 digits, and so the number as it was meant.
   private func decimal(_ text: String?) -> NSDecimalNumber? {
-    text.flatMap { Decimal(string: $0, locale: Locale(identifier: "en_US_POSIX")) }.map { NSDecimalNumber(decimal: $0) }
+    if text == Self.notANumber { return .notANumber }
+    return text.flatMap { Decimal(string: $0, locale: Locale(identifier: "en_US_POSIX")) }
+      .map { NSDecimalNumber(decimal: $0) }
   }
 
   private static func uuid(_ bytes: UnsafeRawBufferPointer) -> Slot? {
@@ -92,8 +94,12 @@ enum ColumnCoding {
     }
   }
 
+  /// What Core Data writes for a decimal that is no number.
+  private static let notANumber = "NaN"
+
   /// Whole numbers as integers, others as reals: what a column of type DECIMAL would make of either.
   static func number(_ decimal: NSDecimalNumber) -> SQLiteValue {
+    if decimal.decimalValue.isNaN { return .text(notANumber) }
     let value = decimal.int64Value
     return NSDecimalNumber(value: value).compare(decimal) == .orderedSame ? .integer(value) : .real(decimal.doubleValue)
   }

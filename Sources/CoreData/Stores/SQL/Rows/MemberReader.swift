@@ -16,7 +16,9 @@ struct MemberReader {
       for index in 1...statement.parameterCount { try statement.bind(primaryKey, at: index) }
       while try statement.step() {
         let (key, number) = (statement.int64(at: 0), statement.int64(at: 1))
-        guard let id = entities.id(entity: Int(number), primaryKey: key) else {
+        guard let entity = entities.number(ofRow: number, like: destination),
+          let id = entities.id(entity: entity, primaryKey: key)
+        else {
           throw RowProblem(
             kind: .unknownEntity(number: number), table: destination.table, primaryKey: key, property: "")
         }

@@ -8,6 +8,7 @@ import Foundation
 final class RowReader {
   /// What a statement has to select, in this order.
   let columns: [String]
+  private let entity: EntityLayout
   private let table: String
   private let plans: [Int: [RowStep]]
   private let entities: StoredEntities
@@ -19,6 +20,7 @@ final class RowReader {
   init(entity: EntityLayout, includesSubentities: Bool, entities: StoredEntities, external: ExternalData) {
     self.entities = entities
     self.external = external
+    self.entity = entity
     table = entity.table
     var list = SelectList(columns: Self.leading)
     var plans: [Int: [RowStep]] = [:]
@@ -38,7 +40,9 @@ final class RowReader {
   func snapshot(_ statement: SQLiteStatement) throws -> RowSnapshot {
     let primaryKey = statement.int64(at: 0)
     let number = statement.int64(at: 1)
-    guard let plan = plans[Int(number)], let id = entities.id(entity: Int(number), primaryKey: primaryKey) else {
+    guard let found = entities.number(ofRow: number, like: entity), let plan = plans[found],
+      let id = entities.id(entity: found, primaryKey: primaryKey)
+    else {
       throw RowProblem(kind: .unknownEntity(number: number), table: table, primaryKey: primaryKey, property: "")
     }
     let slots = try plan.map { step in

@@ -34,6 +34,18 @@ struct StoredEntities {
       key: ObjectKey(store: store.number, root: UInt32(layout.rootNumber), number: primaryKey), store: store)
   }
 
+  /// The number of the entity that a row is of; nil when its `Z_ENT` is that of no entity in its table.
+  ///
+  /// A table of one entity needs no number to tell its rows apart, and Core Data does not look at it there: rows that were
+  /// put in by hand have any.
+  func number(ofRow stored: Int64, like entity: EntityLayout) -> Int? {
+    if let number = Int(exactly: stored), schema.entity(number: number)?.rootNumber == entity.rootNumber {
+      return number
+    }
+    let hierarchy = schema.entity(number: entity.rootNumber)?.numbers ?? []
+    return hierarchy.count == 1 ? hierarchy[0] : nil
+  }
+
   /// Whether the identifier is that of a row in this store.
   func owns(_ id: NSManagedObjectID) -> Bool { id.key.store == store.number }
 }

@@ -1,0 +1,42 @@
+# OpenCoreData
+# SPDX-License-Identifier: Apache-2.0
+#
+#   make demo     an old store is refused, migrated and read, in half a minute (after the build)
+#   make test     all tests, and the example that finds its model
+#   make lint     formatting and house rules
+#   make format   rewrites the sources as `make lint` wants them
+#   make build    the library and the command
+
+SHELL := /bin/bash
+
+# Where SwiftPM puts what it builds. Each example has a place of its own: SwiftPM's plan of a build belongs to one package.
+SCRATCH ?= .build
+BUILD_FLAGS :=
+ifeq ($(CI),true)
+BUILD_FLAGS += -Xswiftc -warnings-as-errors
+endif
+
+FORMATTED := Package.swift $(wildcard Sources Tests Examples Benchmarks)
+
+.PHONY: build demo test lint format libraries
+
+build: libraries
+	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS)
+
+demo: libraries
+	@Examples/Done/demo.sh --scratch-path $(abspath $(SCRATCH))/example $(BUILD_FLAGS)
+
+test: libraries
+	swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS)
+	@Examples/Finding/check.sh --scratch-path $(abspath $(SCRATCH))/finding $(BUILD_FLAGS)
+
+lint:
+	swift format lint --strict --recursive --parallel $(FORMATTED)
+	@Scripts/house-rules.sh
+
+format:
+	swift format --in-place --recursive --parallel $(FORMATTED)
+
+# SQLite and zlib with their headers; installed where apt-get can do it, else named.
+libraries:
+	@Scripts/system-libraries.sh

@@ -1,0 +1,93 @@
+#!/bin/bash
+# OpenCoreData
+# SPDX-License-Identifier: Apache-2.0
+#
+# The rules of CONTRIBUTING.md that a machine can see and `swift format` can't: the length of files, their opening
+# lines, `try?` without a reason, unfinished work, paths that exist on one machine only, and deviations that are not
+# listed. Looks at all files that are tracked, or would be if they were added.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+findings=$(mktemp)
+trap 'rm -f "$findings"' EXIT
+
+# The files that match the given patterns and are there, each ended by a NUL.
+files() {
+  local file
+  git ls-files -z --cached --others --exclude-standard -- "$@" | while IFS= read -r -d '' file; do
+    # A file can be deleted and still be tracked.
+    if [[ -f $file ]]; then printf '%s\0' "$file"; fi
+  done
+}
+
+sources() {
+  files '*.swift' '*.h' '*.sh' '.ci/run'
+}
+
+# Runs awk over the files that come in on standard input, if there are any.
+inspect() {
+  xargs -0 -r awk "$@" >>"$findings"
+}
+
+# 600 lines, in tests 1,000.
+sources | while IFS= read -r -d '' file; do
+  limit=600
+  [[ $file == Tests/* ]] && limit=1000
+  lines=$(wc -l <"$file")
+  if ((lines > limit)); then printf '%s: %d lines; the limit is %d\n' "$file" "$lines" "$limit" >>"$findings"; fi
+done
+
+# Two lines of comment, the project and the licence, and a blank one. A first line that a tool wants may stand above.
+sources | while IFS= read -r -d '' file; do
+  opening=$(head -n 4 "$file" | grep -vE '^(#!|// swift-tools-version)' | head -n 3 || true)
+  if ! [[ $opening =~ ^(//|#)\ OpenCoreData[^$'\n']*$'\n'(//|#)\ SPDX-License-Identifier:\ Apache-2\.0($'\n'|$) ]]; then
+    printf '%s:1: does not open with the project and the licence identifier\n' "$file" >>"$findings"
+  fi
+done
+
+# `try?` needs a comment on its line, within two lines above, or on the line below; neighbours share one.
+# Tests may remove their files without a word.
+# What looks like a variable of the shell is awk's.
+# shellcheck disable=SC2016
+files '*.swift' | inspect '
+  function comment(text) { return text ~ /\/\// }
+  function report() { if (waiting) print name ":" waiting ": try? without a reason beside it"; waiting = 0 }
+  FNR == 1 { report(); name = FILENAME; reason = -9 }
+  waiting { if (comment($0)) { waiting = 0; reason = FNR } else report() }
+  FNR > 2 && comment($0) { reason = FNR }
+  /(^|[^A-Za-z0-9_.])try\?/ && $0 !~ /^ *\/\// {
+    if (name ~ /^Tests\// && /try\? [A-Za-z.]*removeItem/) next
+    if (FNR - reason <= 2) reason = FNR; else waiting = FNR
+  }
+  END { report() }
+'
+
+# What is there is finished.
+files '*.swift' '*.sh' | inspect '
+  /\/\/.*(TODO|FIXME|XXX)/ || /fatalError\("?(not implemented|unimplemented)/ {
+    print FILENAME ":" FNR ": unfinished work; do it, or open an issue"
+  }
+'
+
+# Nothing tracked may name the place of this checkout, or a home folder.
+place=$(git rev-parse --show-toplevel)
+files | xargs -0 -r grep -InE '(^|[^A-Za-z0-9_.~/-])/(home|Users|root|work|workspace|builds)/[A-Za-z0-9_.-]' \
+  -- /dev/null | sed 's/:\([0-9]*\):.*/:\1: path of one machine/' >>"$findings" || true
+if [[ $place == /*/* ]]; then
+  files | xargs -0 -r grep -InF -- "$place" /dev/null | sed 's/:\([0-9]*\):.*/:\1: path of this checkout/' \
+    >>"$findings" || true
+fi
+
+# What differs from Apple is listed, under the name of the type whose file says so.
+files 'Sources/*.swift' | xargs -0 -r grep -lZ 'Differs from Apple' | while IFS= read -r -d '' file; do
+  type=$(basename "$file" .swift)
+  if ! grep -qF "\`${type%%+*}" DEVIATIONS.md; then
+    printf '%s: differs from Apple, and DEVIATIONS.md does not tell of %s\n' "$file" "${type%%+*}" >>"$findings"
+  fi
+done
+
+if [[ -s $findings ]]; then
+  sort -u "$findings" >&2
+  printf '%d findings\n' "$(sort -u "$findings" | wc -l)" >&2
+  exit 1
+fi

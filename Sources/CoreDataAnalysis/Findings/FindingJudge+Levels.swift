@@ -1,0 +1,163 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataPredicates
+import Foundation
+
+/// How findings are weighed by the rows of a store.
+extension FindingJudge {
+  /// A loss of data: an error where something would be lost, or nobody knows; information where there is nothing to lose.
+  func loss(
+    _ code: FindingCode, _ change: ModelChange, _ count: Int?, _ plain: String, _ counted: String?
+  ) -> Finding {
+    finding(
+      code, count == 0 ? .information : .error, change, count == 0 ? "\(plain); it holds nothing" : counted ?? plain)
+  }
+
+  func newRequired(_ attribute: AttributeDocument, _ change: ModelChange, _ rows: Int?) -> Finding {
+    if let value = attribute.defaultValue {
+      let text = "required, default \(AspectText.value(value))"
+      return finding(
+        .newRequiredAttribute, rows == 0 ? .information : .warning, change,
+        rows.map { "\(text) for \(counted($0, "row"))" } ?? text)
+    }
+    // Nothing can be inferred for it, with rows or without.
+    return finding(
+      .newRequiredAttribute, .error, change,
+      "required, without a default" + (rows.map { " for \(counted($0, "row"))" } ?? ""))
+  }
+
+  func required(_ attribute: AttributeDocument, _ change: ModelChange, rows: Int?, values: Int?) -> [Finding] {
+    let missing = rows.flatMap { rows in values.map { rows - $0 } }
+    if let value = attribute.defaultValue {
+      let text = "is required now, default \(AspectText.value(value))"
+      return [
+        finding(
+          .optionalBecomesRequired, missing == 0 ? .information : .warning, change,
+          missing.map { "\(text) for \(counted($0, "row")) without a value" } ?? text)
+      ]
+    }
+    let level: Finding.Level = missing.map { $0 == 0 ? .information : .error } ?? .warning
+    return [
+      finding(
+        .optionalBecomesRequired, level, change,
+        missing.map { "is required now, without a default; \(counted($0, "row")) without a value" }
+          ?? "is required now, without a default; rows without a value would stop the migration")
+    ]
+  }
+
+  func finding(_ code: FindingCode, _ level: Finding.Level, _ change: ModelChange, _ message: String) -> Finding {
+    let reason = allowance(of: code, change)
+    return Finding(
+      code: code, level: reason == nil ? level : .information, entity: change.entity, property: change.property,
+      message: message, allowance: reason)
+  }
+
+  func counted(_ number: Int, _ noun: String) -> String {
+    // The same in every language of the system.
+    var digits = ""
+    for (position, digit) in String(number).reversed().enumerated() {
+      if position > 0, position % 3 == 0 { digits.append(",") }
+      digits.append(digit)
+    }
+    return "\(String(digits.reversed())) \(noun)\(number == 1 ? "" : "s")"
+  }
+
+  func dropped(_ number: Int, _ noun: String) -> String { "\(counted(number, noun)) would be dropped" }
+
+  /// Rows of the entity and all its sub-entities in the old version; nil where nobody has counted.
+  func rowCount(of change: ModelChange) -> Int? {
+    guard let counts, let source = change.sourceEntity else { return nil }
+    return family(of: source).reduce(0) { $0 + (counts.rows[$1] ?? 0) }
+  }
+
+  /// Values of the property in rows of the entity and all its sub-entities; nil where nobody has counted.
+  func valueCount(of change: ModelChange) -> Int? {
+    guard let counts, let source = change.sourceEntity, let property = change.sourceProperty else { return nil }
+    var sum = 0
+    for name in family(of: source) where counts.rows[name] ?? 0 > 0 {
+      guard let count = counts.values[name]?[property] else { return nil }
+      sum += count
+    }
+    return sum
+  }
+
+  private func family(of name: String) -> [String] {
+    [name] + oldIndex.subentities(of: name).flatMap { family(of: $0.name) }
+  }
+
+  func oldAttribute(_ change: ModelChange) -> AttributeDocument? {
+    oldIndex[change.sourceEntity ?? ""]?.attributes.first { $0.name == change.sourceProperty }
+  }
+
+  func newAttribute(_ change: ModelChange) -> AttributeDocument? {
+    newIndex[change.entity ?? ""]?.attributes.first { $0.name == change.property }
+  }
+
+  /// Why the developer allowed a finding: `DS102 moved to Archive` under `coredata.allow`. A reason is required.
+  private func allowance(of code: FindingCode, _ change: ModelChange) -> String? {
+    let newEntity = change.entity.flatMap { newIndex[$0] }
+    let oldEntity = change.sourceEntity.flatMap { oldIndex[$0] }
+    let places = [
+      newEntity?.userInfo(of: change.property), newEntity?.userInfo, oldEntity?.userInfo(of: change.sourceProperty),
+      oldEntity?.userInfo,
+    ]
+    for case .string(let text)? in places.compactMap({ $0?["coredata.allow"] }) {
+      for line in text.split(whereSeparator: { $0 == ";" || $0.isNewline }) {
+        let words = line.trimmingCharacters(in: .whitespaces).split(separator: " ", maxSplits: 1)
+        if words.count == 2, words[0] == code.rawValue { return String(words[1]) }
+      }
+    }
+    return nil
+  }
+}
+
+extension EntityDocument {
+  fileprivate func userInfo(of property: String?) -> [String: PlainValue]? {
+    attributes.first { $0.name == property }?.userInfo ?? relationships.first { $0.name == property }?.userInfo
+  }
+}
+
+extension ModelChange {
+  /// The sentence without the names: `minimum was 1, is 5`.
+  var sentenceTail: String {
+    guard case .changed(let aspect, let old, let new) = kind else { return sentence }
+    return "\(aspect.rawValue) was \(old), is \(new)"
+  }
+}
+
+extension AttributeKind {
+  /// Whether values of this type can be too large, or too exact, for another type of numbers.
+  func narrows(to other: AttributeKind) -> Bool {
+    let exactBits: [AttributeKind: Int] = [
+      .boolean: 1, .integer16: 16, .integer32: 32, .integer64: 64, .float: 24, .double: 53, .decimal: 127,
+    ]
+    guard self != other, let own = exactBits[self], let others = exactBits[other] else { return false }
+    let fractions: Set<AttributeKind> = [.float, .double, .decimal]
+    return own > others || (fractions.contains(self) && !fractions.contains(other))
+  }
+}
+
+/// Whether a change of validation refuses values that were allowed before.
+enum Tightening {
+  static func isTighter(_ aspect: ModelAspect, from old: AttributeDocument, to new: AttributeDocument) -> Bool {
+    let before = ValidationLimits(old.validations)
+    let after = ValidationLimits(new.validations)
+    if aspect == .validation { return !Set(after.others).isSubset(of: before.others) }
+    guard let limit = after.limits[aspect] else { return false }
+    guard let earlier = before.limits[aspect] else { return true }
+    guard let a = number(earlier), let b = number(limit) else { return earlier != limit }
+    return aspect == .minimum || aspect == .minimumLength ? b > a : b < a
+  }
+
+  private static func number(_ value: PlainValue) -> Double? {
+    switch value {
+    case .integer(let number): Double(number)
+    case .real(let number): number
+    case .decimal(let number): NSDecimalNumber(decimal: number).doubleValue
+    case .date(let date): date.timeIntervalSinceReferenceDate
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,200 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataModelFiles
+import CoreDataPredicates
+
+/// What a migration from one version of a model to another would do to the data, judged from the two versions and, where
+/// a store is at hand, from its rows.
+public struct MigrationFindings: Hashable, Sendable {
+  /// The findings, worst first, then by code and place.
+  public let findings: [Finding]
+
+  /// Judges a step.
+  ///
+  /// - Parameters:
+  ///   - old: the version that the store has.
+  ///   - new: the version that it would get.
+  ///   - counts: the store's rows; nil where only the models are judged, which then count as if there were rows.
+  public init(from old: ModelDocument, to new: ModelDocument, counts: StoreCounts? = nil) {
+    let changes = ModelDifference(from: old, to: new).changes
+    let judge = FindingJudge(old: old, new: new, counts: counts, changes: changes)
+    let found = changes.flatMap { judge.findings(for: $0) }
+    findings = found.sorted { left, right in
+      if left.level != right.level { return left.level > right.level }
+      return (left.code.rawValue, left.place) < (right.code.rawValue, right.place)
+    }
+  }
+
+  /// How many findings there are of a level.
+  public func count(of level: Finding.Level) -> Int {
+    findings.count { $0.level == level }
+  }
+}
+
+/// Turns changes into findings.
+struct FindingJudge {
+  let old: ModelDocument
+  let new: ModelDocument
+  let oldIndex: EntityIndex
+  let newIndex: EntityIndex
+  let counts: StoreCounts?
+  /// Entities, and properties with their entities, that the new version lacks.
+  private let removed: Set<[String]>
+  /// The names in the new version of the entities that both have.
+  private let newNames: [String: String]
+
+  init(old: ModelDocument, new: ModelDocument, counts: StoreCounts?, changes: [ModelChange]) {
+    self.old = old
+    self.new = new
+    oldIndex = EntityIndex(old)
+    newIndex = EntityIndex(new)
+    self.counts = counts
+    let pairs = Pairing(old.entities, new.entities, name: \.name, declared: \.renamingIdentifier).matched
+    newNames = Dictionary(pairs.map { ($0.source.name, $0.destination.name) }) { first, _ in first }
+    removed = Set(
+      changes.filter { $0.kind == .removed }.map { change in
+        [change.sourceEntity, change.property == nil ? nil : change.sourceProperty].compactMap { $0 }
+      })
+  }
+
+  func findings(for change: ModelChange) -> [Finding] {
+    switch change.subject {
+    case .entity: entityFindings(change)
+    case .attribute: attributeFindings(change)
+    case .relationship: relationshipFindings(change)
+    case .fetchedProperty, .fetchIndex, .configuration, .fetchRequest: []
+    }
+  }
+
+  private func entityFindings(_ change: ModelChange) -> [Finding] {
+    switch change.kind {
+    case .removed:
+      let isAbstract = oldIndex[change.sourceEntity ?? ""]?.isAbstract ?? false
+      let rows = isAbstract ? 0 : counts.map { $0.rows[change.sourceEntity ?? ""] ?? 0 }
+      return [loss(.entityRemoved, change, rows, "the entity is removed", rows.map { dropped($0, "row") })]
+    case .changed(.uniqueness, _, _):
+      let before = Set(oldIndex[change.sourceEntity ?? ""]?.uniquenessConstraints.map(Set.init) ?? [])
+      let after = newIndex[change.entity ?? ""]?.uniquenessConstraints ?? []
+      let rows = rowCount(of: change)
+      return after.filter { !before.contains(Set($0)) }.map { names in
+        finding(
+          .uniquenessAdded, rows == 0 ? .information : .warning, change,
+          "\(names.joined(separator: ", ")) must be unique now"
+            + (rows.map { ", among \(counted($0, "row"))" } ?? "; rows with equal values would stop the migration"))
+      }
+    case .changed(.parent, _, _) where change.migration == .custom:
+      return [finding(.hierarchiesMerged, .error, change, "joins a hierarchy that existed without it")]
+    default: return []
+    }
+  }
+
+  private func attributeFindings(_ change: ModelChange) -> [Finding] {
+    let before = oldAttribute(change)
+    let after = newAttribute(change)
+    let values = valueCount(of: change)
+    let rows = rowCount(of: change)
+    switch change.kind {
+    case .removed:
+      guard let before, !before.isTransient, before.derivation == nil else { return [] }
+      let code = before.allowsExternalBinaryDataStorage ? FindingCode.externalDataDropped : .attributeRemoved
+      return [loss(code, change, values, "the attribute is removed", values.map { dropped($0, "value") })]
+    case .added:
+      guard let after, !after.isTransient, !after.isOptional, after.derivation == nil, after.kind != .composite else {
+        return []
+      }
+      return [newRequired(after, change, rows)]
+    case .changed(.type, _, _):
+      guard let before, let after else { return [] }
+      if change.migration == .custom {
+        return [
+          finding(
+            .notInferable, .error, change, "\(before.kind.title) cannot be converted into \(after.kind.title)")
+        ]
+      }
+      guard before.kind.narrows(to: after.kind) else { return [] }
+      let text = "\(before.kind.title) becomes \(after.kind.title)"
+      return [loss(.numberNarrowed, change, values, text, values.map { "\(text) in \(counted($0, "value"))" })]
+    case .changed(.optional, _, _):
+      guard let after, !after.isOptional, !after.isTransient, after.derivation == nil else { return [] }
+      return required(after, change, rows: rows, values: values)
+    case .changed(.transient, _, _):
+      guard let after, after.isTransient else {
+        return after.map { $0.isOptional ? [] : [newRequired($0, change, rows)] } ?? []
+      }
+      return [
+        loss(.storedBecomesTransient, change, values, "is no longer stored", values.map { dropped($0, "value") })
+      ]
+    case .changed(let aspect, _, _) where ValidationLimits.aspects.contains(aspect) || aspect == .validation:
+      guard let before, let after, Tightening.isTighter(aspect, from: before, to: after) else { return [] }
+      return [
+        finding(
+          .validationTightened, values == 0 ? .information : .warning, change,
+          "validation is stricter (\(change.sentenceTail)); stored values are not checked before they are saved again")
+      ]
+    default: return []
+    }
+  }
+
+  private func relationshipFindings(_ change: ModelChange) -> [Finding] {
+    let values = valueCount(of: change)
+    let rows = rowCount(of: change)
+    switch change.kind {
+    case .removed:
+      if let inverse = survivingInverse(of: change) {
+        return [finding(.relationshipRemoved, .information, change, "is removed; its links stay with \(inverse)")]
+      }
+      let text = "the relationship is removed"
+      return [loss(.relationshipRemoved, change, values, text, values.map { dropped($0, "link") })]
+    case .added where change.migration == .custom, .changed(.transient, _, _) where change.migration == .custom:
+      let level: Finding.Level = rows == 0 ? .information : .error
+      return [finding(.notInferable, level, change, "a new required relationship has nothing to lead to")]
+    case .changed(.toMany, _, "no"):
+      return [
+        loss(
+          .toManyBecomesToOne, change, values, "to-many becomes to-one: there is no telling which object to keep",
+          values.map { "to-many becomes to-one, with \(counted($0, "link"))" })
+      ]
+    case .changed(.ordered, _, "no"):
+      let text = "the order is lost"
+      return [loss(.orderLost, change, values, text, values.map { "the order of \(counted($0, "link")) is lost" })]
+    case .changed(.destination, let before, let after) where isRedirected(from: before, to: after):
+      let text = "leads to \(after) instead of \(before)"
+      if change.migration == .custom { return [finding(.destinationChanged, .error, change, text)] }
+      return [loss(.destinationChanged, change, values, text, values.map { "\(text); \(dropped($0, "link"))" })]
+    case .changed(.minimumCount, let before, let after) where (Int(before) ?? 0) < (Int(after) ?? 0):
+      return [
+        finding(
+          .minimumCountRaised, rows == 0 ? .information : .warning, change,
+          "at least \(after) instead of \(before); objects with fewer cannot be saved")
+      ]
+    case .changed(.optional, _, "no"):
+      return [
+        finding(
+          .optionalBecomesRequired, rows == 0 ? .information : .warning, change,
+          "is required now; objects without it cannot be saved")
+      ]
+    default: return []
+    }
+  }
+
+  /// Whether a relationship leads to another entity than before, and not only by another name or to an ancestor.
+  private func isRedirected(from old: String, to new: String) -> Bool {
+    guard let successor = newNames[old] else { return true }
+    return !newIndex.lineage(of: successor).contains { $0.name == new }
+  }
+
+  /// The inverse of a removed relationship, where the new version still has it and another relationship at its other end.
+  private func survivingInverse(of change: ModelChange) -> String? {
+    let relationship = oldIndex[change.sourceEntity ?? ""]?.relationships.first { $0.name == change.sourceProperty }
+    guard let name = relationship?.inverseName, let destination = relationship?.destinationEntityName else {
+      return nil
+    }
+    let owner = oldIndex.lineage(of: destination).first { $0.relationships.contains { $0.name == name } }
+    guard let owner, !removed.contains([owner.name]), !removed.contains([owner.name, name]) else { return nil }
+    let heir = newIndex.lineage(of: owner.name).flatMap(\.relationships).first { $0.name == name }
+    guard let heir, heir.inverseName != nil else { return nil }
+    return "\(owner.name).\(name)"
+  }
+}

@@ -1,0 +1,135 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataModelFiles
+import CoreDataSQLite
+import Foundation
+
+/// What a migration of a store would do: its steps with what changes in each, findings weighed by the store's rows, and
+/// what it needs. Planning changes no byte of the store or of the files beside it.
+package struct MigrationPlan {
+  /// From one version to the next.
+  package struct Step {
+    package let from: String
+    package let to: String
+    /// `inferred`, as long as nothing else is known.
+    package let kind: String
+    package let isInPlace: Bool
+    package let difference: ModelDifference
+    /// Findings of this step, worst first.
+    package let findings: [Finding]
+    /// Rows of the entities whose version hash changes.
+    package let rowsTouched: Int
+  }
+
+  package let store: URL
+  package let from: String
+  package let to: String
+  package let steps: [Step]
+  /// Rows of exactly each entity before the migration.
+  package let rows: [String: Int]
+  /// Bytes for a backup beside the store.
+  package let bytesNeeded: Int
+  /// Nil where the file system does not tell.
+  package let bytesFree: Int?
+
+  /// All findings with the version that each step leads to, worst first.
+  package var findings: [(version: String, finding: Finding)] {
+    let all = steps.flatMap { step in step.findings.map { (version: step.to, finding: $0) } }
+    return all.enumerated().sorted { left, right in
+      let (a, b) = (left.element.finding.level, right.element.finding.level)
+      return a == b ? left.offset < right.offset : a > b
+    }.map(\.element)
+  }
+
+  /// How many findings there are of a level.
+  package func count(of level: Finding.Level) -> Int { findings.count { $0.finding.level == level } }
+
+  /// Plans.
+  ///
+  /// - Parameters:
+  ///   - url: where the store is.
+  ///   - modelURL: where the versions of its model are.
+  ///   - version: the version to reach; nil for the current one.
+  /// - Throws: `StoreProblem`; the errors of `StoreMigration`.
+  package init(storeAt url: URL, modelsAt modelURL: URL, version: String? = nil) throws {
+    let plain = try StoreReader(url: url)
+    let migration = try plain.planningMigration(modelsAt: modelURL, version: version)
+    store = url
+    from = migration.source
+    to = migration.destination
+    // The version is known by its hashes, which an old store without a model of its own has too.
+    let reader = try migration.steps.first.map { try StoreReader(url: url, model: $0.sourceModel.document) } ?? plain
+    var counts = try reader.counts()
+    rows = counts.rows
+    var steps: [Step] = []
+    for step in migration.steps {
+      let (old, new) = (step.sourceModel.document, step.destinationModel.document)
+      let difference = ModelDifference(from: old, to: new)
+      steps.append(
+        Step(
+          from: step.source, to: step.destination, kind: step.kind.rawValue, isInPlace: step.isInPlace,
+          difference: difference, findings: MigrationFindings(from: old, to: new, counts: counts).findings,
+          rowsTouched: Self.rowsTouched(from: step.sourceModel, to: step.destinationModel, counts)))
+      counts = counts.after(difference, from: old, to: new)
+    }
+    self.steps = steps
+    bytesNeeded = reader.access.sizes.store + reader.access.sizes.log
+    // Where the file system does not tell, the plan says nothing of it.
+    let attributes = try? FileManager.default.attributesOfFileSystem(
+      forPath: url.deletingLastPathComponent().path)
+    bytesFree = attributes?[.systemFreeSize] as? Int
+  }
+
+  private static func rowsTouched(
+    from old: NSManagedObjectModel, to new: NSManagedObjectModel, _ counts: StoreCounts
+  ) -> Int {
+    let hashes = Set(new.entityVersionHashesByName.values)
+    return old.entityVersionHashesByName.reduce(0) { sum, entry in
+      hashes.contains(entry.value) ? sum : sum + (counts.rows[entry.key] ?? 0)
+    }
+  }
+}
+
+extension StoreCounts {
+  /// What the counts will be after a step, as far as models tell.
+  func after(_ difference: ModelDifference, from old: ModelDocument, to new: ModelDocument) -> StoreCounts {
+    let (oldIndex, newIndex) = (EntityIndex(old), EntityIndex(new))
+    let pairs = Pairing(old.entities, new.entities, name: \.name, declared: \.renamingIdentifier).matched
+    var result = StoreCounts(rows: [:])
+    for entity in new.entities { result.rows[entity.name] = 0 }
+    for (before, after) in pairs {
+      result.rows[after.name] = rows[before.name] ?? 0
+      guard let known = values[before.name] else { continue }
+      // What the entity has by then: its own changes and those of its ancestors, before and after.
+      let lines = Set(oldIndex.lineage(of: before.name).map(\.name) + newIndex.lineage(of: after.name).map(\.name))
+      var next = known
+      for change in difference.changes where change.property != nil && lines.contains(change.sourceEntity ?? "") {
+        apply(change, known, rows: rows[before.name] ?? 0, newIndex, to: &next)
+      }
+      result.values[after.name] = next
+    }
+    return result
+  }
+
+  private func apply(
+    _ change: ModelChange, _ known: [String: Int], rows: Int, _ index: EntityIndex, to next: inout [String: Int]
+  ) {
+    guard let property = change.property else { return }
+    let attribute = change.entity.flatMap { index[$0]?.attributes.first { $0.name == property } }
+    switch change.kind {
+    case .removed:
+      next[property] = nil
+    case .renamed(let old):
+      next[old] = nil
+      next[property] = known[old]
+    case .added:
+      // A new relationship may take over the links of an inverse that was there before: then nobody knows.
+      next[property] = change.subject == .relationship ? nil : attribute?.defaultValue == nil ? 0 : rows
+    case .changed(.optional, _, "no"):
+      if attribute?.defaultValue != nil { next[property] = rows }
+    case .moved, .changed: break
+    }
+  }
+}

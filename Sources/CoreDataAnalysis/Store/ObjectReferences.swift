@@ -1,0 +1,96 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataSQLite
+import Foundation
+
+/// Finds what stands at the other ends of relationships, and in files beside the store.
+final class ObjectReferences {
+  private let reader: StoreReader
+  private let prefix: String
+  private let names: [Int: String]
+  private let externalFolder: URL
+  /// Where a member list comes from, by relationship; the texts are made once.
+  private var statements: [RelationshipLayout: String] = [:]
+
+  init(reader: StoreReader) {
+    self.reader = reader
+    prefix = "x-coredata://\(reader.metadata.uuid)/"
+    names = Dictionary(reader.entities.map { ($0.number, $0.name) }) { first, _ in first }
+    let base = reader.url.deletingPathExtension().lastPathComponent
+    externalFolder = reader.url.deletingLastPathComponent().appendingPathComponent(".\(base)_SUPPORT")
+      .appendingPathComponent("_EXTERNAL_DATA")
+  }
+
+  func id(_ entity: String, _ key: Int64) -> String { "\(prefix)\(entity)/p\(key)" }
+
+  /// The identifier of the row that a foreign key names.
+  ///
+  /// - Parameter number: the entity number beside the key, where the store has one.
+  func reference(to key: Int64, of destination: String, number: Int?) throws -> String {
+    guard let layout = reader.schema?[destination], layout.hasSubentities else { return id(destination, key) }
+    if let name = number.flatMap({ names[$0] }) { return id(name, key) }
+    let sql = "SELECT Z_ENT FROM \(SQLiteIdentifier.quoted(layout.table)) WHERE Z_PK = ?1"
+    let found = try reader.connection.scalar(sql, [.integer(key)])?.integer
+    return id(found.flatMap { names[Int($0)] } ?? destination, key)
+  }
+
+  /// The identifiers of a to-many relationship's members.
+  func members(of relationship: RelationshipLayout, owner: Int64) throws -> [String] {
+    guard let destination = reader.schema?[relationship.destinationEntity] else { return [] }
+    let sql = statements[relationship] ?? Self.statement(for: relationship, destination: destination)
+    statements[relationship] = sql
+    return try reader.connection.cached(sql) { statement in
+      try statement.bind([.integer(owner)])
+      var found: [(name: String, key: Int64)] = []
+      while try statement.step() {
+        let name = destination.hasSubentities ? names[Int(statement.int64(at: 1))] : nil
+        found.append((name ?? relationship.destinationEntity, statement.int64(at: 0)))
+      }
+      if !relationship.isOrdered { found.sort { ($0.name, $0.key) < ($1.name, $1.key) } }
+      return found.map { id($0.name, $0.key) }
+    }
+  }
+
+  private static func statement(for relationship: RelationshipLayout, destination: EntityLayout) -> String {
+    let table = SQLiteIdentifier.quoted(destination.table)
+    switch relationship.place {
+    case .foreignKey(let key):
+      return "SELECT d.Z_PK, d.Z_ENT FROM \(table) d WHERE d.\(SQLiteIdentifier.quoted(key.column)) = ?1"
+    case .inverseForeignKey(let other, let key):
+      let order = key.orderColumn.map { " ORDER BY d.\(SQLiteIdentifier.quoted($0)), d.Z_PK" } ?? ""
+      return "SELECT d.Z_PK, d.Z_ENT FROM \(SQLiteIdentifier.quoted(other)) d "
+        + "WHERE d.\(SQLiteIdentifier.quoted(key.column)) = ?1\(relationship.isOrdered ? order : "")"
+    case .joinTable(let end):
+      let join = SQLiteIdentifier.quoted(end.table)
+      let (source, target) = (SQLiteIdentifier.quoted(end.sourceColumn), SQLiteIdentifier.quoted(end.destinationColumn))
+      guard relationship.inverseName != relationship.name || relationship.declaringEntity != destination.name else {
+        // A relationship that is its own inverse stands in the table once, in either direction.
+        return "SELECT d.Z_PK, d.Z_ENT FROM \(table) d WHERE d.Z_PK IN (SELECT \(target) FROM \(join) "
+          + "WHERE \(source) = ?1 UNION SELECT \(source) FROM \(join) WHERE \(target) = ?1)"
+      }
+      let order = end.orderColumn.map { " ORDER BY j.\(SQLiteIdentifier.quoted($0)), d.Z_PK" } ?? ""
+      return "SELECT d.Z_PK, d.Z_ENT FROM \(join) j JOIN \(table) d ON d.Z_PK = j.\(target) "
+        + "WHERE j.\(source) = ?1\(order)"
+    }
+  }
+
+  /// The value for which the bytes of an attribute that allows files stand: 1 is followed by the value itself, 2 by the
+  /// name of a file.
+  func externalData(_ bytes: Data) throws -> Data {
+    if bytes.first == 1 { return Data(bytes.dropFirst()) }
+    guard bytes.first == 2, bytes.count == 38, bytes.last == 0 else { return bytes }
+    let name = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
+    guard UUID(uuidString: name) != nil else { return bytes }
+    let file = externalFolder.appendingPathComponent(name)
+    do {
+      return try Data(contentsOf: file)
+    } catch {
+      throw StoreProblem(
+        .damaged,
+        "A value of \(reader.url.lastPathComponent) stands in the file \(file.path), which cannot be read. "
+          + "Copy the store together with its folder \(externalFolder.deletingLastPathComponent().lastPathComponent).")
+    }
+  }
+}

@@ -1,0 +1,140 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+/// A SQLite file opened so that neither it nor what lies beside it changes by a single byte.
+///
+/// SQLite writes even when it reads: it makes and removes `-wal` and `-shm` files, and recovers an unfinished transaction.
+/// A file with a write-ahead log, or with a journal to roll back, is therefore read from a copy, and one in WAL mode
+/// without a log is opened as unchangeable. Any other file is read where it is, under SQLite's locks.
+package final class StoreAccess {
+  package let url: URL
+  package let connection: SQLiteConnection
+  /// The folder of the copy; nil where the file is read where it is.
+  private let copyFolder: URL?
+
+  /// Whether the file is read from a copy.
+  package var isCopy: Bool { copyFolder != nil }
+
+  /// Opens a file.
+  /// - Throws: `StoreProblem`.
+  package init(url: URL) throws {
+    self.url = url
+    let path = url.path
+    let header = try Self.header(path: path)
+    let needsCopy = Self.hasContent(path + "-wal") || Self.hasContent(path + "-journal")
+    let folder = needsCopy ? try Self.copy(path) : nil
+    do {
+      let mode: SQLiteConnection.Mode = needsCopy ? .readWrite : header.usesWriteAheadLog ? .immutable : .readOnly
+      let file = folder?.appendingPathComponent(url.lastPathComponent).path ?? path
+      let opened = try SQLiteConnection(path: file, mode: mode)
+      _ = try opened.pragma("schema_version")
+      connection = opened
+      copyFolder = folder
+    } catch let error as SQLiteError {
+      // The copy is of no use; what SQLite says is what matters.
+      if let folder { try? FileManager.default.removeItem(at: folder) }
+      throw StoreProblem.from(error, path: path)
+    }
+  }
+
+  deinit {
+    // Nothing was written through the connection, and a copy left behind in the temporary folder does no harm.
+    try? connection.close()
+    if let copyFolder { try? FileManager.default.removeItem(at: copyFolder) }
+  }
+
+  /// Bytes of the file and its write-ahead log.
+  package var sizes: (store: Int, log: Int) {
+    (Self.size(url.path) ?? 0, Self.size(url.path + "-wal") ?? 0)
+  }
+
+  private static func header(path: String) throws -> SQLiteFileHeader {
+    let name = (path as NSString).lastPathComponent
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+      throw StoreProblem(.missing, "There is no file \(path). Check the path of the store.")
+    }
+    guard !isFolder.boolValue else {
+      throw StoreProblem(.notAStore, "\(path) is a folder, not a store. Name the store's file, often *.sqlite.")
+    }
+    guard FileManager.default.isReadableFile(atPath: path), let file = FileHandle(forReadingAtPath: path) else {
+      throw StoreProblem(.noAccess, "\(path) cannot be read. Check its permissions.")
+    }
+    defer {
+      // Nothing was written, so nothing can be lost by a failure to close.
+      try? file.close()
+    }
+    let bytes: Data
+    do {
+      bytes = try file.read(upToCount: 100) ?? Data()
+    } catch {
+      throw StoreProblem(.noAccess, "\(path) cannot be read: \(error.localizedDescription)")
+    }
+    guard !bytes.isEmpty else {
+      throw StoreProblem(.notAStore, "\(name) is empty: it holds no store. Restore it from a backup.")
+    }
+    do {
+      return try SQLiteFileHeader(bytes: bytes, path: path)
+    } catch {
+      throw StoreProblem(
+        .notAStore, "\(name) is not a SQLite store: \(kind(of: bytes)). Check that this is the right file.")
+    }
+  }
+
+  private static func kind(of bytes: Data) -> String {
+    if bytes.starts(with: SQLiteFileHeader.signature) { return "its header is cut off or damaged" }
+    if bytes.starts(with: Data("bplist".utf8)) { return "it is a binary property list or a binary store" }
+    if bytes.starts(with: Data("<?xml".utf8)) { return "it is an XML file" }
+    return "it does not begin like one"
+  }
+
+  private static func size(_ path: String) -> Int? {
+    // A file that is not there has no size.
+    (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? nil
+  }
+
+  private static func hasContent(_ path: String) -> Bool { (size(path) ?? 0) > 0 }
+
+  /// Copies the file and its log to a new temporary folder, as they are at one moment.
+  private static func copy(_ path: String) throws -> URL {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("coredata-\(UUID().uuidString)")
+    let name = (path as NSString).lastPathComponent
+    do {
+      try FileManager.default.createDirectory(
+        at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      for _ in 0..<5 {
+        let before = stamp(path)
+        for suffix in ["", "-wal", "-journal"] {
+          let target = folder.appendingPathComponent(name + suffix).path
+          if FileManager.default.fileExists(atPath: target) { try FileManager.default.removeItem(atPath: target) }
+          guard hasContent(path + suffix) else { continue }
+          try FileManager.default.copyItem(atPath: path + suffix, toPath: target)
+          try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: target)
+        }
+        if stamp(path) == before { return folder }
+      }
+    } catch {
+      // The copy is of no use; why it could not be made is what matters.
+      try? FileManager.default.removeItem(at: folder)
+      throw StoreProblem(
+        .noAccess,
+        "\(name) has a write-ahead log, and could not be copied to be read safely: \(error.localizedDescription)")
+    }
+    // As above.
+    try? FileManager.default.removeItem(at: folder)
+    throw StoreProblem(.locked, "\(name) is being written by another program. Close it and try again.")
+  }
+
+  /// Sizes and times of the files, which tell whether they were written meanwhile.
+  private static func stamp(_ path: String) -> [String] {
+    ["", "-wal", "-journal"].map { suffix in
+      // A file that is not there has no attributes.
+      guard let attributes = try? FileManager.default.attributesOfItem(atPath: path + suffix) else { return "" }
+      let date = attributes[.modificationDate] as? Date
+      return "\(attributes[.size] ?? 0) \(date?.timeIntervalSinceReferenceDate ?? 0)"
+    }
+  }
+}

@@ -1,0 +1,96 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataSQLite
+
+extension StoreReader {
+  /// Rows of exactly each entity, zeros included.
+  /// - Throws: `StoreProblem`.
+  package func rowCounts() throws -> [String: Int] {
+    var counts = Dictionary(entities.map { ($0.name, 0) }) { first, _ in first }
+    let names = Dictionary(entities.map { ($0.number, $0.name) }) { first, _ in first }
+    try reading {
+      for entity in entities where entity.isAlone {
+        if let table = entity.table { counts[entity.name] = try connection.rowCount(of: table) }
+      }
+      for table in Set(entities.filter { !$0.isAlone }.compactMap(\.table)).sorted() {
+        let sql = "SELECT Z_ENT, COUNT(*) FROM \(SQLiteIdentifier.quoted(table)) GROUP BY Z_ENT"
+        for row in try connection.rows(sql) {
+          guard let number = row[0].integer, let name = names[Int(number)] else { continue }
+          counts[name] = Int(row[1].integer ?? 0)
+        }
+      }
+    }
+    return counts
+  }
+
+  /// Rows and values, for weighing findings. Without a model only rows are counted.
+  /// - Throws: `StoreProblem`.
+  package func counts() throws -> StoreCounts {
+    var counts = StoreCounts(rows: try rowCounts())
+    try reading {
+      for entity in entities {
+        guard let layout = entity.layout, counts.rows[entity.name] ?? 0 > 0 else { continue }
+        counts.values[entity.name] = try values(of: layout, where: entity.condition)
+      }
+    }
+    return counts
+  }
+
+  private func values(of layout: EntityLayout, where condition: String) throws -> [String: Int] {
+    var names: [String] = []
+    var terms: [String] = []
+    for (name, attribute) in layout.attributes.sorted(by: { $0.key < $1.key }) {
+      let columns = attribute.columns.map { "o.\(SQLiteIdentifier.quoted($0))" }
+      guard let first = columns.first else { continue }
+      names.append(name)
+      terms.append(columns.count == 1 ? "COUNT(\(first))" : "COUNT(COALESCE(\(columns.joined(separator: ", "))))")
+    }
+    var links: [(name: String, sql: String)] = []
+    let table = SQLiteIdentifier.quoted(layout.table)
+    let isOwner = condition == "1" ? condition : "o." + condition
+    for (name, relationship) in layout.relationships.sorted(by: { $0.key < $1.key }) {
+      switch relationship.place {
+      case .foreignKey(let key):
+        names.append(name)
+        terms.append("COUNT(o.\(SQLiteIdentifier.quoted(key.column)))")
+      case .inverseForeignKey(let other, let key):
+        let column = SQLiteIdentifier.quoted(key.column)
+        links.append(
+          (
+            name,
+            "SELECT COUNT(*) FROM \(SQLiteIdentifier.quoted(other)) d JOIN \(table) o ON o.Z_PK = d.\(column) "
+              + "WHERE \(isOwner)"
+          ))
+      case .joinTable(let end):
+        let column = SQLiteIdentifier.quoted(end.sourceColumn)
+        links.append(
+          (
+            name,
+            "SELECT COUNT(*) FROM \(SQLiteIdentifier.quoted(end.table)) j JOIN \(table) o ON o.Z_PK = j.\(column) "
+              + "WHERE \(isOwner)"
+          ))
+      }
+    }
+    var result: [String: Int] = [:]
+    // SQLite limits the number of result columns; entities with more properties than this are rare.
+    for start in stride(from: 0, to: terms.count, by: 500) {
+      let part = start..<min(start + 500, terms.count)
+      let sql = "SELECT \(terms[part].joined(separator: ", ")) FROM \(table) o WHERE \(isOwner)"
+      guard let row = try connection.rows(sql).first else { continue }
+      for (name, value) in zip(names[part], row.values) { result[name] = Int(value.integer ?? 0) }
+    }
+    for link in links { result[link.name] = Int(try connection.scalar(link.sql)?.integer ?? 0) }
+    return result
+  }
+
+  /// Transactions and changes of persistent history; nil where the store keeps none.
+  /// - Throws: `StoreProblem`.
+  package func historyCounts() throws -> (transactions: Int, changes: Int)? {
+    guard catalog.table(named: "ATRANSACTION") != nil, catalog.table(named: "ACHANGE") != nil else { return nil }
+    return try reading {
+      (try connection.rowCount(of: "ATRANSACTION"), try connection.rowCount(of: "ACHANGE"))
+    }
+  }
+}

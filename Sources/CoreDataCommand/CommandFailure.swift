@@ -1,0 +1,62 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataAnalysis
+import CoreDataModelFiles
+import CoreDataTerminal
+import Foundation
+
+/// Why a command failed, in sentences, and the status that says so.
+struct CommandFailure: Error {
+  let status: ExitStatus
+  let message: String
+  /// Indented lines after the message, as what to try.
+  var advice: [String] = []
+
+  init(_ status: ExitStatus, _ message: String, advice: [String] = []) {
+    self.status = status
+    self.message = message
+    self.advice = advice
+  }
+
+  /// What an error of the library means for the caller of a command.
+  init(_ error: any Error) {
+    switch error {
+    case let failure as CommandFailure:
+      self = failure
+    case let error as ModelFileError:
+      self.init(.invalidModel, error.description)
+    case let problem as SchemaProblem:
+      self.init(.invalidModel, problem.description)
+    case let problem as StoreProblem:
+      self.init(problem.kind == .interrupted ? .interruptedWorkFound : .unreadableStore, problem.description)
+    default:
+      self.init(Self.status(of: error as NSError), Self.sentence(of: error as NSError))
+    }
+  }
+
+  /// The text for standard error.
+  var text: String {
+    (["error: \(message)"] + advice.map { "  \($0)" }).joined(separator: "\n") + "\n"
+  }
+
+  private static func status(of error: NSError) -> ExitStatus {
+    guard error.domain == NSCocoaErrorDomain else { return .failed }
+    switch error.code {
+    case NSMigrationMissingMappingModelError, NSInferredMappingModelError: return .noWay
+    case NSMigrationMissingSourceModelError, NSPersistentStoreIncompatibleVersionHashError, NSPersistentStoreOpenError,
+      NSPersistentStoreInvalidTypeError, NSPersistentStoreTypeMismatchError, NSPersistentStoreTimeoutError:
+      return .unreadableStore
+    case NSMigrationCancelledError: return .stopped
+    default: return .failed
+    }
+  }
+
+  private static func sentence(of error: NSError) -> String {
+    let parts = [error.localizedDescription, error.localizedFailureReason, error.localizedRecoverySuggestion]
+    var sentences: [String] = []
+    for part in parts.compactMap({ $0 }) where !sentences.contains(part) { sentences.append(part) }
+    return sentences.joined(separator: " ")
+  }
+}

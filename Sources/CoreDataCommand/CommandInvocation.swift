@@ -1,0 +1,45 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTerminal
+import Foundation
+
+/// One call of a command: its words, and where its text goes.
+struct CommandInvocation {
+  let arguments: ParsedCommand
+  let options: CommonOptions
+  let streams: CommandStreams
+  let result: ResultWriter
+  /// Puts styles on text of the result.
+  let styler: TextStyler
+
+  init(_ arguments: ParsedCommand, streams: CommandStreams) {
+    self.arguments = arguments
+    self.streams = streams
+    options = CommonOptions(arguments)
+    result = ResultWriter(path: options.output, streams: streams)
+    styler = TextStyler(options.color, environment: streams.environment, isTerminal: result.isTerminal)
+  }
+
+  /// The file that an argument names.
+  func url(_ name: String) -> URL { URL(fileURLWithPath: arguments.argument(name)) }
+
+  /// Writes a result made of JSON.
+  func write(_ json: JSONText) throws { try result.write(json.pretty()) }
+
+  /// Writes a result for people.
+  func write(_ report: TextReport) throws { try result.write(report.text) }
+
+  /// Says something beside the result, unless silence is asked for.
+  func remark(_ text: String) {
+    guard !options.isQuiet else { return }
+    streams.error("note: \(text)\n")
+  }
+}
+
+extension OptionSpecification {
+  /// The option for the formats that a command has.
+  static func format(_ formats: OutputFormat...) -> OptionSpecification {
+    OptionSpecification("format", .oneOf(formats.map(\.rawValue)), summary: "How the result is written (text).")
+  }
+}

@@ -1,0 +1,74 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTerminal
+
+/// The tool as a function: words in, text and a status out.
+enum CommandLineTool {
+  static var commands: [any Command.Type] {
+    [
+      ModelShowCommand.self, ModelVersionsCommand.self, ModelDiffCommand.self,
+      StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self, StoreCreateCommand.self,
+      MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRunCommand.self,
+    ]
+  }
+
+  static let specification = ToolSpecification(
+    name: "coredata", version: "0.1.0", summary: "models, stores and migrations of Core Data",
+    groups: [
+      GroupSpecification("model", summary: "what models say, and what changed between their versions"),
+      GroupSpecification("store", summary: "what stores hold, and which version of a model wrote them"),
+      GroupSpecification("migrate", summary: "bring stores to another version of their model"),
+    ],
+    commands: commands.map { $0.specification },
+    // Annotations for workflows belong to commands that are not here yet.
+    commonOptions: CommonOptions.specifications.map { $0.name == "format" ? .format(.text, .json, .markdown) : $0 })
+
+  /// Runs one command line.
+  ///
+  /// - Parameter arguments: the words after the name of the tool.
+  static func run(_ arguments: [String], streams: CommandStreams) -> ExitStatus {
+    do {
+      switch try specification.parse(arguments) {
+      case .help(let text):
+        try streams.output(text)
+      case .version(let text):
+        try streams.output(text + "\n")
+      case .command(let parsed):
+        guard let command = commands.first(where: { $0.specification.path == parsed.specification.path }) else {
+          preconditionFailure("No command has the words \(parsed.specification.path).")
+        }
+        return try run(command, CommandInvocation(parsed, streams: streams))
+      }
+      return .done
+    } catch let error as UsageError {
+      streams.error(error.description + "\n")
+      return .usage
+    } catch {
+      let failure = CommandFailure(error)
+      streams.error(failure.text)
+      return failure.status
+    }
+  }
+
+  private static func run(_ command: any Command.Type, _ invocation: CommandInvocation) throws -> ExitStatus {
+    do {
+      let status = try command.run(invocation)
+      try invocation.result.commit()
+      return status
+    } catch {
+      invocation.result.abandon()
+      throw error
+    }
+  }
+}
+
+/// One command: what it takes, and what it does.
+protocol Command {
+  static var specification: CommandSpecification { get }
+
+  /// Does the work and writes the result.
+  ///
+  /// - Throws: anything; `CommandFailure` says what it means for the caller.
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus
+}

@@ -1,0 +1,47 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataAnalysis
+import CoreDataTerminal
+import Foundation
+
+/// `coredata migrate plan`
+enum MigratePlanCommand: Command {
+  static let specification = CommandSpecification(
+    ["migrate", "plan"], summary: "Steps, kind, rows, disk, findings; never writes.",
+    discussion: "Ends with status 1 where there are findings of level error.",
+    positionals: [.store, .model],
+    options: [
+      OptionSpecification("to", .text("V"), summary: "The version to reach (the current one)."),
+      .flag("sql", summary: "Show the SQL too; it is found out on a copy in the temporary folder."),
+      .format(.text, .json, .markdown),
+    ])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
+    let target = try model.version(invocation.arguments.value("to"))
+    let plan = try MigrationPlan(storeAt: invocation.url("STORE"), modelsAt: model.url, version: target.name)
+    var sql: [String]?
+    if invocation.arguments.flag("sql") {
+      sql = try StoreReader(url: plan.store).migrationStatements(modelsAt: model.url, version: target.name)
+    }
+    switch invocation.options.format {
+    case .json:
+      var members = PlanText.members(of: plan)
+      if let sql { members.append(.init("sql", .array(sql.map { .string($0) }))) }
+      try invocation.write(.object(members))
+    case .markdown:
+      try invocation.result.write(PlanText.markdown(plan))
+      if let sql { try invocation.result.write("\n```sql\n" + sql.map { $0 + ";\n" }.joined() + "```\n") }
+    default:
+      var report = TextReport(styler: invocation.styler)
+      PlanText.write(plan, to: &report)
+      if let sql, !sql.isEmpty {
+        report.line()
+        report.section("SQL") { report in for statement in sql { report.line(statement + ";") } }
+      }
+      try invocation.write(report)
+    }
+    return plan.count(of: .error) > 0 ? .no : .done
+  }
+}

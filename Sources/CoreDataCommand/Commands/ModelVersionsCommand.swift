@@ -1,0 +1,108 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataAnalysis
+import CoreDataModelFiles
+import CoreDataTerminal
+import Foundation
+
+/// `coredata model versions`
+enum ModelVersionsCommand: Command {
+  static let specification = CommandSpecification(
+    ["model", "versions"], summary: "Versions in order, the current one, checksums, and what separates neighbours.",
+    positionals: [.model],
+    options: [
+      .flag("hashes", summary: "Show the version hash of every entity (JSON always has them)."),
+      .format(.text, .json, .markdown),
+    ])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
+    let versions = model.versions.map { (version: $0, hashes: VersionHashes($0.document)) }
+    let steps = zip(model.versions, model.versions.dropFirst()).map {
+      (from: $0.name, to: $1.name, difference: ModelDifference(from: $0.document, to: $1.document))
+    }
+    if invocation.options.format == .json {
+      try invocation.write(
+        [
+          "format": "coredata.model-versions/1",
+          "current": .optional(model.currentName),
+          "versions": .array(
+            versions.map { version, hashes in
+              [
+                "name": .string(version.name), "checksum": .string(hashes.checksum),
+                "identifiers": .array(version.document.versionIdentifiers.map { .string($0) }),
+                "entities": .object(
+                  hashes.entities.sorted { $0.key < $1.key }.map { .init($0.key, .string(HexText.of($0.value))) }),
+              ]
+            }),
+          "steps": .array(
+            steps.map {
+              [
+                "from": .string($0.from), "to": .string($0.to),
+                "migration": .string($0.difference.migration.rawValue),
+                "changes": .integer($0.difference.changes.count),
+              ]
+            }),
+        ])
+      return .done
+    }
+
+    var table = TextTable([.init(), .init("Version"), .init("Entities", .trailing), .init("Checksum")])
+    for (version, hashes) in versions {
+      table.add([
+        version.name == model.currentName ? "*" : "", version.name, String(version.document.entities.count),
+        hashes.checksum,
+      ])
+    }
+    var changes = TextTable([
+      .init("From"), .init("To"), .init("Migration"), .init("Changes", .trailing), .init("Entities"),
+    ])
+    for step in steps {
+      changes.add([
+        step.from, step.to, step.difference.migration.rawValue, String(step.difference.changes.count),
+        step.difference.entities.compactMap { $0 }.joined(separator: ", "),
+      ])
+    }
+    var entities = TextTable([.init("Version"), .init("Entity"), .init("Version hash")])
+    for (version, hashes) in versions {
+      for (name, hash) in hashes.entities.sorted(by: { $0.key < $1.key }) {
+        entities.add([version.name, name, HexText.of(hash)])
+      }
+    }
+    let showsHashes = invocation.arguments.flag("hashes")
+    if invocation.options.format == .markdown {
+      try invocation.result.write(table.markdown)
+      if !steps.isEmpty { try invocation.result.write("\n" + changes.markdown) }
+      if showsHashes { try invocation.result.write("\n" + entities.markdown) }
+      return .done
+    }
+    var report = TextReport(styler: invocation.styler)
+    let current = model.currentName.map { "current \($0)" } ?? "none marked as current"
+    report.section("\(model.name)  \(NumberText.counted(versions.count, "version")), \(current)") { $0.table(table) }
+    if !steps.isEmpty {
+      report.line()
+      report.section("Between neighbours") { $0.table(changes) }
+    }
+    if showsHashes {
+      report.line()
+      report.section("Hashes") { $0.table(entities) }
+    }
+    try invocation.write(report)
+    return .done
+  }
+}
+
+/// Bytes as hexadecimal digits.
+enum HexText {
+  static func of(_ data: Data) -> String {
+    let digits = Array("0123456789abcdef")
+    return String(data.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+  }
+}
+
+extension PositionalSpecification {
+  static let model = PositionalSpecification(
+    "MODEL", summary: "An .xcdatamodeld, .xcdatamodel, .momd or .mom, or a store (the model that it carries).")
+  static let store = PositionalSpecification("STORE", summary: "A SQLite store.")
+}

@@ -1,0 +1,77 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataAnalysis
+import CoreDataTerminal
+import Foundation
+
+/// `coredata store export`
+enum StoreExportCommand: Command {
+  static let specification = CommandSpecification(
+    ["store", "export"], summary: "Rows as JSON lines.",
+    discussion:
+      "One object a line, sorted by entity and key: {\"entity\":…,\"id\":…,\"values\":{…}}. Dates are ISO 8601 in "
+      + "UTC with six digits of a second; binary data are base64; decimals are strings, so that no reader rounds them; "
+      + "UUIDs and URIs are strings; a to-one relationship is an id or null, a to-many one a list of ids, in order where "
+      + "it is ordered, else sorted by entity and key.\n\nThe store is opened for reading only, and no byte of it or of "
+      + "the files beside it changes.",
+    positionals: [.store],
+    options: [
+      OptionSpecification(
+        "entity", .text("E"), repeats: true, summary: "Only objects of exactly this entity; may be repeated."),
+      .flag("subentities", summary: "With --entity: objects of its sub-entities too."),
+      OptionSpecification("limit", .integer("N", minimum: 0), summary: "At most so many objects."),
+      OptionSpecification("model", .text("MODEL"), summary: "Read with this model instead of the store's own."),
+      OptionSpecification("format", .oneOf(["json"]), summary: "The result is JSON lines always."),
+    ])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let opened = try OpenedStore(invocation)
+    opened.remark(invocation)
+    var names: [String]?
+    let wanted = invocation.arguments.values("entity")
+    if !wanted.isEmpty {
+      names = try wanted.flatMap { name -> [String] in
+        guard let family = opened.reader.family(of: name) else {
+          let all = opened.reader.entityNames
+          let likely = Likeness.nearest(to: name, among: all).map { " Did you mean \($0)?" } ?? ""
+          throw CommandFailure(
+            .unreadableStore,
+            "\(opened.reader.url.lastPathComponent) has no entity \(name).\(likely) It has \(all.joined(separator: ", "))."
+          )
+        }
+        return invocation.arguments.flag("subentities") ? family : [name]
+      }
+    }
+    try opened.reader.forEachObject(of: names, limit: invocation.arguments.integer("limit")) { object in
+      try invocation.result.write(ExportText.line(object))
+    }
+    return .done
+  }
+}
+
+/// Exported objects as lines of JSON.
+enum ExportText {
+  static func line(_ object: ExportedObject) -> String {
+    let text: JSONText = [
+      "entity": .string(object.entity), "id": .string(object.id),
+      "values": .object(object.values.map { .init($0.name, json($0.value)) }),
+    ]
+    return text.line() + "\n"
+  }
+
+  private static func json(_ value: ExportedValue) -> JSONText {
+    switch value {
+    case .null: .null
+    case .boolean(let flag): .bool(flag)
+    case .integer(let number): .integer(number)
+    // JSON has no words for infinity, and null would be a loss.
+    case .real(let number): number.isFinite ? .real(number) : .string(number < 0 ? "-Infinity" : "Infinity")
+    case .decimal(let text), .string(let text), .reference(let text): .string(text)
+    case .date(let seconds): .string(StoredDate.text(seconds))
+    case .binary(let data): .string(data.base64EncodedString())
+    case .references(let ids): .array(ids.map { .string($0) })
+    case .composite(let parts): .object(parts.map { .init($0.name, json($0.value)) })
+    }
+  }
+}

@@ -1,0 +1,58 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataAnalysis
+import CoreDataTerminal
+
+/// `coredata store match`
+enum StoreMatchCommand: Command {
+  static let specification = CommandSpecification(
+    ["store", "match"], summary: "Which version wrote it; else the nearest, and entity by entity what differs.",
+    positionals: [.store, .model], options: [.format(.text, .json, .markdown)])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let reader = try StoreReader(url: invocation.url("STORE"))
+    let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
+    let match = StoreMatch(
+      storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, versions: model.versions,
+      current: model.currentName)
+    switch invocation.options.format {
+    case .json:
+      try invocation.write(
+        [
+          "format": "coredata.store-match/1", "version": .optional(match.version),
+          "configuration": .optional(match.configuration), "nearest": .optional(match.nearest),
+          "current": .optional(model.currentName),
+          "differences": .array(
+            match.differences.map {
+              [
+                "entity": .string($0.entity), "property": .optional($0.property), "change": .string($0.change),
+                "sentence": .string($0.sentence),
+              ]
+            }),
+        ])
+    case .markdown:
+      var table = TextTable([.init("Entity"), .init("Property"), .init("Change"), .init("Description")])
+      for item in match.differences { table.add([item.entity, item.property ?? "", item.change, item.sentence]) }
+      try invocation.result.write(summary(match, reader, model) + "\n")
+      if !match.differences.isEmpty { try invocation.result.write("\n" + table.markdown) }
+    default:
+      var report = TextReport(styler: invocation.styler)
+      report.line(summary(match, reader, model))
+      report.indented { report in for item in match.differences { report.line(item.sentence) } }
+      try invocation.write(report)
+    }
+    return match.version == nil ? .unreadableStore : .done
+  }
+
+  private static func summary(_ match: StoreMatch, _ reader: StoreReader, _ model: ModelArgument) -> String {
+    let store = reader.url.lastPathComponent
+    if let version = match.version {
+      let part = match.configuration.map { ", configuration \($0)" } ?? ""
+      let isCurrent = version == model.currentName
+      return "\(store) was written by \(version)\(part)\(isCurrent ? ", the current version" : "") of \(model.name)."
+    }
+    let nearest = match.nearest.map { " The nearest is \($0):" } ?? ""
+    return "\(store) was written by no version of \(model.name).\(nearest)"
+  }
+}

@@ -1,0 +1,43 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataAnalysis
+import CoreDataModelFiles
+import CoreDataTerminal
+import Foundation
+
+/// A store that a command reads, with the model named on the command line, or its own.
+struct OpenedStore {
+  let reader: StoreReader
+  /// The version of the named model that wrote the store; nil where no model was named.
+  let versionName: String?
+
+  /// Opens STORE, with `--model` where it was given.
+  init(_ invocation: CommandInvocation) throws {
+    let url = invocation.url("STORE")
+    guard let path = invocation.arguments.value("model") else {
+      reader = try StoreReader(url: url)
+      versionName = nil
+      return
+    }
+    let plain = try StoreReader(url: url)
+    let model = try ModelArgument(path: path)
+    let match = StoreMatch(
+      storeHashes: plain.metadata.hashes, storeModel: plain.metadata.model, versions: model.versions,
+      current: model.currentName)
+    guard let name = match.version else {
+      let nearest = match.nearest.map { " The nearest is \"\($0)\"." } ?? ""
+      throw CommandFailure(
+        .unreadableStore,
+        "No version of \(model.name) wrote \(url.lastPathComponent).\(nearest)",
+        advice: ["To see what differs:  coredata store match \(url.relativePath) \(path)"])
+    }
+    reader = try StoreReader(url: url, model: try model.version(name).document)
+    versionName = name
+  }
+
+  /// Says on standard error what a reader of the result should know.
+  func remark(_ invocation: CommandInvocation) {
+    for text in reader.remarks { invocation.remark(text) }
+  }
+}

@@ -1,0 +1,106 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataAnalysis
+import CoreDataTerminal
+import Foundation
+
+/// Plans as text and as JSON.
+enum PlanText {
+  static func members(of plan: MigrationPlan) -> [JSONText.Member] {
+    [
+      .init("format", "coredata.plan/1"), .init("from", .string(plan.from)), .init("to", .string(plan.to)),
+      .init("steps", .array(plan.steps.map { json($0) })),
+      .init(
+        "findings",
+        .array(
+          plan.findings.map { version, finding in
+            [
+              "code": .string(finding.code.rawValue), "level": .string(finding.level.rawValue),
+              "entity": .optional(finding.entity), "property": .optional(finding.property),
+              "message": .string(finding.message), "version": .string(version),
+              "allowed": .optional(finding.allowance),
+            ]
+          })),
+      .init(
+        "rows", .object(plan.rows.sorted { $0.key < $1.key }.map { .init($0.key, .integer($0.value)) })),
+      .init("bytesNeeded", .integer(plan.bytesNeeded)), .init("bytesFree", .optional(plan.bytesFree)),
+    ]
+  }
+
+  static func json(_ step: MigrationPlan.Step) -> JSONText {
+    [
+      "from": .string(step.from), "to": .string(step.to), "kind": .string(step.kind),
+      "inPlace": .bool(step.isInPlace), "rowsTouched": .integer(step.rowsTouched),
+      "changes": .array(step.difference.changes.map { ChangeText.json($0) }),
+    ]
+  }
+
+  static func write(_ plan: MigrationPlan, to report: inout TextReport) {
+    guard !plan.steps.isEmpty else {
+      report.line("\(plan.store.lastPathComponent) is of \(plan.to) already. There is nothing to do.")
+      return
+    }
+    let title = report.styler.style("Plan", .bold)
+    report.line("\(title)  \(plan.from) -> \(plan.to)      \(NumberText.counted(plan.steps.count, "step"))")
+    report.line()
+    for (position, step) in plan.steps.enumerated() {
+      report.indented { report in
+        let rows = NumberText.counted(step.rowsTouched, "row")
+        report.line(
+          "\(position + 1)  \(step.from) -> \(step.to)   \(step.kind), \(step.isInPlace ? "in place" : "copy")   "
+            + "\(rows) touched")
+        report.indented { report in
+          report.indented { ChangeText.write(step.difference.changes.filter { $0.changesVersionHash }, to: &$0) }
+        }
+      }
+    }
+    report.line()
+    report.indented { report in
+      writeFindings(plan, to: &report)
+      let free = plan.bytesFree.map { ", \(NumberText.bytes($0)) free" } ?? ""
+      report.line("Disk   needs \(NumberText.bytes(plan.bytesNeeded)) beside the store\(free)")
+    }
+    report.line(summary(plan))
+  }
+
+  private static func writeFindings(_ plan: MigrationPlan, to report: inout TextReport) {
+    let findings = plan.findings
+    guard !findings.isEmpty else { return }
+    report.section("Findings") { report in
+      var table = TextTable([.init(), .init(), .init(), .init()])
+      for (version, finding) in findings {
+        let style: TextStyle = finding.level == .error ? .red : finding.level == .warning ? .yellow : .dim
+        let allowed = finding.allowance.map { " (allowed: \($0))" } ?? ""
+        table.add([
+          report.styler.style(finding.level.rawValue, style), finding.code.rawValue,
+          "\(finding.place): \(finding.message)\(allowed)", version,
+        ])
+      }
+      report.table(table)
+    }
+  }
+
+  static func markdown(_ plan: MigrationPlan) -> String {
+    var steps = TextTable([
+      .init("Step", .trailing), .init("From"), .init("To"), .init("Kind"), .init("Rows", .trailing),
+    ])
+    for (position, step) in plan.steps.enumerated() {
+      steps.add([
+        String(position + 1), step.from, step.to, step.kind + (step.isInPlace ? ", in place" : ", copy"),
+        NumberText.grouped(step.rowsTouched),
+      ])
+    }
+    var findings = TextTable([.init("Level"), .init("Code"), .init("Place"), .init("Finding"), .init("Version")])
+    for (version, finding) in plan.findings {
+      findings.add([finding.level.rawValue, finding.code.rawValue, finding.place, finding.message, version])
+    }
+    return "## \(plan.from) -> \(plan.to)\n\n" + steps.markdown
+      + (plan.findings.isEmpty ? "" : "\n" + findings.markdown) + "\n\(summary(plan))\n"
+  }
+
+  static func summary(_ plan: MigrationPlan) -> String {
+    let errors = NumberText.counted(plan.count(of: .error), "error")
+    return "\(errors), \(NumberText.counted(plan.count(of: .warning), "warning")). Nothing was changed."
+  }
+}
