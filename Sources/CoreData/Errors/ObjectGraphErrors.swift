@@ -47,7 +47,7 @@ internal enum ObjectGraphErrors {
     return .cocoa(
       NSCoreDataError, "The value of a derived attribute cannot be computed.",
       reason: "'\(attribute)' of '\(entity)' has a derivation expression that fails: \(reason).",
-      suggestion: "Correct the expression in the model: a key path, an aggregate of a relationship, or a function of one.",
+      suggestion: "Correct the expression in the model: a key path, an aggregate, or a function of one.",
       ErrorDetail.place(entity: entity, property: attribute).merging([NSAffectedObjectsErrorKey: [object]]) { $1 })
   }
 

@@ -77,21 +77,6 @@ struct Derivations: @unchecked Sendable {
 }
 
 extension ExpressionSyntax {
-  /// The key paths from the object that an expression is evaluated with.
-  fileprivate var keyPaths: [String] {
-    switch self {
-    case .keyPath(let path): [path]
-    case .keyPathOf(.evaluatedObject, let path): [path]
-    case .keyPathOf(let operand, _): operand.keyPaths
-    case .function(let operand, _, let arguments): (operand?.keyPaths ?? []) + arguments.flatMap(\.keyPaths)
-    case .aggregate(let elements): elements.flatMap(\.keyPaths)
-    case .union(let a, let b), .intersect(let a, let b), .minus(let a, let b): a.keyPaths + b.keyPaths
-    case .subquery(let collection, _, _): collection.keyPaths
-    case .conditional(_, let a, let b): a.keyPaths + b.keyPaths
-    case .constant, .evaluatedObject, .variable, .anyKey, .fetch: []
-    }
-  }
-
   fileprivate var isTimed: Bool {
     switch self {
     case .function(_, "now", _): true

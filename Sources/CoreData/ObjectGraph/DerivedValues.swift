@@ -90,7 +90,8 @@ struct DerivedValues {
   }
 
   private mutating func apply(_ rule: Derivations.Rule, to object: NSManagedObject) throws -> Bool {
-    guard let position = object.table.position(of: rule.name), let attribute = object.table.attribute(at: position) else {
+    guard let position = object.table.position(of: rule.name), let attribute = object.table.attribute(at: position)
+    else {
       return false
     }
     if rule.isTimed, !timed.insert("\(rule.name) \(object.identifier.key)").inserted { return false }

@@ -34,6 +34,9 @@ struct FetchExecution {
       }
     }
     query.order = try (specification.sortDescriptors ?? []).map { try SortKey(described: $0, entity: entity) }
+    for path in query.order.map(\.keyPath) + (query.predicate?.keyPaths ?? []) {
+      try FetchExecution.check(path, of: entity)
+    }
     query.limit = specification.fetchLimit
     query.offset = specification.fetchOffset
     self.query = query
@@ -46,6 +49,21 @@ struct FetchExecution {
       }
     } else {
       pending = []
+    }
+  }
+
+  /// Refuses a key path that the model does not have, whether or not there is a row to try it on.
+  private static func check(_ path: String, of entity: NSEntityDescription) throws {
+    var source = entity
+    for key in path.split(separator: ".").map(String.init) where !key.hasPrefix("@") {
+      guard let property = source.propertiesByName[key] else {
+        if ["self", "SELF", "objectID", "entity"].contains(key) { return }
+        throw ObjectGraphErrors.badRequest(
+          "The key path '\(path)' leads to '\(key)', which is no property of '\(source.name ?? "")'.", entity: entity,
+          suggestion: "Correct the predicate or the sort descriptor.")
+      }
+      guard let destination = (property as? NSRelationshipDescription)?.destinationEntity else { return }
+      source = destination
     }
   }
 
@@ -71,6 +89,7 @@ struct FetchExecution {
     if specification.shouldRefreshRefetchedObjects || !specification.returnsObjectsAsFaults {
       for object in found { object.realize() }
     }
+    if specification.relationshipKeyPathsForPrefetching?.isEmpty == false { context.readAhead = [:] }
     try Prefetching(context: context).prefetch(specification.relationshipKeyPathsForPrefetching ?? [], of: found)
     return found
   }

@@ -39,7 +39,8 @@ extension NSManagedObjectContext {
   public func obtainPermanentIDs(for objects: [NSManagedObject]) throws {
     for object in objects {
       precondition(
-        object.context === self, "The object \(object.objectID) is not of this context, which cannot give it an identifier.")
+        object.context === self,
+        "The object \(object.objectID) is not of this context, which cannot give it an identifier.")
     }
     try adoptPermanentIDs(for: objects.filter { $0.identifier.isTemporaryID })
   }
@@ -49,6 +50,7 @@ extension NSManagedObjectContext {
     let id = objectID.current
     if let known = registry[id.key] { return known }
     let object = NSManagedObject.makeFault(id, in: self)
+    object.snapshot = readAhead[id.key]
     registry.add(object)
     return object
   }
@@ -99,7 +101,9 @@ extension NSManagedObjectContext {
     precondition(
       object.context == nil || object.context === self,
       "The object \(object.objectID) belongs to another context, and is to be refreshed there.")
-    if renew(object, keepingChanges: flag) { post(NSManagedObjectContext.didChangeObjectsNotification, refreshed([object])) }
+    if renew(object, keepingChanges: flag) {
+      post(NSManagedObjectContext.didChangeObjectsNotification, refreshed([object]))
+    }
   }
 
   /// Turns all objects into faults, with their changes kept.
@@ -115,6 +119,7 @@ extension NSManagedObjectContext {
   /// Turns an object into a fault, or reads its row anew beneath its changes; false for an object without row.
   func renew(_ object: NSManagedObject, keepingChanges: Bool) -> Bool {
     guard object.context === self, !object.identifier.isTemporaryID, !object.isInserted else { return false }
+    readAhead = [:]
     if object.isInaccessible { revive(object) }
     guard keepingChanges, object.hasChanges, object.isRealized else {
       if !keepingChanges { forgetChanges(of: object) }
@@ -150,6 +155,7 @@ extension NSManagedObjectContext {
   /// Drops all unsaved changes.
   public func rollback() {
     unprocessedDeletions = []
+    readAhead = [:]
     touched = []
     readingFailure = nil
     for object in changedInOrder {
@@ -169,6 +175,7 @@ extension NSManagedObjectContext {
     for object in registry.objects { object.context = nil }
     registry.removeAll()
     changed = [:]
+    readAhead = [:]
     touched = []
     unprocessedDeletions = []
     readingFailure = nil

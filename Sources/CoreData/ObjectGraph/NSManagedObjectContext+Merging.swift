@@ -22,6 +22,7 @@ extension NSManagedObjectContext {
 
   /// Takes over what was saved elsewhere, for the objects that this context knows.
   func merge(changed: [NSManagedObjectID], deleted: [NSManagedObjectID]) {
+    readAhead = [:]
     let renewed = changed.compactMap { registeredObject(for: $0) }.filter { renew($0, keepingChanges: true) }
     let gone = deleted.compactMap { registeredObject(for: $0) }
     let keys = Set(gone.map(\.identifier.key))

@@ -111,6 +111,7 @@ extension NSManagedObjectContext {
           id: object.identifier, version: versions[key] ?? object.snapshot?.version ?? 1, slots: object.slots)
       }
     }
+    readAhead = [:]
     for object in objects { object.didSave() }
     let sets: [(String, String, Set<NSManagedObject>)] = [
       (NSInsertedObjectsKey, NSInsertedObjectIDsKey, inserted),

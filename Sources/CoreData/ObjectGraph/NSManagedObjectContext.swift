@@ -36,6 +36,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var unprocessedDeletions: [NSManagedObject] = []
   /// Objects touched since the last `processPendingChanges()`.
   var touched: [NSManagedObject] = []
+  /// Rows that a fetch has read ahead, for faults that are yet to be made; kept until the next such fetch or save.
+  var readAhead: [ObjectKey: RowSnapshot] = [:]
   /// Why a fault could not be read: there was no way to throw then, so the next `save()` does.
   var readingFailure: (any Error)?
   private var knownCoordinator: NSPersistentStoreCoordinator?

@@ -47,7 +47,10 @@ struct Prefetching {
           .init(.evaluatedObject, .in, .constant(.array(part.map { .object(.init($0.objectID)) }))))
         for store in try context.coordinator.rowStores(for: entity) {
           let rows = try context.coordinator.withLock { try store.rows(for: query) }
-          for row in rows ?? [] { _ = context.object(for: row) }
+          for row in rows ?? [] {
+            context.readAhead[row.id.key] = row
+            _ = context.object(for: row)
+          }
         }
       }
     }

@@ -90,7 +90,10 @@ struct DerivedAttributeTests {
     books[0]["pages"] = 15
     try context.save()
     #expect(try authors() == [[3, 65], [0, 0]])
-    #expect(try store.context(Self.model()).all("Book", by: "pages").map { $0["publisherName"] as? String } == ["Q", "Q", "Q"])
+    #expect(
+      try store.context(Self.model()).all("Book", by: "pages").map { $0["publisherName"] as? String } == [
+        "Q", "Q", "Q",
+      ])
     books[1]["author"] = try context.all("Author")[1]
     try context.save()
     #expect(try authors() == [[2, 45], [1, 20]])

@@ -111,7 +111,9 @@ private struct GraphRun {
     }
     guard let member = pick(end.destination), let other = objects[member] else { return }
     // A relationship without inverse has one column in the destination: no second owner may take the member.
-    if end.inverse == nil, graph.nodes.contains(where: { $0.key != id && $0.value.links[end.name]?.contains(member) == true }) {
+    if end.inverse == nil,
+      graph.nodes.contains(where: { $0.key != id && $0.value.links[end.name]?.contains(member) == true })
+    {
       return
     }
     switch Int.random(in: 0..<4, using: &random) {
@@ -135,7 +137,9 @@ private struct GraphRun {
       let members = (graph.nodes[id]?.links[end.name] ?? []).shuffled(using: &random)
       let kept = Array(members.prefix(Int.random(in: 0...members.count, using: &random)))
       log.append("\(end.name) \(id) = \(kept)")
-      object[end.name] = end.isOrdered ? NSOrderedSet(array: kept.compactMap { objects[$0] }) : NSSet(array: kept.compactMap { objects[$0] })
+      object[end.name] =
+        end.isOrdered
+        ? NSOrderedSet(array: kept.compactMap { objects[$0] }) : NSSet(array: kept.compactMap { objects[$0] })
       graph.set(id, end, kept)
     }
   }
@@ -156,8 +160,9 @@ private struct GraphRun {
     do {
       try context.save()
     } catch {
-      if graph.isDenied, (error as NSError).code == NSValidationRelationshipDeniedDeleteError
-        || (error as NSError).code == NSValidationMultipleErrorsError
+      if graph.isDenied,
+        (error as NSError).code == NSValidationRelationshipDeniedDeleteError
+          || (error as NSError).code == NSValidationMultipleErrorsError
       {
         rollback()
         return nil
@@ -223,7 +228,9 @@ private struct GraphRun {
       return (node.number ?? -1) >= bound || node.name == "x"
     }
     let all = try context.fetch(request)
-    if Set(all.compactMap { numbers[$0] }) != Set(wanted) || all.count != wanted.count { return "found \(all), wanted \(wanted)" }
+    if Set(all.compactMap { numbers[$0] }) != Set(wanted) || all.count != wanted.count {
+      return "found \(all), wanted \(wanted)"
+    }
     if try context.count(for: request) != wanted.count { return "counted otherwise than \(wanted.count)" }
     request.sortDescriptors = [NSSortDescriptor(key: "number", ascending: false)]
     request.fetchLimit = limit
@@ -245,7 +252,8 @@ private struct GraphRun {
     log.append("elsewhere \(id)")
     object["number"] = 7
     graph.nodes[id]?.number = 7
-    if let entity = graph.nodes[id]?.entity, entity != "B", let other = saved.ids(of: "B").randomElement(using: &random),
+    if let entity = graph.nodes[id]?.entity, entity != "B",
+      let other = saved.ids(of: "B").randomElement(using: &random),
       let item = objects[other], let end = ReferenceGraph.ends.first(where: { $0.name == "items" })
     {
       object.mutableOrderedSetValue(forKey: "items").add(try second.existingObject(with: item.objectID))
@@ -266,7 +274,9 @@ private struct GraphRun {
     context.rollback()
     // What the reference had saved is what a third context reads.
     let third = try store.context(model)
-    for (object, number) in try map(of: third) where number == mine { saved.nodes[number]?.name = object["name"] as? String }
+    for (object, number) in try map(of: third) where number == mine {
+      saved.nodes[number]?.name = object["name"] as? String
+    }
     graph = saved
     return problem
   }
@@ -276,7 +286,8 @@ private struct GraphRun {
   private func compare(with context: NSManagedObjectContext, _ numbers: [NSManagedObject: Int]) -> String? {
     var lines: [Int: String] = [:]
     for (object, id) in numbers where graph.nodes[id] != nil {
-      lines[id] = ReferenceGraph.line(id, object.entity.name ?? "", object["name"] as? String, object["number"] as? Int) { end in
+      lines[id] = ReferenceGraph.line(id, object.entity.name ?? "", object["name"] as? String, object["number"] as? Int)
+      { end in
         object.objectIDs(forRelationshipNamed: end.name).compactMap { numbers[context.object(with: $0)] }
           .filter { graph.nodes[$0] != nil }
       }
@@ -284,7 +295,8 @@ private struct GraphRun {
     let found = lines.sorted { $0.key < $1.key }.map(\.value)
     let wanted = graph.lines()
     if found == wanted { return nil }
-    return zip(found, wanted).first { $0 != $1 }.map { "found  \($0)\nwanted \($1)" } ?? "found \(found.count), wanted \(wanted.count)"
+    return zip(found, wanted).first { $0 != $1 }.map { "found  \($0)\nwanted \($1)" }
+      ?? "found \(found.count), wanted \(wanted.count)"
   }
 }
 

@@ -28,22 +28,46 @@ struct ReferenceGraph: Equatable {
 
   /// Two entities with relationships of every kind.
   static let ends: [End] = [
-    .init(name: "parent", entity: "A", destination: "A", isToMany: false, isOrdered: false, inverse: "children", rule: .nullifyDeleteRule),
-    .init(name: "children", entity: "A", destination: "A", isToMany: true, isOrdered: false, inverse: "parent", rule: .cascadeDeleteRule),
-    .init(name: "peers", entity: "A", destination: "A", isToMany: true, isOrdered: false, inverse: "peers", rule: .nullifyDeleteRule),
-    .init(name: "partner", entity: "A", destination: "A", isToMany: false, isOrdered: false, inverse: "partner", rule: .nullifyDeleteRule),
-    .init(name: "items", entity: "A", destination: "B", isToMany: true, isOrdered: true, inverse: "owner", rule: .nullifyDeleteRule),
-    .init(name: "owner", entity: "B", destination: "A", isToMany: false, isOrdered: false, inverse: "items", rule: .nullifyDeleteRule),
-    .init(name: "tags", entity: "A", destination: "B", isToMany: true, isOrdered: false, inverse: "tagged", rule: .denyDeleteRule),
-    .init(name: "tagged", entity: "B", destination: "A", isToMany: true, isOrdered: false, inverse: "tags", rule: .nullifyDeleteRule),
-    .init(name: "ranked", entity: "A", destination: "B", isToMany: true, isOrdered: true, inverse: "rankedBy", rule: .nullifyDeleteRule),
-    .init(name: "rankedBy", entity: "B", destination: "A", isToMany: true, isOrdered: false, inverse: "ranked", rule: .nullifyDeleteRule),
-    .init(name: "loose", entity: "A", destination: "B", isToMany: true, isOrdered: false, inverse: nil, rule: .noActionDeleteRule),
+    .init(
+      name: "parent", entity: "A", destination: "A", isToMany: false, isOrdered: false, inverse: "children",
+      rule: .nullifyDeleteRule),
+    .init(
+      name: "children", entity: "A", destination: "A", isToMany: true, isOrdered: false, inverse: "parent",
+      rule: .cascadeDeleteRule),
+    .init(
+      name: "peers", entity: "A", destination: "A", isToMany: true, isOrdered: false, inverse: "peers",
+      rule: .nullifyDeleteRule),
+    .init(
+      name: "partner", entity: "A", destination: "A", isToMany: false, isOrdered: false, inverse: "partner",
+      rule: .nullifyDeleteRule),
+    .init(
+      name: "items", entity: "A", destination: "B", isToMany: true, isOrdered: true, inverse: "owner",
+      rule: .nullifyDeleteRule),
+    .init(
+      name: "owner", entity: "B", destination: "A", isToMany: false, isOrdered: false, inverse: "items",
+      rule: .nullifyDeleteRule),
+    .init(
+      name: "tags", entity: "A", destination: "B", isToMany: true, isOrdered: false, inverse: "tagged",
+      rule: .denyDeleteRule),
+    .init(
+      name: "tagged", entity: "B", destination: "A", isToMany: true, isOrdered: false, inverse: "tags",
+      rule: .nullifyDeleteRule),
+    .init(
+      name: "ranked", entity: "A", destination: "B", isToMany: true, isOrdered: true, inverse: "rankedBy",
+      rule: .nullifyDeleteRule),
+    .init(
+      name: "rankedBy", entity: "B", destination: "A", isToMany: true, isOrdered: false, inverse: "ranked",
+      rule: .nullifyDeleteRule),
+    .init(
+      name: "loose", entity: "A", destination: "B", isToMany: true, isOrdered: false, inverse: nil,
+      rule: .noActionDeleteRule),
   ]
 
   static func model() -> NSManagedObjectModel {
     var builder = ModelBuilder()
-    let attributes = { [NSAttributeDescription.make("name", .stringAttributeType), .make("number", .integer32AttributeType)] }
+    let attributes = {
+      [NSAttributeDescription.make("name", .stringAttributeType), .make("number", .integer32AttributeType)]
+    }
     builder.entity("A", attributes())
     builder.entity("AA", parent: "A")
     builder.entity("B", attributes())
@@ -134,7 +158,9 @@ struct ReferenceGraph: Equatable {
   /// One line an object, as it can be compared and read.
   func lines() -> [String] {
     nodes.sorted { $0.key < $1.key }.map { id, node in
-      Self.line(id, node.entity, node.name, node.number) { end in node.links[end.name]?.filter { nodes[$0] != nil } ?? [] }
+      Self.line(id, node.entity, node.name, node.number) { end in
+        node.links[end.name]?.filter { nodes[$0] != nil } ?? []
+      }
     }
   }
 
