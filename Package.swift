@@ -40,9 +40,12 @@ let package = Package(
     .testTarget(
       name: "CoreDataTests", dependencies: ["CoreData", "CoreDataTestSupport"], exclude: ["Fixtures"],
       resources: [.copy("Resources/Books.xcdatamodeld"), .copy("Resources/Readers.xcdatamodeld")]),
-    .testTarget(name: "CoreDataAnalysisTests", dependencies: ["CoreDataAnalysis", "CoreDataTestSupport"]),
+    .testTarget(
+      name: "CoreDataAnalysisTests",
+      dependencies: ["CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataTestSupport"]),
     .testTarget(name: "CoreDataTerminalTests", dependencies: ["CoreDataTerminal"]),
     .testTarget(
-      name: "CoreDataCommandTests", dependencies: ["CoreDataCommand", "CoreDataTestSupport"]),
+      name: "CoreDataCommandTests",
+      dependencies: ["CoreData", "CoreDataCommand", "CoreDataSQLite", "CoreDataTerminal", "CoreDataTestSupport"]),
   ]
 )

@@ -20,7 +20,9 @@ enum CommandLineTool {
       GroupSpecification("store", summary: "what stores hold, and which version of a model wrote them"),
       GroupSpecification("migrate", summary: "bring stores to another version of their model"),
     ],
-    commands: commands.map { $0.specification })
+    commands: commands.map { $0.specification },
+    // Annotations for workflows belong to commands that are not here yet.
+    commonOptions: CommonOptions.specifications.map { $0.name == "format" ? .format(.text, .json, .markdown) : $0 })
 
   /// Runs one command line.
   ///

@@ -75,7 +75,8 @@ public struct RelationshipEnd {
 
   /// Describes an end.
   public init(
-    _ entity: String, _ name: String, toMany: Bool = false, ordered: Bool = false, rule: NSDeleteRule = .nullifyDeleteRule,
+    _ entity: String, _ name: String, toMany: Bool = false, ordered: Bool = false,
+    rule: NSDeleteRule = .nullifyDeleteRule,
     renamedFrom: String? = nil, optional: Bool = true
   ) {
     self.entity = entity

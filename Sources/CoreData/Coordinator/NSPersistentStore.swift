@@ -7,6 +7,7 @@ import Foundation
 open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// The kind of a store, as its name in metadata.
   public struct StoreType: RawRepresentable, Hashable, Sendable {
+    /// The type's name in metadata.
     public let rawValue: String
 
     /// Makes a store type of its name.

@@ -22,6 +22,7 @@ enum StoreCompatibility {
   private static func storeModel(
     metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL
   ) -> NSManagedObjectModel? {
+    // A cache that cannot be read tells nothing; see above.
     if let cached = (try? SQLiteStore.cachedModel(at: url)) ?? nil,
       cached.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
     {

@@ -132,7 +132,8 @@ final class SwiftValueBox: NSObject, @unchecked Sendable {
   }
 
   override func isEqual(_ object: Any?) -> Bool {
-    guard let other = object as? SwiftValueBox, let a = value as? AnyHashable, let b = other.value as? AnyHashable else {
+    guard let other = object as? SwiftValueBox, let a = value as? AnyHashable, let b = other.value as? AnyHashable
+    else {
       return false
     }
     return a == b

@@ -9,7 +9,8 @@ extension NSEntityDescription {
   /// - Parameters:
   ///   - entityName: the entity's name.
   ///   - context: a context with a coordinator.
-  public class func entity(forEntityName entityName: String, in context: NSManagedObjectContext) -> NSEntityDescription? {
+  public class func entity(forEntityName entityName: String, in context: NSManagedObjectContext) -> NSEntityDescription?
+  {
     context.coordinator.managedObjectModel.entitiesByName[entityName]
   }
 

@@ -61,7 +61,9 @@ extension NSManagedObject {
 
   /// Changes this object's side of the inverse of a relationship that now leads from `source` to this object.
   private func addInverse(of relationship: NSRelationshipDescription, to source: NSManagedObject) {
-    guard let inverse = relationship.inverseRelationship, let position = table.position(of: inverse.name) else { return }
+    guard let inverse = relationship.inverseRelationship, let position = table.position(of: inverse.name) else {
+      return
+    }
     if source === self && inverse.name == relationship.name { return }
     noteInverseChange(of: inverse.name) {
       if !inverse.isToMany {
@@ -76,7 +78,9 @@ extension NSManagedObject {
   }
 
   fileprivate func removeInverse(of relationship: NSRelationshipDescription, to source: NSManagedObject) {
-    guard let inverse = relationship.inverseRelationship, let position = table.position(of: inverse.name) else { return }
+    guard let inverse = relationship.inverseRelationship, let position = table.position(of: inverse.name) else {
+      return
+    }
     noteInverseChange(of: inverse.name) { unlink(source, at: position) }
   }
 

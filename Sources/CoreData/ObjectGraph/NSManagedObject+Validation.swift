@@ -93,7 +93,8 @@ enum ValidationRules {
     default: break
     }
     return ValidationErrors.unmet(
-      NSPredicate.make(rule.predicate), rule: PredicatePrinter().format(rule.predicate), code: code, text: text, subject)
+      NSPredicate.make(rule.predicate), rule: PredicatePrinter().format(rule.predicate), code: code, text: text, subject
+    )
   }
 
   static func isSame(_ a: Any?, _ b: Any?) -> Bool {

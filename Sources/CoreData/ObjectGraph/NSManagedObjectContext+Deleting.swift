@@ -47,7 +47,8 @@ extension NSManagedObjectContext {
   /// The members that forbid an object's deletion: those of relationships with the deny rule that are not deleted too.
   func denyingMembers(of object: NSManagedObject) -> (NSRelationshipDescription, [NSManagedObject])? {
     for position in object.table.firstRelationship..<object.table.count {
-      guard let relationship = object.table.relationship(at: position), relationship.deleteRule == .denyDeleteRule else {
+      guard let relationship = object.table.relationship(at: position), relationship.deleteRule == .denyDeleteRule
+      else {
         continue
       }
       let members = object.linkedObjects(at: position).filter { !$0.isDeleted }

@@ -38,7 +38,8 @@ extension SortKey {
       try self.init(descriptor)
     } catch let opaque as OpaqueCriterion {
       throw ObjectGraphErrors.badRequest(
-        opaque.description, entity: entity, suggestion: "Sort the fetched objects in memory, or give the descriptor a key.")
+        opaque.description, entity: entity,
+        suggestion: "Sort the fetched objects in memory, or give the descriptor a key.")
     }
   }
 }

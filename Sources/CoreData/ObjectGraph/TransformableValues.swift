@@ -10,7 +10,9 @@ enum TransformableValues {
   /// What cannot be decoded on this system (a class that does not exist here, say) is handed out as the stored data, so
   /// that nothing is lost and the caller can see what there is.
   static func decode(_ data: Data, of attribute: NSAttributeDescription) -> NSObject {
-    if let transformer = attribute.valueTransformerName.flatMap({ ValueTransformer.valueTransformer(forName: .init($0)) }) {
+    if let transformer = attribute.valueTransformerName.flatMap({
+      ValueTransformer.valueTransformer(forName: .init($0))
+    }) {
       // Apple's convention: a transformer's forward direction makes the stored form, its reverse the value.
       if let value = transformer.reverseTransformedValue(data) { return boxed(value) }
       return data as NSData
@@ -25,7 +27,9 @@ enum TransformableValues {
   /// - Throws: 134060 when the value can be archived neither by the attribute's transformer nor by secure coding.
   static func encode(_ value: NSObject, of attribute: NSAttributeDescription) throws -> Data {
     let plain = (value as? SwiftValueBox)?.value ?? value
-    if let transformer = attribute.valueTransformerName.flatMap({ ValueTransformer.valueTransformer(forName: .init($0)) }) {
+    if let transformer = attribute.valueTransformerName.flatMap({
+      ValueTransformer.valueTransformer(forName: .init($0))
+    }) {
       if let data = transformer.transformedValue(plain) as? Data { return data }
       throw ObjectGraphErrors.notArchivable(plain, attribute, reason: "its transformer made no data of it")
     }

@@ -9,6 +9,7 @@ import Foundation
 open class ValueTransformer: NSObject, @unchecked Sendable {
   /// The name of a transformer.
   public struct Name: RawRepresentable, Hashable, Sendable {
+    /// The name as text.
     public let rawValue: String
 
     /// Makes a name.

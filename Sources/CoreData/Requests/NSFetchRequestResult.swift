@@ -11,6 +11,7 @@ extension NSNumber: NSFetchRequestResult {}
 
 /// The form in which a fetch request returns what it finds.
 public struct NSFetchRequestResultType: OptionSet, Hashable, Sendable {
+  /// The type's number.
   public let rawValue: UInt
 
   /// Makes a result type of its number.

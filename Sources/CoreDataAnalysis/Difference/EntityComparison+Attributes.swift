@@ -8,7 +8,7 @@ import CoreDataPredicates
 extension EntityComparison {
   func attributeChanges() -> [ModelChange] {
     let pairs = Pairing(old.attributes, new.attributes, name: \.name, declared: \.renamingIdentifier)
-    var changes = pairs.added.map { added($0) }
+    var changes = pairs.added.map { added($0) }.demandingCustom(pairs.ambiguous)
     changes += pairs.removed.map { removed($0.name, .attribute, isTransient: $0.isTransient) }
     for (before, after) in pairs.matched { changes += attributeChanges(before, after) }
     return changes
@@ -159,6 +159,19 @@ struct ValidationLimits {
     case (.keyPath("length"), .lessThanOrEqualTo): return (.maximumLength, value)
     case (.evaluatedObject, .matches): return (.pattern, value)
     default: return nil
+    }
+  }
+}
+
+extension [ModelChange] {
+  /// Where several properties share a renaming identifier it cannot be told which of them the old one became.
+  func demandingCustom(_ ambiguous: [(identifier: String, names: [String])]) -> [ModelChange] {
+    map { change in
+      var change = change
+      if ambiguous.contains(where: { $0.names.contains(change.property ?? change.entity ?? "") }) {
+        change.migration = .custom
+      }
+      return change
     }
   }
 }

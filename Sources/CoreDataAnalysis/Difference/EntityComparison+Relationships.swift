@@ -7,7 +7,7 @@ import CoreDataModelFiles
 extension EntityComparison {
   func relationshipChanges() -> [ModelChange] {
     let pairs = Pairing(old.relationships, new.relationships, name: \.name, declared: \.renamingIdentifier)
-    var changes = pairs.added.map { added($0) }
+    var changes = pairs.added.map { added($0) }.demandingCustom(pairs.ambiguous)
     changes += pairs.removed.map { removed($0.name, .relationship, isTransient: $0.isTransient) }
     for (before, after) in pairs.matched { changes += relationshipChanges(before, after) }
     return changes
@@ -66,13 +66,17 @@ extension EntityComparison {
 
   private func count(_ number: Int) -> String { number == 0 ? "unlimited" : String(number) }
 
-  /// The destination may follow a rename, or widen to an ancestor; what points elsewhere cannot be carried over.
+  /// The destination may follow a rename, or widen to an ancestor. What points elsewhere loses its objects, which only an
+  /// optional relationship can do without.
   private func destinationDemand(
     _ before: RelationshipDocument, _ after: RelationshipDocument
   ) -> MigrationDemand {
-    guard let old = before.destinationEntityName, let new = after.destinationEntityName,
-      let successor = models.newName(of: old)
-    else { return .custom }
-    return models.newIndex.lineage(of: successor).contains { $0.name == new } ? .inferred : .custom
+    isRedirected(before, after) && !after.isOptional ? .custom : .inferred
+  }
+
+  private func isRedirected(_ before: RelationshipDocument, _ after: RelationshipDocument) -> Bool {
+    guard let old = before.destinationEntityName, let new = after.destinationEntityName else { return false }
+    guard let successor = models.newName(of: old) else { return true }
+    return !models.newIndex.lineage(of: successor).contains { $0.name == new }
   }
 }

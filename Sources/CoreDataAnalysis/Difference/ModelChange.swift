@@ -62,7 +62,7 @@ public struct ModelChange: Hashable, Sendable {
   /// Whether the version hash of the entity changes, so that stores of the old version are refused.
   public let changesVersionHash: Bool
   /// The kind of migration that the change asks for.
-  public let migration: MigrationDemand
+  public internal(set) var migration: MigrationDemand
   /// The entity's name in the old version; nil where it is new.
   public let sourceEntity: String?
   /// The property's name in the old version; nil where it is new, or where the change is about the entity itself.

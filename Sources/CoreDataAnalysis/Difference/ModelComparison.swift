@@ -42,7 +42,7 @@ struct ModelComparison {
             ModelChange(
               entity: entity.name, property: nil, subject: .entity, kind: .added(AspectText.entity(entity)),
               changesVersionHash: true, migration: .inferred, sourceEntity: nil, sourceProperty: nil)
-          ]
+          ].demandingCustom(entities.ambiguous)
         ))
     }
     for entity in entities.removed {

@@ -42,6 +42,8 @@ struct FindingJudge {
   let counts: StoreCounts?
   /// Entities, and properties with their entities, that the new version lacks.
   private let removed: Set<[String]>
+  /// The names in the new version of the entities that both have.
+  private let newNames: [String: String]
 
   init(old: ModelDocument, new: ModelDocument, counts: StoreCounts?, changes: [ModelChange]) {
     self.old = old
@@ -49,6 +51,8 @@ struct FindingJudge {
     oldIndex = EntityIndex(old)
     newIndex = EntityIndex(new)
     self.counts = counts
+    let pairs = Pairing(old.entities, new.entities, name: \.name, declared: \.renamingIdentifier).matched
+    newNames = Dictionary(pairs.map { ($0.source.name, $0.destination.name) }) { first, _ in first }
     removed = Set(
       changes.filter { $0.kind == .removed }.map { change in
         [change.sourceEntity, change.property == nil ? nil : change.sourceProperty].compactMap { $0 }
@@ -155,8 +159,10 @@ struct FindingJudge {
     case .changed(.ordered, _, "no"):
       let text = "the order is lost"
       return [loss(.orderLost, change, values, text, values.map { "the order of \(counted($0, "link")) is lost" })]
-    case .changed(.destination, let before, let after) where change.migration == .custom:
-      return [finding(.destinationChanged, .error, change, "leads to \(after) instead of \(before)")]
+    case .changed(.destination, let before, let after) where isRedirected(from: before, to: after):
+      let text = "leads to \(after) instead of \(before)"
+      if change.migration == .custom { return [finding(.destinationChanged, .error, change, text)] }
+      return [loss(.destinationChanged, change, values, text, values.map { "\(text); \(dropped($0, "link"))" })]
     case .changed(.minimumCount, let before, let after) where (Int(before) ?? 0) < (Int(after) ?? 0):
       return [
         finding(
@@ -171,6 +177,12 @@ struct FindingJudge {
       ]
     default: return []
     }
+  }
+
+  /// Whether a relationship leads to another entity than before, and not only by another name or to an ancestor.
+  private func isRedirected(from old: String, to new: String) -> Bool {
+    guard let successor = newNames[old] else { return true }
+    return !newIndex.lineage(of: successor).contains { $0.name == new }
   }
 
   /// The inverse of a removed relationship, where the new version still has it and another relationship at its other end.

@@ -12,7 +12,7 @@ enum MigrateRunCommand: Command {
     ["migrate", "run"], summary: "Migrate the store, in one transaction, after a backup.",
     discussion:
       "The backup is made beside the store, as Orders~.sqlite for Orders.sqlite. Whatever goes wrong, the store is "
-      + "as it was.",
+      + "as it was. With --verbose the SQL is told on standard error afterwards.",
     positionals: [.store, .model],
     options: [
       OptionSpecification("to", .text("V"), summary: "The version to reach (the current one)."),
@@ -80,6 +80,10 @@ enum MigrateRunCommand: Command {
         ProgressEvent(
           step: progress.step, of: progress.stepCount, title: "\(step.source) -> \(step.destination)",
           entity: progress.table, done: progress.rowsDone, total: progress.rowCount))
+    }
+    if invocation.options.isVerbose {
+      writer.finish()
+      for statement in report.statements { streams.error(statement + ";\n") }
     }
     return report.rows.mapValues { (before: $0.before, after: $0.after) }
   }

@@ -29,13 +29,10 @@ struct FixtureMigrationTests {
       (try? NSManagedObjectModel.versions(contentsOf: url)).map { (url: url, versions: $0) }
     }
     for store in Fixtures.stores {
-      guard let metadata = try? NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store),
+      // What is not a store, or a damaged one, is told by other tests.
+      guard let (metadata, hasModel) = try? facts(of: store),
         let own = metadata[NSStoreModelVersionHashesKey] as? [String: Data]
-      else {
-        // Not a store, or a damaged one: other tests tell which.
-        continue
-      }
-      let hasModel = ((try? SQLiteStore.cachedModel(at: store)) ?? nil) != nil
+      else { continue }
       var seen: Set<[String: Data]> = [own]
       for bundle in bundles where project(bundle.url) == project(store) {
         let start = bundle.versions.firstIndex {
@@ -52,6 +49,15 @@ struct FixtureMigrationTests {
     }
     return found
   }()
+
+  /// The metadata, and whether the store carries its model; read from a copy, since SQLite writes even when it reads.
+  private static func facts(of store: URL) throws -> ([String: Any], Bool) {
+    let copy = try Fixtures.copy(ofStore: store)
+    let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: copy)
+    let hasModel = try SQLiteStore.cachedModel(at: copy) != nil
+    try Fixtures.removeCopy(of: copy)
+    return (metadata, hasModel)
+  }
 
   private static func project(_ url: URL) -> String {
     Fixtures.name(of: url).split(separator: "/").first.map(String.init) ?? ""

@@ -121,7 +121,9 @@ struct InPlaceMigrationTests {
   func renumbering() throws {
     let result = try migrate {
       CompanyBuilder.build(&$0)
-    } fill: { try CompanyBuilder.fill($0) } to: {
+    } fill: {
+      try CompanyBuilder.fill($0)
+    } to: {
       $0.entity("Address", [.make("street", .stringAttributeType)])
       $0.entity("Building", parent: "Address", [.make("floors", .integer16AttributeType)])
       CompanyBuilder.build(&$0)
@@ -184,7 +186,9 @@ struct InPlaceMigrationTests {
           .make("d", .integer64AttributeType),
         ])
     }
-    #expect(result.after.objects["Note/p1"] == ["a": "7.0", "b": "2", "c": "1", "d": "1"].mapValues { $0 == "7.0" ? "\(NSNumber(value: 7.0))" : $0 })
+    #expect(
+      result.after.objects["Note/p1"]
+        == ["a": "7.0", "b": "2", "c": "1", "d": "1"].mapValues { $0 == "7.0" ? "\(NSNumber(value: 7.0))" : $0 })
   }
 
   @Test("To-one becomes to-many, unordered becomes ordered and back, without loss")
@@ -255,7 +259,10 @@ private enum CompanyBuilder {
     for number in 0..<3 {
       context.make(
         "Team",
-        ["name": "Team \(number)", "lead": people[number * 2], "members": NSOrderedSet(array: [people[number], people[8 - number], people[4]])])
+        [
+          "name": "Team \(number)", "lead": people[number * 2],
+          "members": NSOrderedSet(array: [people[number], people[8 - number], people[4]]),
+        ])
     }
   }
 }

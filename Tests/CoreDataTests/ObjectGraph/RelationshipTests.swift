@@ -88,7 +88,10 @@ struct RelationshipTests {
       try context.save()
     }
     let people = try store.context(CompanyModel.make()).all("Employee")
-    #expect(people.map { ($0["friends"] as? Set<NSManagedObject>)?.compactMap { $0["name"] as? String } } == [["Grace"], ["Ada"]])
+    #expect(
+      people.map { ($0["friends"] as? Set<NSManagedObject>)?.compactMap { $0["name"] as? String } } == [
+        ["Grace"], ["Ada"],
+      ])
   }
 
   @Test("An ordered relationship keeps its order over saves and moves")

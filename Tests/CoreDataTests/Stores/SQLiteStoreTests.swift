@@ -195,16 +195,25 @@ struct SQLiteStoreTests {
     #expect(try bench.table("SELECT Z3NOTES FROM ZNOTE") == [[.null], [.null]])
   }
 
-  @Test("A row that is not of the model's entities, or a value not of its type, is an error that names the row")
-  func damagedRows() throws {
+  @Test("A value that is not of its type is an error that names the row")
+  func damagedValue() throws {
     let bench = try StoreBench(BenchModels.types)
     let id = try bench.insert("Thing", ["token": .uuid(UUID())]).id
     try bench.connection.run("UPDATE ZTHING SET ZTOKEN = x'00'")
     let error = #expect(throws: NSError.self) { try bench.read(id) }
     #expect(error?.code == NSPersistentStoreOperationError)
     #expect(error?.localizedFailureReason == "The value in token of the row 1 in ZTHING cannot be read: it is X'00'.")
-    try bench.connection.run("UPDATE ZTHING SET Z_ENT = 99")
-    let other = #expect(throws: NSError.self) { try bench.read(id) }
-    #expect(other?.localizedFailureReason?.contains("its number is 99") == true)
+  }
+
+  @Test("A row of no entity of its table is an error that names the row, unless the table has one entity only")
+  func unknownEntityNumber() throws {
+    let bench = try StoreBench(BenchModels.company)
+    let note = try bench.insert("Note", ["name": .string("a")]).id
+    let person = try bench.insert("Person", ["name": .string("Ada")]).id
+    try bench.connection.run("UPDATE ZNOTE SET Z_ENT = 99")
+    try bench.connection.run("UPDATE ZPERSON SET Z_ENT = 99")
+    #expect(try bench.read(note)?.id.entity.name == "Note")
+    let error = #expect(throws: NSError.self) { try bench.read(person) }
+    #expect(error?.localizedFailureReason?.contains("its number is 99") == true)
   }
 }

@@ -11,15 +11,12 @@ enum ColumnSource: Hashable, Sendable {
   case changed(column: String, ColumnExpression)
   /// The same value in all rows.
   case constant(SQLiteValue)
-  /// An expression that only a query over the whole source table can answer.
-  case query(SQLFragment)
 
   /// The value as an expression of a query over the source table.
   var expression: SQLFragment {
     switch self {
     case .column(let name): SQLFragment(SQLName.quoted(name))
     case .changed(let column, let expression): expression.over(column)
-    case .query(let fragment): fragment
     case .constant(.null): SQLFragment("NULL")
     case .constant(let value): SQLFragment("?", [value])
     }
@@ -29,7 +26,7 @@ enum ColumnSource: Hashable, Sendable {
   var origin: String? {
     switch self {
     case .column(let name), .changed(let name, _): name
-    case .constant, .query: nil
+    case .constant: nil
     }
   }
 }

@@ -67,95 +67,56 @@ struct ColumnSources {
   private func addForeignKey(
     _ key: ForeignKeyLayout, _ name: String, _ layout: RelationshipLayout, to result: inout [String: ColumnSource]
   ) {
-    let old = oldForeignKey(name, layout)
-    result[key.column] = old?.column ?? .constant(.null)
-    if let entityColumn = key.entityColumn { result[entityColumn] = old?.entityColumn ?? .constant(.null) }
-    if let orderColumn = key.orderColumn { result[orderColumn] = old?.orderColumn ?? .constant(.null) }
-  }
-
-  /// What the columns of a to-one relationship are filled from.
-  private struct OldForeignKey {
-    let column: ColumnSource
-    let entityColumn: ColumnSource
-    let orderColumn: ColumnSource
-  }
-
-  private func oldForeignKey(_ name: String, _ layout: RelationshipLayout) -> OldForeignKey? {
+    let plan = RelationshipKey(foreignKey: key, layout, step: step)
+    var old: (key: ForeignKeyLayout, target: String)?
     if let sourceName = step.mapping.sourceRelationship(of: name, in: destination.name),
-      let old = source.relationships[sourceName], case .foreignKey(let key) = old.place
+      let layout = source.relationships[sourceName], case .foreignKey(let key) = layout.place
     {
-      return foreignKey(key, to: old.destinationEntity)
+      old = (key, layout.destinationEntity)
+    } else if case .columns(of: let layout) = plan.filling, case .inverseForeignKey(source.table, let key) = layout.place {
+      // Where only the other side is known from before, it says what stands here.
+      old = (key, layout.declaringEntity)
     }
-    // Where only the other side is known from before, it says what stands here.
-    guard let inverse = layout.inverseName,
-      let old = step.sourceRelationshipLayout(of: inverse, in: layout.destinationEntity)
-    else { return nil }
-    switch old.place {
-    case .inverseForeignKey(let table, let key) where table == source.table:
-      return foreignKey(key, to: old.declaringEntity)
-    case .foreignKey(let key):
-      return reversedForeignKey(key, of: old.declaringEntity)
-    case .inverseForeignKey, .joinTable:
-      return nil
+    result[key.column] = old.map { .column($0.key.column) } ?? .constant(.null)
+    if let entityColumn = key.entityColumn {
+      result[entityColumn] = old.flatMap { entityNumber($0.key, $0.target) } ?? .constant(.null)
+    }
+    if let orderColumn = key.orderColumn {
+      let kept = plan.keepsOrder ? old?.key.orderColumn : nil
+      result[orderColumn] = kept.map { .column($0) } ?? .constant(.null)
     }
   }
 
-  private func foreignKey(_ key: ForeignKeyLayout, to target: String) -> OldForeignKey {
-    OldForeignKey(
-      column: .column(key.column), entityColumn: entityNumber(key, target),
-      orderColumn: key.orderColumn.map { .column($0) } ?? Self.newOrder(within: key.column))
-  }
-
-  /// The key of the row that points here, in a one-to-one relationship of which only that row knew.
-  private func reversedForeignKey(_ key: ForeignKeyLayout, of entity: String) -> OldForeignKey? {
-    guard let owner = step.sourceSchema[entity] else { return nil }
-    let (table, own) = (SQLName.quoted(owner.table), SQLName.quoted(source.table))
-    let condition = "FROM \(table) AS o WHERE o.\(SQLName.quoted(key.column)) = \(own).Z_PK LIMIT 1"
-    let cases = InPlaceStep.cases(step.renumbering(of: entity))
-    return OldForeignKey(
-      column: .query(SQLFragment("(SELECT o.Z_PK \(condition))")),
-      entityColumn: .query(SQLFragment("(SELECT CASE o.Z_ENT \(cases) END \(condition))")),
-      orderColumn: .constant(.null))
-  }
-
-  /// The entity numbers of the objects pointed at, in the destination's numbering.
-  private func entityNumber(_ key: ForeignKeyLayout, _ target: String) -> ColumnSource {
+  /// The entity numbers of the objects pointed at, in the destination's numbering; nil where only the objects' own rows
+  /// tell them.
+  private func entityNumber(_ key: ForeignKeyLayout, _ target: String) -> ColumnSource? {
     let renumbering = step.renumbering(of: target)
     guard let column = key.entityColumn else {
-      let number = renumbering.first?.new ?? 0
+      guard let only = renumbering.first, step.sourceSchema[target]?.hasSubentities == false else { return nil }
       return .changed(
-        column: key.column, ColumnExpression.column.wrapped("CASE WHEN ", " IS NULL THEN NULL ELSE \(number) END"))
+        column: key.column, ColumnExpression.column.wrapped("CASE WHEN ", " IS NULL THEN NULL ELSE \(only.new) END"))
     }
     if renumbering.allSatisfy({ $0.old == $0.new }) { return .column(column) }
     return .changed(
       column: column, ColumnExpression.column.wrapped("CASE ", " \(InPlaceStep.cases(renumbering)) END"))
   }
 
-  /// Places for a relationship that becomes ordered: by primary key, spaced as Core Data spaces them.
-  private static func newOrder(within column: String) -> ColumnSource {
-    let name = SQLName.quoted(column)
-    return .query(
-      SQLFragment(
-        "CASE WHEN \(name) IS NULL THEN NULL ELSE "
-          + "1024 + 1024 * ROW_NUMBER() OVER (PARTITION BY \(name) ORDER BY Z_PK) END"))
-  }
-
   /// The columns by which to-many relationships without inverse point from here to their owners.
   private func addOwnerKeys(to result: inout [String: ColumnSource]) {
     for owner in step.destinationSchema.entities {
-      for (name, layout) in owner.relationships.sorted(by: { $0.key < $1.key }) {
-        guard layout.inverseName == nil, case .inverseForeignKey(let table, let key) = layout.place,
-          table == destination.table, layout.declaringEntity == owner.name, isKind(of: layout.destinationEntity)
+      for (_, layout) in owner.relationships.sorted(by: { $0.key < $1.key }) {
+        guard layout.inverseName == nil, case .inverseForeignKey(destination.table, let key) = layout.place,
+          layout.declaringEntity == owner.name, isKind(of: layout.destinationEntity)
         else { continue }
-        let oldKey = step.sourceRelationshipLayout(of: name, in: owner.name).flatMap { old -> ForeignKeyLayout? in
-          if case .inverseForeignKey(_, let oldKey) = old.place { return oldKey }
-          return nil
+        let plan = RelationshipKey(ownerKey: key, layout, step: step)
+        var old: ForeignKeyLayout?
+        if case .columns(of: let layout) = plan.filling, case .inverseForeignKey(source.table, let key) = layout.place {
+          old = key
         }
-        result[key.column] = oldKey.map { .column($0.column) } ?? .constant(.null)
+        result[key.column] = old.map { .column($0.column) } ?? .constant(.null)
         if let orderColumn = key.orderColumn {
-          result[orderColumn] =
-            oldKey.map { old in old.orderColumn.map { .column($0) } ?? Self.newOrder(within: old.column) }
-            ?? .constant(.null)
+          let kept = plan.keepsOrder ? old?.orderColumn : nil
+          result[orderColumn] = kept.map { .column($0) } ?? .constant(.null)
         }
       }
     }

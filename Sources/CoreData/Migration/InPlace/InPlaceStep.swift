@@ -45,17 +45,41 @@ struct InPlaceStep {
     let new: Int
   }
 
-  /// The layout that a destination entity's relationship has in the source; nil for a new relationship.
+  /// The layouts that a destination entity's relationship has in the source; none for a new relationship.
   ///
-  /// A relationship may have moved to a parent that is new: then the entities below know what it was.
-  func sourceRelationshipLayout(of name: String, in entity: String) -> RelationshipLayout? {
+  /// A relationship may have moved to a parent: then the entities below know what it was, and there may be several.
+  func sourceRelationshipLayouts(of name: String, in entity: String) -> [RelationshipLayout] {
+    var found: [RelationshipLayout] = []
     for candidate in [entity] + subentities(of: entity) {
       guard let sourceEntity = mapping.sourceEntity(of: candidate),
-        let sourceName = mapping.sourceRelationship(of: name, in: candidate)
+        let sourceName = mapping.sourceRelationship(of: name, in: candidate),
+        let layout = sourceSchema[sourceEntity]?.relationships[sourceName]
       else { continue }
-      if let layout = sourceSchema[sourceEntity]?.relationships[sourceName] { return layout }
+      if !found.contains(where: { $0.name == layout.name && $0.declaringEntity == layout.declaringEntity }) {
+        found.append(layout)
+      }
     }
-    return nil
+    return found
+  }
+
+  /// Whether objects of a source entity or its sub-entities are gone, or are of another kind than the destination entity.
+  func losesObjects(from sourceEntity: String, to destination: String) -> Bool {
+    let kept = destinationSchema[destination]?.numbers ?? []
+    return (sourceSchema[sourceEntity]?.numbers ?? []).contains { number in
+      guard let name = sourceSchema.entity(number: number)?.name, let new = mapping.destinationEntity(of: name),
+        let layout = destinationSchema[new]
+      else { return true }
+      return !kept.contains(layout.number)
+    }
+  }
+
+  /// A query for the keys of all objects of a destination entity, as its table is when the step is done.
+  func keys(of destination: String) -> String {
+    guard let entity = destinationSchema[destination] else { return "(NULL)" }
+    let list = entity.numbers.map(String.init).joined(separator: ", ")
+    let hierarchy = destinationSchema.entity(number: entity.rootNumber)?.numbers ?? []
+    let condition = hierarchy == entity.numbers ? "" : " WHERE Z_ENT IN (\(list))"
+    return "(SELECT Z_PK FROM \(SQLName.quoted(entity.table))\(condition))"
   }
 
   /// The numbers of a source entity and its sub-entities, as far as they live on.

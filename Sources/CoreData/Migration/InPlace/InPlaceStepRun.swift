@@ -47,6 +47,7 @@ struct InPlaceStepRun {
   ) throws -> (statements: [String], counts: [Count]) {
     try checkRequiredValues()
     let before = try rowCounts(of: step.sourceSchema)
+    try checkAbstractEntities(before)
     let statements = try StatementBuilder(step: step, catalog: catalog).statements()
     let total = statements.reduce(0) { $0 + expectedRows($1, before) }
     var done = 0
@@ -66,8 +67,17 @@ struct InPlaceStepRun {
   private func execute(_ statement: MigrationStatement) throws {
     do {
       try connection.run(statement.sql, statement.bindings)
-    } catch let error as SQLiteError where error.isUniqueConstraint && statement.purpose == .index {
-      throw try UniquenessCheck(step: step, connection: connection).problem() ?? error
+    } catch let error as SQLiteError where error.isUniqueConstraint {
+      switch statement.purpose {
+      case .index: throw try UniquenessCheck(step: step, connection: connection).problem() ?? error
+      case .link(let entity, let relationship):
+        throw InPlaceProblem(
+          entity: entity, property: relationship,
+          reason: "There are objects with several objects at the other end of '\(relationship)' of '\(entity)', and the "
+            + "destination can keep only one of them.",
+          suggestion: "Give the relationship an inverse that can hold them all, or write a mapping model that chooses one.")
+      case .structure, .rows, .housekeeping: throw error
+      }
     }
   }
 
@@ -107,6 +117,18 @@ struct InPlaceStepRun {
     }
   }
 
+  /// An abstract entity has no objects: rows of one could not be read any more.
+  private func checkAbstractEntities(_ before: [String: Int]) throws {
+    for entity in step.destinationSchema.entities where entity.isAbstract {
+      guard let source = step.mapping.sourceEntity(of: entity.name), let count = before[source], count > 0 else { continue }
+      throw InPlaceProblem(
+        entity: entity.name,
+        reason: "'\(entity.name)' is abstract in the destination, but the store has \(count) of its objects.",
+        suggestion: "Delete the objects first, leave the entity as it was, or write a mapping model that turns them into "
+          + "objects of another entity.")
+    }
+  }
+
   private func rowCounts(of schema: StoreSchema) throws -> [String: Int] {
     var counts: [String: Int] = [:]
     for entity in schema.entities { counts[entity.name] = 0 }
@@ -118,7 +140,8 @@ struct InPlaceStepRun {
         guard let entity else {
           throw InPlaceProblem(
             entity: table.rootEntity,
-            reason: "The table \(table.name) has \(count) rows of an entity with the number \(number), which the store's "
+            reason:
+              "The table \(table.name) has \(count) rows of an entity with the number \(number), which the store's "
               + "model does not have.",
             suggestion: "Check the store; it was changed by something else than Core Data.")
         }

@@ -5,20 +5,20 @@
 enum JoinTableSource {
   /// A join table that stays as it is.
   case same
-  /// A query over one of the source's tables, which gives the columns in the order of `columns(of:)`.
+  /// A query over the source's tables, which gives the columns in the order of `columns(of:)`.
   case query(JoinTableQuery)
   /// The relationship is new.
   case none
 }
 
-/// The parts of the query that fills a join table; the table may have got another name before it is carried out.
+/// The parts of the query that fills a join table; tables may have got other names before it is carried out.
 struct JoinTableQuery {
   let values: [String]
-  let table: String
-  let condition: String
+  let pairs: [RelationshipPairs]
 
-  func sql(from table: String) -> String {
-    "SELECT \(values.joined(separator: ", ")) FROM \(SQLName.quoted(table))\(condition)"
+  func sql(names: [String: String]) -> String {
+    let queries = pairs.flatMap { $0.queries(reversed: false, names: names) }
+    return "SELECT \(values.joined(separator: ", ")) FROM (\(queries.joined(separator: " UNION ALL ")))"
   }
 }
 
@@ -27,13 +27,44 @@ struct JoinTablePlanner {
   let step: InPlaceStep
 
   func plan(_ table: JoinTableLayout) -> JoinTableSource {
-    if let old = step.sourceRelationshipLayout(of: table.relationship, in: table.ownerEntity) {
-      return source(of: old, relationship: table.relationship, in: table, isOwner: true)
+    let (forward, backward) = sources(of: table)
+    let olds = forward.isEmpty ? backward : forward
+    guard let first = olds.first else { return .none }
+    let keepsOrder = !forward.isEmpty && forward.allSatisfy(\.isOrdered)
+    let keepsInverseOrder = !backward.isEmpty && backward.allSatisfy(\.isOrdered)
+    if olds.count == 1, case .joinTable(let end) = first.place, isUnchanged(end, table, isOwner: !forward.isEmpty),
+      table.orderColumn == nil || keepsOrder, table.inverseOrderColumn == nil || keepsInverseOrder
+    {
+      return .same
     }
-    if let old = step.sourceRelationshipLayout(of: table.inverse, in: table.inverseEntity) {
-      return source(of: old, relationship: table.inverse, in: table, isOwner: false)
+    let (owner, member, place, ownerPlace) =
+      forward.isEmpty ? ("MEMBER", "OWNER", "OWNERPLACE", "PLACE") : ("OWNER", "MEMBER", "PLACE", "OWNERPLACE")
+    var values = [owner, member]
+    if table.inverseOrderColumn != nil {
+      values.append(keepsInverseOrder ? ownerPlace : self.place(of: owner, within: member))
     }
-    return .none
+    if table.orderColumn != nil { values.append(keepsOrder ? place : self.place(of: member, within: owner)) }
+    return .query(JoinTableQuery(values: values, pairs: olds.map { RelationshipPairs(of: $0, step: step) }))
+  }
+
+  /// Takes rows out whose objects are gone, or are of another kind now.
+  func forgetting(_ table: JoinTableLayout) -> [MigrationStatement] {
+    let (forward, backward) = sources(of: table)
+    let owners = forward.isEmpty ? backward.map(\.destinationEntity) : forward.map(\.declaringEntity)
+    let members = forward.isEmpty ? backward.map(\.declaringEntity) : forward.map(\.destinationEntity)
+    var conditions: [String] = []
+    if owners.contains(where: { step.losesObjects(from: $0, to: table.ownerEntity) }) {
+      conditions.append("\(SQLName.quoted(table.ownerColumn)) NOT IN \(step.keys(of: table.ownerEntity))")
+    }
+    if members.contains(where: { step.losesObjects(from: $0, to: table.inverseEntity) }) {
+      conditions.append("\(SQLName.quoted(table.destinationColumn)) NOT IN \(step.keys(of: table.inverseEntity))")
+    }
+    guard !conditions.isEmpty else { return [] }
+    return [
+      MigrationStatement(
+        "DELETE FROM \(SQLName.quoted(table.name)) WHERE \(conditions.joined(separator: " OR "))", [],
+        .rows(table: table.name))
+    ]
   }
 
   /// The columns of a join table: its two keys, then its places.
@@ -41,45 +72,13 @@ struct JoinTablePlanner {
     [table.ownerColumn, table.destinationColumn] + [table.inverseOrderColumn, table.orderColumn].compactMap { $0 }
   }
 
-  private func source(
-    of old: RelationshipLayout, relationship: String, in table: JoinTableLayout, isOwner: Bool
-  ) -> JoinTableSource {
-    let near: String
-    let far: String
-    let from: String
-    let order: String?
-    let inverseOrder: String?
-    var condition = ""
-    switch old.place {
-    case .joinTable(let end):
-      if isUnchanged(end, table, isOwner: isOwner) { return .same }
-      (near, far, from) = (end.sourceColumn, end.destinationColumn, end.table)
-      (order, inverseOrder) = (end.orderColumn, end.inverseOrderColumn)
-    case .foreignKey(let key):
-      guard let owner = step.sourceSchema[old.declaringEntity] else { return .none }
-      (near, far, from) = ("Z_PK", key.column, owner.table)
-      (order, inverseOrder) = (nil, key.orderColumn)
-      condition = self.condition(key.column, owner)
-    case .inverseForeignKey(let childTable, let key):
-      (near, far, from) = (key.column, "Z_PK", childTable)
-      (order, inverseOrder) = (key.orderColumn, nil)
-      condition = " WHERE \(SQLName.quoted(key.column)) IS NOT NULL"
-    }
-    let (owner, destination) = isOwner ? (near, far) : (far, near)
-    let (forward, backward) = isOwner ? (order, inverseOrder) : (inverseOrder, order)
-    var values = [SQLName.quoted(owner), SQLName.quoted(destination)]
-    if table.inverseOrderColumn != nil {
-      values.append(backward.map(SQLName.quoted) ?? place(of: owner, within: destination))
-    }
-    if table.orderColumn != nil {
-      values.append(forward.map(SQLName.quoted) ?? place(of: destination, within: owner))
-    }
-    return .query(JoinTableQuery(values: values, table: from, condition: condition))
-  }
-
-  private func condition(_ column: String, _ owner: EntityLayout) -> String {
-    let numbers = owner.numbers.map(String.init).joined(separator: ", ")
-    return " WHERE \(SQLName.quoted(column)) IS NOT NULL AND Z_ENT IN (\(numbers))"
+  private func sources(
+    of table: JoinTableLayout
+  ) -> (forward: [RelationshipLayout], backward: [RelationshipLayout]) {
+    (
+      step.sourceRelationshipLayouts(of: table.relationship, in: table.ownerEntity),
+      step.sourceRelationshipLayouts(of: table.inverse, in: table.inverseEntity)
+    )
   }
 
   private func isUnchanged(_ end: JoinEnd, _ table: JoinTableLayout, isOwner: Bool) -> Bool {
@@ -94,6 +93,6 @@ struct JoinTablePlanner {
 
   /// Places in an order that is new: by primary key, spaced as Core Data spaces them.
   private func place(of member: String, within group: String) -> String {
-    "1024 + 1024 * ROW_NUMBER() OVER (PARTITION BY \(SQLName.quoted(group)) ORDER BY \(SQLName.quoted(member)))"
+    "1024 + 1024 * ROW_NUMBER() OVER (PARTITION BY \(group) ORDER BY \(member))"
   }
 }

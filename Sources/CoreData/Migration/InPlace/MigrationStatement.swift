@@ -11,6 +11,8 @@ struct MigrationStatement: Sendable {
     /// Moves or changes the rows of a table.
     case rows(table: String)
     case index
+    /// Finds out whether every object has one object at the other end of a relationship that keeps no more.
+    case link(entity: String, relationship: String)
     case housekeeping
   }
 

@@ -5,8 +5,9 @@ import CoreDataSQLite
 
 /// Turns a step into SQL.
 ///
-/// Join tables come first, while the entity tables still have their old names and keys; a table that is to be made anew
-/// gets out of the way under another name; indexes are made last, over the rows as they will stay.
+/// Join tables come first, while the entity tables still have their old names and keys, and with them the pairs of
+/// relationships that change from one way of being stored to another; a table that is to be made anew gets out of the way
+/// under another name; references are settled when all rows are where they stay; indexes are made last.
 struct StatementBuilder {
   /// The prefix of tables that are only there during a migration.
   private static let temporaryPrefix = "Z_MIGRATION_"
@@ -33,14 +34,23 @@ struct StatementBuilder {
   func statements() throws -> [MigrationStatement] {
     var obsolete: [String] = []
     var statements = dropped()
+    let keys = RelationshipKey.all(step).enumerated().map { (number: $0, key: $1) }
+    for (number, key) in keys {
+      let collecting = key.collecting(into: Self.linkTable(number))
+      if !collecting.isEmpty { obsolete.append(Self.linkTable(number)) }
+      statements += collecting
+    }
     statements += joinTableStatements(&obsolete)
     statements += try entityTableStatements(&obsolete)
-    statements += cleanUpStatements()
+    statements += joinPlans.flatMap { JoinTablePlanner(step: step).forgetting($0.table) }
+    statements += keys.flatMap { $1.settling(from: Self.linkTable($0), places: Self.temporaryPrefix + "PLACES") }
     statements += obsolete.map { MigrationStatement("DROP TABLE \(SQLName.quoted($0))") }
     statements += step.destinationSchema.indexes.filter { !keptIndexes.contains($0.name) }
       .map { MigrationStatement($0.statement.sql, [], .index) }
     return statements
   }
+
+  private static func linkTable(_ number: Int) -> String { "\(temporaryPrefix)LINK_\(number)" }
 
   // MARK: Indexes and triggers
 
@@ -94,7 +104,7 @@ struct StatementBuilder {
       statements.append(
         MigrationStatement(
           "INSERT OR IGNORE INTO \(SQLName.quoted(table.name)) (\(columns)) "
-            + query.sql(from: moved[query.table] ?? query.table), [], .rows(table: table.name)))
+            + query.sql(names: moved), [], .rows(table: table.name)))
     }
     return statements
   }
@@ -196,43 +206,5 @@ struct StatementBuilder {
           + "FROM \(SQLName.quoted(origin))\(step.condition(source))",
         values.flatMap(\.bindings), .rows(table: table.name))
     }
-  }
-
-  // MARK: Rows that pointed at what is gone
-
-  /// Takes back references to rows of removed entities.
-  private func cleanUpStatements() -> [MigrationStatement] {
-    guard !step.removedEntities.isEmpty else { return [] }
-    return step.destinationSchema.entities.flatMap { entity in
-      entity.relationships.values.filter { $0.declaringEntity == entity.name }.sorted { $0.name < $1.name }
-        .compactMap { cleanUp($0, of: entity) }
-    }
-  }
-
-  private func cleanUp(_ relationship: RelationshipLayout, of entity: EntityLayout) -> MigrationStatement? {
-    guard let old = step.sourceRelationshipLayout(of: relationship.name, in: entity.name), losesDestinations(old),
-      let destination = step.destinationSchema[relationship.destinationEntity]
-    else { return nil }
-    let alive = "(SELECT Z_PK FROM \(SQLName.quoted(destination.table)))"
-    switch relationship.place {
-    case .foreignKey(let key):
-      let column = SQLName.quoted(key.column)
-      let columns = [key.column, key.entityColumn, key.orderColumn].compactMap { $0 }
-        .map { "\(SQLName.quoted($0)) = NULL" }.joined(separator: ", ")
-      return MigrationStatement(
-        "UPDATE \(SQLName.quoted(entity.table)) SET \(columns) WHERE \(column) IS NOT NULL AND \(column) NOT IN \(alive)",
-        [], .rows(table: entity.table))
-    case .joinTable(let end):
-      return MigrationStatement(
-        "DELETE FROM \(SQLName.quoted(end.table)) WHERE \(SQLName.quoted(end.destinationColumn)) NOT IN \(alive)",
-        [], .rows(table: end.table))
-    case .inverseForeignKey:
-      return nil
-    }
-  }
-
-  private func losesDestinations(_ old: RelationshipLayout) -> Bool {
-    let removed = Set(step.removedEntities.map(\.number))
-    return !removed.isDisjoint(with: step.sourceSchema[old.destinationEntity]?.numbers ?? [])
   }
 }

@@ -46,7 +46,8 @@ struct TablePlanner {
     guard names.count == 1 else {
       throw InPlaceProblem(
         entity: table.rootEntity,
-        reason: "Rows of the tables \(names.joined(separator: " and ")) would go into one table, and their primary keys "
+        reason:
+          "Rows of the tables \(names.joined(separator: " and ")) would go into one table, and their primary keys "
           + "would collide.",
         suggestion: "Migrate with a mapping model, which gives the objects new keys.")
     }
@@ -77,11 +78,12 @@ struct TablePlanner {
     for column in table.columns.dropFirst(TableLayout.housekeepingColumns.count) {
       let values = sources.map { pair, columns in (pair, columns[column.name]) }
       let given = values.compactMap { pair, value in value.map { (pair, $0) } }
-      if given.contains(where: { if case .query = $0.1 { true } else { false } }) { return nil }
-      if let origin = given.lazy.compactMap(\.1.origin).first, let oldColumn = old.columns.first(where: { $0.name == origin }) {
+      if let origin = given.lazy.compactMap(\.1.origin).first,
+        let oldColumn = old.columns.first(where: { $0.name == origin })
+      {
         // Rows that do not continue the old column must not keep its values, and only one column can take its place.
         guard oldColumn.type == column.type, used.insert(origin).inserted,
-          values.allSatisfy({ pair, value in value.map { $0.origin == origin } ?? !Self.uses(pair.source, origin) })
+          values.allSatisfy({ pair, value in value.map { $0.origin == origin } ?? !uses(pair.source, origin) })
         else { return nil }
         if origin != column.name { result.renamed.append((origin, column.name)) }
       } else {
@@ -89,7 +91,7 @@ struct TablePlanner {
       }
       for (pair, value) in given {
         switch value {
-        case .column, .constant(.null), .query: continue
+        case .column, .constant(.null): continue
         case .changed(_, let expression):
           updates[pair.source.number, default: []].append((column.name, expression.over(column.name)))
         case .constant(let constant):
@@ -107,8 +109,16 @@ struct TablePlanner {
     return result
   }
 
-  private static func uses(_ entity: EntityLayout, _ column: String) -> Bool {
-    entity.attributes.values.contains { $0.columns.contains(column) }
+  private func uses(_ entity: EntityLayout, _ column: String) -> Bool {
+    let isOwnerKey = step.sourceSchema.entities.contains { owner in
+      owner.relationships.values.contains { relationship in
+        guard relationship.inverseName == nil, case .inverseForeignKey(entity.table, let key) = relationship.place else {
+          return false
+        }
+        return [key.column, key.orderColumn].contains(column)
+      }
+    }
+    return isOwnerKey || entity.attributes.values.contains { $0.columns.contains(column) }
       || entity.relationships.values.contains { relationship in
         guard case .foreignKey(let key) = relationship.place else { return false }
         return [key.column, key.entityColumn, key.orderColumn].contains(column)

@@ -31,7 +31,8 @@ struct ValueConversion {
     guard Self.numbers.contains(old.kind), Self.numbers.contains(new.kind) else {
       throw InPlaceProblem(
         entity: entity, property: new.name,
-        reason: "The type of '\(new.name)' changes from \(old.kind) to \(new.kind), which keeps no meaning of its values.",
+        reason:
+          "The type of '\(new.name)' changes from \(old.kind) to \(new.kind), which keeps no meaning of its values.",
         suggestion: "Write a mapping model, or give the attribute another name.")
     }
     switch new.kind {

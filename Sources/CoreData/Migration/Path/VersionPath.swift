@@ -69,7 +69,7 @@ struct VersionPath {
       path.append(version)
     }
     if path[path.count - 1].name != destination.name { path[path.count - 1] = destination }
-    return path
+    return withoutDetours(path)
   }
 
   private func steps(along path: [ModelVersions.Version]) throws -> [StoreMigration.Step] {

@@ -109,7 +109,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
 
   override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
     try SQLiteStoreErrors.translating(url: url, isOpening: true) {
-      let file = try StoreFile.open(url, isReadOnly: true)
+      let file = try StoreFile.peek(url)
       defer {
         // Nothing was written, so nothing can be lost.
         try? file.close()
@@ -123,7 +123,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   /// - Throws: as `metadataForPersistentStore(with:)`, and errors of the model's archive.
   static func cachedModel(at url: URL) throws -> NSManagedObjectModel? {
     let document = try SQLiteStoreErrors.translating(url: url, isOpening: true) { () -> ModelDocument? in
-      let file = try StoreFile.open(url, isReadOnly: true)
+      let file = try StoreFile.peek(url)
       defer {
         // As above.
         try? file.close()

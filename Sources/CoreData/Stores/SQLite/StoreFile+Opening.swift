@@ -27,6 +27,22 @@ extension StoreFile {
     return file
   }
 
+  /// Opens an existing store for a moment, to read what it says of itself.
+  ///
+  /// A store in WAL mode whose log is empty is nobody else's at this moment: it is read as it lies, so that SQLite leaves no
+  /// files beside it.
+  ///
+  /// - Throws: as `open(_:isReadOnly:timeout:)`.
+  package static func peek(_ url: URL) throws -> StoreFile {
+    guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
+    try checkHeader(of: url)
+    guard try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true, try fileSize(of: url.path + "-wal") == 0
+    else { return try open(url, isReadOnly: true) }
+    let file = StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
+    try file.checkTables()
+    return file
+  }
+
   /// Whether a file is there that holds nothing yet: SQLite takes an empty file for a new database, and so do we.
   package static func isNew(_ url: URL) throws -> Bool {
     let files = FileManager.default

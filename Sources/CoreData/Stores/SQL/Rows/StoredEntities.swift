@@ -39,7 +39,9 @@ struct StoredEntities {
   /// A table of one entity needs no number to tell its rows apart, and Core Data does not look at it there: rows that were
   /// put in by hand have any.
   func number(ofRow stored: Int64, like entity: EntityLayout) -> Int? {
-    if let number = Int(exactly: stored), schema.entity(number: number)?.rootNumber == entity.rootNumber { return number }
+    if let number = Int(exactly: stored), schema.entity(number: number)?.rootNumber == entity.rootNumber {
+      return number
+    }
     let hierarchy = schema.entity(number: entity.rootNumber)?.numbers ?? []
     return hierarchy.count == 1 ? hierarchy[0] : nil
   }

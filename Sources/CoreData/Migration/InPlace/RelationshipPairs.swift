@@ -1,0 +1,48 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// The pairs of objects that a relationship of the source joins, as queries over its tables.
+struct RelationshipPairs {
+  private let near: String
+  private let far: String
+  private let order: String?
+  private let inverseOrder: String?
+  private let table: String
+  private let condition: String
+  /// Whether a pair counts in both directions, though it may stand in the table once.
+  private let isReflexive: Bool
+
+  init(of layout: RelationshipLayout, step: InPlaceStep) {
+    switch layout.place {
+    case .joinTable(let end):
+      (near, far, table) = (end.sourceColumn, end.destinationColumn, end.table)
+      (order, inverseOrder) = (end.orderColumn, end.inverseOrderColumn)
+      (condition, isReflexive) = ("", end.isReflexive)
+    case .foreignKey(let key):
+      let owner = step.sourceSchema[layout.declaringEntity]
+      (near, far, table) = ("Z_PK", key.column, owner?.table ?? "")
+      (order, inverseOrder) = (nil, key.orderColumn)
+      (condition, isReflexive) = (" WHERE \(SQLName.quoted(key.column)) IS NOT NULL", false)
+    case .inverseForeignKey(let childTable, let key):
+      (near, far, table) = (key.column, "Z_PK", childTable)
+      (order, inverseOrder) = (key.orderColumn, nil)
+      (condition, isReflexive) = (" WHERE \(SQLName.quoted(key.column)) IS NOT NULL", false)
+    }
+  }
+
+  /// Queries for OWNER, MEMBER, PLACE and OWNERPLACE: the object that has the relationship, the one it leads to, and their
+  /// places among each other's. `reversed` leaves the last one out and begins with the member.
+  /// - Parameter names: what tables are called now, by the names that they had in the source.
+  func queries(reversed: Bool, names: [String: String] = [:]) -> [String] {
+    let (owner, member) = (SQLName.quoted(near), SQLName.quoted(far))
+    let (place, ownerPlace) = (order.map(SQLName.quoted) ?? "NULL", inverseOrder.map(SQLName.quoted) ?? "NULL")
+    func query(_ owner: String, _ member: String) -> String {
+      let values =
+        reversed
+        ? "\(member) AS MEMBER, \(owner) AS OWNER, \(place) AS PLACE"
+        : "\(owner) AS OWNER, \(member) AS MEMBER, \(place) AS PLACE, \(ownerPlace) AS OWNERPLACE"
+      return "SELECT \(values) FROM \(SQLName.quoted(names[table] ?? table))\(condition)"
+    }
+    return isReflexive ? [query(owner, member), query(member, owner)] : [query(owner, member)]
+  }
+}

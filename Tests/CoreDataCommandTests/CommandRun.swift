@@ -1,0 +1,133 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataTerminal
+import Foundation
+
+@testable import CoreDataCommand
+
+/// What one command line gave.
+struct CommandRun {
+  let status: ExitStatus
+  let output: String
+  let error: String
+
+  /// Runs a command line in this process.
+  init(_ arguments: String...) {
+    self.init(arguments)
+  }
+
+  /// Runs a command line in this process.
+  init(_ arguments: [String], environment: [String: String] = [:]) {
+    final class Sink {
+      var text = ""
+    }
+    let (output, error) = (Sink(), Sink())
+    let streams = CommandStreams(
+      output: { output.text += $0 }, error: { error.text += $0 }, environment: environment)
+    status = CommandLineTool.run(arguments, streams: streams)
+    self.output = output.text
+    self.error = error.text
+  }
+
+  /// The output as JSON.
+  var json: [String: Any] {
+    get throws {
+      let value = try JSONSerialization.jsonObject(with: Data(output.utf8))
+      guard let object = value as? [String: Any] else { throw CocoaError(.coderReadCorrupt) }
+      return object
+    }
+  }
+
+  /// The output as lines of JSON.
+  var jsonLines: [[String: Any]] {
+    get throws {
+      try output.split(separator: "\n").map { line in
+        let value = try JSONSerialization.jsonObject(with: Data(line.utf8))
+        guard let object = value as? [String: Any] else { throw CocoaError(.coderReadCorrupt) }
+        return object
+      }
+    }
+  }
+}
+
+/// A folder that a test fills, with a model of three versions; removed at the end of its life.
+final class Workshop {
+  let url: URL
+
+  init() throws {
+    url = FileManager.default.temporaryDirectory.appendingPathComponent("command-\(UUID().uuidString)")
+    let model = url.appendingPathComponent("Shop.xcdatamodeld")
+    for (name, contents) in [("Shop", Self.first), ("Shop 2", Self.second), ("Shop 3", Self.third)] {
+      let version = model.appendingPathComponent("\(name).xcdatamodel")
+      try FileManager.default.createDirectory(at: version, withIntermediateDirectories: true)
+      try Data(contents.utf8).write(to: version.appendingPathComponent("contents"))
+    }
+    let marker = try PropertyListSerialization.data(
+      fromPropertyList: ["_XCCurrentVersionName": "Shop 2.xcdatamodel"], format: .xml, options: 0)
+    try marker.write(to: model.appendingPathComponent(".xccurrentversion"))
+  }
+
+  deinit {
+    // A folder left behind in the temporary folder does no harm.
+    try? FileManager.default.removeItem(at: url)
+  }
+
+  var model: String { path("Shop.xcdatamodeld") }
+
+  func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+
+  /// The names of all files, hidden ones included, sorted.
+  func files() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: url.path).sorted() }
+
+  private static func model(_ entities: String) -> String {
+    """
+    <?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+    <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" userDefinedModelVersionIdentifier="">
+    \(entities)
+    </model>
+    """
+  }
+
+  private static let order = """
+    <attribute name="name" optional="YES" attributeType="String"/>
+    <attribute name="total" optional="YES" attributeType="Integer 32" defaultValueString="0"/>
+    """
+
+  private static let first = model(
+    "<entity name=\"Order\" representedClassName=\"Order\">\(order)</entity>")
+
+  private static let second = model(
+    """
+    <entity name="Customer"><attribute name="email" optional="YES" attributeType="String"/></entity>
+    <entity name="Order" representedClassName="Order">
+    <attribute name="title" optional="YES" attributeType="String" elementID="name"/>
+    <attribute name="total" attributeType="Integer 32" defaultValueString="0"/>
+    </entity>
+    """)
+
+  /// A change of type that nothing can be inferred for.
+  private static let third = model(
+    """
+    <entity name="Order" representedClassName="Order">
+    <attribute name="title" optional="YES" attributeType="Date"/>
+    <attribute name="total" attributeType="Integer 32" defaultValueString="0"/>
+    </entity>
+    """)
+}
+
+/// Another program that writes a store and is not done yet.
+final class StoreLock {
+  private let connection: SQLiteConnection
+
+  init(_ path: String) throws {
+    connection = try SQLiteConnection(path: path, mode: .readWrite)
+    try connection.execute("BEGIN IMMEDIATE")
+  }
+
+  func end() throws {
+    try connection.execute("ROLLBACK")
+    try connection.close()
+  }
+}

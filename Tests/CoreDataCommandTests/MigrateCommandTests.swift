@@ -1,0 +1,196 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTerminal
+import Foundation
+import Testing
+
+@testable import CoreDataCommand
+
+@Suite("coredata migrate")
+struct MigrateCommandTests {
+  private let workshop: Workshop
+  private let store: String
+
+  init() throws {
+    workshop = try Workshop()
+    store = workshop.path("Shop.sqlite")
+    try workshop.fill(store, orders: 4)
+  }
+
+  @Test("status: behind, then up to date; --check answers with the status")
+  func status() throws {
+    let behind = CommandRun("migrate", "status", store, workshop.model)
+    #expect(behind.output == "Shop.sqlite is of Shop, 1 version behind Shop 2.\n")
+    #expect(behind.status == .done)
+    #expect(CommandRun("migrate", "status", store, workshop.model, "--check").status == .no)
+    #expect(CommandRun("migrate", "run", store, workshop.model).status == .done)
+    let current = CommandRun("migrate", "status", store, workshop.model, "--check")
+    #expect(current.output == "Shop.sqlite is up to date: Shop 2.\n")
+    #expect(current.status == .done)
+    let json = try CommandRun("migrate", "status", store, workshop.model, "--format", "json").json
+    #expect(json["status"] as? String == "current")
+  }
+
+  @Test("plan: steps, changes and findings; nothing is written")
+  func plan() throws {
+    let before = FileManager.default.contents(atPath: store)
+    let run = CommandRun("migrate", "plan", store, workshop.model)
+    #expect(run.status == .done)
+    #expect(
+      run.output.hasPrefix(
+        """
+        Plan  Shop -> Shop 2      1 step
+
+          1  Shop -> Shop 2   inferred, in place   4 rows touched
+              Customer  +  new  1 property
+              Order     ~  name -> title (renaming identifier)
+                        ~  total  optional: yes -> no
+
+          Findings
+            info  DD202  Order.total: is required now, default 0 for 0 rows without a value  Shop 2
+          Disk   needs\u{20}
+        """))
+    #expect(run.output.hasSuffix("\n0 errors, 0 warnings. Nothing was changed.\n"))
+    let json = try CommandRun("migrate", "plan", store, workshop.model, "--format", "json").json
+    #expect(json["format"] as? String == "coredata.plan/1")
+    #expect(json["from"] as? String == "Shop")
+    #expect(json["to"] as? String == "Shop 2")
+    let steps = try #require(json["steps"] as? [[String: Any]])
+    #expect(steps.map { $0["kind"] as? String } == ["inferred"])
+    #expect(steps.map { $0["inPlace"] as? Bool } == [true])
+    #expect(FileManager.default.contents(atPath: store) == before)
+    #expect(try workshop.files() == ["Shop.sqlite", "Shop.xcdatamodeld"])
+  }
+
+  @Test("plan: the SQL, found out on a copy")
+  func sql() throws {
+    let before = FileManager.default.contents(atPath: store)
+    let json = try CommandRun("migrate", "plan", store, workshop.model, "--sql", "--format", "json").json
+    let sql = try #require(json["sql"] as? [String])
+    #expect(sql.contains { $0.contains("ZCUSTOMER") })
+    #expect(FileManager.default.contents(atPath: store) == before)
+    #expect(try workshop.files() == ["Shop.sqlite", "Shop.xcdatamodeld"])
+  }
+
+  @Test("plan: data that would be lost make the answer no")
+  func losses() throws {
+    let small = workshop.path("Small.xcdatamodel")
+    try FileManager.default.createDirectory(atPath: small, withIntermediateDirectories: true)
+    let entity =
+      "<entity name=\"Order\"><attribute name=\"total\" optional=\"YES\" attributeType=\"Integer 32\"/></entity>"
+    try Data("<?xml version=\"1.0\"?><model documentVersion=\"1.0\">\(entity)</model>".utf8)
+      .write(to: URL(fileURLWithPath: small + "/contents"))
+    let run = CommandRun("migrate", "plan", store, small)
+    #expect(run.status == .no)
+    #expect(run.output.contains("  1  the store's own model -> Small   inferred, in place   4 rows touched\n"))
+    #expect(run.output.contains("    error  DS102  Order.name: 4 values would be dropped  Small\n"))
+    #expect(run.output.hasSuffix("\n1 error, 0 warnings. Nothing was changed.\n"))
+  }
+
+  @Test("run: the rows are there afterwards, and a backup of the store as it was")
+  func run() throws {
+    let before = try CommandRun("store", "export", store).jsonLines
+    let run = CommandRun("migrate", "run", store, workshop.model, "--format", "json")
+    #expect(run.status == .done)
+    #expect(run.error == "step 1 of 1: Shop -> Shop 2\n")
+    let json = try run.json
+    #expect(json["format"] as? String == "coredata.migration/1")
+    let backup = try #require(json["backup"] as? String)
+    #expect(URL(fileURLWithPath: backup).lastPathComponent == "Shop~.sqlite")
+    let rows = try #require(json["rows"] as? [String: [String: Int]])
+    #expect(rows["Order"] == ["before": 4, "after": 4])
+    let after = try CommandRun("store", "export", store).jsonLines
+    #expect(names(before, "name") == names(after, "title"))
+    #expect(after.map { $0["id"] as? String } == before.map { $0["id"] as? String })
+    #expect(try CommandRun("store", "export", backup).jsonLines.count == 4)
+    #expect(
+      try CommandRun("store", "match", backup, workshop.model, "--format", "json").json["version"] as? String == "Shop")
+  }
+
+  private func names(_ lines: [[String: Any]], _ key: String) -> [String?] {
+    lines.map { ($0["values"] as? [String: Any])?[key] as? String }
+  }
+
+  @Test("run: --verbose tells the SQL, --quiet nothing")
+  func verbosity() throws {
+    let run = CommandRun("migrate", "run", store, workshop.model, "--verbose")
+    #expect(run.error.contains("CREATE TABLE ZCUSTOMER ("))
+    let other = workshop.path("Other.sqlite")
+    try workshop.fill(other, orders: 1)
+    #expect(CommandRun("migrate", "run", other, workshop.model, "--quiet").error.isEmpty)
+  }
+
+  @Test("run: a second time there is nothing to do")
+  func again() throws {
+    #expect(CommandRun("migrate", "run", store, workshop.model).status == .done)
+    let files = try workshop.files()
+    let run = CommandRun("migrate", "run", store, workshop.model)
+    #expect(run.status == .done)
+    #expect(run.output == "Shop.sqlite is of Shop 2 already. Nothing was changed.\n")
+    #expect(try workshop.files() == files)
+  }
+
+  @Test("run: backups go where they are wanted, or nowhere")
+  func backups() throws {
+    let folder = workshop.path("backups")
+    #expect(CommandRun("migrate", "run", store, workshop.model, "--backup", folder).status == .done)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["Shop~.sqlite"])
+    let second = workshop.path("Second.sqlite")
+    try workshop.fill(second, orders: 1)
+    #expect(CommandRun("migrate", "run", second, workshop.model, "--no-backup").status == .done)
+    #expect(!FileManager.default.fileExists(atPath: workshop.path("Second~.sqlite")))
+    let both = CommandRun("migrate", "run", store, workshop.model, "--no-backup", "--backup", folder)
+    #expect(both.status == .usage)
+  }
+
+  @Test("run: progress as lines of JSON counts rows, and only grows")
+  func progress() throws {
+    let run = CommandRun("migrate", "run", store, workshop.model, "--progress", "json")
+    let events = try run.error.split(separator: "\n").map { line in
+      try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] ?? [:]
+    }
+    #expect(!events.isEmpty)
+    #expect(events.allSatisfy { $0["event"] as? String == "progress" && $0["of"] as? Int == 1 })
+    let done = events.compactMap { $0["done"] as? Int }
+    #expect(done == done.sorted())
+    let silent = workshop.path("Silent.sqlite")
+    try workshop.fill(silent, orders: 1)
+    #expect(CommandRun("migrate", "run", silent, workshop.model, "--progress", "none").error.isEmpty)
+  }
+
+  @Test("A version that cannot be reached: the reason, status 5, and an untouched store")
+  func unreachable() throws {
+    #expect(CommandRun("migrate", "run", store, workshop.model, "--no-backup").status == .done)
+    let before = FileManager.default.contents(atPath: store)
+    for command in ["plan", "run"] {
+      let run = CommandRun("migrate", command, store, workshop.model, "--to", "Shop 3")
+      #expect(run.status == .noWay)
+      #expect(run.output.isEmpty)
+      #expect(run.error.hasPrefix("error: A mapping model could not be inferred. "))
+      #expect(run.error.contains("'title' of entity 'Order' is String in the source, Date in the destination."))
+    }
+    #expect(FileManager.default.contents(atPath: store) == before)
+    #expect(try workshop.files() == ["Shop.sqlite", "Shop.xcdatamodeld"])
+  }
+
+  @Test("run: a version that lacks what both ends have is not gone through, whatever the order of names")
+  func detour() throws {
+    let name = "<attribute name=\"name\" optional=\"YES\" attributeType=\"String\"/>"
+    let total = "<attribute name=\"total\" optional=\"YES\" attributeType=\"Integer 32\" defaultValueString=\"0\"/>"
+    let note = "<attribute name=\"note\" optional=\"YES\" attributeType=\"String\"/>"
+    // The store's own version is the last by name; the one in the middle is the oldest.
+    for (version, attributes) in [("Alpha", name + total + note), ("Beta", total), ("Gamma", name + total)] {
+      let folder = workshop.path("Other.xcdatamodeld/\(version).xcdatamodel")
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      let entity = "<entity name=\"Order\">\(attributes)</entity>"
+      try Data("<?xml version=\"1.0\"?><model documentVersion=\"1.0\">\(entity)</model>".utf8)
+        .write(to: URL(fileURLWithPath: folder + "/contents"))
+    }
+    let before = try CommandRun("store", "export", store).jsonLines
+    let run = CommandRun("migrate", "run", store, workshop.path("Other.xcdatamodeld"), "--to", "Alpha")
+    #expect(run.status == .done)
+    #expect(run.error == "step 1 of 1: Gamma -> Alpha\n")
+    #expect(names(try CommandRun("store", "export", store).jsonLines, "name") == names(before, "name"))
+  }
+}

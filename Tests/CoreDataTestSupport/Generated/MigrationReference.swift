@@ -1,0 +1,200 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataPredicates
+import Foundation
+
+/// What a store must hold after an inferred migration: worked out object by object from the two models, without tables.
+package struct MigrationReference {
+  private let old: ModelShape
+  private let new: ModelShape
+  /// Old names by new ones.
+  private let entities: [String: String]
+
+  package init(from old: ModelDocument, to new: ModelDocument) {
+    self.old = ModelShape(old)
+    self.new = ModelShape(new)
+    entities = Self.match(
+      old.entities.map { ($0.name, $0.renamingIdentifier) }, new.entities.map { ($0.name, $0.renamingIdentifier) })
+  }
+
+  /// Old names by new ones: those of equal identifiers, or else of equal names where the new one declares none.
+  private static func match(_ old: [(String, String?)], _ new: [(String, String?)]) -> [String: String] {
+    var result: [String: String] = [:]
+    for (name, declared) in new {
+      if let twin = old.first(where: { ($0.1 ?? $0.0) == (declared ?? name) }) { result[name] = twin.0 }
+    }
+    for (name, declared) in new where declared == nil && result[name] == nil {
+      if old.contains(where: { $0.0 == name }), !result.values.contains(name) { result[name] = name }
+    }
+    return result
+  }
+
+  /// What is found to be impossible about a migration.
+  package enum Obstacle: Equatable {
+    /// Rows of an entity that becomes abstract.
+    case abstractRows(entity: String)
+    /// Several objects where one can be.
+    case tooMany(entity: String, relationship: String)
+    /// Equal values where a constraint wants them unique.
+    case duplicates(entity: String)
+  }
+
+  /// The image that is to be found after the migration, and what keeps it from being made.
+  package func expected(after before: StoreImage) -> (image: StoreImage, obstacles: [Obstacle]) {
+    var result = StoreImage()
+    var obstacles: [Obstacle] = []
+    let newNames = Dictionary(entities.map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+    var successors: [StoreImage.Key: StoreImage.Key] = [:]
+    for key in before.objects.keys {
+      guard let name = newNames[key.entity] else { continue }
+      successors[key] = StoreImage.Key(entity: name, number: key.number)
+      if new[name]?.isAbstract == true { obstacles.append(.abstractRows(entity: name)) }
+    }
+    for (key, successor) in successors {
+      guard let object = before.objects[key] else { continue }
+      var image = StoreImage.Object()
+      for (name, attribute) in new.attributes(of: successor.entity) {
+        image.attributes[name] = value(of: attribute, successor.entity, key.entity, object)
+      }
+      for name in new.relationships(of: successor.entity).keys { image.relationships[name] = [] }
+      result.objects[successor] = image
+    }
+    for entity in new.document.entities {
+      for relationship in entity.relationships where !relationship.isTransient {
+        let place = ModelShape.Place(entity: entity.name, relationship: relationship)
+        if !fill(place, before, successors, &result) {
+          obstacles.append(.tooMany(entity: entity.name, relationship: relationship.name))
+        }
+      }
+    }
+    obstacles += duplicates(in: result)
+    return (result, obstacles)
+  }
+
+  // MARK: Attributes
+
+  private func value(
+    of attribute: AttributeDocument, _ entity: String, _ oldEntity: String, _ object: StoreImage.Object
+  ) -> StoreImage.Value {
+    let known = old.attributes(of: oldEntity)
+    let names = Self.match(
+      known.values.map { ($0.name, $0.renamingIdentifier) },
+      new.attributes(of: entity).values.map { ($0.name, $0.renamingIdentifier) })
+    guard let name = names[attribute.name], let value = object.attributes[name] else {
+      return plain(attribute.defaultValue, attribute.kind)
+    }
+    if value == .none { return attribute.isOptional ? .none : plain(attribute.defaultValue, attribute.kind) }
+    return known[name]?.kind == attribute.kind ? value : converted(value, to: attribute.kind)
+  }
+
+  private func plain(_ value: PlainValue?, _ kind: AttributeKind) -> StoreImage.Value {
+    switch value {
+    case nil, .null: .none
+    case .boolean(let value): .flag(value)
+    case .integer(let value): .integer(value)
+    case .real(let value): kind == .float ? .float(Float(value)) : .real(value)
+    case .decimal(let value): .decimal(value)
+    case .string(let value): .text(value)
+    case .date(let value): .seconds(value.timeIntervalSinceReferenceDate)
+    case .data(let value): .bytes(value)
+    case .uuid(let value): .identifier(value)
+    case .url(let value): .place(value.absoluteString)
+    default: .text("a default value that the generator does not make")
+    }
+  }
+
+  private func converted(_ value: StoreImage.Value, to kind: AttributeKind) -> StoreImage.Value {
+    let (real, whole, exact): (Double, Int64, Decimal)
+    switch value {
+    case .flag(let value): (real, whole, exact) = (value ? 1 : 0, value ? 1 : 0, value ? 1 : 0)
+    case .integer(let value): (real, whole, exact) = (Double(value), value, Decimal(value))
+    case .real(let value):
+      (real, whole, exact) = (value, Int64(value), Decimal(string: String(format: "%.15g", value)) ?? 0)
+    case .float(let value):
+      (real, whole, exact) = (Double(value), Int64(value), Decimal(string: String(format: "%.15g", Double(value))) ?? 0)
+    case .decimal(let value):
+      let number = NSDecimalNumber(decimal: value)
+      (real, whole, exact) = (number.doubleValue, Int64(number.doubleValue), value)
+    default: return value
+    }
+    switch kind {
+    case .integer16, .integer32, .integer64: return .integer(whole)
+    case .boolean: return .flag(real != 0)
+    case .double: return .real(real)
+    case .float: return .float(Float(real))
+    case .decimal: return .decimal(exact)
+    default: return value
+    }
+  }
+
+  private func duplicates(in image: StoreImage) -> [Obstacle] {
+    new.document.entities.flatMap { entity in
+      entity.uniquenessConstraints.compactMap { constraint -> Obstacle? in
+        let values = image.objects.filter { new.isKind($0.key.entity, of: entity.name) }
+          .compactMap { $0.value.attributes[constraint[0]] }.filter { $0 != .none }
+        let texts = values.map { "\($0)" }
+        return Set(texts).count == texts.count ? nil : .duplicates(entity: entity.name)
+      }
+    }
+  }
+
+  // MARK: Relationships
+
+  /// What an object's relationship was called; nil when it is new, or leads elsewhere.
+  private func oldName(of relationship: String, in entity: String, _ oldEntity: String) -> String? {
+    let known = old.relationships(of: oldEntity)
+    let present = new.relationships(of: entity)
+    let names = Self.match(
+      known.values.map { ($0.relationship.name, $0.relationship.renamingIdentifier) },
+      present.values.map { ($0.relationship.name, $0.relationship.renamingIdentifier) })
+    guard let name = names[relationship], let was = known[name]?.relationship.destinationEntityName,
+      let now = present[relationship]?.relationship.destinationEntityName,
+      let successor = entities.first(where: { $0.value == was })?.key, new.isKind(successor, of: now)
+    else { return nil }
+    return name
+  }
+
+  /// Fills a relationship from what the objects knew of it, and from what the objects at the other end knew.
+  ///
+  /// - Returns: false when there are several objects for a to-one relationship.
+  private func fill(
+    _ place: ModelShape.Place, _ before: StoreImage, _ successors: [StoreImage.Key: StoreImage.Key],
+    _ result: inout StoreImage
+  ) -> Bool {
+    let relationship = place.relationship
+    let destination = relationship.destinationEntityName ?? ""
+    var members: [StoreImage.Key: [StoreImage.Key]] = [:]
+    var isInOrder = relationship.isOrdered
+    var isKnown = false
+    for (key, object) in before.objects {
+      guard let owner = successors[key], new.isKind(owner.entity, of: place.entity),
+        let name = oldName(of: relationship.name, in: owner.entity, key.entity)
+      else { continue }
+      isKnown = true
+      if old.relationships(of: key.entity)[name]?.relationship.isOrdered != true { isInOrder = false }
+      members[owner, default: []] += (object.relationships[name] ?? []).compactMap { successors[$0] }
+    }
+    if let inverse = relationship.inverseName {
+      for (key, object) in before.objects {
+        guard let member = successors[key], new.isKind(member.entity, of: destination),
+          let name = oldName(of: inverse, in: member.entity, key.entity)
+        else { continue }
+        for owner in (object.relationships[name] ?? []).compactMap({ successors[$0] })
+        where !members[owner, default: []].contains(member) { members[owner, default: []].append(member) }
+      }
+    }
+    var isPossible = true
+    for (owner, found) in members where new.isKind(owner.entity, of: place.entity) {
+      let kept = found.filter { new.isKind($0.entity, of: destination) }
+      if kept.count > 1, !relationship.isToMany { isPossible = false }
+      result.objects[owner]?.relationships[relationship.name] = isInOrder && isKnown ? kept : kept.sorted()
+    }
+    if relationship.isToMany, relationship.inverseName == nil {
+      let all = members.values.flatMap { $0 }
+      if Set(all).count != all.count { isPossible = false }
+    }
+    return isPossible
+  }
+}

@@ -1,0 +1,156 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataModelFiles
+import Foundation
+
+/// Everything that a store holds, as values of their own types: what a migration is compared by.
+package struct StoreImage: Equatable {
+  /// A value of an attribute.
+  package enum Value: Equatable {
+    case none
+    case flag(Bool)
+    case integer(Int64)
+    case real(Double)
+    case float(Float)
+    case decimal(Decimal)
+    case text(String)
+    case seconds(Double)
+    case bytes(Data)
+    case identifier(UUID)
+    case place(String)
+  }
+
+  /// An object of a root entity's table.
+  package struct Key: Hashable, Comparable, CustomStringConvertible {
+    package var entity: String
+    package var number: Int
+
+    package var description: String { "\(entity)/p\(number)" }
+
+    package static func < (left: Key, right: Key) -> Bool {
+      (left.number, left.entity) < (right.number, right.entity)
+    }
+  }
+
+  /// An object's content.
+  package struct Object: Equatable {
+    package var attributes: [String: Value] = [:]
+    /// In order where the relationship is ordered, else sorted.
+    package var relationships: [String: [Key]] = [:]
+  }
+
+  package var objects: [Key: Object] = [:]
+
+  package init() {}
+
+  /// Reads a store through the public interface.
+  package init(_ context: NSManagedObjectContext, _ document: ModelDocument) throws {
+    let shape = ModelShape(document)
+    for entity in document.entities where !entity.isAbstract {
+      let request = NSFetchRequest<NSManagedObject>(entityName: entity.name)
+      request.includesSubentities = false
+      for object in try context.fetch(request) {
+        var image = Object()
+        for (name, attribute) in shape.attributes(of: entity.name) {
+          image.attributes[name] = Self.value(object.value(forKey: name), attribute.kind)
+        }
+        for (name, place) in shape.relationships(of: entity.name) {
+          let keys = object.objectIDs(forRelationshipNamed: name).map(Self.key)
+          image.relationships[name] = place.relationship.isOrdered ? keys : keys.sorted()
+        }
+        objects[Self.key(object.objectID)] = image
+      }
+    }
+  }
+
+  static func key(_ id: NSManagedObjectID) -> Key {
+    let parts = id.uriRepresentation().pathComponents
+    return Key(entity: id.entity.name ?? "", number: Int(parts.last?.dropFirst() ?? "") ?? -1)
+  }
+
+  private static func value(_ value: Any?, _ kind: AttributeKind) -> Value {
+    guard let value else { return .none }
+    switch (value, kind) {
+    case (let number as NSDecimalNumber, .decimal): return .decimal(number.decimalValue)
+    case (let number as NSNumber, .integer16), (let number as NSNumber, .integer32), (let number as NSNumber, .integer64):
+      return .integer(number.int64Value)
+    case (let number as NSNumber, .boolean): return .flag(number.boolValue)
+    case (let number as NSNumber, .double): return .real(number.doubleValue)
+    case (let number as NSNumber, .float): return .float(number.floatValue)
+    case (let text as String, _): return .text(text)
+    case (let date as Date, _): return .seconds(date.timeIntervalSinceReferenceDate)
+    case (let data as Data, _): return .bytes(data)
+    case (let id as UUID, _): return .identifier(id)
+    case (let url as URL, _): return .place(url.absoluteString)
+    default: return .text("unexpected \(type(of: value)) for \(kind): \(value)")
+    }
+  }
+
+  /// How two images differ, in words; empty when they do not.
+  package func differences(from expected: StoreImage) -> [String] {
+    var found: [String] = []
+    for key in Set(objects.keys).union(expected.objects.keys).sorted() {
+      guard let wanted = expected.objects[key] else {
+        found.append("\(key) is there, and should not be")
+        continue
+      }
+      guard let object = objects[key] else {
+        found.append("\(key) is lost")
+        continue
+      }
+      for name in Set(object.attributes.keys).union(wanted.attributes.keys).sorted()
+      where object.attributes[name] != wanted.attributes[name] {
+        let texts = [object.attributes[name], wanted.attributes[name]].map { value in
+          String(value.map { "\($0)" }?.prefix(80) ?? "missing")
+        }
+        found.append("\(key).\(name) is \(texts[0]) instead of \(texts[1])")
+      }
+      for name in Set(object.relationships.keys).union(wanted.relationships.keys).sorted()
+      where object.relationships[name] != wanted.relationships[name] {
+        found.append(
+          "\(key).\(name) is \(object.relationships[name] ?? []) instead of \(wanted.relationships[name] ?? [])")
+      }
+    }
+    return found
+  }
+}
+
+/// A model for look-ups of what entities have, inherited properties included; transient ones left out.
+struct ModelShape {
+  struct Place {
+    let entity: String
+    let relationship: RelationshipDocument
+  }
+
+  let document: ModelDocument
+  private let index: EntityIndex
+
+  init(_ document: ModelDocument) {
+    self.document = document
+    index = EntityIndex(document)
+  }
+
+  subscript(name: String) -> EntityDocument? { index[name] }
+
+  func attributes(of entity: String) -> [String: AttributeDocument] {
+    Dictionary(
+      index.lineage(of: entity).flatMap(\.attributes).filter { !$0.isTransient }.map { ($0.name, $0) },
+      uniquingKeysWith: { first, _ in first })
+  }
+
+  func relationships(of entity: String) -> [String: Place] {
+    Dictionary(
+      index.lineage(of: entity).flatMap { declaring in
+        declaring.relationships.filter { !$0.isTransient }
+          .map { ($0.name, Place(entity: declaring.name, relationship: $0)) }
+      }, uniquingKeysWith: { first, _ in first })
+  }
+
+  func isKind(_ entity: String, of other: String) -> Bool {
+    index.lineage(of: entity).contains { $0.name == other }
+  }
+
+  func root(of entity: String) -> String { index.root(of: entity)?.name ?? entity }
+}
