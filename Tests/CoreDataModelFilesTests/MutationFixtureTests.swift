@@ -35,7 +35,7 @@ struct MutationFixtureTests {
 
   @Test("Damaged compiled models are read or refused")
   func compiledModels() throws {
-    let count = Mutation.count(default: 300)
+    let count = Mutation.count(default: 100)
     let open = { (data: Data) in try CompiledModelReader.document(of: data).validate() }
     try read(Fixtures.compiledModels, count: count, seed: 11, open)
     try read(Fixtures.compiledModels, count: count, seed: 12, mutate: Mutation.archive, open)
@@ -43,7 +43,7 @@ struct MutationFixtureTests {
 
   @Test("Damaged mapping models are read or refused")
   func mappings() throws {
-    let count = Mutation.count(default: 300)
+    let count = Mutation.count(default: 100)
     let open = { (data: Data) in _ = try MappingDocument.document(of: data, file: Fixtures.root) }
     try read(Fixtures.compiledMappings, count: count, seed: 13, open)
     try read(Fixtures.compiledMappings, count: count, seed: 14, mutate: Mutation.archive, open)
@@ -54,7 +54,7 @@ struct MutationFixtureTests {
   @Test("Damaged model sources are read or refused")
   func sources() throws {
     let files = Fixtures.modelSources.map { $0.appendingPathComponent("contents") }
-    try read(files, count: Mutation.count(default: 1_000), seed: 16) { data in
+    try read(files, count: Mutation.count(default: 300), seed: 16) { data in
       try XCDataModelReader.document(of: data, file: Fixtures.root, parsers: .standard).validate()
     }
   }

@@ -40,6 +40,10 @@ struct SourceWritingFixtureTests {
 
   /// What a document does not hold is taken out of Xcode's text first: the attributes of the file itself, the diagram,
   /// and the choice of generated code.
+  ///
+  /// The other 127 mark some entities or properties as syncable and others not (45), keep empty user info (41 of these
+  /// and others), write whole numbers as `0` in Float and Double or as `0.0` in Integer attributes (63), or say
+  /// `renamingIdentifier` for `elementID` (22). They say the same, as the test above shows.
   @Test("The text is Xcode's own, but for what a document does not hold")
   func text() throws {
     var equal = 0
@@ -59,7 +63,7 @@ struct SourceWritingFixtureTests {
         print("DIFF", Fixtures.name(of: url), "\n  ours  ", pair?.0 ?? "", "\n  theirs", pair?.1 ?? "")
       }
     }
-    #expect(equal == 204)
+    #expect(equal == 219)
   }
 
   private func reduced(_ text: String) -> String {
