@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 #   make demo     an old store is refused, migrated and read, in half a minute (after the build)
-#   make test     all tests
+#   make test     all tests, and the example that finds its model
 #   make lint     formatting and house rules
 #   make format   rewrites the sources as `make lint` wants them
 #   make build    the library and the command
 
 SHELL := /bin/bash
 
-# Where SwiftPM puts what it builds. The example has a place of its own: SwiftPM's plan of a build belongs to one package.
+# Where SwiftPM puts what it builds. Each example has a place of its own: SwiftPM's plan of a build belongs to one package.
 SCRATCH ?= .build
 BUILD_FLAGS :=
 ifeq ($(CI),true)
@@ -28,6 +28,7 @@ demo: libraries
 
 test: libraries
 	swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS)
+	@Examples/Finding/check.sh --scratch-path $(abspath $(SCRATCH))/finding $(BUILD_FLAGS)
 
 lint:
 	swift format lint --strict --recursive --parallel $(FORMATTED)

@@ -48,7 +48,9 @@ struct ArchiveDescription {
     guard let resolved = try archive.resolved(value) else { return "null" }
     guard try archive.isObject(value), let object = try archive.object(value) else {
       // 1 and 1.0 are the same number, and compilers differ in how they write whole ones.
-      if case .real(let number) = resolved, let whole = Int64(exactly: number) { return "\(ArchiveValue.integer(whole))" }
+      if case .real(let number) = resolved, let whole = Int64(exactly: number) {
+        return "\(ArchiveValue.integer(whole))"
+      }
       return "\(resolved)"
     }
     if object.fields["NS.keys"] != nil || object.className == "NSKnownKeysDictionary1" {

@@ -69,7 +69,8 @@ struct CompilingFixtureTests {
 
   @Test("An optimised model beside its compiled one is read")
   func optimised() throws {
-    let file = Fixtures.url("Karim-ezzedine__CartKit/Sources/CartKitStorageCoreData/Resources/CartStorage.momd/CartStorage")
+    let file = Fixtures.url(
+      "Karim-ezzedine__CartKit/Sources/CartKitStorageCoreData/Resources/CartStorage.momd/CartStorage")
     let optimised = try ModelBundle(contentsOf: file.appendingPathExtension("omo"))
     let compiled = try ModelBundle(contentsOf: file.appendingPathExtension("mom"))
     #expect(try optimised.currentDocument() == compiled.currentDocument())

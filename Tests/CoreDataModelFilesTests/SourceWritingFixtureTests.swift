@@ -40,6 +40,10 @@ struct SourceWritingFixtureTests {
 
   /// What a document does not hold is taken out of Xcode's text first: the attributes of the file itself, the diagram,
   /// and the choice of generated code.
+  ///
+  /// The other 127 mark some entities or properties as syncable and others not (45), keep empty user info (41 of these
+  /// and others), write whole numbers as `0` in Float and Double or as `0.0` in Integer attributes (63), or say
+  /// `renamingIdentifier` for `elementID` (22). They say the same, as the test above shows.
   @Test("The text is Xcode's own, but for what a document does not hold")
   func text() throws {
     var equal = 0
@@ -52,18 +56,20 @@ struct SourceWritingFixtureTests {
         marksObjectValues: theirs.contains("usesScalarValueType=\"NO\""))
       let document = try ModelBundle(contentsOf: url).currentDocument()
       let ours = reduced(try XCDataModelWriter.text(of: document, style: style))
-      if ours == theirs { equal += 1 } else if ProcessInfo.processInfo.environment["COREDATA_SHOW_TEXTS"] != nil {
+      if ours == theirs {
+        equal += 1
+      } else if ProcessInfo.processInfo.environment["COREDATA_SHOW_TEXTS"] != nil {
         let pair = zip(ours.split(separator: "\n"), theirs.split(separator: "\n")).first { $0 != $1 }
         print("DIFF", Fixtures.name(of: url), "\n  ours  ", pair?.0 ?? "", "\n  theirs", pair?.1 ?? "")
       }
     }
-    #expect(equal == 0)
+    #expect(equal == 219)
   }
 
   private func reduced(_ text: String) -> String {
     var text = text.replacing(/<model [^>]*>/, with: "<model>")
     text = text.replacing(/\s+codeGenerationType="[^"]*"/, with: "")
-    text = text.replacing(/\n    <elements>[\s\S]*<\/elements>/, with: "")
+    text = text.replacing(/\n    <elements(\/>|>[\s\S]*<\/elements>)/, with: "")
     return text.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 }

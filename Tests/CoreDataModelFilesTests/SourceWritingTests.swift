@@ -151,7 +151,8 @@ struct SourceWritingTests {
       .split(separator: "\n", omittingEmptySubsequences: false)
     #expect(lines.first == "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>")
     #expect(
-      lines.dropFirst(2) == """
+      lines.dropFirst(2)
+        == """
             <entity name="Person" representedClassName="Person" syncable="YES">
                 <attribute name="age" optional="YES" attributeType="Integer 16" defaultValueString="0" usesScalarValueType="YES"/>
                 <attribute name="born" attributeType="Date" usesScalarValueType="NO"/>

@@ -32,6 +32,25 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     viewContext.persistentStoreCoordinator = persistentStoreCoordinator
   }
 
+  /// Makes a container with the model of the same name.
+  ///
+  /// The model is looked for in the main bundle, and in the resource bundles beside the executable, in which the package
+  /// manager puts the resources of targets. Traps when there is none, or when it cannot be read, and says which places were
+  /// searched; `NSManagedObjectModel.load(named:fromBundles:)` throws instead.
+  ///
+  /// Differs from Apple: a missing model is no message on the console, followed by a container without entities.
+  /// - Parameter name: the name of the container and of the model's file.
+  public convenience init(name: String) {
+    do {
+      self.init(name: name, managedObjectModel: try NSManagedObjectModel.load(named: name))
+    } catch {
+      let error = error as NSError
+      preconditionFailure(
+        "NSPersistentContainer(name: \"\(name)\"): \(error.localizedFailureReason ?? error.localizedDescription) "
+          + (error.localizedRecoverySuggestion ?? ""))
+    }
+  }
+
   /// Where stores are kept unless their descriptions say otherwise: the user's application support folder.
   open class func defaultDirectoryURL() -> URL {
     let folders = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)

@@ -11,7 +11,7 @@ extension NSManagedObjectModel {
   public convenience init?(contentsOf url: URL) {
     do {
       try self.init(document: Self.document(at: url, version: nil))
-      origin = url
+      wasRead(from: url)
     } catch {
       return nil
     }
@@ -26,7 +26,7 @@ extension NSManagedObjectModel {
   ///   itself, or for a version that is not there; with file, entity and property as far as known.
   public static func load(contentsOf url: URL, version: String? = nil) throws -> NSManagedObjectModel {
     let model = try NSManagedObjectModel(document: document(at: url, version: version))
-    model.origin = url
+    model.wasRead(from: url)
     return model
   }
 
@@ -36,7 +36,7 @@ extension NSManagedObjectModel {
   public static func versions(contentsOf url: URL) throws -> [(name: String, model: NSManagedObjectModel)] {
     try bundle(at: url).versions.map { version in
       let model = try NSManagedObjectModel(document: version.document)
-      model.origin = url
+      model.wasRead(from: url)
       return (version.name, model)
     }
   }
@@ -56,34 +56,10 @@ extension NSManagedObjectModel {
     return Dictionary(versions.map { ($0.name, VersionHashes($0.document).checksum) }) { first, _ in first }
   }
 
-  /// A model of all models in the bundles' resources; of the main bundle's for nil. Nil where there are none.
-  ///
-  /// Traps when two of them have different entities of the same name.
-  public class func mergedModel(from bundles: [Bundle]?) -> NSManagedObjectModel? {
-    NSManagedObjectModel(byMerging: resources(of: bundles).compactMap { NSManagedObjectModel(contentsOf: $0) })
-  }
-
-  /// A model of those versions in the bundles' resources that a store was made with; of the main bundle's for nil.
-  ///
-  /// Nil where not all hashes of the metadata are found.
-  public class func mergedModel(
-    from bundles: [Bundle]?, forStoreMetadata metadata: [String: Any]
-  ) -> NSManagedObjectModel? {
-    let models = resources(of: bundles).flatMap { url in
-      // A model that cannot be read is not the one the store was made with.
-      ((try? versions(contentsOf: url)) ?? []).map(\.model)
-    }
-    return NSManagedObjectModel(byMerging: models, forStoreMetadata: metadata)
-  }
-
-  private static func resources(of bundles: [Bundle]?) -> [URL] {
-    (bundles ?? [.main]).flatMap { bundle -> [URL] in
-      guard let folder = bundle.resourceURL else { return [] }
-      // A bundle whose folder cannot be listed has no models to offer.
-      let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-      let kinds: Set = ["momd", "mom", "xcdatamodeld", "xcdatamodel"]
-      return names.sorted().map(folder.appendingPathComponent).filter { kinds.contains($0.pathExtension) }
-    }
+  private func wasRead(from url: URL) {
+    origins = [url]
+    // Words for people are no part of what a model says: a model can be used without them.
+    localizationDictionary = (try? Self.localizationDictionary(forModelAt: url)) ?? nil
   }
 
   private static func document(at url: URL, version: String?) throws -> ModelDocument {

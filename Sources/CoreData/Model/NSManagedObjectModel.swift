@@ -16,8 +16,8 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   internal var templates: [String: StoredRequest] = [:]
   internal let derivedState = DerivedStateCell<ModelDerivedState>()
   internal let hashState = DerivedStateCell<ModelHashes>()
-  /// The file that the model was read from, beside which its other versions are; nil for a model built in code.
-  internal var origin: URL?
+  /// The files that the model was read or merged from, in which its other versions are; none for a model built in code.
+  internal var origins: [URL] = []
   private let freezing = NSLock()
   private var isFrozen = false
 
@@ -25,7 +25,8 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   open var versionIdentifiers: Set<AnyHashable> = [] { willSet { willEdit() } }
 
   /// Localized names, by `Entity/<entity>`, `Property/<property>`, `Property/<property>/Entity/<entity>` and
-  /// `ErrorString/<text>`.
+  /// `ErrorString/<text>`. A model that was read has what lies in the files of strings beside it; see
+  /// `localizationDictionary(forModelAt:)`.
   open var localizationDictionary: [String: String]? { willSet { willEdit() } }
 
   /// Makes a model without entities.

@@ -29,6 +29,7 @@ enum ArchivedValues {
     guard case .array(let elements)? = object.fields["NS.objects"] else {
       throw ArchiveFailure.broken("A collection has no elements.")
     }
+    try object.archive.charge(elements.count)
     return elements
   }
 
@@ -41,6 +42,7 @@ enum ArchivedValues {
         case .array(let archivedValues)? = object.fields["NS.objects"]
       else { throw ArchiveFailure.broken("A dictionary has no entries.") }
       (keys, values) = (archivedKeys, archivedValues)
+      try object.archive.charge(keys.count)
     case "NSKnownKeysDictionary1":
       keys = try object.object("searchMapping")?.elements("keys") ?? []
       values = try object.elements("values")

@@ -23,6 +23,7 @@ struct EditorModelReader {
     document.versionIdentifiers = [try root.string("_modelVersionIdentifier") ?? ""]
     let classes = try root.object("_xd_rootPackage")?.entries("XDBucketForClassesstorage") ?? []
     document.entities = try classes.sorted { $0.key < $1.key }.map { try entity($0.value, name: $0.key) }
+    try document.checkDepthOfInheritance()
     return document
   }
 
@@ -87,7 +88,8 @@ struct EditorModelReader {
   private func relationship(_ object: ArchivedObject, name: String) throws -> RelationshipDocument {
     let facts = try facts(of: object)
     var relationship = RelationshipDocument(
-      name: name, destinationEntityName: try facts["XD_PRK_destination"].flatMap { try archive.object($0) }?.string("_name"),
+      name: name,
+      destinationEntityName: try facts["XD_PRK_destination"].flatMap { try archive.object($0) }?.string("_name"),
       inverseName: try facts["XD_PRK_inverseRelationship"].flatMap { try archive.object($0) }?.string("_name"),
       isToMany: try flag("XD_PRK_isToMany", facts), isOptional: try flag("XD_PPSK_isOptional", facts))
     relationship.isTransient = try flag("XD_PPSK_isTransient", facts)

@@ -33,7 +33,8 @@ struct XMLOutput {
     let margin = "\n" + String(repeating: " ", count: indentation)
     text += margin + "<" + name
     for attribute in attributes { text += " \(attribute.name)=\"\(Self.escaped(attribute.value))\"" }
-    guard !children.isEmpty else { return text += "/>" }
+    // The root is closed by a tag of its own always.
+    guard !children.isEmpty || indentation == 0 else { return text += "/>" }
     text += ">"
     for child in children { child.write(into: &text, indentation: indentation + 4) }
     text += margin + "</" + name + ">"

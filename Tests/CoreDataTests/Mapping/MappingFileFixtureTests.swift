@@ -38,10 +38,10 @@ struct MappingFileFixtureTests {
   func search() throws {
     for (source, destination, first) in [("v2", "v3", "NoteToAttachment"), ("v3", "v4", "NoteToNote")] {
       let search = MappingSearch(source: try model(source), destination: try model(destination))
-      #expect(search.mapping(in: [Self.tutorial])?.entityMappings.first?.name == first)
+      #expect(search.mapping(in: ModelSearch(folders: [Self.tutorial]))?.entityMappings.first?.name == first)
     }
     let none = MappingSearch(source: try model("v4"), destination: try model("v2"))
-    #expect(none.mapping(in: [Self.tutorial]) == nil)
+    #expect(none.mapping(in: ModelSearch(folders: [Self.tutorial])) == nil)
   }
 
   @Test("A mapping model whose copies of the models are stale is found by the names of the versions")
@@ -68,7 +68,7 @@ struct MappingFileFixtureTests {
     let source = try NSManagedObjectModel.load(contentsOf: bundle, version: "UnCloudNotesDataModel v2")
     let destination = try NSManagedObjectModel.load(contentsOf: bundle, version: "UnCloudNotesDataModel v3")
     #expect(try source.entityVersionHashesByName["Note"] != model("v2").entityVersionHashesByName["Note"])
-    let found = MappingSearch(source: source, destination: destination).mapping(in: [folder])
+    let found = MappingSearch(source: source, destination: destination).mapping(in: ModelSearch(folders: [folder]))
     #expect(found?.entityMappings.map(\.name) == ["NoteToAttachment", "NoteToNote"])
     #expect(found?.entityMappings[1].sourceEntityVersionHash == source.entityVersionHashesByName["Note"])
   }

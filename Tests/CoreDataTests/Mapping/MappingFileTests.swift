@@ -76,7 +76,8 @@ struct MappingFileTests {
       name: "CarToCar", kind: .copy, sourceEntityName: "Car", destinationEntityName: "Car")
     let van = EntityMappingDocument(name: "Van", kind: .add, sourceEntityName: nil, destinationEntityName: "Van")
     func search(_ folder: URL) -> [String]? {
-      MappingSearch(source: source, destination: destination).mapping(in: [folder])?.entityMappings.map(\.name)
+      let search = MappingSearch(source: source, destination: destination)
+      return search.mapping(in: ModelSearch(folders: [folder]))?.entityMappings.map(\.name)
     }
     try withFolder { folder in
       var full = MappingDocument(entityMappings: [car, van])

@@ -35,18 +35,23 @@ extension NSMappingModel {
       document: document(at: url, source: sourceModel?.document, destination: destinationModel?.document))
   }
 
-  /// Finds the mapping model between two versions in the bundles' resources; in the main bundle's for nil.
+  /// Finds the mapping model between two versions in the bundles' resources.
   ///
   /// A mapping model fits when the hashes of all its entity mappings are those of the models. An `.xcmappingmodel` fits
   /// too when it names versions, found beside it, that have the hashes of the models: what it holds itself is stale as
   /// soon as a version is edited. Of several the one with the most entity mappings is taken. Nil where none fits.
+  ///
+  /// - Parameters:
+  ///   - bundles: nil for the main bundle, or the resource bundles beside the executable where it has no model.
+  ///   - sourceModel: the source version.
+  ///   - destinationModel: the destination version.
   public convenience init?(
     from bundles: [Bundle]?, forSourceModel sourceModel: NSManagedObjectModel?,
     destinationModel: NSManagedObjectModel?
   ) {
     guard let sourceModel, let destinationModel,
       let found = MappingSearch(source: sourceModel, destination: destinationModel).mapping(
-        in: (bundles ?? [.main]).compactMap(\.resourceURL))
+        in: ModelSearch(bundles: bundles))
     else { return nil }
     self.init(document: found)
   }

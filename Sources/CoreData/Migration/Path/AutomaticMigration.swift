@@ -32,6 +32,7 @@ struct AutomaticMigration {
     do {
       migration = try StoreMigration(
         storeAt: url, metadata: metadata, known: known, destination: wanted, configuration: configuration,
+        search: SourceModelSearch(for: destination, in: .program),
         busyTimeout: options.timeout ?? StoreMigration.defaultBusyTimeout)
     } catch let error as NSError where error.code == NSInferredMappingModelError {
       throw MigrationErrors.missingMappingModel(

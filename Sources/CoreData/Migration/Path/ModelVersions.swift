@@ -36,7 +36,7 @@ struct ModelVersions {
   ///
   /// - Throws: as `init(contentsOf:)`.
   init(around model: NSManagedObjectModel) throws {
-    guard let url = model.origin else {
+    guard let url = model.origins.first, model.origins.count == 1 else {
       let version = Version(name: ModelVersions.name(of: model), model: model)
       self.init(versions: [version], currentName: version.name, url: nil)
       return

@@ -69,14 +69,15 @@ public struct StoreMigration {
   /// Plans the migration of a store whose metadata are known, among versions that are known.
   init(
     storeAt url: URL, metadata: [String: Any], known: ModelVersions, destination: ModelVersions.Version,
-    configuration: String?, busyTimeout: TimeInterval = StoreMigration.defaultBusyTimeout
+    configuration: String?, search: SourceModelSearch? = nil,
+    busyTimeout: TimeInterval = StoreMigration.defaultBusyTimeout
   ) throws {
     storeURL = url
     self.metadata = metadata
     self.configuration = configuration
     self.busyTimeout = busyTimeout
     self.destination = destination.name
-    let planner = VersionPath(known: known, configuration: configuration)
+    let planner = VersionPath(known: known, configuration: configuration, search: search)
     let start = try planner.sourceVersion(of: url, metadata: metadata)
     source = start.name
     steps = try planner.steps(from: start, to: destination)

@@ -11,12 +11,15 @@ struct VersionPath {
 
   let known: ModelVersions
   let configuration: String?
+  /// Where to look for the version of a store that is none of those known; nil for nowhere.
+  var search: SourceModelSearch?
 
-  /// The version of a store: one of those known, or else the model that the store carries.
+  /// The version of a store: one of those known, else one found by a search, or else the model that the store carries.
   ///
   /// - Throws: 134130 when neither fits the store's version hashes.
   func sourceVersion(of url: URL, metadata: [String: Any]) throws -> ModelVersions.Version {
     if let version = known.version(fitting: metadata, configuration: configuration) { return version }
+    if let version = search?.version(fitting: metadata, configuration: configuration) { return version }
     if let model = try SQLiteStore.cachedModel(at: url),
       model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
     {
@@ -28,7 +31,8 @@ struct VersionPath {
       ).count
       return "\(version.name) (\(count) \(count == 1 ? "entity differs" : "entities differ"))"
     }
-    throw MigrationErrors.missingSourceModel(url: url, metadata: metadata, searched: searched)
+    let files = (search?.files ?? []).map { "'\($0.path)'" }
+    throw MigrationErrors.missingSourceModel(url: url, metadata: metadata, searched: searched + files)
   }
 
   /// The steps through the versions in between; in one go where the versions in between do not lead there.

@@ -1,0 +1,139 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A promise of a model: where it will be found when it is needed, and the checksum by which it is recognized.
+///
+/// The model is looked for once, when it is first asked for.
+open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
+  private enum Place {
+    case model(NSManagedObjectModel)
+    case file(URL)
+    case name(String, ModelSearch)
+    case hashes([String: Data]?, ModelSearch)
+  }
+
+  /// The checksum that the model must have: its `versionChecksum`.
+  public let versionChecksum: String
+  private let place: Place
+  private let lock = NSLock()
+  private var found: NSManagedObjectModel?
+
+  /// Makes a reference to a model that is at hand.
+  public init(model: NSManagedObjectModel, versionChecksum: String) {
+    place = .model(model)
+    self.versionChecksum = versionChecksum
+  }
+
+  /// Makes a reference to a model in a file.
+  ///
+  /// - Parameters:
+  ///   - fileURL: an `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`; of several versions, the one with the checksum.
+  ///   - versionChecksum: the checksum that the model must have.
+  public init(fileURL: URL, versionChecksum: String) {
+    place = .file(fileURL)
+    self.versionChecksum = versionChecksum
+  }
+
+  /// Makes a reference to a model among the resources of a bundle.
+  ///
+  /// - Parameters:
+  ///   - modelName: the name of a version, or of a model, of which the version with the checksum is meant.
+  ///   - bundle: nil for the main bundle, or, where that holds no model, the resource bundles beside the executable.
+  ///   - versionChecksum: the checksum that the model must have.
+  public init(name modelName: String, in bundle: Bundle?, versionChecksum: String) {
+    place = .name(modelName, ModelSearch(bundles: bundle.map { [$0] }))
+    self.versionChecksum = versionChecksum
+  }
+
+  /// Makes a reference to a model with certain entities among the resources of a bundle.
+  ///
+  /// - Parameters:
+  ///   - versionHash: the version hashes of all entities of the model, by name.
+  ///   - bundle: nil for the main bundle, or, where that holds no model, the resource bundles beside the executable.
+  ///   - versionChecksum: the checksum that the model must have.
+  public init(entityVersionHashes versionHash: [AnyHashable: Any], in bundle: Bundle?, versionChecksum: String) {
+    place = .hashes(versionHash as? [String: Data], ModelSearch(bundles: bundle.map { [$0] }))
+    self.versionChecksum = versionChecksum
+  }
+
+  /// The model. Traps when it is not found, or has another checksum; `resolve()` throws instead.
+  open var resolvedModel: NSManagedObjectModel {
+    do {
+      return try resolve()
+    } catch {
+      let reason = (error as NSError).localizedFailureReason ?? error.localizedDescription
+      preconditionFailure("Error 134504: \(reason)")
+    }
+  }
+
+  /// Finds the model, or says why it can't be found. An addition to Apple's interface.
+  ///
+  /// - Throws: 134504 when the model is not found, cannot be read, or has another checksum.
+  public func resolve() throws -> NSManagedObjectModel {
+    try lock.withLock {
+      if let found { return found }
+      let model = try search()
+      found = model
+      return model
+    }
+  }
+
+  private func search() throws -> NSManagedObjectModel {
+    switch place {
+    case .model(let model):
+      return try choose(from: [("the given model", model)], "a model at hand", absent: "")
+    case .file(let url):
+      let versions: [(String, NSManagedObjectModel)]
+      do {
+        versions = try NSManagedObjectModel.versions(contentsOf: url).map { ("version '\($0.name)'", $0.model) }
+      } catch {
+        throw unresolved("the file '\(url.path)'", (error as NSError).localizedFailureReason ?? "", error)
+      }
+      return try choose(from: versions, "the file '\(url.path)'", absent: "It has no version.")
+    case .name(let name, let search):
+      let subject = "the model named '\(name)'"
+      let list = try versions(search, for: subject)
+      let named = list.versions.filter { $0.name == name || $0.fileName == name }
+      return try choose(
+        from: named.map { ("'\($0.place)'", $0.model) }, subject,
+        absent: Self.words("There is no model or version of that name", search, list))
+    case .hashes(let hashes, let search):
+      let subject = "the model with given entity version hashes"
+      guard let hashes else { throw unresolved(subject, "The hashes are not data by the names of entities.") }
+      let list = try versions(search, for: subject)
+      let fitting = list.versions.filter { $0.model.entityVersionHashesByName == hashes }
+      return try choose(
+        from: fitting.map { ("'\($0.place)'", $0.model) }, subject,
+        absent: Self.words("No model has these hashes", search, list))
+    }
+  }
+
+  private func choose(
+    from candidates: [(name: String, model: NSManagedObjectModel)], _ subject: String, absent: String
+  ) throws -> NSManagedObjectModel {
+    if let match = candidates.first(where: { $0.model.versionChecksum == versionChecksum }) { return match.model }
+    let others = candidates.map { "\($0.name) has \($0.model.versionChecksum)" }.joined(separator: ", ")
+    throw unresolved(subject, others.isEmpty ? absent : "The checksum \(versionChecksum) is wanted, but \(others).")
+  }
+
+  private func versions(_ search: ModelSearch, for subject: String) throws -> ModelVersionList {
+    do {
+      return ModelVersionList(try search.models())
+    } catch {
+      throw unresolved(subject, error.localizedDescription, error)
+    }
+  }
+
+  private static func words(_ problem: String, _ search: ModelSearch, _ list: ModelVersionList) -> String {
+    let places = search.folders.map { "'\($0.path)'" }.joined(separator: ", ")
+    let unreadable = list.unreadable.map { ($0 as NSError).localizedFailureReason ?? $0.localizedDescription }
+    return "\(problem) in \(places)."
+      + (unreadable.isEmpty ? "" : " Could not be read: \(unreadable.joined(separator: " "))")
+  }
+
+  private func unresolved(_ subject: String, _ reason: String, _ underlying: (any Error)? = nil) -> NSError {
+    ModelErrors.unresolvedReference(subject, reason: reason, underlying: underlying)
+  }
+}
