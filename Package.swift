@@ -46,6 +46,9 @@ let package = Package(
     .testTarget(name: "CoreDataTerminalTests", dependencies: ["CoreDataTerminal"]),
     .testTarget(
       name: "CoreDataCommandTests",
-      dependencies: ["CoreData", "CoreDataCommand", "CoreDataSQLite", "CoreDataTerminal", "CoreDataTestSupport"]),
+      dependencies: [
+        "CoreData", "CoreDataCommand", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataTerminal",
+        "CoreDataTestSupport",
+      ]),
   ]
 )

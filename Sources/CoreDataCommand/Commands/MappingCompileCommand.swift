@@ -28,6 +28,9 @@ enum MappingCompileCommand: Command {
     switch (invocation.arguments.value("from"), invocation.arguments.value("to")) {
     case (nil, nil):
       mapping = try MappingDocument(contentsOf: url)
+      invocation.remark(
+        "Version hashes are those inside \(url.lastPathComponent). To take those of the versions, name them with --from "
+          + "and --to.")
     case (let from?, let to?):
       let old = try ModelArgument.version(of: from).version
       let new = try ModelArgument.version(of: to).version
