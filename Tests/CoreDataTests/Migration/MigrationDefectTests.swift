@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import CoreDataTestSupport
 import Foundation
 import Testing
@@ -244,5 +245,130 @@ struct MigrationDefectTests {
     }
     let after = try migrate { build(&$0, [.make("new", .stringAttributeType)]) }
     #expect(after.values("Item", "Name") == ["b"])
+  }
+
+  @Test("Renamed elements of a composite attribute keep their values")
+  func compositeElements() throws {
+    func build(_ builder: inout ModelBuilder, _ element: NSAttributeDescription) {
+      let place = NSCompositeAttributeDescription()
+      place.name = "place"
+      place.elements = [element]
+      builder.entity("Item", [place])
+    }
+    try fill({ build(&$0, .make("street", .stringAttributeType)) }) { _ in }
+    let writer = try SQLiteConnection(url: store.url, mode: .readWrite)
+    try writer.run("INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT, ZPLACE_STREET) VALUES (1, 1, 1, 'Main')")
+    try writer.close()
+    let context = try store.context(
+      Self.model { build(&$0, .make("road", .stringAttributeType, renamedFrom: "street")) },
+      options: [NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true])
+    _ = context
+    let reader = try SQLiteConnection(url: store.url, mode: .readOnly)
+    #expect(try reader.scalar("SELECT ZPLACE_ROAD FROM ZITEM")?.text == "Main")
+    try reader.close()
+  }
+
+  @Test("Objects of an entity that leaves the store's configuration are not dropped")
+  func configuration() throws {
+    func model(_ names: [String], _ more: [NSAttributeDescription] = []) -> NSManagedObjectModel {
+      let model = Self.model {
+        $0.entity("Box", [.make("name", .stringAttributeType)] + more)
+        $0.entity("Item", [.make("name", .stringAttributeType)])
+      }
+      model.setEntities(model.entities.filter { names.contains($0.name ?? "") }, forConfigurationName: "Local")
+      return model
+    }
+    func open(_ model: NSManagedObjectModel) throws -> NSManagedObjectContext {
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+      try coordinator.addPersistentStore(
+        type: .sqlite, configuration: "Local", at: store.url,
+        options: [NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true])
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = coordinator
+      return context
+    }
+    let context = try open(model(["Box", "Item"]))
+    context.make("Item", ["name": "a"])
+    try context.save()
+    for open in context.persistentStoreCoordinator?.persistentStores ?? [] {
+      try context.persistentStoreCoordinator?.remove(open)
+    }
+    let before = try FileContent(store.url)
+    var found: NSError?
+    do {
+      _ = try open(model(["Box"], [.make("new", .stringAttributeType)]))
+    } catch let error as NSError {
+      found = error
+    }
+    #expect(found?.code == NSMigrationError)
+    #expect(found?.userInfo["entity"] as? String == "Item")
+    #expect(try FileContent(store.url) == before)
+  }
+
+  @Test("Relationships of two children that become one of their parent keep the objects of both")
+  func mergedRelationships() throws {
+    func build(_ builder: inout ModelBuilder, above: Bool) {
+      builder.entity("Animal", [.make("name", .stringAttributeType)])
+      builder.entity("Cat", parent: "Animal")
+      builder.entity("Dog", parent: "Animal")
+      builder.entity("Toy", [.make("name", .stringAttributeType)])
+      if above {
+        builder.point(.init("Animal", "home"), to: "Toy")
+        builder.relate(.init("Animal", "toys", toMany: true), .init("Toy", "animals", toMany: true))
+      } else {
+        builder.point(.init("Cat", "home"), to: "Toy")
+        builder.point(.init("Dog", "home"), to: "Toy")
+        builder.relate(.init("Cat", "toys", toMany: true), .init("Toy", "cats", toMany: true))
+        builder.relate(.init("Dog", "toys", toMany: true), .init("Toy", "dogs", toMany: true))
+      }
+    }
+    try fill {
+      build(&$0, above: false)
+    } _: { context in
+      let toy = context.make("Toy")
+      context.make("Cat", ["name": "cat", "home": toy, "toys": NSSet(object: toy)])
+      context.make("Dog", ["name": "dog", "home": toy, "toys": NSSet(object: toy)])
+    }
+    let after = try migrate { build(&$0, above: true) }
+    for name in ["cat", "dog"] {
+      let animal = after.objects.values.first { $0["name"] == name }
+      #expect(animal?["home"] == "Toy/p1")
+      #expect(animal?["toys"] == "Toy/p1")
+    }
+    #expect(after.objects["Toy/p1"]?["animals"]?.components(separatedBy: ", ").count == 2)
+  }
+
+  @Test("A relationship that was its own inverse keeps both directions when it gets another inverse")
+  func reflexive() throws {
+    try fill {
+      $0.entity("Person", [.make("name", .stringAttributeType)])
+      $0.relate(.init("Person", "friends", toMany: true), .init("Person", "friends", toMany: true))
+    } _: { context in
+      context.make("Person", ["friends": NSSet(object: context.make("Person"))])
+    }
+    let after = try migrate {
+      $0.entity("Person", [.make("name", .stringAttributeType)])
+      $0.relate(.init("Person", "friends", toMany: true), .init("Person", "friendOf", toMany: true))
+    }
+    #expect(after.objects["Person/p1"]?["friends"] == "Person/p2")
+    #expect(after.objects["Person/p2"]?["friends"] == "Person/p1")
+    #expect(after.objects["Person/p1"]?["friendOf"] == "Person/p2")
+  }
+
+  @Test("Keys of deleted objects are not given out again after a migration")
+  func keys() throws {
+    try fill {
+      $0.entity("Item", [.make("name", .stringAttributeType)])
+    } _: { context in
+      let items = (0..<5).map { _ in context.make("Item") }
+      try context.save()
+      for item in items.suffix(3) { context.delete(item) }
+    }
+    let context = try store.context(
+      Self.model { $0.entity("Thing", renamedFrom: "Item", [.make("name", .stringAttributeType)]) },
+      options: [NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true])
+    let thing = context.make("Thing")
+    try context.save()
+    #expect(StoreDump.key(thing.objectID) == "Thing/p6")
   }
 }

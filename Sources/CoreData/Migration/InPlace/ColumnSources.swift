@@ -37,11 +37,14 @@ struct ColumnSources {
     _ oldDocument: AttributeDocument?, to result: inout [String: ColumnSource]
   ) throws {
     guard let column = layout.column else {
+      let elements = Pairing(
+        oldDocument?.elements ?? [], document.elements, name: \.name, declared: \.renamingIdentifier)
+      let sources = Dictionary(elements.matched.map { ($0.destination.name, $0.source) }) { first, _ in first }
       for element in layout.elements {
         guard let elementDocument = document.elements.first(where: { $0.name == element.name }) else { continue }
+        let source = sources[element.name]
         try add(
-          element, elementDocument, from: old?.elements.first { $0.name == element.name },
-          oldDocument?.elements.first { $0.name == element.name }, to: &result)
+          element, elementDocument, from: old?.elements.first { $0.name == source?.name }, source, to: &result)
       }
       return
     }

@@ -53,6 +53,7 @@ struct InPlaceStepRun {
     try checkRequiredValues()
     let before = try rowCounts(of: step.sourceSchema)
     try checkAbstractEntities(before)
+    try checkConfiguration(before)
     let statements = try StatementBuilder(step: step, catalog: catalog).statements()
     let total = statements.reduce(0) { $0 + expectedRows($1, before) }
     var done = 0
@@ -136,6 +137,20 @@ struct InPlaceStepRun {
         suggestion:
           "Delete the objects first, leave the entity as it was, or write a mapping model that turns them into "
           + "objects of another entity.")
+    }
+  }
+
+  /// Objects of an entity that lives on in another store cannot be taken there, and are not to be dropped.
+  private func checkConfiguration(_ before: [String: Int]) throws {
+    for entity in step.sourceSchema.entities {
+      guard let name = step.mapping.destinationEntity(of: entity.name), step.destinationSchema[name] == nil,
+        let count = before[entity.name], count > 0
+      else { continue }
+      throw InPlaceProblem(
+        entity: name,
+        reason:
+          "'\(name)' does not belong to the store's configuration any more, but the store has \(count) of its objects.",
+        suggestion: "Leave the entity in the configuration, or delete its objects first.")
     }
   }
 
