@@ -63,6 +63,7 @@ struct InPlaceStepRun {
       done += expectedRows(statement, before)
       if case .rows(let table) = statement.purpose { try progress(table, done, total, false) }
     }
+    try numberStrays()
     try writePrimaryKeys()
     try remapHistory()
     let counts = try checkedCounts(before: before)
@@ -159,15 +160,16 @@ struct InPlaceStepRun {
     for entity in schema.entities { counts[entity.name] = 0 }
     for table in schema.tables {
       for row in try connection.rows("SELECT Z_ENT, COUNT(*) FROM \(SQLName.quoted(table.name)) GROUP BY Z_ENT") {
-        guard let number = row[0].integer, let count = row[1].integer else { continue }
+        let count = row[1].integer ?? 0
         let hierarchy = schema.entities.filter { $0.table == table.name }
-        let entity = hierarchy.count == 1 ? hierarchy[0] : hierarchy.first { $0.number == Int(number) }
+        let entity =
+          hierarchy.count == 1 ? hierarchy[0] : hierarchy.first { Int64($0.number) == row[0].integer }
         guard let entity else {
           throw InPlaceProblem(
             entity: table.rootEntity,
             reason:
-              "The table \(table.name) has \(count) rows of an entity with the number \(number), which the store's "
-              + "model does not have.",
+              "The table \(table.name) has \(count) rows of an entity with the number \(row[0].literal), which the "
+              + "store's model does not have.",
             suggestion: "Check the store; it was changed by something else than Core Data.")
         }
         counts[entity.name, default: 0] += Int(count)
@@ -199,10 +201,20 @@ struct InPlaceStepRun {
 
   // MARK: Housekeeping
 
+  /// Gives rows their entity's number in tables of one entity, where rows put in by hand may have any.
+  private func numberStrays() throws {
+    for table in step.destinationSchema.tables {
+      let hierarchy = step.destinationSchema.entities.filter { $0.table == table.name }
+      guard hierarchy.count == 1, let number = hierarchy.first?.number else { continue }
+      try connection.run(
+        "UPDATE \(SQLName.quoted(table.name)) SET Z_ENT = \(number) WHERE Z_ENT IS NOT \(number)")
+    }
+  }
+
   /// Numbers, names and greatest keys as a store of the destination version has them.
   private func writePrimaryKeys() throws {
     let maxima = Dictionary(primaryKeys.map { ($0.number, $0.maximum) }) { $1 }
-    let rows = step.destinationSchema.entities.map { entity -> PrimaryKeyRow in
+    let rows = try step.destinationSchema.entities.map { entity -> PrimaryKeyRow in
       var maximum: Int64 = 0
       if entity.isRoot {
         // Keys that were given out once are not given out again, even when their rows are gone.
@@ -210,6 +222,9 @@ struct InPlaceStepRun {
           let source = step.mapping.sourceEntity(of: member.name).flatMap { step.sourceSchema[$0] }
           if let source { maximum = max(maximum, maxima[source.rootNumber] ?? 0) }
         }
+        // Stores that were edited by hand have rows beyond the number recorded.
+        let present = try connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer
+        maximum = max(maximum, present ?? 0)
       }
       return PrimaryKeyRow(
         number: entity.number, name: entity.name, parentNumber: entity.parentNumber, maximum: maximum)

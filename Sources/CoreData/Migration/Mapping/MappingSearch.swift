@@ -38,6 +38,7 @@ internal struct MappingSearch {
     if fits(document) { return document }
     guard let sourceName = document.sourceVersionName, let destinationName = document.destinationVersionName,
       hasVersion(sourceName, sourceHashes, in: search), hasVersion(destinationName, destinationHashes, in: search),
+      // As above.
       let fresh = try? MappingDocument(
         contentsOf: file, source: source.document, destination: destination.document),
       fits(fresh)
