@@ -202,7 +202,7 @@ struct InPlaceStepRun {
   /// Numbers, names and greatest keys as a store of the destination version has them.
   private func writePrimaryKeys() throws {
     let maxima = Dictionary(primaryKeys.map { ($0.number, $0.maximum) }) { $1 }
-    let rows = step.destinationSchema.entities.map { entity -> PrimaryKeyRow in
+    let rows = try step.destinationSchema.entities.map { entity -> PrimaryKeyRow in
       var maximum: Int64 = 0
       if entity.isRoot {
         // Keys that were given out once are not given out again, even when their rows are gone.
@@ -210,6 +210,9 @@ struct InPlaceStepRun {
           let source = step.mapping.sourceEntity(of: member.name).flatMap { step.sourceSchema[$0] }
           if let source { maximum = max(maximum, maxima[source.rootNumber] ?? 0) }
         }
+        // Stores that were edited by hand have rows beyond the number recorded.
+        let present = try connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer
+        maximum = max(maximum, present ?? 0)
       }
       return PrimaryKeyRow(
         number: entity.number, name: entity.name, parentNumber: entity.parentNumber, maximum: maximum)
