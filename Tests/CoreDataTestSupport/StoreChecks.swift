@@ -59,6 +59,15 @@ public enum StoreChecks {
       let recorded = rows.first { $0.number == root }?.maximum ?? -1
       #expect(recorded >= greatest, "Z_MAX of \(table.name)", sourceLocation: sourceLocation)
     }
+  }
+
+  /// Checks that rows of join tables lead to objects; stores made by others may have had stray ones before.
+  public static func checkJoins(
+    _ url: URL, _ model: NSManagedObjectModel, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let file = try StoreFile.open(url, isReadOnly: true)
+    defer { try? file.close() }  // As above.
+    let schema = try StoreSchema(document: model.document)
     for entity in schema.entities {
       for end in schema.joinEnds(of: entity) {
         let stray = try file.connection.scalar(

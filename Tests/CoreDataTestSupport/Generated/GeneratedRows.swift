@@ -79,7 +79,9 @@ package struct GeneratedRows {
       let (high, low) = (random.next(), random.next())
       return withUnsafeBytes(of: (high, low)) { UUID(uuid: $0.load(as: uuid_t.self)) }
     case .uri: return URL(string: "https://example.com/\(serial)") ?? URL(fileURLWithPath: "/\(serial)")
-    default: return random.oneIn(12) ? "" : "text \(serial) \u{1F980}"
+    default:
+      let isUnique = document.entities.contains { !$0.uniquenessConstraints.isEmpty }
+      return random.oneIn(12) && !isUnique ? "" : "text \(serial) \u{1F980}"
     }
   }
 

@@ -95,6 +95,20 @@ package struct StoreImage: Equatable {
     }
   }
 
+  /// A column that was of type Float may hold more digits than its values showed; a conversion brings them back.
+  private static func isAlike(_ found: Value?, _ wanted: Value?) -> Bool {
+    if found == wanted { return true }
+    func number(_ value: Value?) -> Double? {
+      switch value {
+      case .real(let value): value
+      case .decimal(let value): NSDecimalNumber(decimal: value).doubleValue
+      default: nil
+      }
+    }
+    guard let found = number(found), let wanted = number(wanted) else { return false }
+    return Float(found) == Float(wanted) && abs(Double(Float(wanted)) - wanted) <= abs(wanted) * 1e-13
+  }
+
   /// How two images differ, in words; empty when they do not.
   package func differences(from expected: StoreImage) -> [String] {
     var found: [String] = []
@@ -108,7 +122,7 @@ package struct StoreImage: Equatable {
         continue
       }
       for name in Set(object.attributes.keys).union(wanted.attributes.keys).sorted()
-      where object.attributes[name] != wanted.attributes[name] {
+      where !Self.isAlike(object.attributes[name], wanted.attributes[name]) {
         let texts = [object.attributes[name], wanted.attributes[name]].map { value in
           String(value.map { "\($0)" }?.prefix(80) ?? "missing")
         }

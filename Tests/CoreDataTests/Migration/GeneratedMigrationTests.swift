@@ -91,6 +91,7 @@ private struct GeneratedMigration {
     }
     try store.close()
     try StoreChecks.check(store.url, try NSManagedObjectModel(document: new))
+    try StoreChecks.checkJoins(store.url, try NSManagedObjectModel(document: new))
     return differences.isEmpty
   }
 }

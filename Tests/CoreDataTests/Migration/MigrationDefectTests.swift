@@ -247,6 +247,23 @@ struct MigrationDefectTests {
     #expect(after.values("Item", "Name") == ["b"])
   }
 
+  @Test("Orders of two relationships whose names differ in case only have a column each")
+  func orderNames() throws {
+    func build(_ builder: inout ModelBuilder, ordered: Bool) {
+      builder.entity("Item", [.make("name", .stringAttributeType)])
+      builder.relate(
+        .init("Item", "Links", toMany: true, ordered: ordered), .init("Item", "links", toMany: true, ordered: ordered))
+    }
+    try fill {
+      build(&$0, ordered: false)
+    } _: { context in
+      context.make("Item", ["Links": NSSet(object: context.make("Item"))])
+    }
+    let after = try migrate { build(&$0, ordered: true) }
+    #expect(after.values("Item", "Links").filter { !$0.isEmpty }.count == 1)
+    #expect(after.values("Item", "links").filter { !$0.isEmpty }.count == 1)
+  }
+
   @Test("Renamed elements of a composite attribute keep their values")
   func compositeElements() throws {
     func build(_ builder: inout ModelBuilder, _ element: NSAttributeDescription) {

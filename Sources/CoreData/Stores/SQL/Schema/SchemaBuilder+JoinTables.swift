@@ -36,11 +36,14 @@ extension SchemaBuilder {
     // The owner's column comes first, and so it keeps its name where both would be alike. A relationship that is its own
     // inverse has been seen in public schemas only: there the second column is called REFLEXIVE.
     let ownerColumn = columns.unique("Z_" + owner)
+    // Names within one entity that differ in case only would give both orders one column.
+    var orders = NameRegister()
+    let inverseOrder = inverse.document.isOrdered && !isReflexive ? orders.unique("Z_FOK_" + owner) : nil
+    let order = relationship.document.isOrdered ? orders.unique("Z_FOK_" + destination) : nil
     return JoinTableLayout(
       name: register.unique("Z_" + name), ownerEntity: relationship.entity, relationship: relationship.name,
       inverseEntity: inverse.entity, inverse: inverse.name, ownerColumn: ownerColumn,
       destinationColumn: isReflexive ? "REFLEXIVE" : columns.unique("Z_" + destination),
-      orderColumn: relationship.document.isOrdered ? "Z_FOK_" + destination : nil,
-      inverseOrderColumn: inverse.document.isOrdered && !isReflexive ? "Z_FOK_" + owner : nil)
+      orderColumn: order, inverseOrderColumn: inverseOrder)
   }
 }
