@@ -17,7 +17,9 @@ struct CommandInvocation {
     self.arguments = arguments
     self.streams = streams
     options = CommonOptions(arguments)
-    result = ResultWriter(path: options.output, streams: streams)
+    // Where --output names what a command makes, the result is what it says about that.
+    let makesFile = arguments.specification.options.contains { $0.name == "output" }
+    result = ResultWriter(path: makesFile ? nil : options.output, streams: streams)
     styler = TextStyler(options.color, environment: streams.environment, isTerminal: result.isTerminal)
   }
 

@@ -8,7 +8,10 @@ enum CommandLineTool {
   static var commands: [any Command.Type] {
     [
       ModelShowCommand.self, ModelVersionsCommand.self, ModelDiffCommand.self,
+      ModelCompileCommand.self, ModelDecompileCommand.self,
+      MappingInferCommand.self, MappingShowCommand.self, MappingCheckCommand.self, MappingCompileCommand.self,
       StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self, StoreCreateCommand.self,
+      StoreExtractModelCommand.self,
       MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRunCommand.self,
     ]
   }
@@ -17,6 +20,7 @@ enum CommandLineTool {
     name: "coredata", version: "0.1.0", summary: "models, stores and migrations of Core Data",
     groups: [
       GroupSpecification("model", summary: "what models say, and what changed between their versions"),
+      GroupSpecification("mapping", summary: "how objects of one version become those of another"),
       GroupSpecification("store", summary: "what stores hold, and which version of a model wrote them"),
       GroupSpecification("migrate", summary: "bring stores to another version of their model"),
     ],

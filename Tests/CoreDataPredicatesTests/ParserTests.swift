@@ -98,6 +98,27 @@ struct ParserTests {
     #expect(try expression("-a") == call("from:subtract:", .constant(.integer(0)), a))
   }
 
+  @Test("Operators on bits bind as in C among one another, and tighter than comparisons")
+  func bits() throws {
+    func call(_ name: String, _ a: ExpressionSyntax, _ b: ExpressionSyntax) -> ExpressionSyntax {
+      .function(operand: nil, name: name, arguments: [a, b])
+    }
+    let (a, b, c) = (ExpressionSyntax.keyPath("a"), ExpressionSyntax.keyPath("b"), ExpressionSyntax.keyPath("c"))
+    let four = ExpressionSyntax.constant(.integer(4))
+    #expect(try expression("a | b & c") == call("bitwiseOr:with:", a, call("bitwiseAnd:with:", b, c)))
+    #expect(try expression("a & b ^ c") == call("bitwiseXor:with:", call("bitwiseAnd:with:", a, b), c))
+    #expect(
+      try expression("a << b + c >> 4")
+        == call("rightshift:by:", call("leftshift:by:", a, call("add:to:", b, c)), four))
+    #expect(
+      try expression("~a & b")
+        == call("bitwiseAnd:with:", .function(operand: nil, name: "onesComplement:", arguments: [a]), b))
+    let flag = PredicateSyntax.comparison(.init(call("bitwiseAnd:with:", a, four), .equalTo, four))
+    #expect(try parse("a & 4 == 4 && a & 4 = 4 || TRUEPREDICATE") == .or([.and([flag, flag]), .constant(true)]))
+    #expect(throws: PredicateSyntaxError.self) { try expression("a & & b") }
+    #expect(throws: PredicateSyntaxError.self) { try expression(String(repeating: "~", count: 100_000) + "a") }
+  }
+
   @Test("Key paths keep collection operators, escapes and reserved words after a dot")
   func keyPaths() throws {
     #expect(try expression("books.@max.price") == .keyPath("books.@max.price"))

@@ -23,6 +23,8 @@ struct PrinterTests {
       ("(a + 1) * b > 2.0", "(a + 1) * b > 2"),
       ("SUBQUERY(xs, $x, $x.a > 1).@count > 0", "SUBQUERY(xs, $x, $x.a > 1).@count > 0"),
       ("count(xs) > 1 and now() < d", "count:(xs) > 1 AND now() < d"),
+      ("flags & 4 != 0 || ~a << 2 = b", "flags & 4 != 0 OR (~a) << 2 == b"),
+      ("bitwiseXor:with:(a, 1) > a | (b >> 1)", "a ^ 1 > a | (b >> 1)"),
       ("a[first] == 'q\"'", "a[FIRST] == \"q\\\"\""),
     ])
   func foundationStyle(source: String, printed: String) throws {
@@ -90,7 +92,10 @@ struct TreeGenerator: RandomNumberGenerator {
       return .keyPathOf(pick([.variable("x"), .function(operand: nil, name: "now", arguments: [])]), "a.in.@count")
     case 1: return .function(operand: leaf(), name: "do:with:", arguments: [expression(depth: below)])
     case 2, 3:
-      let name = pick(["add:to:", "from:subtract:", "multiply:by:", "divide:by:", "raise:toThePower:", "modulus:by:"])
+      if Int.random(in: 0..<5, using: &self) == 0 {
+        return .function(operand: nil, name: "onesComplement:", arguments: [expression(depth: below)])
+      }
+      let name = pick((PredefinedFunction.operators.keys + ["modulus:by:"]).sorted())
       return .function(operand: nil, name: name, arguments: [expression(depth: below), expression(depth: below)])
     case 4: return .function(operand: nil, name: pick(["sum:", "uppercase:"].dropLast(1)), arguments: [leaf()])
     case 5: return .aggregate((0..<Int.random(in: 0...3, using: &self)).map { _ in expression(depth: below) })

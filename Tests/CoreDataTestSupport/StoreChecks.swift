@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataModelFiles
 import CoreDataSQLite
 import Foundation
 import Testing
@@ -23,6 +24,7 @@ public enum StoreChecks {
       sourceLocation: sourceLocation)
     let names = try connection.catalog().tables.map(\.name)
     #expect(names.filter { $0.hasPrefix("Z_MIGRATION_") } == [], sourceLocation: sourceLocation)
+    try checkHousekeeping(url, model, sourceLocation)
     let fresh = try freshCatalog(model)
     let found = try connection.catalog()
     for table in fresh.tables {
@@ -36,6 +38,34 @@ public enum StoreChecks {
     #expect(Set(found.tables.map(\.name)) == Set(fresh.tables.map(\.name)), sourceLocation: sourceLocation)
     #expect(
       Set(found.indexes.compactMap(\.sql)) == Set(fresh.indexes.compactMap(\.sql)), sourceLocation: sourceLocation)
+  }
+
+  /// Checks entity numbers, greatest keys and the model that the store carries; that joins lead to rows, too.
+  private static func checkHousekeeping(
+    _ url: URL, _ model: NSManagedObjectModel, _ sourceLocation: SourceLocation
+  ) throws {
+    let file = try StoreFile.open(url, isReadOnly: true)
+    defer { try? file.close() }  // As above.
+    let schema = try StoreSchema(document: model.document)
+    let rows = try file.primaryKeys()
+    #expect(
+      rows.map { [$0.number, $0.parentNumber] } == schema.entities.map { [$0.number, $0.parentNumber] },
+      sourceLocation: sourceLocation)
+    #expect(rows.map(\.name) == schema.entities.map(\.name), sourceLocation: sourceLocation)
+    #expect(try file.cachedModel().map { VersionHashes($0).entities } == model.entityVersionHashesByName)
+    for table in schema.tables {
+      let greatest = try file.connection.scalar("SELECT IFNULL(MAX(Z_PK), 0) FROM \(table.name)")?.integer ?? 0
+      let root = schema[table.rootEntity]?.number
+      let recorded = rows.first { $0.number == root }?.maximum ?? -1
+      #expect(recorded >= greatest, "Z_MAX of \(table.name)", sourceLocation: sourceLocation)
+    }
+    for entity in schema.entities {
+      for end in schema.joinEnds(of: entity) {
+        let stray = try file.connection.scalar(
+          "SELECT COUNT(*) FROM \(end.table) WHERE \(end.sourceColumn) NOT IN (SELECT Z_PK FROM \(entity.table))")
+        #expect(stray?.integer == 0, "rows of \(end.table) lead nowhere", sourceLocation: sourceLocation)
+      }
+    }
   }
 
   /// What a new store of the model holds.

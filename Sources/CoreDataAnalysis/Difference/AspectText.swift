@@ -33,8 +33,10 @@ enum AspectText {
     case .data(let data): return "\(data.count) bytes \(data.prefix(16).base64EncodedString())"
     case .uuid(let uuid): return uuid.uuidString
     case .url(let url): return url.absoluteString
-    case .array(let elements), .set(let elements):
+    case .array(let elements):
       return "{" + elements.map { Self.value($0) }.joined(separator: ", ") + "}"
+    case .set(let elements):
+      return "{" + elements.map { Self.value($0) }.sorted().joined(separator: ", ") + "}"
     case .dictionary(let entries):
       return "{"
         + entries.sorted { $0.key < $1.key }.map { "\($0.key): \(Self.value($0.value))" }.joined(separator: ", ")

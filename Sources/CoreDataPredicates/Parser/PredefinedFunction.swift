@@ -23,7 +23,11 @@ public enum PredefinedFunction {
   /// The functions that are written as operators.
   public static let operators = [
     "add:to:": "+", "from:subtract:": "-", "multiply:by:": "*", "divide:by:": "/", "raise:toThePower:": "**",
+    "bitwiseAnd:with:": "&", "bitwiseOr:with:": "|", "bitwiseXor:with:": "^", "leftshift:by:": "<<",
+    "rightshift:by:": ">>",
   ]
+  /// The function that is written as an operator before its operand.
+  public static let complement = "onesComplement:"
 
   /// The full name of a function: `sum` is short for `sum:`.
   static func fullName(_ name: String) -> String? {

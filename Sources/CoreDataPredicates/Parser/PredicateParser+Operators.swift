@@ -5,35 +5,36 @@ import Foundation
 
 /// Operators on expressions, and what may follow an operand: `.name`, `[0]`.
 extension PredicateParser {
-  mutating func sum() throws -> Node {
-    try chain(["+", "-", "UNION", "INTERSECT", "MINUS"], operand: { try $0.product() })
-  }
+  /// The operators between expressions, from the loosest to the tightest; all of them tighter than comparisons.
+  private static let levels: [[String]] = [
+    ["|"], ["^"], ["&"], ["<<", ">>"], ["+", "-", "UNION", "INTERSECT", "MINUS"], ["*", "/", "%%"], ["**"],
+  ]
 
-  private mutating func product() throws -> Node {
-    try chain(["*", "/", "%%"], operand: { try $0.power() })
-  }
+  mutating func sum() throws -> Node { try operation(from: 0) }
 
-  private mutating func power() throws -> Node {
-    try chain(["**"], operand: { try $0.sign() })
-  }
-
-  private mutating func chain(
-    _ operators: [String], operand: (inout PredicateParser) throws -> Node
-  ) throws -> Node {
+  /// An operand, and what operators of a level or tighter ones make of it and what follows.
+  private mutating func operation(from level: Int) throws -> Node {
     var start = position
-    let first = try operand(&self)
-    guard isAt(operators) else { return first }
+    let first = try sign()
+    guard operatorAhead(from: level) != nil else { return first }
     var result = try expression(first, at: start)
     var length = 0
-    while let symbol = operators.first(where: { isAt([$0]) }) {
+    while let (symbol, found) = operatorAhead(from: level) {
       advance()
       start = position
       length += 1
       // Every link makes the tree deeper by one.
       guard length <= Self.maximumDepth else { throw tooDeep() }
-      result = Self.apply(symbol, result, try expression(try operand(&self), at: start))
+      result = Self.apply(symbol, result, try expression(try operation(from: found + 1), at: start))
     }
     return .expression(result)
+  }
+
+  private func operatorAhead(from level: Int) -> (symbol: String, level: Int)? {
+    for found in Self.levels.indices.dropFirst(level) {
+      if let symbol = Self.levels[found].first(where: { isAt([$0]) }) { return (symbol, found) }
+    }
+    return nil
   }
 
   private static func apply(
@@ -50,6 +51,14 @@ extension PredicateParser {
   }
 
   private mutating func sign() throws -> Node {
+    if isAt(["~"]) {
+      return try deeper { parser in
+        parser.advance()
+        let start = parser.position
+        let operand = try parser.expression(try parser.sign(), at: start)
+        return .expression(.function(operand: nil, name: PredefinedFunction.complement, arguments: [operand]))
+      }
+    }
     guard accept(["-"]) else { return try postfix() }
     if case .number(let text) = token {
       let value = try number(text, isNegative: true)

@@ -94,6 +94,7 @@ public struct PredicatePrinter {
     if let symbol = PredefinedFunction.operators[name], arguments.count == 2 {
       return enclosed(arguments[0]) + " \(symbol) " + enclosed(arguments[1])
     }
+    if name == PredefinedFunction.complement, arguments.count == 1 { return "~" + enclosed(arguments[0]) }
     if name == PredefinedFunction.index, arguments.count == 2 {
       return enclosed(arguments[0]) + "[" + format(arguments[1]) + "]"
     }
@@ -106,7 +107,8 @@ public struct PredicatePrinter {
   private func enclosed(_ expression: ExpressionSyntax) -> String {
     let isOperation: Bool
     switch expression {
-    case .function(nil, let name, _): isOperation = PredefinedFunction.operators[name] != nil
+    case .function(nil, let name, _):
+      isOperation = PredefinedFunction.operators[name] != nil || name == PredefinedFunction.complement
     case .union, .intersect, .minus: isOperation = true
     // A number and a dot would be read as a fraction.
     case .constant(.integer), .constant(.real), .constant(.decimal), .constant(.boolean): isOperation = style == .exact

@@ -83,7 +83,9 @@ extension GeneratedModel {
   }
 
   mutating func changeExternalStorage() {
-    change("toggle whether in files:", where: { $0.kind == .binaryData }) { $0.allowsExternalBinaryDataStorage.toggle() }
+    change("toggle whether in files:", where: { $0.kind == .binaryData }) {
+      $0.allowsExternalBinaryDataStorage.toggle()
+    }
   }
 
   mutating func removeAttribute() {
@@ -162,7 +164,10 @@ extension GeneratedModel {
   }
 
   mutating func changeConstraint() {
-    guard let (entity, position) = somewhere({ $0.kind == .string && !$0.isTransient && $0.isOptional && $0.defaultValue == nil })
+    guard
+      let (entity, position) = somewhere({
+        $0.kind == .string && !$0.isTransient && $0.isOptional && $0.defaultValue == nil
+      })
     else { return }
     let name = document.entities[entity].attributes[position].name
     if document.entities[entity].uniquenessConstraints.contains([name]) {

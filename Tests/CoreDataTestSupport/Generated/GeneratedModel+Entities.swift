@@ -6,7 +6,8 @@ import CoreDataModelFiles
 /// Changes of entities and hierarchies.
 extension GeneratedModel {
   private static let entityNames = [
-    "Apple", "Bear", "Car", "Door", "Egg", "Fox", "Gate", "Hat", "Ink", "Jar", "Key", "Lamp", "Map", "Net", "Oak", "Pen",
+    "Apple", "Bear", "Car", "Door", "Egg", "Fox", "Gate", "Hat", "Ink", "Jar", "Key", "Lamp", "Map", "Net", "Oak",
+    "Pen",
     "apron", "Zebra",
   ]
 

@@ -5,7 +5,9 @@ import CoreDataModelFiles
 
 /// Changes of relationships, and the choice among all changes.
 extension GeneratedModel {
-  private static let relationshipNames = ["links", "peers", "owner", "home", "parts", "kin", "boss", "zone", "Links", "near"]
+  private static let relationshipNames = [
+    "links", "peers", "owner", "home", "parts", "kin", "boss", "zone", "Links", "near",
+  ]
 
   mutating func mutate() {
     let steps: [(inout GeneratedModel) -> Void] = [
@@ -14,7 +16,8 @@ extension GeneratedModel {
       { $0.addAttribute() }, { $0.removeAttribute() }, { $0.renameAttribute() }, { $0.swapAttributeNames() },
       { $0.changeOptionality() }, { $0.changeNumericKind() }, { $0.changeTransience() }, { $0.changeExternalStorage() },
       { $0.moveAttributeUp() }, { $0.moveAttributeDown() }, { $0.changeConstraint() }, { $0.changeIndex() },
-      { $0.addRelationship() }, { $0.removeRelationship() }, { $0.renameRelationship() }, { $0.swapRelationshipNames() },
+      { $0.addRelationship() }, { $0.removeRelationship() }, { $0.renameRelationship() },
+      { $0.swapRelationshipNames() },
       { $0.makeToMany() }, { $0.makeToMany() }, { $0.changeOrder() }, { $0.changeOrder() }, { $0.dropInverse() },
       { $0.addInverse() }, { $0.moveRelationshipUp() }, { $0.moveRelationshipDown() }, { $0.widenDestination() },
     ]

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
@@ -30,7 +31,7 @@ package struct GeneratedModel {
   // MARK: Versions
 
   /// The next version: the same model after some changes that can be inferred.
-  package func mutated() -> GeneratedModel {
+  private func mutated() -> GeneratedModel {
     var next = self
     next.changes = []
     next.previous = document
@@ -42,8 +43,23 @@ package struct GeneratedModel {
     return next
   }
 
-  /// Another course of the random numbers, for a version that turned out not to be inferrable.
-  package mutating func reshuffle() { _ = random.next() }
+  /// A next version that can be inferred; nil where ten tries have found none.
+  package mutating func next() -> GeneratedModel? {
+    for _ in 0..<10 {
+      let next = mutated()
+      _ = random.next()
+      do {
+        try next.document.validate()
+        _ = try NSMappingModel.inferredMappingModel(
+          forSourceModel: NSManagedObjectModel(document: document),
+          destinationModel: NSManagedObjectModel(document: next.document))
+        return next
+      } catch {
+        continue
+      }
+    }
+    return nil
+  }
 
   /// Notes by what identifier the next version will know everything.
   private mutating func markOrigins() {

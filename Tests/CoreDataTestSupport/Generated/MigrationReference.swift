@@ -192,7 +192,8 @@ package struct MigrationReference {
       result.objects[owner]?.relationships[relationship.name] = isInOrder && isKnown ? kept : kept.sorted()
     }
     if relationship.isToMany, relationship.inverseName == nil {
-      let all = members.values.flatMap { $0 }
+      let all = members.filter { new.isKind($0.key.entity, of: place.entity) }.values
+        .flatMap { $0.filter { new.isKind($0.entity, of: destination) } }
       if Set(all).count != all.count { isPossible = false }
     }
     return isPossible

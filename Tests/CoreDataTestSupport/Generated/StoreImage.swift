@@ -63,6 +63,12 @@ package struct StoreImage: Equatable {
         objects[Self.key(object.objectID)] = image
       }
     }
+    // A to-one relationship without inverse goes on pointing at an object that is deleted.
+    let present = Set(objects.keys)
+    objects = objects.mapValues { object in
+      Object(
+        attributes: object.attributes, relationships: object.relationships.mapValues { $0.filter(present.contains) })
+    }
   }
 
   static func key(_ id: NSManagedObjectID) -> Key {
@@ -74,7 +80,8 @@ package struct StoreImage: Equatable {
     guard let value else { return .none }
     switch (value, kind) {
     case (let number as NSDecimalNumber, .decimal): return .decimal(number.decimalValue)
-    case (let number as NSNumber, .integer16), (let number as NSNumber, .integer32), (let number as NSNumber, .integer64):
+    case (let number as NSNumber, .integer16), (let number as NSNumber, .integer32),
+      (let number as NSNumber, .integer64):
       return .integer(number.int64Value)
     case (let number as NSNumber, .boolean): return .flag(number.boolValue)
     case (let number as NSNumber, .double): return .real(number.doubleValue)

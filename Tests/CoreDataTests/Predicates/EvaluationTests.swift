@@ -63,6 +63,7 @@ struct EvaluationTests {
       ("median:(list)", 2.5), ("mode:(list)[0]", 3), ("stddev:({2, 4})", 1), ("sqrt:(16)", 4), ("log:(100)", 2),
       ("ln:(1)", 0), ("exp:(0)", 1), ("ceiling:(1.2)", 2), ("floor:(-1.2)", -2), ("trunc:(-1.7)", -1), ("abs:(-3)", 3),
       ("bitwiseAnd:with:(6, 3)", 2), ("bitwiseOr:with:(6, 3)", 7), ("bitwiseXor:with:(6, 3)", 5),
+      ("6 & 3 | 8", 10), ("6 ^ 3", 5), ("1 << 4 >> 1", 8), ("~0 + 1", 0),
       ("leftshift:by:(1, 4)", 16), ("rightshift:by:(16, 4)", 1), ("onesComplement:(0)", -1), ("length:(name)", 6),
       ("CAST(date, 'NSNumber') + 1", 101), ("noindex:(n)", 5), ("big + 1", 9_223_372_036_854_775_808),
       ("add:to:(1, 2)", 3),
@@ -70,6 +71,26 @@ struct EvaluationTests {
   func functions(format: String, expected: Double) throws {
     let number = try #require(try value(format) as? NSNumber)
     #expect(abs(number.doubleValue - expected) < 1e-9)
+  }
+
+  @Test("Distances go along the great circle, in metres, between whatever has a latitude and a longitude")
+  func distances() throws {
+    let berlin: [String: Any] = ["latitude": 52.52, "longitude": 13.405]
+    let paris: [String: Any] = ["coordinate": ["latitude": 48.8566, "longitude": 2.3522]]
+    let antipode: [String: Any] = ["latitude": -52.52, "longitude": 193.405]
+    func distance(_ a: Any, _ b: Any) throws -> Double? {
+      let expression = NSExpression(format: "distanceToLocation:fromLocation:(%@, $b)", NSExpression(forVariable: "a"))
+      let value = try PredicateEvaluator(variables: ["a": a, "b": b]).value(expression.syntax, with: nil)
+      return (value as? NSNumber)?.doubleValue
+    }
+    #expect(try distance(berlin, berlin) == 0)
+    // About 877.5 km, by tables.
+    #expect(abs(try #require(try distance(berlin, paris)) - 877_500) < 1_000)
+    #expect(try distance(berlin, paris) == distance(paris, berlin))
+    #expect(abs(try #require(try distance(berlin, antipode)) - .pi * 6_371_008.8) < 1)
+    #expect(throws: EvaluationError.self) { try distance(berlin, ["latitude": 1]) }
+    #expect(throws: EvaluationError.self) { try distance(berlin, ["latitude": 91, "longitude": 0]) }
+    #expect(throws: EvaluationError.self) { try distance(berlin, "Paris") }
   }
 
   @Test("Texts are folded by functions")

@@ -78,6 +78,46 @@ struct PredicateBridgeTests {
       }.kind == .comparator)
   }
 
+  @Test("The same predicate made in another way is equal, from both sides")
+  func equality() {
+    func comparison(_ key: String, _ value: Any) -> NSPredicate {
+      NSComparisonPredicate(
+        leftExpression: NSExpression(forKeyPath: key), rightExpression: NSExpression(forConstantValue: value),
+        modifier: .direct, type: .equalTo)
+    }
+    let pairs: [(NSPredicate, NSPredicate)] = [
+      (NSPredicate(format: "a == 1"), comparison("a", 1)),
+      (NSPredicate(format: "%K == %@", "a", "x"), comparison("a", "x")),
+      (NSPredicate(format: "a = YES"), comparison("a", true)),
+      (NSPredicate(format: "a == %d", 1), comparison("a", NSNumber(value: 1))),
+      (NSPredicate(format: "a == 1.5"), comparison("a", 1.5)),
+      (NSPredicate(format: "TRUEPREDICATE"), NSPredicate(value: true)),
+      (
+        NSPredicate(format: "a == 1 AND b == 2"),
+        NSCompoundPredicate(andPredicateWithSubpredicates: [comparison("a", 1), comparison("b", 2)])
+      ),
+      (NSPredicate(format: "NOT a == 1"), NSCompoundPredicate(notPredicateWithSubpredicate: comparison("a", 1))),
+      (
+        NSPredicate(format: "a == 1 OR NOT (b == 2 AND c == 3)"),
+        NSCompoundPredicate(orPredicateWithSubpredicates: [
+          comparison("a", 1),
+          NSCompoundPredicate(
+            notPredicateWithSubpredicate: NSCompoundPredicate(andPredicateWithSubpredicates: [
+              comparison("b", 2), comparison("c", 3),
+            ])),
+        ])
+      ),
+    ]
+    for (first, second) in pairs {
+      #expect(first == second, "\(first)")
+      #expect(second == first, "\(first)")
+    }
+    for (index, pair) in pairs.enumerated() {
+      #expect(pairs.indices.filter { pairs[$0].0 == pair.1 } == (index == 0 || index == 3 ? [0, 3] : [index]))
+    }
+    #expect(comparison("a", 1).hash == NSPredicate(format: "a == 1").hash)
+  }
+
   @Test("A block of an expression is called with the object and the arguments")
   func blocks() {
     let expression = NSExpression(

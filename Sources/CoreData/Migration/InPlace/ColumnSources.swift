@@ -73,7 +73,9 @@ struct ColumnSources {
       let layout = source.relationships[sourceName], case .foreignKey(let key) = layout.place
     {
       old = (key, layout.destinationEntity)
-    } else if case .columns(of: let layout) = plan.filling, case .inverseForeignKey(source.table, let key) = layout.place {
+    } else if case .columns(of: let layout) = plan.filling,
+      case .inverseForeignKey(source.table, let key) = layout.place
+    {
       // Where only the other side is known from before, it says what stands here.
       old = (key, layout.declaringEntity)
     }

@@ -19,6 +19,10 @@ struct InPlaceMigration {
     try connection.setPragma("legacy_alter_table", to: 1)
     // The old rows are not secret to the store's owner; wiping them doubles the time of copying a table.
     try connection.setPragma("secure_delete", to: 0)
+    let external = ExternalData(store: migration.storeURL)
+    try connection.register(function: ValueConversion.inlineFunction, argumentCount: 1) { arguments in
+      .blob(try external.value(of: arguments.first?.blob ?? Data()))
+    }
     return try connection.transaction(.exclusive) {
       try checkMetadata()
       var executed: [String] = []

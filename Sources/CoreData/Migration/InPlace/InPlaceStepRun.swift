@@ -28,7 +28,12 @@ struct InPlaceStepRun {
     primaryKeys = try file.primaryKeys()
     let source = step.sourceModel.document
     let destination = step.destinationModel.document
-    let mapping = try step.mappingModel.inferred ?? InferredMapping(source: source, destination: destination)
+    let mapping: InferredMapping
+    do {
+      mapping = try step.mappingModel.inferred ?? InferredMapping(source: source, destination: destination)
+    } catch let failure as InferenceFailure {
+      throw MigrationErrors.cannotInfer(failure.obstacles)
+    }
     self.step = InPlaceStep(
       source: .init(source), destination: .init(destination),
       sourceSchema: try StoreSchema(
@@ -73,9 +78,11 @@ struct InPlaceStepRun {
       case .link(let entity, let relationship):
         throw InPlaceProblem(
           entity: entity, property: relationship,
-          reason: "There are objects with several objects at the other end of '\(relationship)' of '\(entity)', and the "
+          reason:
+            "There are objects with several objects at the other end of '\(relationship)' of '\(entity)', and the "
             + "destination can keep only one of them.",
-          suggestion: "Give the relationship an inverse that can hold them all, or write a mapping model that chooses one.")
+          suggestion:
+            "Give the relationship an inverse that can hold them all, or write a mapping model that chooses one.")
       case .structure, .rows, .housekeeping: throw error
       }
     }
@@ -120,11 +127,14 @@ struct InPlaceStepRun {
   /// An abstract entity has no objects: rows of one could not be read any more.
   private func checkAbstractEntities(_ before: [String: Int]) throws {
     for entity in step.destinationSchema.entities where entity.isAbstract {
-      guard let source = step.mapping.sourceEntity(of: entity.name), let count = before[source], count > 0 else { continue }
+      guard let source = step.mapping.sourceEntity(of: entity.name), let count = before[source], count > 0 else {
+        continue
+      }
       throw InPlaceProblem(
         entity: entity.name,
         reason: "'\(entity.name)' is abstract in the destination, but the store has \(count) of its objects.",
-        suggestion: "Delete the objects first, leave the entity as it was, or write a mapping model that turns them into "
+        suggestion:
+          "Delete the objects first, leave the entity as it was, or write a mapping model that turns them into "
           + "objects of another entity.")
     }
   }

@@ -36,9 +36,10 @@ struct RelationshipKey {
   /// The key of a to-one relationship.
   init(foreignKey key: ForeignKeyLayout, _ layout: RelationshipLayout, step: InPlaceStep) {
     let own = step.sourceRelationshipLayouts(of: layout.name, in: layout.declaringEntity)
-    let inverse = layout.inverseName.map {
-      step.sourceRelationshipLayouts(of: $0, in: layout.destinationEntity)
-    } ?? []
+    let inverse =
+      layout.inverseName.map {
+        step.sourceRelationshipLayouts(of: $0, in: layout.destinationEntity)
+      } ?? []
     self.init(
       step: step, layout, key, table: step.destinationSchema[layout.declaringEntity]?.table ?? "",
       member: layout.declaringEntity, owner: layout.destinationEntity,
@@ -57,7 +58,8 @@ struct RelationshipKey {
   }
 
   private init(
-    step: InPlaceStep, _ layout: RelationshipLayout, _ key: ForeignKeyLayout, table: String, member: String, owner: String,
+    step: InPlaceStep, _ layout: RelationshipLayout, _ key: ForeignKeyLayout, table: String, member: String,
+    owner: String,
     filling: Filling, keepsOrder: Bool, oldOwners: [String]
   ) {
     self.step = step

@@ -71,13 +71,18 @@ struct StatementBuilder {
     _ joins: [(table: JoinTableLayout, source: JoinTableSource)]
   ) -> Set<String> {
     var staying = Set(joins.compactMap { join in if case .same = join.source { join.table.name } else { nil } })
+    // Values that are changed may become alike: that must show when the index is made, with all of them in place.
+    var changing: Set<String> = []
     for case .alter(let table, let old, let columns) in tables where old.name == table.name && columns.renamed.isEmpty {
       staying.insert(table.name)
+      if !columns.updates.isEmpty { changing.insert(table.name) }
     }
     let wanted = Dictionary(step.destinationSchema.indexes.map { ($0.name, $0) }) { first, _ in first }
     return Set(
       catalog.indexes.filter { index in
-        guard let layout = wanted[index.name], staying.contains(index.table) else { return false }
+        guard let layout = wanted[index.name], staying.contains(index.table),
+          !layout.isUnique || !changing.contains(index.table)
+        else { return false }
         return layout.table == index.table && layout.statement.sql == index.sql
       }.map(\.name))
   }
@@ -128,12 +133,15 @@ struct StatementBuilder {
     var statements = moved.sorted { $0.key < $1.key }.map { old, temporary in
       MigrationStatement("ALTER TABLE \(SQLName.quoted(old)) RENAME TO \(SQLName.quoted(temporary))")
     }
+    // Tables that stay give their old names away before tables that are made anew take them.
+    for case .alter(let table, let old, let columns) in tablePlans {
+      statements += alteration(of: table, from: old, columns)
+    }
     for plan in tablePlans {
       switch plan {
+      case .alter: continue
       case .create(let table):
         statements.append(MigrationStatement(table.statement.sql))
-      case .alter(let table, let old, let columns):
-        statements += alteration(of: table, from: old, columns)
       case .rebuild(let table, let old):
         statements.append(MigrationStatement(table.statement.sql))
         statements += try copies(into: table, from: moved[old.name] ?? old.name)

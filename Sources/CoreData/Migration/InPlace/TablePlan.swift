@@ -112,7 +112,8 @@ struct TablePlanner {
   private func uses(_ entity: EntityLayout, _ column: String) -> Bool {
     let isOwnerKey = step.sourceSchema.entities.contains { owner in
       owner.relationships.values.contains { relationship in
-        guard relationship.inverseName == nil, case .inverseForeignKey(entity.table, let key) = relationship.place else {
+        guard relationship.inverseName == nil, case .inverseForeignKey(entity.table, let key) = relationship.place
+        else {
           return false
         }
         return [key.column, key.orderColumn].contains(column)

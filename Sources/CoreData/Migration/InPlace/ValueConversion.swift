@@ -52,10 +52,13 @@ struct ValueConversion {
     .integer16, .integer32, .integer64, .boolean, .double, .float, .decimal,
   ]
 
+  /// The SQL function that gives the value for which the bytes of a column stand, be it in a file of its own.
+  static let inlineFunction = "Z_MIGRATION_INLINE"
+
   /// Values that may be kept in files begin with a byte that says where they are: 1 for here.
   private func externalStorageConversion(of value: ColumnExpression) -> ColumnExpression {
     new.allowsExternalBinaryDataStorage
-      ? value.unlessNull("CAST(x'01' || ", " AS BLOB)") : value.wrapped("SUBSTR(", ", 2)")
+      ? value.unlessNull("CAST(x'01' || ", " AS BLOB)") : value.unlessNull("\(Self.inlineFunction)(", ")")
   }
 }
 

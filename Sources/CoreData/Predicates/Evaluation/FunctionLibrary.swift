@@ -84,7 +84,7 @@ internal enum FunctionLibrary {
     switch name {
     case PredefinedFunction.cast: return try cast(left, to: try text(right, "CAST"))
     case "distanceToLocation:fromLocation:":
-      throw EvaluationError.notEvaluable("A distance between locations")
+      return try Location(left, for: name).distance(to: Location(right, for: name))
     default:
       let (a, b) = (try Number(left, for: name), try Number(right, for: name))
       guard let result = Number.calculate(name, a, b) else {

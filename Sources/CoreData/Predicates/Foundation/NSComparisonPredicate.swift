@@ -51,9 +51,12 @@ open class NSComparisonPredicate: NSPredicate {
 
   internal let syntax: ComparisonSyntax
 
+  /// What Foundation's class is made with. A constant would make it equal to every comparison.
+  private static let unused: @Sendable (Any?, [String: Any]?) -> Bool = { _, _ in false }
+
   internal init(syntax: ComparisonSyntax) {
     self.syntax = syntax
-    super.init(value: true)
+    super.init(block: Self.unused)
   }
 
   /// Makes a comparison of two expressions.
@@ -66,7 +69,7 @@ open class NSComparisonPredicate: NSPredicate {
     else { preconditionFailure("NSComparisonPredicate has no operator \(type) with the modifier \(modifier).") }
     syntax = ComparisonSyntax(
       lhs.syntax, op, rhs.syntax, modifier: modifier, options: .init(rawValue: options.rawValue))
-    super.init(value: true)
+    super.init(block: Self.unused)
   }
 
   /// The operator.

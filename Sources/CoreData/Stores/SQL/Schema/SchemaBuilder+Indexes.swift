@@ -35,9 +35,12 @@ extension SchemaBuilder {
 
   private mutating func layOutModelIndexes(of entity: EntityDocument, table: String) {
     var names: Set<String> = []
+    // SQLite tells no upper from lower case in names, but the model does.
+    var spelled = NameRegister()
     func add(_ name: String, _ elements: [IndexLayout.Element]?, _ purpose: IndexLayout.Purpose) {
       guard let elements, !elements.isEmpty, names.insert(name).inserted else { return }
-      indexes.append(IndexLayout(name: name, table: table, elements: elements, purpose: purpose))
+      let suffix = spelled.unique(name.uppercased()).dropFirst(name.uppercased().count)
+      indexes.append(IndexLayout(name: name + suffix, table: table, elements: elements, purpose: purpose))
     }
     for index in entity.effectiveIndexes where !isInherited(index, by: entity) {
       let columns: [IndexLayout.Element]? = index.elements.reduce(into: []) { columns, element in

@@ -1,0 +1,113 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataPredicates
+import Foundation
+
+/// A mapping model in words, so that it can be reviewed: entity mappings in the order of processing, all else sorted.
+package struct MappingDescription: Hashable, Sendable {
+  /// A note of the developer.
+  package struct Note: Hashable, Sendable {
+    package let key: String
+    package let value: String
+  }
+
+  /// How a property gets its value.
+  package struct Property: Hashable, Sendable {
+    package let name: String
+    package let isRelationship: Bool
+    /// Nil where the property keeps its default value, or the policy gives it one.
+    package let expression: String?
+    package let notes: [Note]
+  }
+
+  /// How the objects of an entity are treated.
+  package struct Entity: Hashable, Sendable {
+    package let name: String
+    /// One word: `add`, `remove`, `copy`, `transform`, `custom`.
+    package let type: String
+    package let source: String?
+    package let destination: String?
+    package let sourceHash: Data?
+    package let destinationHash: Data?
+    /// Which objects of the source entity are mapped; nil for all.
+    package let filter: String?
+    /// What gives the source objects, where that is neither all of them nor a filter's choice.
+    package let sourceExpression: String?
+    package let policy: String?
+    /// Attributes, then relationships, each sorted by name.
+    package let properties: [Property]
+    /// Properties of the source entity that an inferred mapping leaves behind.
+    package let dropped: [String]
+    package let notes: [Note]
+  }
+
+  package let from: String?
+  package let to: String?
+  package let entities: [Entity]
+
+  package init(_ document: MappingDocument) {
+    from = document.sourceVersionName
+    to = document.destinationVersionName
+    entities = document.entityMappings.map(Self.entity)
+  }
+
+  private static let inferenceKeys: Set = ["mappedProperties", "addedProperties", "removedProperties"]
+
+  private static func entity(_ mapping: EntityMappingDocument) -> Entity {
+    // The keys of inference repeat what the property mappings say, but for what is removed.
+    let isInferred = inferenceKeys.isSubset(of: mapping.userInfo.keys)
+    let own = mapping.userInfo.filter { !isInferred || !inferenceKeys.contains($0.key) }
+    let usual = mapping.sourceEntityName.map {
+      MappingExpressions.sourceObjects(entity: $0, filter: mapping.filter)
+    }
+    return Entity(
+      name: mapping.name, type: mapping.kind.word, source: mapping.sourceEntityName,
+      destination: mapping.destinationEntityName, sourceHash: mapping.sourceEntityVersionHash,
+      destinationHash: mapping.destinationEntityVersionHash, filter: mapping.filter,
+      sourceExpression: mapping.sourceExpression == usual ? nil : mapping.sourceExpression.map(text),
+      policy: mapping.policyClassName,
+      properties: properties(mapping.attributeMappings, areRelationships: false)
+        + properties(mapping.relationshipMappings, areRelationships: true),
+      dropped: isInferred ? names(mapping.userInfo["removedProperties"]) : [], notes: notes(own))
+  }
+
+  private static func properties(_ mappings: [PropertyMappingDocument], areRelationships: Bool) -> [Property] {
+    mappings.map {
+      Property(
+        name: $0.name, isRelationship: areRelationships, expression: $0.valueExpression.map(text),
+        notes: notes($0.userInfo))
+    }.sorted { $0.name < $1.name }
+  }
+
+  private static func text(_ expression: ExpressionSyntax) -> String {
+    PredicatePrinter().format(expression)
+  }
+
+  private static func notes(_ userInfo: [String: PlainValue]) -> [Note] {
+    userInfo.sorted { $0.key < $1.key }.map { key, value in
+      if case .string(let text) = value { return Note(key: key, value: text) }
+      return Note(key: key, value: AspectText.value(value))
+    }
+  }
+
+  private static func names(_ value: PlainValue?) -> [String] {
+    guard case .set(let elements)? = value else { return [] }
+    return elements.compactMap { if case .string(let name) = $0 { name } else { nil } }.sorted()
+  }
+}
+
+extension EntityMappingKind {
+  /// The kind in one word, as `Copy` in `NSEntityMappingType`.
+  package var word: String {
+    switch self {
+    case .undefined: "undefined"
+    case .custom: "custom"
+    case .add: "add"
+    case .remove: "remove"
+    case .copy: "copy"
+    case .transform: "transform"
+    }
+  }
+}

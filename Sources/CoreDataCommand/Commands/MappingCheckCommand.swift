@@ -1,0 +1,81 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataAnalysis
+import CoreDataModelFiles
+import CoreDataTerminal
+import Foundation
+
+/// `coredata mapping check`
+enum MappingCheckCommand: Command {
+  static let specification = CommandSpecification(
+    ["mapping", "check"], summary: "Stale hashes, missing entities and properties, unknown keys, policies.",
+    discussion:
+      "Ends with status 1 where the mapping model does not fit the two versions. Stale hashes are errors in a .cdm, and "
+      + "warnings in an .xcmappingmodel, whose hashes are replaced when it is compiled. Policies are code of the "
+      + "migrating program; each is named in a warning.",
+    positionals: [
+      .mapping,
+      PositionalSpecification("A", summary: "The version that it leads from: MODEL or MODEL@VERSION."),
+      PositionalSpecification("B", summary: "The version that it leads to: MODEL or MODEL@VERSION."),
+    ],
+    options: [.format(.text, .json)])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let url = invocation.url("FILE")
+    let mapping = try MappingDocument(contentsOf: url)
+    let old = try ModelArgument.version(of: invocation.arguments.argument("A")).version
+    let new = try ModelArgument.version(of: invocation.arguments.argument("B")).version
+    let check = MappingCheck(
+      mapping, source: old.document, destination: new.document, isCompiled: try isCompiled(url))
+    if invocation.options.format == .json {
+      try invocation.write(
+        [
+          "format": "coredata.mapping-check/1", "from": .string(old.name), "to": .string(new.name),
+          "problems": .array(
+            check.problems.map {
+              [
+                "kind": .string($0.kind.rawValue), "level": .string($0.level.rawValue),
+                "mapping": .optional($0.mapping), "property": .optional($0.property),
+                "message": .string($0.message),
+              ]
+            }),
+        ])
+    } else {
+      var report = TextReport(styler: invocation.styler)
+      let errors = NumberText.counted(check.count(of: .error), "error")
+      let warnings = NumberText.counted(check.count(of: .warning), "warning")
+      report.line("\(url.lastPathComponent)   \(old.name) -> \(new.name)   \(errors), \(warnings)")
+      if !check.problems.isEmpty { report.line() }
+      report.indented { report in
+        var table = TextTable([.init(), .init(), .init()])
+        for problem in check.problems {
+          let style: TextStyle = problem.level == .error ? .red : .yellow
+          table.add([
+            report.styler.style(problem.level.rawValue, style), place(of: problem), problem.message,
+          ])
+        }
+        report.table(table)
+      }
+      try invocation.write(report)
+    }
+    return check.count(of: .error) > 0 ? .no : .done
+  }
+
+  /// `NoteToNote.body`
+  static func place(of problem: MappingCheck.Problem) -> String {
+    let parts = [problem.mapping, problem.property].compactMap { $0 }
+    return parts.isEmpty ? "(mapping model)" : parts.joined(separator: ".")
+  }
+
+  /// Compiled mapping models are files, sources are folders or the XML inside.
+  private static func isCompiled(_ url: URL) throws -> Bool {
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), !isFolder.boolValue else {
+      return false
+    }
+    let file = try FileHandle(forReadingFrom: url)
+    defer { file.closeFile() }
+    return file.readData(ofLength: 6) == Data("bplist".utf8)
+  }
+}

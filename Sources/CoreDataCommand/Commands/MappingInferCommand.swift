@@ -1,0 +1,80 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataAnalysis
+import CoreDataTerminal
+
+/// `coredata mapping infer`
+enum MappingInferCommand: Command {
+  static let specification = CommandSpecification(
+    ["mapping", "infer"], summary: "The mapping that would be inferred, or why there is none.",
+    discussion:
+      "No store is touched. Ends with status 5 where nothing can be inferred, and says which entity or property is in "
+      + "the way, why, and what to do.",
+    positionals: [
+      PositionalSpecification("A", summary: "The older model: MODEL or MODEL@VERSION."),
+      PositionalSpecification("B", summary: "The newer model: MODEL or MODEL@VERSION."),
+    ],
+    options: [.format(.text, .json)])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let old = try ModelArgument.version(of: invocation.arguments.argument("A")).version
+    let new = try ModelArgument.version(of: invocation.arguments.argument("B")).version
+    var mapping: MappingDescription?
+    var obstacles: [InferenceObstacle] = []
+    do {
+      // Asked first because the error of the public function has room for one place only.
+      _ = try InferredMapping(source: old.document, destination: new.document)
+      let model = try NSMappingModel.inferredMappingModel(
+        forSourceModel: NSManagedObjectModel(document: old.document),
+        destinationModel: NSManagedObjectModel(document: new.document))
+      mapping = MappingDescription(model.document)
+    } catch let failure as InferenceFailure {
+      obstacles = failure.obstacles
+    }
+    if invocation.options.format == .json {
+      try invocation.write(.object(members(from: old.name, to: new.name, mapping, obstacles)))
+    } else {
+      var report = TextReport(styler: invocation.styler)
+      if let mapping {
+        report.line("\(old.name) -> \(new.name)   inferred, \(MappingText.count(mapping))")
+        MappingText.write(mapping, to: &report)
+      } else {
+        let count = NumberText.counted(obstacles.count, "obstacle")
+        report.line("\(old.name) -> \(new.name)   cannot be inferred, \(count)")
+        for obstacle in obstacles {
+          report.line()
+          let place = [obstacle.entity, obstacle.property].compactMap { $0 }.joined(separator: ".")
+          report.section(place.isEmpty ? "(model)" : place) { report in
+            report.line(obstacle.reason)
+            report.line(obstacle.advice)
+          }
+        }
+      }
+      try invocation.write(report)
+    }
+    return mapping == nil ? .noWay : .done
+  }
+
+  private static func members(
+    from: String, to: String, _ mapping: MappingDescription?, _ obstacles: [InferenceObstacle]
+  ) -> [JSONText.Member] {
+    [
+      .init("format", "coredata.mapping-infer/1"), .init("from", .string(from)), .init("to", .string(to)),
+      .init("isInferable", .bool(mapping != nil)),
+      .init(
+        "entityMappings",
+        mapping.flatMap { MappingText.members(of: $0).first { $0.key == "entityMappings" }?.value } ?? .array([])),
+      .init(
+        "obstacles",
+        .array(
+          obstacles.map {
+            [
+              "entity": .optional($0.entity), "property": .optional($0.property), "reason": .string($0.reason),
+              "advice": .string($0.advice),
+            ]
+          })),
+    ]
+  }
+}

@@ -1,0 +1,40 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataAnalysis
+import CoreDataModelFiles
+import CoreDataTerminal
+
+/// `coredata store extract-model`
+enum StoreExtractModelCommand: Command {
+  static let specification = CommandSpecification(
+    ["store", "extract-model"], summary: "The model that a store carries, as source.",
+    discussion:
+      "The cure for \"can't find model for source store\": put the .xcdatamodel into the .xcdatamodeld of the app. The "
+      + "store is opened for reading only. A file that is there already is never replaced.",
+    positionals: [.store], options: [NewFile.option("X.xcdatamodel"), .format(.text, .json)])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let file = try NewFile(invocation, "model source", extensions: "xcdatamodel")
+    let store = invocation.url("STORE")
+    let metadata = try StoreReader(url: store).metadata
+    let name = store.lastPathComponent
+    guard let document = metadata.model else {
+      throw CommandFailure(
+        .unreadableStore,
+        metadata.modelProblem.map { "The model that \(name) carries cannot be read: \($0)" }
+          ?? "\(name) carries no model. Look for the one it was made with in old versions of the app.")
+    }
+    // A source of other hashes would not open the store, which is all that it is wanted for.
+    let hashes = VersionHashes(document).entities
+    guard metadata.hashes.allSatisfy({ hashes[$0.key] == $0.value }) else {
+      throw CommandFailure(
+        .unreadableStore, "The model that \(name) carries is not the one it was written with: version hashes differ.")
+    }
+    try ModelBundle.writeSource(document, to: file.url)
+    let version = file.url.deletingPathExtension().lastPathComponent
+    let made = MadeModel(url: file.url, current: version, versions: [(version, document)], isBundle: false)
+    try made.write("coredata.store-extract-model/1", invocation)
+    return .done
+  }
+}

@@ -1,0 +1,184 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("Contexts and coordinators")
+struct ContextBehaviourTests {
+  @Test("Metadata alone are written by save()")
+  func metadata() throws {
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
+    let coordinator = try #require(context.persistentStoreCoordinator)
+    let opened = try #require(coordinator.persistentStores.first)
+    var metadata = coordinator.metadata(for: opened)
+    metadata["note"] = "kept"
+    coordinator.setMetadata(metadata, for: opened)
+    try context.save()
+    let read = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store.url)
+    #expect(read["note"] as? String == "kept")
+  }
+
+  @Test(
+    "performAndWait within performAndWait of another context and back does not wait for itself", .timeLimit(.minutes(1))
+  )
+  func nesting() throws {
+    let store = try TemporaryStore()
+    let first = try store.context(CompanyModel.make())
+    let second = NSManagedObjectContext(.privateQueue)
+    second.persistentStoreCoordinator = first.persistentStoreCoordinator
+    let answer = first.performAndWait { second.performAndWait { first.performAndWait { second.performAndWait { 7 } } } }
+    #expect(answer == 7)
+  }
+
+  @Test("Each event tells what was inserted, updated and deleted, once")
+  func notifications() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    nonisolated(unsafe) var events: [[String]] = []
+    let observer = NotificationCenter.default.addObserver(
+      forName: NSManagedObjectContext.didChangeObjectsNotification, object: context, queue: nil
+    ) { events.append($0.userInfo?.keys.compactMap { $0 as? String }.sorted() ?? []) }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    let task = context.make("Task", ["title": "a"])
+    try context.save()
+    context.processPendingChanges()
+    task["title"] = "b"
+    context.processPendingChanges()
+    context.refresh(task, mergeChanges: true)
+    context.delete(task)
+    try context.save()
+    #expect(events == [["inserted"], ["updated"], ["refreshed"], ["deleted"]])
+  }
+
+  @Test("An object inserted and deleted again leaves nothing to save, and nobody leads to it")
+  func insertedAndDeleted() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    let department = context.make("Department")
+    try context.save()
+    let task = context.make("Task")
+    department["archive"] = NSSet(array: [task])
+    context.delete(task)
+    context.processPendingChanges()
+    #expect(task.managedObjectContext == nil)
+    #expect((department["archive"] as? NSSet)?.count == 0)
+    try context.save()
+  }
+
+  @Test("Relationships can be changed by permanent identifiers that were asked for before the save")
+  func permanentIDs() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    let ada = context.make("Employee", ["name": "Ada"])
+    let project = context.make("Project", ["title": "P", "members": NSSet(array: [ada])])
+    try context.obtainPermanentIDs(for: [ada, project])
+    #expect(!ada.objectID.isTemporaryID)
+    project.mutableSetValue(forKey: "members").add(ada)
+    #expect((project["members"] as? NSSet)?.count == 1)
+    project.mutableSetValue(forKey: "members").remove(ada)
+    #expect((ada["projects"] as? NSSet)?.count == 0)
+    try context.save()
+  }
+
+  @Test("Members added here and elsewhere are both there after a merge")
+  func mergedMembers() throws {
+    let store = try TemporaryStore()
+    let first = try store.context(CompanyModel.make())
+    let department = first.make("Department")
+    let people = ["a", "b", "c"].map { first.make("Employee", ["name": $0]) }
+    people[2]["department"] = department
+    try first.save()
+    let second = NSManagedObjectContext(.privateQueue)
+    second.persistentStoreCoordinator = first.persistentStoreCoordinator
+    people[0]["department"] = department
+    people[2]["department"] = nil
+    try second.existingObject(with: people[1].objectID)["department"] = second.object(with: department.objectID)
+    try second.save()
+    first.merge(changed: [people[1].objectID, department.objectID], deleted: [])
+    #expect(department["employees"] as? Set<NSManagedObject> == [people[0], people[1]])
+  }
+
+  @Test("A row that cannot be read gives an object without values, and the next save throws and writes nothing")
+  func unreadable() throws {
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
+    context.make("Employee", ["name": "Ada", "token": UUID()])
+    try context.save()
+    let other = try store.context(CompanyModel.make())
+    let uri = try #require(context.all("Employee").first).objectID.uriRepresentation()
+    let id = try #require(other.persistentStoreCoordinator?.managedObjectID(forURIRepresentation: uri))
+    let sqlite = try #require(other.persistentStoreCoordinator?.persistentStores.first as? SQLiteStore)
+    try sqlite.state().connection.run("UPDATE ZEMPLOYEE SET ZTOKEN = x'00'")
+    let ada = other.object(with: id)
+    #expect(ada["name"] == nil)
+    ada["name"] = "Eve"
+    #expect(throws: NSError.self) { try other.save() }
+    #expect(throws: NSError.self) { try other.existingObject(with: id) }
+    try sqlite.state().connection.run("UPDATE ZEMPLOYEE SET ZTOKEN = NULL")
+    #expect(try other.existingObject(with: id)["name"] as? String == "Ada")
+    try other.save()
+    #expect(try store.context(CompanyModel.make()).all("Employee").count == 1)
+  }
+
+  @Test("A context's and an object's misuse stops the program with a sentence", arguments: ContextMisuse.allCases)
+  func misuse(_ mistake: ContextMisuse) async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [mistake] in
+      try mistake.perform()
+    }
+    let text = result.map { String(decoding: $0.standardErrorContent, as: UTF8.self) } ?? ""
+    #expect(text.contains(mistake.rawValue))
+  }
+}
+
+/// A programmer's mistake, and a part of the sentence that it must end with.
+enum ContextMisuse: String, CaseIterable, Codable, Sendable {
+  case unknownKey = "The entity Employee has no property nonsense."
+  case wrongType = "Unacceptable type of value for attribute age of Employee"
+  case wrongTypeToOne = "Unacceptable type of value for to-one relationship department"
+  case wrongTypeToMany = "Unacceptable type of value for to-many relationship projects"
+  case wrongMember = "The to-many relationship projects of Employee holds managed objects"
+  case wrongEntity = "Unacceptable type of value for relationship department of Employee: wanted Department, got Task."
+  case wrongEntityInSet = "Unacceptable type of value for relationship projects of Employee: wanted Project, got Task."
+  case otherContext = "Illegal attempt to establish a relationship department between objects in different contexts."
+  case otherContextInsert = "belongs to another context already."
+  case otherContextDelete = "belongs to another context, and is to be deleted there."
+  case otherContextRefresh = "belongs to another context, and is to be refreshed there."
+  case nilCoordinator = "A context's coordinator cannot be set to nil"
+  case noCoordinator = "This context has no persistent store coordinator."
+  case unknownEntity = "The model has no entity named 'Nobody'."
+  case orderedAsSet = "favourites of Employee is not an unordered to-many relationship."
+  case setAsOrdered = "projects of Employee is not an ordered to-many relationship."
+  case throughAttribute = "The key path name.x leads through name"
+  case assignOther = "Only managed objects are assigned to stores"
+
+  func perform() throws {
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
+    let ada = context.make("Employee", ["name": "Ada"])
+    let other = NSManagedObjectContext(.privateQueue)
+    other.persistentStoreCoordinator = context.persistentStoreCoordinator
+    switch self {
+    case .unknownKey: ada["nonsense"] = 1
+    case .wrongType: ada["age"] = "old"
+    case .wrongTypeToOne: ada["department"] = "Research"
+    case .wrongTypeToMany: ada["projects"] = 7
+    case .wrongMember: ada["projects"] = NSSet(array: ["Apollo"])
+    case .wrongEntity: ada["department"] = context.make("Task")
+    case .wrongEntityInSet: ada.mutableSetValue(forKey: "projects").add(context.make("Task"))
+    case .otherContext: ada["department"] = other.make("Department")
+    case .otherContextInsert: other.insert(ada)
+    case .otherContextDelete: other.delete(ada)
+    case .otherContextRefresh: other.refresh(ada, mergeChanges: true)
+    case .nilCoordinator: context.persistentStoreCoordinator = nil
+    case .noCoordinator: NSManagedObjectContext(.privateQueue).make("Task")
+    case .unknownEntity: context.make("Nobody")
+    case .orderedAsSet: _ = ada.mutableSetValue(forKey: "favourites")
+    case .setAsOrdered: _ = ada.mutableOrderedSetValue(forKey: "projects")
+    case .throughAttribute: ada.setValue(1, forKeyPath: "name.x")
+    case .assignOther:
+      if let opened = context.persistentStoreCoordinator?.persistentStores.first { context.assign("ada", to: opened) }
+    }
+  }
+}

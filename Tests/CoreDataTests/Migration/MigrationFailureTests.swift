@@ -1,0 +1,217 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("Failing migrations")
+struct MigrationFailureTests {
+  struct Stop: Error {}
+
+  private func migration(_ prepared: PreparedMigration, timeout: TimeInterval = 0.2) throws -> StoreMigration {
+    let model = try NSManagedObjectModel(document: prepared.new)
+    return try StoreMigration(
+      storeAt: prepared.store.url, metadata: SQLiteStore.metadataForPersistentStore(with: prepared.store.url),
+      known: ModelVersions(around: model), destination: .init(name: "new", model: model), configuration: nil,
+      busyTimeout: timeout)
+  }
+
+  private func error(_ body: () throws -> Void) -> NSError? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return error as NSError
+    }
+  }
+
+  @Test("When any statement fails, the store is as it was", arguments: [1000, 2000, 3000] as [UInt64])
+  func everyStatement(_ seed: UInt64) throws {
+    let prepared = try #require(try PreparedMigration.some(1, from: seed).first)
+    let before = try FileContent(prepared.store.url)
+    var number = 1
+    while true {
+      let file = try StoreFile.open(prepared.store.url, isReadOnly: false)
+      var count = 0
+      file.connection.setTrace { _ in count += 1 }
+      file.connection.setProgressHandler(every: 1) { count != number }
+      let failure = try #require(
+        error {
+          _ = try InPlaceMigration(migration: migration(prepared), file: file).run { _ in }
+          throw Stop()
+        })
+      try file.close()
+      if count < number { break }
+      // The last statements of all are those that commit: a commit that has been interrupted may be told as done.
+      if failure is Stop { break }
+      #expect(try FileContent(prepared.store.url) == before, "statement \(number)")
+      number += 1
+    }
+    #expect(number > 20)
+    #expect(try prepared.image(prepared.new) == prepared.expected)
+  }
+
+  @Test("When the disk is full, the error is 640 and the store is as it was")
+  func fullDisk() throws {
+    var refused = 0
+    for prepared in try PreparedMigration.some(4, from: 4000, rows: 60) {
+      let before = try FileContent(prepared.store.url)
+      let file = try StoreFile.open(prepared.store.url, isReadOnly: false)
+      let pages = try #require(try file.connection.pragma("page_count"))
+      try file.connection.setPragma("max_page_count", to: pages)
+      let failure = error {
+        try SQLiteStoreErrors.translating(url: prepared.store.url, isOpening: false) {
+          _ = try InPlaceMigration(migration: migration(prepared), file: file).run { _ in }
+        }
+      }
+      try file.close()
+      guard let failure else { continue }
+      refused += 1
+      #expect(failure.code == CocoaError.Code.fileWriteOutOfSpace.rawValue, "\(failure)")
+      #expect(try FileContent(prepared.store.url) == before)
+      #expect(try prepared.image(prepared.old) == prepared.before)
+    }
+    #expect(refused > 0)
+  }
+
+  @Test("Cancelled at any report of progress, the error is 134120 and the store is as it was")
+  func cancellation() throws {
+    for prepared in try PreparedMigration.some(3, from: 5000) {
+      let before = try FileContent(prepared.store.url)
+      var number = 0
+      while true {
+        var count = 0
+        let failure = error {
+          try migration(prepared).run { _ in
+            count += 1
+            if count > number { throw Stop() }
+          }
+        }
+        guard let failure else { break }
+        #expect(failure.code == NSMigrationCancelledError)
+        #expect(try FileContent(prepared.store.url) == before)
+        number += 1
+      }
+      #expect(number > 1)
+      #expect(try prepared.image(prepared.new) == prepared.expected)
+    }
+  }
+
+  @Test("Progress only grows, never exceeds its total, and ends with everything done")
+  func progress() throws {
+    for prepared in try PreparedMigration.some(8, from: 6000) {
+      var last = 0.0
+      var event: MigrationProgress?
+      try migration(prepared).run { next in
+        #expect(next.fractionCompleted >= last)
+        #expect(next.rowsDone <= next.rowCount)
+        last = next.fractionCompleted
+        event = next
+      }
+      #expect(last == 1)
+      #expect(event?.rowsDone == event?.rowCount)
+    }
+  }
+
+  @Test("A store that another connection writes gives a timeout, and is as it was")
+  func lockedStore() throws {
+    let prepared = try #require(try PreparedMigration.some(1, from: 7000).first)
+    let before = try FileContent(prepared.store.url)
+    let other = try SQLiteConnection(url: prepared.store.url, mode: .readWrite)
+    try other.begin(.immediate)
+    let failure = try #require(error { try migration(prepared).run() })
+    #expect(failure.code == NSPersistentStoreTimeoutError)
+    try other.rollback()
+    try other.close()
+    #expect(try FileContent(prepared.store.url) == before)
+    #expect(try prepared.image(prepared.old) == prepared.before)
+  }
+
+  @Test(
+    "A file or a folder that cannot be written is refused, and nothing is changed",
+    .enabled(if: geteuid() != 0, "root may write everything"))
+  func readOnly() throws {
+    let prepared = try #require(try PreparedMigration.some(1, from: 7100).first)
+    let before = try FileContent(prepared.store.url)
+    let files = FileManager.default
+    for path in [prepared.store.url.path, prepared.store.folder.path] {
+      let old = try #require(try files.attributesOfItem(atPath: path)[.posixPermissions])
+      try files.setAttributes(
+        [.posixPermissions: path == prepared.store.folder.path ? 0o555 : 0o444], ofItemAtPath: path)
+      #expect(error { try migration(prepared).run() } != nil)
+      try files.setAttributes([.posixPermissions: old], ofItemAtPath: path)
+      #expect(try FileContent(prepared.store.url) == before)
+    }
+  }
+
+  @Test("Of several that migrate one store at once one wins, and the others see its result or an error")
+  func rivals() async throws {
+    for seed in 0..<4 as Range<UInt64> {
+      let prepared = try #require(try PreparedMigration.some(1, from: 8000 + seed * 20, rows: 40).first)
+      let (url, new) = (prepared.store.url, prepared.new)
+      let outcomes = await withTaskGroup(of: Int?.self) { group in
+        for _ in 0..<3 {
+          group.addTask {
+            do {
+              let coordinator = NSPersistentStoreCoordinator(
+                managedObjectModel: try NSManagedObjectModel(document: new))
+              try coordinator.addPersistentStore(
+                type: .sqlite, at: url,
+                options: [
+                  NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+                ])
+              for store in coordinator.persistentStores { try coordinator.remove(store) }
+              return nil
+            } catch {
+              return (error as NSError).code
+            }
+          }
+        }
+        return await group.reduce(into: []) { $0.append($1) }
+      }
+      #expect(outcomes.contains(nil), "\(outcomes)")
+      #expect(try prepared.image(new) == prepared.expected)
+      try StoreChecks.check(url, try NSManagedObjectModel(document: new))
+    }
+  }
+
+  @Test("A store whose rows are still in its log is migrated with all of them")
+  func hotLog() throws {
+    let prepared = try #require(try PreparedMigration.some(1, from: 9000).first)
+    let hot = prepared.store.folder.appendingPathComponent("Hot.sqlite")
+    let connection = try SQLiteConnection(url: prepared.store.url, mode: .readWrite)
+    try connection.setJournalMode(.wal)
+    try connection.setPragma("wal_autocheckpoint", to: 0)
+    try connection.run("UPDATE Z_METADATA SET Z_UUID = 'HOT'")
+    // Copied while the connection is open, so that its log has not been taken over.
+    for suffix in ["", "-wal"] {
+      try FileManager.default.copyItem(atPath: prepared.store.url.path + suffix, toPath: hot.path + suffix)
+    }
+    try connection.close()
+    let model = try NSManagedObjectModel(document: prepared.new)
+    let migration = try StoreMigration(
+      storeAt: hot, metadata: SQLiteStore.metadataForPersistentStore(with: hot), known: ModelVersions(around: model),
+      destination: .init(name: "new", model: model), configuration: nil)
+    try migration.run()
+    #expect(try SQLiteStore.metadataForPersistentStore(with: hot)[NSStoreUUIDKey] as? String == "HOT")
+    try StoreChecks.check(hot, model)
+  }
+
+  @Test("A store without write-ahead log keeps its way of journaling")
+  func journalMode() throws {
+    let prepared = try #require(try PreparedMigration.some(1, from: 9100).first)
+    let connection = try SQLiteConnection(url: prepared.store.url, mode: .readWrite)
+    try connection.setJournalMode(.delete)
+    try connection.close()
+    try migration(prepared).run()
+    let again = try SQLiteConnection(url: prepared.store.url, mode: .readOnly)
+    #expect(try again.journalMode() == .delete)
+    try again.close()
+    #expect(try prepared.image(prepared.new) == prepared.expected)
+  }
+}

@@ -1,0 +1,169 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("Fetching with predicates")
+struct FetchPredicateTests {
+  static let formats = [
+    "age == 30", "age != 30", "age < 30", "age <= 30", "age > 30", "age >= 30", "age == nil", "age != nil",
+    "name == 'Ada'", "name ==[c] 'ada'", "name ==[cd] 'zoe'", "name != 'Ada'", "name < 'M'", "rating > 2.5",
+    "isActive == YES", "isActive == NO", "NOT age > 30", "age > 20 AND age < 40", "age < 25 OR name == 'Zoë'",
+    "NOT (age > 20 AND name == 'Ada')", "age IN {25, 30}", "name IN {'Ada', 'Bob'}", "age BETWEEN {25, 35}",
+    "name BEGINSWITH 'A'", "name BEGINSWITH[c] 'a'", "name BEGINSWITH[cd] 'zo'", "name ENDSWITH 'a'",
+    "name ENDSWITH[cd] 'E'", "name CONTAINS 'd'", "name CONTAINS[c] 'D'", "name CONTAINS[d] 'oe'", "name LIKE 'A*'",
+    "name LIKE[c] '?da'", "name LIKE[cd] '*E'", "name MATCHES '[A-B].*'", "name MATCHES[c] 'a.a'",
+    "department.name == 'Research'", "department.name BEGINSWITH[c] 's'", "department == nil", "department != nil",
+    "manager.department.name == 'Sales'", "ANY projects.title == 'Apollo'", "ALL projects.title == 'Apollo'",
+    "NONE projects.title == 'Apollo'", "ANY friends.age > 30", "projects.@count == 2", "projects.@count > 0",
+    "friends.@count == 0", "SUBQUERY(projects, $p, $p.title BEGINSWITH 'A').@count > 0",
+    "SUBQUERY(friends, $f, $f.age > 20 AND $f.name != 'Bob').@count == 1", "age + 5 > 35", "TRUEPREDICATE",
+    "FALSEPREDICATE", "ANY favourites.title LIKE '*1'", "ANY projects.members.name == 'Ada'",
+  ]
+
+  /// Some people; `unsaved` changes some of them without a save.
+  static func fill(_ context: NSManagedObjectContext, unsaved: Bool) throws {
+    let departments = ["Research", "Sales"].map { context.make("Department", ["name": $0]) }
+    let projects = ["Apollo", "Gemini"].map { context.make("Project", ["title": $0]) }
+    let tasks = ["t1", "t2"].map { context.make("Task", ["title": $0]) }
+    let boss = context.make("Manager", ["name": "Bob", "age": 50, "rating": 1.0, "department": departments[1]])
+    let people: [(String, Int?, Double)] = [
+      ("Ada", 30, 4.5), ("ada", 25, 2.5), ("Zoë", 35, 3.0), ("zoe", nil, 0), ("Éva", 20, 2.0), ("Dan", 30, 5.0),
+    ]
+    var made = [boss]
+    for (index, person) in people.enumerated() {
+      let object = context.make("Employee", ["name": person.0, "rating": person.2, "isActive": index % 2 == 0])
+      object["age"] = person.1
+      if index < 4 { object["department"] = departments[index % 2] }
+      if index % 3 == 0 { object["manager"] = boss }
+      object["projects"] = NSSet(array: Array(projects.prefix(index % 3)))
+      object["favourites"] = NSOrderedSet(array: Array(tasks.prefix(index % 3)))
+      object["friends"] = NSSet(array: [made[index / 2]])
+      made.append(object)
+    }
+    try context.save()
+    guard unsaved else { return }
+    made[1]["age"] = 41
+    made[2]["name"] = "Zoltan"
+    made[3]["department"] = nil
+    made[4]["projects"] = NSSet(array: projects)
+    context.delete(made[5])
+    context.make("Employee", ["name": "Ada", "age": 30, "department": departments[0]])
+  }
+
+  @Test("What SQL answers is what evaluating the predicate in memory answers", arguments: formats)
+  func sameAnswer(format: String) throws {
+    for unsaved in [false, true] {
+      let context = try TemporaryStore().context(CompanyModel.make())
+      try Self.fill(context, unsaved: unsaved)
+      let predicate = NSPredicate(format: format)
+      let expected = try context.all("Employee").filter { try predicate.holds(for: $0) }.map(\.objectID)
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Employee")
+      request.predicate = predicate
+      #expect(Set(try context.fetch(request).map(\.objectID)) == Set(expected), "unsaved: \(unsaved)")
+      #expect(try context.count(for: request) == expected.count)
+      let ids = NSFetchRequest<NSManagedObjectID>(entityName: "Employee")
+      ids.resultType = .managedObjectIDResultType
+      ids.predicate = predicate
+      #expect(Set(try context.fetch(ids)) == Set(expected))
+    }
+  }
+
+  @Test("Objects stand in predicates: SELF, IN, ==, and those that have not been saved")
+  func objects() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    try Self.fill(context, unsaved: true)
+    let departments = try context.all("Department")
+    let people = try context.all("Employee")
+    let fresh = try #require(people.first { $0.objectID.isTemporaryID })
+    for predicate in [
+      NSPredicate(format: "department == %@", departments[0]), NSPredicate(format: "department != %@", departments[0]),
+      NSPredicate(format: "department IN %@", departments as NSArray),
+      NSPredicate(format: "SELF IN %@", Array(people.prefix(2)) as NSArray),
+      NSPredicate(format: "SELF == %@", people[0]), NSPredicate(format: "SELF == %@", fresh),
+      NSPredicate(format: "department == %@", departments[0].objectID),
+      NSPredicate(format: "ANY friends == %@", people[0]),
+      NSPredicate(format: "%@ IN friends", people[1]),
+    ] {
+      let expected = try people.filter { try predicate.holds(for: $0) }
+      #expect(try Set(context.all("Employee", where: predicate)) == Set(expected), "\(predicate)")
+    }
+  }
+
+  @Test("Sorting by several keys, along key paths; limit and offset; the same with and without unsaved changes")
+  func order() throws {
+    for unsaved in [false, true] {
+      let context = try TemporaryStore().context(CompanyModel.make())
+      try Self.fill(context, unsaved: unsaved)
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Employee")
+      request.sortDescriptors = [
+        NSSortDescriptor(key: "department.name", ascending: false), NSSortDescriptor(key: "rating", ascending: true),
+      ]
+      let all = try context.fetch(request)
+      let keys = all.map { ($0.value(forKeyPath: "department.name") as? String ?? "", $0["rating"] as? Double ?? -1) }
+      #expect(zip(keys, keys.dropFirst()).allSatisfy { $0.0 > $1.0 || ($0.0 == $1.0 && $0.1 <= $1.1) })
+      request.fetchOffset = 2
+      request.fetchLimit = 3
+      #expect(try context.fetch(request) == Array(all[2..<5]))
+      #expect(try context.count(for: request) == 3)
+      request.includesSubentities = false
+      #expect(try context.fetch(request).allSatisfy { $0.entity.name == "Employee" })
+    }
+  }
+
+  @Test("Distinct dictionaries are counted by offset and limit after doubles are gone")
+  func dictionaries() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    try Self.fill(context, unsaved: false)
+    let request = NSFetchRequest<NSDictionary>(entityName: "Employee")
+    request.resultType = .dictionaryResultType
+    request.propertiesToFetch = ["age"]
+    request.predicate = NSPredicate(format: "age == 30 OR age == 50")
+    request.sortDescriptors = [NSSortDescriptor(key: "age", ascending: true)]
+    #expect(try context.fetch(request).compactMap { $0["age"] as? Int } == [30, 30, 50])
+    request.returnsDistinctResults = true
+    request.fetchLimit = 2
+    #expect(try context.fetch(request).compactMap { $0["age"] as? Int } == [30, 50])
+  }
+
+  @Test("Prefetched relationships need one query, not one an object")
+  func prefetching() throws {
+    let store = try TemporaryStore()
+    let first = try store.context(CompanyModel.make())
+    for index in 0..<40 {
+      first.make("Employee", ["name": "e\(index)", "department": first.make("Department", ["name": "d\(index)"])])
+    }
+    try first.save()
+    let context = try store.context(CompanyModel.make())
+    let sqlite = try #require(context.persistentStoreCoordinator?.persistentStores.first as? SQLiteStore)
+    let statements = Statements()
+    try sqlite.state().connection.setTrace { _ in statements.count += 1 }
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Employee")
+    request.relationshipKeyPathsForPrefetching = ["department"]
+    let names = try context.fetch(request).compactMap { $0.value(forKeyPath: "department.name") as? String }
+    #expect(Set(names).count == 40)
+    #expect(statements.count > 0 && statements.count <= 4)
+  }
+
+  @Test("Unknown entities and key paths are errors that name them")
+  func unknown() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    let entity = #expect(throws: NSError.self) { try context.all("Nobody") }
+    #expect(entity?.localizedFailureReason?.contains("'Nobody'") == true)
+    let key = #expect(throws: (any Error).self) {
+      try context.all("Employee", where: NSPredicate(format: "nonsense == 1"))
+    }
+    #expect(key.map { "\($0)" }?.contains("nonsense") == true)
+    let sort = #expect(throws: (any Error).self) { try context.all("Employee", by: "nonsense") }
+    #expect(sort.map { "\($0)" }?.contains("nonsense") == true)
+  }
+
+  private final class Statements: @unchecked Sendable {
+    var count = 0
+  }
+}
