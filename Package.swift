@@ -38,7 +38,7 @@ let package = Package(
     .testTarget(
       name: "CoreDataModelFilesTests", dependencies: ["CoreDataModelFiles", "CoreDataTestSupport", "CSQLite"]),
     .testTarget(
-      name: "CoreDataTests", dependencies: ["CoreData", "CoreDataTestSupport"], exclude: ["Fixtures"],
+      name: "CoreDataTests", dependencies: ["CoreData", "CoreDataTestSupport"],
       resources: [.copy("Resources/Books.xcdatamodeld"), .copy("Resources/Readers.xcdatamodeld")]),
     .testTarget(
       name: "CoreDataAnalysisTests",

@@ -37,6 +37,13 @@ public enum Fixtures {
   public static let compiledBundles = Array(Set(compiledModels.map { $0.deletingLastPathComponent() }))
     .filter { $0.pathExtension == "momd" }.sorted { $0.path < $1.path }
 
+  /// All sources of mapping models.
+  public static let mappingSources = files { $0.lastPathComponent == "xcmapping.xml" }
+    .map { $0.deletingLastPathComponent() }
+
+  /// All compiled mapping models.
+  public static let compiledMappings = files { $0.pathExtension == "cdm" }
+
   /// All SQLite stores.
   public static let stores = files { $0.pathExtension == "sqlite" }
 

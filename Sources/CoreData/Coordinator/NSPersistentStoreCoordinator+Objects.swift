@@ -88,15 +88,26 @@ extension NSPersistentStoreCoordinator {
           groups.append((store, [change]))
         }
       }
+      // Refused before anything is written, since each store has a transaction of its own.
+      if let refusing = groups.first(where: { $0.store.isReadOnly }) {
+        throw StoreErrors.readOnly(url: refusing.store.url)
+      }
       for group in groups {
-        if group.store.isReadOnly {
-          throw StoreErrors.readOnly(url: group.store.url)
-        }
         let written = try MergeResolution(policy: context.mergePolicy, context: context)
           .write(group.changes, to: group.store)
         versions.merge(written) { $1 }
       }
+      try writeMetadata()
       return versions
+    }
+  }
+
+  /// Writes metadata that have been changed, of stores that no other change has been written to.
+  func writeMetadata() throws {
+    try withLock {
+      for case let store as any RowStore in stores where store.hasUnsavedMetadata && !store.isReadOnly {
+        _ = try store.write([])
+      }
     }
   }
 }

@@ -11,6 +11,8 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// A name for people who debug.
   open var name: String?
   let lock = NSRecursiveLock()
+  /// How the model's derived attributes are computed.
+  let derivations: Derivations
   private(set) var stores: [NSPersistentStore] = []
   private var contexts: [WeakContext] = []
 
@@ -23,8 +25,9 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// - Parameter model: the model, which becomes immutable.
   public init(managedObjectModel model: NSManagedObjectModel) {
     managedObjectModel = model
-    super.init()
     model.freeze()
+    derivations = Derivations(model)
+    super.init()
   }
 
   /// The stores, in the order in which they were added.
@@ -85,8 +88,10 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// - Returns: nil when no store of this coordinator has that UUID, or the URI is not one of an object.
   open func managedObjectID(forURIRepresentation url: URL) -> NSManagedObjectID? {
     guard url.scheme == "x-coredata", let host = url.host, url.pathComponents.count == 3 else { return nil }
-    let store = persistentStores.first { $0.identifier?.caseInsensitiveCompare(host) == .orderedSame }
-    return (store as? any RowStore)?.identifier(entityName: url.pathComponents[1], reference: url.pathComponents[2])
+    return withLock {
+      let store = stores.first { $0.identifier?.caseInsensitiveCompare(host) == .orderedSame }
+      return (store as? any RowStore)?.identifier(entityName: url.pathComponents[1], reference: url.pathComponents[2])
+    }
   }
 
   /// The identifier of an object from its URI as text.

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataModelFiles
 import Foundation
 
 /// Errors of migration, from finding models to checking the result.
@@ -13,6 +14,12 @@ internal enum MigrationErrors {
       reason: obstacles.map(\.reason).joined(separator: " "),
       suggestion: first?.advice ?? "Write a mapping model for these versions.",
       ErrorDetail.place(entity: first?.entity, property: first?.property))
+  }
+
+  /// As for models: 260 for a missing file, 259 for one that is no mapping model, `NSCoreDataError` for what makes no sense
+  /// in itself.
+  static func cannotReadMapping(_ error: ModelFileError) -> NSError {
+    ModelErrors.cannotRead(error, "The mapping model could not be read.")
   }
 
   /// 134110, also for a step that an in-place migration cannot take.

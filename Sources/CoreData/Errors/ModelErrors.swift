@@ -7,7 +7,9 @@ import Foundation
 /// Errors about models: files that cannot be read, and models that contradict themselves.
 internal enum ModelErrors {
   /// 260 for a missing file, 259 for one that is no model, `NSCoreDataError` for what makes no sense in itself.
-  static func cannotRead(_ error: ModelFileError) -> NSError {
+  static func cannotRead(
+    _ error: ModelFileError, _ description: String = "The managed object model could not be read."
+  ) -> NSError {
     var info = ErrorDetail.place(entity: error.entity, property: error.property)
     info[NSFilePathErrorKey] = error.file
     info["line"] = error.line
@@ -15,8 +17,7 @@ internal enum ModelErrors {
     let file = error.file.map { "\($0)\(error.line.map { ", line \($0)" } ?? ""): " } ?? ""
     let reason = file + (place.isEmpty ? "" : "\(place): ") + error.found
     return NSError.cocoa(
-      code(of: error.kind), "The managed object model could not be read.", reason: reason, suggestion: error.advice,
-      underlying: error, info)
+      code(of: error.kind), description, reason: reason, suggestion: error.advice, underlying: error, info)
   }
 
   static func unknownVersion(_ name: String, known: [String], url: URL?) -> NSError {

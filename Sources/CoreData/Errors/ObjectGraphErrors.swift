@@ -42,6 +42,15 @@ internal enum ObjectGraphErrors {
       ErrorDetail.place(entity: entity, property: attribute.name))
   }
 
+  static func underivable(_ attribute: String, of object: NSManagedObject, reason: String) -> NSError {
+    let entity = object.entity.name ?? ""
+    return .cocoa(
+      NSCoreDataError, "The value of a derived attribute cannot be computed.",
+      reason: "'\(attribute)' of '\(entity)' has a derivation expression that fails: \(reason).",
+      suggestion: "Correct the expression in the model: a key path, an aggregate of a relationship, or a function of one.",
+      ErrorDetail.place(entity: entity, property: attribute).merging([NSAffectedObjectsErrorKey: [object]]) { $1 })
+  }
+
   static func mergeConflict(_ conflicts: [RowConflicts.Conflict], context: NSManagedObjectContext) -> NSError {
     let objects = conflicts.map { context.object(for: $0.id) }
     let named = conflicts.prefix(5).map { conflict in

@@ -46,8 +46,10 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
     let name = entityDescription.name ?? ""
     let reference = isTemporaryID ? "t\(TemporaryNumbers.process)\(key.number)" : "p\(key.number)"
     let path = name.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? name
-    guard let url = URL(string: "x-coredata://\(storeIdentifier ?? "")/\(path)/\(reference)") else {
-      preconditionFailure("The store identifier \(storeIdentifier ?? "") cannot stand in a URI.")
+    // Any text can stand as UUID in a store's metadata; only letters, digits and hyphens can as a host.
+    let host = (storeIdentifier ?? "").filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
+    guard let url = URL(string: "x-coredata://\(host)/\(path)/\(reference)") else {
+      preconditionFailure("x-coredata://\(host)/\(path)/\(reference) is no URI, though it holds nothing but URI characters.")
     }
     return url
   }

@@ -16,6 +16,9 @@ struct ToMany: @unchecked Sendable {
     }
   }
 
+  /// Up to so many members are searched one by one.
+  private static let few = 8
+
   private var storage: Storage
   let isOrdered: Bool
 
@@ -70,6 +73,21 @@ struct ToMany: @unchecked Sendable {
     storage = Storage(ids: storage.ids.map(\.current))
   }
 
+  /// Takes out the members that are not wanted.
+  mutating func removeAll(where isUnwanted: (NSManagedObjectID) -> Bool) {
+    guard storage.ids.contains(where: isUnwanted) else { return }
+    storage = Storage(ids: storage.ids.filter { !isUnwanted($0) })
+  }
+
+  /// These members, which were made from `base`, as if they had been made from `stored`: what was added and removed is
+  /// added to and removed from what the store has now. An order that was changed stands, with the store's additions last.
+  func rebased(from base: ToMany, onto stored: ToMany) -> ToMany {
+    if base.hasSameMembers(as: stored) { return self }
+    let kept = ids.filter { stored.contains($0) || !base.contains($0) }
+    let added = stored.ids.filter { !base.contains($0) && !contains($0) }
+    return ToMany(kept + added, isOrdered: isOrdered)
+  }
+
   /// Whether both have the same members, in the same order where order counts.
   func hasSameMembers(as other: ToMany) -> Bool {
     if storage === other.storage { return true }
@@ -79,6 +97,10 @@ struct ToMany: @unchecked Sendable {
   }
 
   private func position(of id: NSManagedObjectID) -> Int? {
+    // No table for a few members; and none ever for the empty default, which objects of all contexts share.
+    if storage.positions == nil, storage.ids.count <= ToMany.few {
+      return storage.ids.firstIndex { $0.key == id.key }
+    }
     if storage.positions == nil {
       storage.positions = Dictionary(uniqueKeysWithValues: storage.ids.enumerated().map { ($1.key, $0) })
     }

@@ -24,14 +24,28 @@ final class ContextQueue: @unchecked Sendable {
     }
   }
 
+  /// The queues that wait for the work of the current thread: a call for one of them must be carried out at once, or it
+  /// would wait for itself.
+  private static var waiting: Set<ObjectIdentifier> {
+    get { Thread.current.threadDictionary["OpenCoreData.waiting"] as? Set<ObjectIdentifier> ?? [] }
+    set { Thread.current.threadDictionary["OpenCoreData.waiting"] = newValue }
+  }
+
   private var isCurrent: Bool {
-    if isMain { return Thread.isMainThread }
-    return queue == nil || DispatchQueue.getSpecific(key: ContextQueue.key) == ObjectIdentifier(self)
+    if isMain ? Thread.isMainThread : queue == nil { return true }
+    let own = ObjectIdentifier(self)
+    return DispatchQueue.getSpecific(key: ContextQueue.key) == own || ContextQueue.waiting.contains(own)
   }
 
   func sync<T>(_ body: () throws -> T) rethrows -> T {
     guard let queue, !isCurrent else { return try body() }
-    return try queue.sync(execute: body)
+    let waiting = ContextQueue.waiting
+    return try queue.sync {
+      let before = ContextQueue.waiting
+      ContextQueue.waiting = waiting.union([ObjectIdentifier(self)])
+      defer { ContextQueue.waiting = before }
+      return try body()
+    }
   }
 
   func async(_ body: @escaping @Sendable () -> Void) {

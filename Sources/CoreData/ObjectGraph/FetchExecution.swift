@@ -10,7 +10,7 @@ struct FetchExecution {
   private let context: NSManagedObjectContext
   private let entity: NSEntityDescription
   private let stores: [any RowStore]
-  private let query: RowQuery
+  private var query: RowQuery
   /// Whether the predicate is one that only Foundation can evaluate: a block.
   private let isOpaque: Bool
   /// Objects of the entity with unsaved changes, which no store can answer for.
@@ -76,22 +76,30 @@ struct FetchExecution {
   }
 
   func identifiers() throws -> [NSManagedObjectID] {
-    if isStoresOwn, let ids = try stores[0].identifiers(for: query) { return ids }
+    if isStoresOwn, let ids = try locked({ try stores[0].identifiers(for: query) }) { return ids }
     return try matching().map(\.objectID)
   }
 
   func count() throws -> Int {
-    if isStoresOwn, let count = try stores[0].count(for: query) { return count }
+    if isStoresOwn, let count = try locked({ try stores[0].count(for: query) }) { return count }
     return try matching().count
   }
 
   func dictionaries() throws -> [NSDictionary] {
-    try DictionaryResults(specification, entity: entity).dictionaries(of: matching())
+    let results = try DictionaryResults(specification, entity: entity)
+    guard specification.returnsDistinctResults else { return try results.dictionaries(of: matching()) }
+    // Offset and limit count distinct results.
+    return try window(results.dictionaries(of: unbounded().matching()))
+  }
+
+  /// Stores are asked while no other context does.
+  private func locked<T>(_ body: () throws -> T) rethrows -> T {
+    try context.coordinator.withLock(body)
   }
 
   /// All objects that answer the request, in order, with offset and limit observed.
   private func matching() throws -> [NSManagedObject] {
-    if isStoresOwn, let rows = try stores[0].rows(for: query) {
+    if isStoresOwn, let rows = try locked({ try stores[0].rows(for: query) }) {
       return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
     }
     var whole = query
@@ -109,12 +117,12 @@ struct FetchExecution {
   }
 
   private func matching(_ query: RowQuery, in store: any RowStore) throws -> [NSManagedObject] {
-    if !isOpaque, let rows = try store.rows(for: query) {
+    if !isOpaque, let rows = try locked({ try store.rows(for: query) }) {
       return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
     }
     // The store cannot express the predicate or the order: all rows are read and sorted out here.
     let all = RowQuery(entity: query.entity, includesSubentities: query.includesSubentities)
-    guard let rows = try store.rows(for: all) else {
+    guard let rows = try locked({ try store.rows(for: all) }) else {
       throw ObjectGraphErrors.badRequest(
         "The store cannot list the rows of '\(entity.name ?? "")'.", entity: entity,
         suggestion: "Check the store with an integrity check.")
@@ -141,7 +149,14 @@ struct FetchExecution {
     return try PredicateEvaluator().evaluate(predicate, with: object)
   }
 
-  private func window(_ objects: [NSManagedObject]) -> [NSManagedObject] {
+  private func unbounded() -> FetchExecution {
+    var execution = self
+    execution.query.limit = 0
+    execution.query.offset = 0
+    return execution
+  }
+
+  private func window<Result>(_ objects: [Result]) -> [Result] {
     var result = objects[...]
     if query.offset > 0 { result = result.dropFirst(query.offset) }
     if query.limit > 0 { result = result.prefix(query.limit) }

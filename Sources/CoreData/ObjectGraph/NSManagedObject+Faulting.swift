@@ -6,7 +6,7 @@ import Foundation
 extension NSManagedObject {
   /// Reads the values of a fault; does nothing for an object that has its values.
   ///
-  /// A fault whose row is gone becomes an object without values, marked as deleted, as Apple's framework does with
+  /// A fault whose row is gone, or cannot be read, becomes an object without values, marked as deleted, as Apple's framework does with
   /// `shouldDeleteInaccessibleFaults`; with that off the program is stopped, since there is no value to give.
   final func realize() {
     if isRealized { return }
@@ -19,19 +19,22 @@ extension NSManagedObject {
       guard context.shouldDeleteInaccessibleFaults else {
         preconditionFailure("Core Data could not fulfill a fault for \(identifier): its row is not in the store.")
       }
-      slots = table.properties.indices.map { table.relationship(at: $0)?.isToMany == true ? .unread : .null }
-      for position in table.firstRelationship..<table.count {
-        if let relationship = table.relationship(at: position), relationship.isToMany {
-          slots[position] = .toMany(ToMany(isOrdered: relationship.isOrdered))
-        }
-      }
-      isRealized = true
+      loseValues()
       context.noteInaccessible(self)
       return
     }
     slots = snapshot.slots
     isRealized = true
     awakeFromFetch()
+  }
+
+  /// Makes an object without values of a fault that has no row.
+  final func loseValues() {
+    slots = table.properties.indices.map { position in
+      guard let relationship = table.relationship(at: position), relationship.isToMany else { return .null }
+      return .toMany(ToMany(isOrdered: relationship.isOrdered))
+    }
+    isRealized = true
   }
 
   /// Takes the object's values away, so that they are read anew when they are needed.
@@ -55,7 +58,8 @@ extension NSManagedObject {
       slots[position] = relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null
       return
     }
-    let members = context.readMembers(of: relationship, for: self)
+    // Members that cannot be read count as none, on both sides of the comparison, so that no save removes them.
+    let members = context.readMembers(of: relationship, for: self) ?? []
     let read = Slot.toMany(ToMany(members, isOrdered: relationship.isOrdered))
     slots[position] = read
     snapshot?.slots[position] = read

@@ -124,11 +124,30 @@ extension NSManagedObject {
   /// Puts the identifiers that saving has made in the place of temporary ones.
   final func replaceTemporaryIDs() {
     guard isRealized else { return }
+    replaceTemporaryIDs(in: &slots)
+    if slotsAtEventStart != nil { replaceTemporaryIDs(in: &slotsAtEventStart!) }
+  }
+
+  private func replaceTemporaryIDs(in slots: inout [Slot]) {
     for position in table.firstRelationship..<table.count {
       switch slots[position] {
       case .toOne(let id) where id.isTemporaryID: slots[position] = .toOne(id.current)
       case .toMany(var members):
         members.replaceTemporaryIDs()
+        slots[position] = .toMany(members)
+      default: break
+      }
+    }
+  }
+
+  /// Takes destinations out of this object's side of its relationships, and of no other's.
+  final func forgetDestinations(where isGone: (NSManagedObjectID) -> Bool) {
+    guard isRealized else { return }
+    for position in table.firstRelationship..<table.count {
+      switch slots[position] {
+      case .toOne(let id) where isGone(id.current): slots[position] = .null
+      case .toMany(var members):
+        members.removeAll { isGone($0.current) }
         slots[position] = .toMany(members)
       default: break
       }

@@ -99,7 +99,8 @@ extension NSManagedObject {
     }
   }
 
-  private func check(_ object: NSManagedObject, for relationship: NSRelationshipDescription) {
+  /// Stops the program for an object that cannot be at the other end of a relationship.
+  final func check(_ object: NSManagedObject, for relationship: NSRelationshipDescription) {
     if let destination = relationship.destinationEntity {
       precondition(
         object.entity.isKindOf(entity: destination),

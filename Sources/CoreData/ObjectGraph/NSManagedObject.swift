@@ -15,6 +15,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     static let inserted = Changes(rawValue: 1)
     static let updated = Changes(rawValue: 2)
     static let deleted = Changes(rawValue: 4)
+    /// Only in notifications: the values were given up, to be read anew.
+    static let refreshed = Changes(rawValue: 8)
   }
 
   /// The object's entity.
@@ -23,6 +25,10 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   private var knownIdentifier: NSManagedObjectID?
   final weak var context: NSManagedObjectContext?
   final var changes: Changes = []
+  /// What has happened since the last `processPendingChanges()`.
+  final var eventChanges: Changes = []
+  /// Whether the row turned out to be gone or unreadable: such an object has no values and is never written.
+  final var isInaccessible = false
   /// Whether `slots` hold values.
   final var isRealized = false
   final var slots: [Slot] = []

@@ -6,23 +6,59 @@ import Foundation
 extension NSManagedObjectContext {
   /// Follows the deletion rules of objects deleted since the last call, and closes the current event: what
   /// `changedValuesForCurrentEvent()` compares with is taken anew.
+  ///
+  /// Posts `didChangeObjectsNotification` when anything has changed.
   public func processPendingChanges() {
     propagateDeletions()
-    for object in changed.values where object.isRealized {
-      object.slotsAtEventStart = object.slots
+    let event = touched
+    touched = []
+    forgetUnsaved(event.filter { $0.isDeleted && $0.isInserted && $0.context === self })
+    var sets: [String: Set<NSManagedObject>] = [:]
+    for object in event {
+      let what = object.eventChanges
+      object.eventChanges = []
+      guard let key = NSManagedObjectContext.notificationKey(of: what) else { continue }
+      if object.isRealized { object.slotsAtEventStart = object.slots }
+      sets[key, default: []].insert(object)
     }
+    if !sets.isEmpty { post(NSManagedObjectContext.didChangeObjectsNotification, sets) }
   }
 
-  private func propagateDeletions() {
-    while !unprocessedDeletions.isEmpty {
-      let object = unprocessedDeletions.removeFirst()
-      guard object.context === self else { continue }
+  private static func notificationKey(of changes: NSManagedObject.Changes) -> String? {
+    if changes.contains(.deleted) { return changes.contains(.inserted) ? nil : NSDeletedObjectsKey }
+    if changes.contains(.inserted) { return NSInsertedObjectsKey }
+    if changes.contains(.updated) { return NSUpdatedObjectsKey }
+    return changes.contains(.refreshed) ? NSRefreshedObjectsKey : nil
+  }
+
+  /// Forgets objects that were inserted and deleted again: they have no row and need none.
+  private func forgetUnsaved(_ objects: [NSManagedObject]) {
+    guard !objects.isEmpty else { return }
+    var gone: Set<ObjectKey> = []
+    for object in objects {
+      gone.insert(object.identifier.key)
+      forgetChanges(of: object)
+      registry.remove(object.identifier.key)
+      object.context = nil
+    }
+    // Relationships without inverse, and those without action, have not been told.
+    for object in changed.values { object.forgetDestinations { gone.contains($0.key) } }
+  }
+
+  /// Follows the rules of deleted objects' relationships, and of those that are deleted thereby.
+  func propagateDeletions() {
+    var next = 0
+    while next < unprocessedDeletions.count {
+      let object = unprocessedDeletions[next]
+      next += 1
+      guard object.context === self, object.isDeleted else { continue }
       object.realize()
       for position in object.table.firstRelationship..<object.table.count {
         guard let relationship = object.table.relationship(at: position) else { continue }
         propagateDeletion(of: object, at: position, relationship)
       }
     }
+    unprocessedDeletions = []
   }
 
   private func propagateDeletion(

@@ -37,6 +37,10 @@ extension NSManagedObjectContext {
   /// - Parameter objects: objects of this context.
   /// - Throws: the store's errors.
   public func obtainPermanentIDs(for objects: [NSManagedObject]) throws {
+    for object in objects {
+      precondition(
+        object.context === self, "The object \(object.objectID) is not of this context, which cannot give it an identifier.")
+    }
     try adoptPermanentIDs(for: objects.filter { $0.identifier.isTemporaryID })
   }
 
@@ -52,6 +56,7 @@ extension NSManagedObjectContext {
   /// The object of a row that has just been read; it keeps the row ready until its values are asked for.
   func object(for row: RowSnapshot, refreshing: Bool = false) -> NSManagedObject {
     let object = object(for: row.id)
+    if object.isInaccessible { revive(object) }
     if !object.isRealized {
       object.snapshot = row
     } else if refreshing, !object.hasChanges {
@@ -60,27 +65,28 @@ extension NSManagedObjectContext {
     return object
   }
 
-  /// The row behind a fault; nil when it is gone.
+  /// The row behind a fault; nil when it is gone, or cannot be read.
   ///
-  /// A store that cannot be read stops the program here: the caller has asked for a value, and there is neither one to
-  /// give nor a way to throw. `existingObject(with:)` and fetches throw instead.
+  /// Whoever asks for a value cannot be thrown an error at: it is kept, and the next `save()` throws it before anything is
+  /// written. `existingObject(with:)` and fetches throw at once.
   func readRow(for object: NSManagedObject) -> RowSnapshot? {
     do {
       return try coordinator.row(for: object.identifier)
     } catch {
-      preconditionFailure("Core Data could not fulfill a fault for \(object.identifier): \(error)")
+      readingFailure = readingFailure ?? error
+      return nil
     }
   }
 
-  /// The members of a to-many relationship, read from the store.
+  /// The members of a to-many relationship, read from the store; nil when they cannot be read, as for `readRow(for:)`.
   func readMembers(
     of relationship: NSRelationshipDescription, for object: NSManagedObject
-  ) -> [NSManagedObjectID] {
+  ) -> [NSManagedObjectID]? {
     do {
       return try coordinator.members(of: relationship, for: object.identifier)
     } catch {
-      preconditionFailure(
-        "Core Data could not read the relationship \(relationship.name) of \(object.identifier): \(error)")
+      readingFailure = readingFailure ?? error
+      return nil
     }
   }
 
@@ -90,30 +96,62 @@ extension NSManagedObjectContext {
   ///   - object: an object of this context.
   ///   - flag: false to drop its changes; true to read the row anew and keep the changes on top of it.
   public func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
-    guard object.context === self, !object.identifier.isTemporaryID else { return }
-    guard flag, object.hasChanges, object.isRealized else {
-      if !flag { forgetChanges(of: object) }
-      object.turnIntoFault(keeping: nil)
-      return
-    }
-    let kept = object.changedSlots().map { ($0, object.slots[$0]) }
-    guard let row = readRow(for: object) else { return }
-    object.snapshot = row
-    object.slots = row.slots
-    for (position, slot) in kept {
-      if case .toMany = slot { object.readRelationship(at: position) }
-      object.slots[position] = slot
-    }
+    precondition(
+      object.context == nil || object.context === self,
+      "The object \(object.objectID) belongs to another context, and is to be refreshed there.")
+    if renew(object, keepingChanges: flag) { post(NSManagedObjectContext.didChangeObjectsNotification, refreshed([object])) }
   }
 
   /// Turns all objects into faults, with their changes kept.
   public func refreshAllObjects() {
-    for object in registry.objects { refresh(object, mergeChanges: true) }
+    let renewed = registry.objects.filter { renew($0, keepingChanges: true) }
+    if !renewed.isEmpty { post(NSManagedObjectContext.didChangeObjectsNotification, refreshed(renewed)) }
+  }
+
+  private func refreshed(_ objects: [NSManagedObject]) -> [AnyHashable: Any] {
+    [NSRefreshedObjectsKey: Set(objects)]
+  }
+
+  /// Turns an object into a fault, or reads its row anew beneath its changes; false for an object without row.
+  func renew(_ object: NSManagedObject, keepingChanges: Bool) -> Bool {
+    guard object.context === self, !object.identifier.isTemporaryID, !object.isInserted else { return false }
+    if object.isInaccessible { revive(object) }
+    guard keepingChanges, object.hasChanges, object.isRealized else {
+      if !keepingChanges { forgetChanges(of: object) }
+      object.turnIntoFault(keeping: nil)
+      return true
+    }
+    let before = object.snapshot?.slots ?? []
+    let kept = object.changedSlots().map { ($0, object.slots[$0]) }
+    guard let row = readRow(for: object) else { return true }
+    object.snapshot = row
+    object.slots = row.slots
+    for (position, slot) in kept {
+      guard case .toMany(let members) = slot else {
+        object.slots[position] = slot
+        continue
+      }
+      object.readRelationship(at: position)
+      guard case .toMany(let stored) = object.slots[position], before.indices.contains(position),
+        case .toMany(let base) = before[position]
+      else { continue }
+      object.slots[position] = .toMany(members.rebased(from: base, onto: stored))
+    }
+    return true
+  }
+
+  /// Gives an object whose row was not to be had another chance.
+  private func revive(_ object: NSManagedObject) {
+    object.isInaccessible = false
+    forgetChanges(of: object)
+    object.turnIntoFault(keeping: nil)
   }
 
   /// Drops all unsaved changes.
   public func rollback() {
     unprocessedDeletions = []
+    touched = []
+    readingFailure = nil
     for object in changedInOrder {
       let wasInserted = object.isInserted
       forgetChanges(of: object)
@@ -131,13 +169,16 @@ extension NSManagedObjectContext {
     for object in registry.objects { object.context = nil }
     registry.removeAll()
     changed = [:]
+    touched = []
     unprocessedDeletions = []
+    readingFailure = nil
     assignments = [:]
   }
 
   /// Takes an object out of what is to be saved.
   func forgetChanges(of object: NSManagedObject) {
     object.changes = []
+    object.eventChanges = []
     object.slotsAtEventStart = nil
     changed[object.identifier.key] = nil
   }

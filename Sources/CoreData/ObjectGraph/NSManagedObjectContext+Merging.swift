@@ -22,15 +22,25 @@ extension NSManagedObjectContext {
 
   /// Takes over what was saved elsewhere, for the objects that this context knows.
   func merge(changed: [NSManagedObjectID], deleted: [NSManagedObjectID]) {
-    for id in changed {
-      if let object = registeredObject(for: id) { refresh(object, mergeChanges: true) }
-    }
-    for id in deleted {
-      guard let object = registeredObject(for: id) else { continue }
+    let renewed = changed.compactMap { registeredObject(for: $0) }.filter { renew($0, keepingChanges: true) }
+    let gone = deleted.compactMap { registeredObject(for: $0) }
+    let keys = Set(gone.map(\.identifier.key))
+    for object in gone {
+      if !object.isRealized { object.loseValues() }
       forgetChanges(of: object)
-      registry.remove(id.key)
+      registry.remove(object.identifier.key)
       object.changes = .deleted
       object.context = nil
     }
+    // Unsaved changes here may have led to rows that are gone now.
+    if !keys.isEmpty {
+      for object in self.changed.values { object.forgetDestinations { keys.contains($0.key) } }
+    }
+    let sets = [NSRefreshedObjectsKey: Set(renewed), NSDeletedObjectsKey: Set(gone)].filter { !$0.value.isEmpty }
+    if !sets.isEmpty { post(NSManagedObjectContext.didChangeObjectsNotification, sets) }
+    let ids: [AnyHashable: Any] = [
+      NSRefreshedObjectIDsKey: Set(renewed.map(\.objectID)), NSDeletedObjectIDsKey: Set(gone.map(\.objectID)),
+    ]
+    post(NSManagedObjectContext.didMergeChangesObjectIDsNotification, ids)
   }
 }

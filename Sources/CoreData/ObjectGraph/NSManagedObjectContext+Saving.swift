@@ -12,21 +12,29 @@ extension NSManagedObjectContext {
   /// - Throws: 1570 to 1680 and 1560 when objects are not valid; 133020 when rows have been changed by someone else and
   ///   the merge policy does not settle it; the store's errors (134030 and its family). Nothing is written then.
   public func save() throws {
-    guard hasChanges else { return }
+    if let failure = readingFailure {
+      readingFailure = nil
+      throw failure
+    }
+    guard hasChanges else {
+      try persistentStoreCoordinator?.writeMetadata()
+      return
+    }
     post(NSManagedObjectContext.willSaveObjectsNotification, [:])
-    prepareObjects()
+    try prepareObjects()
     try validate()
     try write()
   }
 
-  /// Follows deletion rules and calls `willSave()` until nothing changes any more.
-  private func prepareObjects() {
+  /// Follows deletion rules, calls `willSave()` and computes derived attributes until nothing changes any more.
+  private func prepareObjects() throws {
     var told: Set<ObjectIdentifier> = []
+    var derivation = DerivedValues(context: self, derivations: coordinator.derivations)
     for _ in 0..<NSManagedObjectContext.maximumRounds {
       processPendingChanges()
       let untold = changedInOrder.filter { told.insert(ObjectIdentifier($0)).inserted }
-      if untold.isEmpty { return }
       for object in untold { object.willSave() }
+      if untold.isEmpty, try !derivation.update() { return }
     }
     preconditionFailure("willSave() goes on changing objects; the context cannot be saved.")
   }
@@ -50,15 +58,12 @@ extension NSManagedObjectContext {
   }
 
   private func write() throws {
-    // Objects that were inserted and deleted again have no row and need none.
-    for object in changedInOrder where object.isInserted && object.isDeleted {
-      forgetChanges(of: object)
-      registry.remove(object.identifier.key)
-      object.context = nil
+    if let failure = readingFailure {
+      readingFailure = nil
+      throw failure
     }
     let objects = changedInOrder
     try adoptPermanentIDs(for: objects.filter { $0.identifier.isTemporaryID })
-    for object in objects { object.replaceTemporaryIDs() }
     let changes = objects.compactMap { $0.rowChange() }
     let versions = try coordinator.write(changes, for: self)
     finishSave(objects, versions)
@@ -77,6 +82,9 @@ extension NSManagedObjectContext {
       object.identifier = id
       registry.add(object)
       if wasChanged { changed[id.key] = object }
+    }
+    if !objects.isEmpty {
+      for object in changed.values { object.replaceTemporaryIDs() }
     }
   }
 
@@ -118,7 +126,7 @@ extension NSManagedObjectContext {
       than: self, changed: updated.union(inserted).map(\.objectID), deleted: deleted.map(\.objectID))
   }
 
-  private func post(_ name: Notification.Name, _ userInfo: [AnyHashable: Any]) {
+  func post(_ name: Notification.Name, _ userInfo: [AnyHashable: Any]) {
     NotificationCenter.default.post(name: name, object: self, userInfo: userInfo)
   }
 }
@@ -126,6 +134,7 @@ extension NSManagedObjectContext {
 extension NSManagedObject {
   /// What the store has to do for this object; nil when nothing that a store keeps has changed.
   final func rowChange() -> RowChange? {
+    if isInaccessible { return nil }
     if isDeleted {
       guard let snapshot = snapshot ?? context?.readRow(for: self) else { return nil }
       return RowChange(kind: .delete, id: identifier, old: snapshot, slots: snapshot.slots, changed: [])

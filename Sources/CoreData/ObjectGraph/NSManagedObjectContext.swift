@@ -34,6 +34,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var lastChangeOrder = 0
   /// Objects deleted since the last `processPendingChanges()`.
   var unprocessedDeletions: [NSManagedObject] = []
+  /// Objects touched since the last `processPendingChanges()`.
+  var touched: [NSManagedObject] = []
+  /// Why a fault could not be read: there was no way to throw then, so the next `save()` does.
+  var readingFailure: (any Error)?
   private var knownCoordinator: NSPersistentStoreCoordinator?
 
   /// Makes a context.
@@ -110,11 +114,19 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     precondition(
       object.context == nil || object.context === self,
       "The object \(object.objectID) belongs to another context already.")
-    guard !object.isInserted else { return }
+    if object.context === self, !object.identifier.isTemporaryID {
+      // An object of a store is only taken back from deletion.
+      object.changes.remove(.deleted)
+      return
+    }
+    guard !object.isInserted else {
+      object.changes.remove(.deleted)
+      return
+    }
     object.context = self
     object.changes = .inserted
     registry.add(object)
-    note(object)
+    note(object, .inserted)
     object.awakeFromInsert()
   }
 
@@ -122,12 +134,15 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   ///
   /// - Parameter object: an object of this context.
   open func delete(_ object: NSManagedObject) {
-    guard object.context === self, !object.isDeleted else { return }
+    precondition(
+      object.context == nil || object.context === self,
+      "The object \(object.objectID) belongs to another context, and is to be deleted there.")
+    guard object.context != nil, !object.isDeleted else { return }
     object.prepareForDeletion()
     object.changes.insert(.deleted)
-    note(object)
+    note(object, .deleted)
     unprocessedDeletions.append(object)
-    if !propagatesDeletesAtEndOfEvent { processPendingChanges() }
+    if !propagatesDeletesAtEndOfEvent { propagateDeletions() }
   }
 
   /// Marks a new object for a store; needed where several stores hold its entity.
@@ -145,7 +160,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var assignments: [ObjectKey: NSPersistentStore] = [:]
 
   /// Notes an object as changed, and gives it its place in the order of changes.
-  func note(_ object: NSManagedObject) {
+  func note(_ object: NSManagedObject, _ change: NSManagedObject.Changes) {
+    if object.eventChanges.isEmpty { touched.append(object) }
+    object.eventChanges.insert(change)
     let key = object.identifier.key
     if changed[key] == nil {
       lastChangeOrder += 1
@@ -156,12 +173,14 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   /// Notes an object as updated.
   func noteUpdate(_ object: NSManagedObject) {
+    guard !object.isInaccessible else { return }
     object.changes.insert(.updated)
-    note(object)
+    note(object, .updated)
   }
 
   /// Notes an object whose row turned out to be gone.
   func noteInaccessible(_ object: NSManagedObject) {
+    object.isInaccessible = true
     object.changes.insert(.deleted)
   }
 

@@ -13,6 +13,8 @@ public let NSDeletedObjectsKey = "deleted"
 public let NSRefreshedObjectsKey = "refreshed"
 /// Key of notifications: the objects invalidated.
 public let NSInvalidatedObjectsKey = "invalidated"
+/// Key of notifications: the identifiers of the objects refreshed.
+public let NSRefreshedObjectIDsKey = "refreshed_objectIDs"
 /// Key of notifications: the identifiers of the objects inserted.
 public let NSInsertedObjectIDsKey = "inserted_objectIDs"
 /// Key of notifications: the identifiers of the objects updated.
@@ -21,6 +23,11 @@ public let NSUpdatedObjectIDsKey = "updated_objectIDs"
 public let NSDeletedObjectIDsKey = "deleted_objectIDs"
 
 extension NSManagedObjectContext {
+  /// Posted when objects have been inserted, changed, deleted or refreshed, by `processPendingChanges()` and by merging.
+  public static let didChangeObjectsNotification = Notification.Name("NSObjectsChangedInManagingContextNotification")
+  /// Posted when what another context has saved was taken over; the user info holds identifiers.
+  public static let didMergeChangesObjectIDsNotification = Notification.Name(
+    "NSManagedObjectContextDidMergeChangesObjectIDsNotification")
   /// Posted before a context saves.
   public static let willSaveObjectsNotification = Notification.Name("NSManagedObjectContextWillSaveNotification")
   /// Posted after a context has saved; the user info holds the objects inserted, updated and deleted.
@@ -39,6 +46,8 @@ extension NSManagedObjectContext {
     case deletedObjects = "deleted"
     /// The objects refreshed.
     case refreshedObjects = "refreshed"
+    /// The identifiers of the objects refreshed.
+    case refreshedObjectIDs = "refreshed_objectIDs"
     /// The objects invalidated.
     case invalidatedObjects = "invalidated"
     /// The identifiers of the objects inserted.
@@ -51,6 +60,11 @@ extension NSManagedObjectContext {
 }
 
 extension Notification.Name {
+  /// Posted when objects of a context have changed.
+  public static let NSManagedObjectContextObjectsDidChange = NSManagedObjectContext.didChangeObjectsNotification
+  /// Posted when a context has taken over what another one has saved.
+  public static let NSManagedObjectContextDidMergeChangesObjectIDs =
+    NSManagedObjectContext.didMergeChangesObjectIDsNotification
   /// Posted before a context saves.
   public static let NSManagedObjectContextWillSave = NSManagedObjectContext.willSaveObjectsNotification
   /// Posted after a context has saved.

@@ -46,7 +46,8 @@ struct Prefetching {
         query.predicate = .comparison(
           .init(.evaluatedObject, .in, .constant(.array(part.map { .object(.init($0.objectID)) }))))
         for store in try context.coordinator.rowStores(for: entity) {
-          for row in try store.rows(for: query) ?? [] { _ = context.object(for: row) }
+          let rows = try context.coordinator.withLock { try store.rows(for: query) }
+          for row in rows ?? [] { _ = context.object(for: row) }
         }
       }
     }

@@ -28,6 +28,24 @@ extension NSManagedObject {
     return position
   }
 
+  /// Whether an object is in a to-many relationship.
+  final func isMember(_ object: NSManagedObject, at position: Int) -> Bool {
+    realize()
+    readRelationship(at: position)
+    guard object.context === context, case .toMany(let members) = slots[position] else { return false }
+    return members.contains(object.identifier)
+  }
+
+  /// The member of an ordered relationship at a place.
+  final func member(at index: Int, of position: Int) -> NSManagedObject {
+    realize()
+    readRelationship(at: position)
+    guard let context, case .toMany(let members) = slots[position], members.ids.indices.contains(index) else {
+      preconditionFailure("The relationship \(table.names[position]) has no member at \(index).")
+    }
+    return context.object(for: members.ids[index])
+  }
+
   /// The members of a to-many relationship as objects.
   final func memberObjects(at position: Int) -> [NSManagedObject] {
     linkedObjects(at: position)
@@ -37,6 +55,7 @@ extension NSManagedObject {
     guard let object = member as? NSManagedObject, let relationship = table.relationship(at: position) else {
       preconditionFailure("The relationship \(table.names[position]) holds managed objects, not \(type(of: member)).")
     }
+    check(object, for: relationship)
     willChangeValue(forKey: table.names[position])
     add(object, at: position, of: relationship)
     didChangeValue(forKey: table.names[position])
@@ -72,8 +91,8 @@ private final class RelationshipSet: NSMutableSet {
   override var count: Int { owner.objectIDs(forRelationshipNamed: owner.table.names[position]).count }
 
   override func member(_ object: Any) -> Any? {
-    guard let object = object as? NSManagedObject else { return nil }
-    return owner.memberObjects(at: position).first { $0 === object }
+    guard let object = object as? NSManagedObject, owner.isMember(object, at: position) else { return nil }
+    return object
   }
 
   override func objectEnumerator() -> NSEnumerator {
@@ -97,66 +116,4 @@ private final class RelationshipSet: NSMutableSet {
   override func copy(with zone: NSZone? = nil) -> Any { NSSet(array: allObjects) }
 
   override func mutableCopy(with zone: NSZone? = nil) -> Any { NSMutableSet(array: allObjects) }
-}
-
-/// The live ordered set behind `mutableOrderedSetValue(forKey:)`.
-private final class RelationshipOrderedSet: NSMutableOrderedSet {
-  private let owner: NSManagedObject
-  private let position: Int
-
-  init(_ owner: NSManagedObject, _ position: Int) {
-    self.owner = owner
-    self.position = position
-    super.init(capacity: 0)
-  }
-
-  required init?(coder: NSCoder) {
-    preconditionFailure("A relationship's set is not archived by itself.")
-  }
-
-  required convenience init(arrayLiteral elements: Any...) {
-    preconditionFailure("A relationship's set is made by mutableOrderedSetValue(forKey:).")
-  }
-
-  private var members: [NSManagedObject] { owner.memberObjects(at: position) }
-
-  private func change(_ edit: (inout [NSManagedObject]) -> Void) {
-    var changed = members
-    edit(&changed)
-    owner.setValue(changed, forKey: owner.table.names[position])
-  }
-
-  private func managed(_ object: Any) -> NSManagedObject {
-    guard let object = object as? NSManagedObject else {
-      preconditionFailure("An ordered relationship holds managed objects, not \(type(of: object)).")
-    }
-    return object
-  }
-
-  override var count: Int { owner.objectIDs(forRelationshipNamed: owner.table.names[position]).count }
-
-  override func object(at index: Int) -> Any { members[index] }
-
-  override func index(of object: Any) -> Int {
-    guard let object = object as? NSManagedObject else { return NSNotFound }
-    return members.firstIndex { $0 === object } ?? NSNotFound
-  }
-
-  override func insert(_ object: Any, at index: Int) {
-    let object = managed(object)
-    change { members in
-      if !members.contains(where: { $0 === object }) { members.insert(object, at: index) }
-    }
-  }
-
-  override func removeObject(at index: Int) {
-    change { $0.remove(at: index) }
-  }
-
-  override func replaceObject(at index: Int, with object: Any) {
-    let object = managed(object)
-    change { $0[index] = object }
-  }
-
-  override func copy(with zone: NSZone? = nil) -> Any { NSOrderedSet(array: members) }
 }

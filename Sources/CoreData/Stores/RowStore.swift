@@ -29,6 +29,9 @@ protocol RowStore: NSPersistentStore {
   /// An identifier from the last part of its URI (`p12`); nil when it cannot be one of this store.
   func identifier(entityName: String, reference: String) -> NSManagedObjectID?
 
+  /// Whether the metadata have been changed since they were read or written; every `write(_:)` writes them.
+  var hasUnsavedMetadata: Bool { get }
+
   /// Writes all changes in one transaction, or none.
   ///
   /// - Returns: the new versions of the rows inserted and updated.

@@ -20,6 +20,8 @@ package struct ModelBundle: Sendable {
   package let currentVersionName: String?
   /// The hashes that Xcode noted for each version and entity of a compiled bundle; empty for sources.
   package let recordedHashes: [String: [String: Data]]
+  /// The checksum that Xcode noted for each version of a compiled bundle; empty for sources and older bundles.
+  package let recordedChecksums: [String: String]
 
   /// Reads a model with all its versions. What the versions mean is not checked; see `ModelDocument.validate()`.
   /// - Throws: `ModelFileError`.
@@ -35,35 +37,37 @@ package struct ModelBundle: Sendable {
       let sources = names.filter { $0.hasSuffix(".xcdatamodel") }
       let compiled = names.filter { $0.hasSuffix(".mom") }
       guard !sources.isEmpty || !compiled.isEmpty else {
+        if let optimized = names.first(where: { $0.hasSuffix(".omo") }) {
+          throw OptimizedModel.unreadable(url.appendingPathComponent(optimized))
+        }
         throw ModelFileError(
           .missingContents, found: "The folder holds neither an .xcdatamodel nor a .mom.",
           advice: "Name an .xcdatamodeld, .xcdatamodel, .momd or .mom.", file: url)
       }
       if sources.isEmpty {
-        let info = try CompiledVersionInfo(folder: url)
+        let info = try VersionInfo(folder: url)
         versions = try Self.sorted(compiled).map {
           (Self.baseName($0), try CompiledModelReader.document(at: url.appendingPathComponent($0)))
         }
         recordedHashes = info.hashes
-        currentVersionName = info.currentName ?? Self.fallback(versions, bundle: url)
+        recordedChecksums = info.checksums
+        currentVersionName = info.currentVersionName ?? Self.fallback(versions, bundle: url)
       } else {
         versions = try Self.sorted(sources).map {
           let source = url.appendingPathComponent($0)
           return (Self.baseName($0), try XCDataModelReader.document(at: source, parsers: parsers))
         }
         recordedHashes = [:]
+        recordedChecksums = [:]
         currentVersionName = try Self.markedVersion(in: url) ?? Self.fallback(versions, bundle: url)
       }
       return
     }
     let name = Self.baseName(url.lastPathComponent)
-    let isCompiled = try !isFolder.boolValue && Self.isBinaryPropertyList(url)
-    let document =
-      try isCompiled
-      ? CompiledModelReader.document(at: url) : XCDataModelReader.document(at: url, parsers: parsers)
-    versions = [(name, document)]
+    versions = [(name, try Self.document(at: url, isFolder: isFolder.boolValue, parsers: parsers))]
     currentVersionName = name
     recordedHashes = [:]
+    recordedChecksums = [:]
   }
 
   /// The version of a name.
@@ -98,10 +102,17 @@ package struct ModelBundle: Sendable {
     }
   }
 
-  private static func isBinaryPropertyList(_ url: URL) throws -> Bool {
+  /// Reads one version, in the format that its first bytes tell.
+  private static func document(at url: URL, isFolder: Bool, parsers: SourceParsers) throws -> ModelDocument {
+    guard !isFolder else { return try XCDataModelReader.document(at: url, parsers: parsers) }
     let handle = try FileHandle(forReadingFrom: url)
     defer { handle.closeFile() }
-    return handle.readData(ofLength: 6) == Data("bplist".utf8)
+    let opening = handle.readData(ofLength: 6)
+    if opening == Data("bplist".utf8) { return try CompiledModelReader.document(at: url) }
+    if opening.starts(with: OptimizedModel.opening) {
+      return try CompiledModelReader.document(at: OptimizedModel.compiledModel(beside: url))
+    }
+    return try XCDataModelReader.document(at: url, parsers: parsers)
   }
 
   /// The version that an `.xccurrentversion` names; it may be absent, or name none.
@@ -116,37 +127,5 @@ package struct ModelBundle: Sendable {
   private static func fallback(_ versions: [Version], bundle url: URL) -> String? {
     if versions.count == 1 { return versions[0].name }
     return versions.first { $0.name == baseName(url.lastPathComponent) }?.name
-  }
-}
-
-/// What the `VersionInfo.plist` of a compiled bundle says.
-private struct CompiledVersionInfo {
-  var currentName: String?
-  var hashes: [String: [String: Data]] = [:]
-
-  init(folder: URL) throws {
-    let file = folder.appendingPathComponent("VersionInfo.plist")
-    guard FileManager.default.fileExists(atPath: file.path) else { return }
-    let contents = try PropertyLists.dictionary(at: file)
-    currentName = contents["NSManagedObjectModel_CurrentVersionName"] as? String
-    hashes = contents["NSManagedObjectModel_VersionHashes"] as? [String: [String: Data]] ?? [:]
-  }
-}
-
-/// Property lists of the plain kind, without archives.
-private enum PropertyLists {
-  static func dictionary(at file: URL) throws -> [String: Any] {
-    let data = try Data(contentsOf: file)
-    do {
-      let value = try PropertyListSerialization.propertyList(from: data, options: [], format: nil)
-      if let dictionary = value as? [String: Any] { return dictionary }
-    } catch {
-      throw ModelFileError(
-        .unsupportedFile, found: "This is not a property list: \(error.localizedDescription).",
-        advice: "Restore the file from version control.", file: file)
-    }
-    throw ModelFileError(
-      .unsupportedFile, found: "The property list holds no dictionary.",
-      advice: "Restore the file from version control.", file: file)
   }
 }

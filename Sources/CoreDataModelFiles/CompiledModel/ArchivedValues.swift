@@ -29,6 +29,7 @@ enum ArchivedValues {
     guard case .array(let elements)? = object.fields["NS.objects"] else {
       throw ArchiveFailure.broken("A collection has no elements.")
     }
+    try object.archive.charge(elements.count)
     return elements
   }
 
@@ -41,6 +42,7 @@ enum ArchivedValues {
         case .array(let archivedValues)? = object.fields["NS.objects"]
       else { throw ArchiveFailure.broken("A dictionary has no entries.") }
       (keys, values) = (archivedKeys, archivedValues)
+      try object.archive.charge(keys.count)
     case "NSKnownKeysDictionary1":
       keys = try object.object("searchMapping")?.elements("keys") ?? []
       values = try object.elements("values")
@@ -132,7 +134,7 @@ enum ArchivedDecimal {
       let length = try object.integer("NS.length"), (0...8).contains(length)
     else { throw ArchiveFailure.broken("A decimal number is damaged.") }
     let isNegative = try object.flag("NS.negative")
-    if length == 0 { return isNegative ? .nan : 0 }
+    if length == 0 { return isNegative ? .nan : zero(exponent: exponent) }
     // 1 means that the words are little-endian, 2 that they are big-endian; the words themselves go from low to high.
     let isLittle = try object.integer("NS.mantissa.bo") ?? 1 == 1
     var mantissa: UInt128 = 0
@@ -144,6 +146,12 @@ enum ArchivedDecimal {
       throw ArchiveFailure.broken("A decimal number is too large.")
     }
     return decimal
+  }
+
+  /// Zero with as many places behind the point as the archive has: `0.0` is written as it was read.
+  private static func zero(exponent: Int64) -> Decimal {
+    guard exponent < 0 else { return 0 }
+    return Decimal(string: "0." + String(repeating: "0", count: Int(-exponent))) ?? 0
   }
 
   static func fields(of decimal: Decimal) -> [String: ArchiveValue] {

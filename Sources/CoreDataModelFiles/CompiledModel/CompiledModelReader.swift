@@ -43,6 +43,7 @@ struct CompiledModelReader {
     }.sorted()
 
     document.entities = try root.entries("NSEntities").sorted { $0.key < $1.key }.map { try entity($0.value) }
+    try document.checkDepthOfInheritance()
     document.removeRepeatedProperties()
     document.configurations = try root.entries("NSConfigurations").sorted { $0.key < $1.key }.map { name, members in
       let members = try archive.object(members).map { try ArchivedValues.elements(of: $0) } ?? []

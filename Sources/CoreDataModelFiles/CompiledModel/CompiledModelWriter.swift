@@ -4,15 +4,23 @@
 import CoreDataPredicates
 import Foundation
 
-/// Writes a document as the keyed archive that Core Data keeps in a store's model cache.
+/// Writes a document as the keyed archive that Core Data keeps in a `.mom` file, or in a store's model cache.
 ///
-/// As in Core Data's own caches, sub-entities repeat what they inherit, the entities stand in a known-keys dictionary,
-/// and indexes are repeated in the older notations.
+/// The two differ as Core Data's own do. In a cache sub-entities repeat what they inherit, the entities stand in a
+/// known-keys dictionary, and indexes are there for every indexed attribute; a file holds everything once, where it was
+/// declared. Both repeat indexes in the older notations.
 struct CompiledModelWriter {
+  /// What the archive is for.
+  enum Form {
+    case file
+    case cache
+  }
+
   /// The text that fills slots of known-keys dictionaries which hold nothing; the same in all caches.
   private static let emptyToken = "__empty_slot_token_4c24_98dc_ac1e_b773__"
 
   private let document: ModelDocument
+  private let form: Form
   private let index: EntityIndex
   private var builder = KeyedArchiveBuilder()
   private var modelPlace = KeyedArchiveBuilder.null
@@ -22,13 +30,14 @@ struct CompiledModelWriter {
 
   /// The archive of a document.
   /// - Throws: `ModelFileError` where the document holds values that no file can hold.
-  static func archive(of document: ModelDocument) throws -> Data {
-    var writer = CompiledModelWriter(document)
+  static func archive(of document: ModelDocument, form: Form) throws -> Data {
+    var writer = CompiledModelWriter(document, form)
     return try writer.write()
   }
 
-  private init(_ document: ModelDocument) {
+  private init(_ document: ModelDocument, _ form: Form) {
     self.document = document
+    self.form = form
     index = EntityIndex(document)
   }
 
@@ -39,14 +48,15 @@ struct CompiledModelWriter {
     // Entities and relationships refer to one another in rings, so all have their places before any is written.
     for entity in entities {
       entityPlaces[entity.name] = builder.reserve()
-      for relationship in index.lineage(of: entity.name).flatMap(\.relationships) {
+      for relationship in members(of: entity).flatMap(\.relationships) {
         relationshipPlaces[entity.name, default: [:]][relationship.name] = builder.reserve()
       }
     }
     for entity in entities { try fill(entity) }
 
+    let entries = entities.map { (key: $0.name, value: entityPlaces[$0.name] ?? KeyedArchiveBuilder.null) }
     var fields: [String: ArchiveValue] = [
-      "NSEntities": knownKeys(entities.map { ($0.name, entityPlaces[$0.name] ?? KeyedArchiveBuilder.null) }),
+      "NSEntities": form == .cache ? knownKeys(entries) : builder.dictionary(entries),
       "NSVersionIdentifiers": strings(document.versionIdentifiers, "NSSet"),
       "NSFetchRequestTemplates": KeyedArchiveBuilder.null,
     ]
@@ -65,17 +75,22 @@ struct CompiledModelWriter {
     return builder.data(root: modelPlace)
   }
 
-  private mutating func knownKeys(_ entries: [(String, ArchiveValue)]) -> ArchiveValue {
+  /// The entities whose properties an entity writes, the root first.
+  private func members(of entity: EntityDocument) -> [EntityDocument] {
+    form == .cache ? index.lineage(of: entity.name).reversed() : [entity]
+  }
+
+  private mutating func knownKeys(_ entries: [(key: String, value: ArchiveValue)]) -> ArchiveValue {
     let mapping = builder.add(
       "NSKnownKeysMappingStrategy1",
       [
-        "keys": strings(entries.map(\.0), "NSArray"), "length": .integer(Int64(entries.count)),
+        "keys": strings(entries.map(\.key), "NSArray"), "length": .integer(Int64(entries.count)),
         "version": .integer(1),
       ])
     return builder.add(
       "NSKnownKeysDictionary1",
       [
-        "searchMapping": mapping, "values": builder.collection(entries.map(\.1)),
+        "searchMapping": mapping, "values": builder.collection(entries.map(\.value)),
         "emptyToken": builder.string(Self.emptyToken), "version": .integer(1),
       ])
   }
@@ -100,7 +115,7 @@ struct CompiledModelWriter {
     if !entity.uniquenessConstraints.isEmpty {
       fields["NSUniqueTuples"] = lists(entity.uniquenessConstraints)
     }
-    let indexes = entity.effectiveIndexes
+    let indexes = form == .cache ? entity.effectiveIndexes : entity.indexes
     if !indexes.isEmpty || !entity.compoundIndexes.isEmpty {
       let archived = try indexes.map { try fetchIndex($0, of: place) }
       fields["NSFetchIndexDescriptions"] = builder.collection(archived, "NSMutableArray")
@@ -113,7 +128,7 @@ struct CompiledModelWriter {
     of entity: EntityDocument, at place: ArchiveValue
   ) throws -> [(key: String, value: ArchiveValue)] {
     var result: [(key: String, value: ArchiveValue)] = []
-    for member in index.lineage(of: entity.name).reversed() {
+    for member in members(of: entity) {
       let indexed = Set(member.indexedAttributeNames)
       for attribute in member.attributes {
         let value = try builder.attribute(attribute, isIndexed: indexed.contains(attribute.name), of: place)
@@ -145,7 +160,9 @@ struct CompiledModelWriter {
       modifier: relationship.versionHashModifier, userInfo: relationship.userInfo,
       validations: relationship.validations, of: entity)
     let destination = relationship.destinationEntityName
-    let inverse = relationship.inverseName.flatMap { name in destination.flatMap { relationshipPlaces[$0]?[name] } }
+    let inverse = relationship.inverseName.flatMap { name in
+      index.lineage(of: destination ?? "").compactMap { relationshipPlaces[$0.name]?[name] }.first
+    }
     fields["NSDestinationEntity"] = destination.flatMap { entityPlaces[$0] } ?? KeyedArchiveBuilder.null
     fields["_NSDestinationEntityName"] = builder.string(destination)
     fields["NSInverseRelationship"] = inverse ?? KeyedArchiveBuilder.null

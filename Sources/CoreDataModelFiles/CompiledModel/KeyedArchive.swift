@@ -7,6 +7,7 @@ import Foundation
 struct KeyedArchive {
   private let objects: [ArchiveValue]
   private let rootReference: ArchiveValue
+  private let allowance: ReadingAllowance
 
   /// Opens an archive.
   init(_ data: Data) throws {
@@ -16,6 +17,7 @@ struct KeyedArchive {
     else { throw ArchiveFailure(kind: .notAnArchive, found: "The property list is not a keyed archive.") }
     self.objects = objects
     rootReference = root
+    allowance = ReadingAllowance(bytes: data.count)
   }
 
   /// The object at the root.
@@ -36,6 +38,7 @@ struct KeyedArchive {
   /// The object behind a reference; nil for null.
   func object(_ value: ArchiveValue?) throws -> ArchivedObject? {
     guard let resolved = try resolved(value) else { return nil }
+    try charge(1)
     guard case .dictionary(let fields) = resolved, let reference = fields["$class"],
       case .dictionary(let description)? = try self.resolved(reference),
       case .string(let name)? = description["$classname"]
@@ -45,10 +48,35 @@ struct KeyedArchive {
     return ArchivedObject(archive: self, className: name, fields: fields, identity: identity)
   }
 
+  /// Notes that objects or elements are visited.
+  /// - Throws: when there were far more visits than the file has bytes.
+  func charge(_ visits: Int) throws {
+    try allowance.use(visits)
+  }
+
   /// Whether what a reference leads to is an object with a class.
   func isObject(_ value: ArchiveValue) throws -> Bool {
     guard case .dictionary(let fields)? = try resolved(value) else { return false }
     return fields["$class"] != nil
+  }
+}
+
+/// How many visits of objects an archive may cost.
+///
+/// Objects may be shared, so that a small hostile archive can describe a tree of more nodes than there are atoms. Real
+/// archives visit each object a few times.
+private final class ReadingAllowance {
+  private var remaining: Int
+
+  init(bytes: Int) {
+    remaining = 100_000 + 16 * bytes
+  }
+
+  func use(_ visits: Int) throws {
+    remaining -= visits
+    guard remaining >= 0 else {
+      throw ArchiveFailure.broken("The archive refers to the same objects over and over.")
+    }
   }
 }
 

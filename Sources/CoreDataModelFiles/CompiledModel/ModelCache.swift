@@ -17,7 +17,7 @@ package enum ModelCache {
     try RawDeflate.compress(archive(document))
   }
 
-  /// Reads the archive inside a model cache, which is also that of a `.mom` file.
+  /// Reads the archive inside a model cache.
   /// - Throws: `ModelFileError`.
   package static func unarchive(_ archive: Data) throws -> ModelDocument {
     try CompiledModelReader.document(of: archive)
@@ -26,6 +26,6 @@ package enum ModelCache {
   /// Writes the archive inside a model cache.
   /// - Throws: `ModelFileError`.
   package static func archive(_ document: ModelDocument) throws -> Data {
-    try CompiledModelWriter.archive(of: document)
+    try CompiledModelWriter.archive(of: document, form: .cache)
   }
 }

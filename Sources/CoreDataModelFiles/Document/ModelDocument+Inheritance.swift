@@ -47,3 +47,34 @@ public struct EntityIndex: Sendable {
     lineage(of: name).last
   }
 }
+
+extension ModelDocument {
+  /// Deeper than any model; lines of ancestors are walked again and again, so a bound keeps hostile files from taking
+  /// hours.
+  private static let deepest = 500
+
+  /// Refuses a line of inheritance that no person has drawn. Rings are left to `validate()`.
+  package func checkDepthOfInheritance() throws {
+    let parents = Dictionary(entities.map { ($0.name, $0.parentName) }) { first, _ in first }
+    var depths: [String: Int] = [:]
+    for entity in entities {
+      var line: [String] = []
+      var next: String? = entity.name
+      while let name = next, depths[name] == nil, line.count <= Self.deepest {
+        line.append(name)
+        next = parents[name] ?? nil
+      }
+      var depth = next.flatMap { depths[$0] } ?? 0
+      let isRing = line.count > Self.deepest && Set(line).count < line.count
+      for name in line.reversed() {
+        depth = isRing ? 0 : depth + 1
+        depths[name] = depth
+      }
+      guard depth <= Self.deepest else {
+        throw ModelFileError(
+          .inheritanceCycle, found: "The line of inheritance is more than \(Self.deepest) entities long.",
+          advice: "Give the entity a nearer parent.", entity: entity.name)
+      }
+    }
+  }
+}

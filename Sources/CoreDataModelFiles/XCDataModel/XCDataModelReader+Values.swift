@@ -98,7 +98,7 @@ extension XCDataModelReader {
 }
 
 /// The codes of `NSValidation…Error` that compiled models name as warnings.
-private enum ValidationCode {
+enum ValidationCode {
   static let numberTooLarge: Int64 = 1610
   static let numberTooSmall: Int64 = 1620
   static let dateTooLate: Int64 = 1630

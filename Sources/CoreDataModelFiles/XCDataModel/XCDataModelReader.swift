@@ -48,6 +48,7 @@ struct XCDataModelReader {
   private func model(_ root: XMLElementNode) throws -> ModelDocument {
     var document = ModelDocument(versionIdentifiers: [root["userDefinedModelVersionIdentifier"] ?? ""])
     document.entities = try root.children("entity").map(entity)
+    try document.checkDepthOfInheritance()
     document.configurations = try root.children("configuration").map { element in
       ConfigurationDocument(
         name: try name(of: element), entityNames: try element.children("memberEntity").map { try name(of: $0) })

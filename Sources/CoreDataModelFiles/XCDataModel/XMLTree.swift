@@ -13,6 +13,8 @@ struct XMLElementNode {
   let line: Int
   let attributes: [String: String]
   var children: [XMLElementNode] = []
+  /// The characters between the tags, those of child elements not included.
+  var text = ""
 
   /// The value of an attribute; nil also where it is empty.
   subscript(attribute: String) -> String? {
@@ -91,6 +93,10 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
       return parser.abortParsing()
     }
     open.append(XMLElementNode(name: name, line: parser.lineNumber, attributes: attributes))
+  }
+
+  func parser(_ parser: XMLParser, foundCharacters string: String) {
+    if !open.isEmpty { open[open.count - 1].text += string }
   }
 
   func parser(_ parser: XMLParser, didEndElement name: String, namespaceURI: String?, qualifiedName: String?) {

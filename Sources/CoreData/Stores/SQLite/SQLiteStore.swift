@@ -86,6 +86,9 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     try StringFunction.register(with: connection)
     try SortCollation.register(with: connection)
     guard !file.isReadOnly else { return }
+    // Triggers of stores with derived attributes tell Apple's framework about the rows they change. The contexts here
+    // compute the same values themselves, but no row could be written without a function of that name.
+    try connection.register(function: "NSCoreDataDATriggerUpdatedAffectedObjectValue") { _ in .null }
     for (name, value) in settings.pragmas.sorted(by: { $0.key < $1.key }) where name != "page_size" {
       try connection.setPragma(name, to: .text(value))
     }

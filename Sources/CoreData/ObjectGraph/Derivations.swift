@@ -1,0 +1,102 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import Foundation
+
+/// How the derived attributes of a model are computed, and what their values depend on.
+struct Derivations: @unchecked Sendable {
+  /// One derived attribute of one entity, inherited ones included.
+  struct Rule {
+    let name: String
+    let expression: ExpressionSyntax
+    /// Properties of the entity itself whose change asks for a new value.
+    let triggers: Set<String>
+    /// Relationship key paths whose objects' values are read, as opposed to only counted.
+    let prefetches: [String]
+    /// Whether the value is the time of the save.
+    let isTimed: Bool
+  }
+
+  /// A derived attribute whose value depends on a property at the end of relationships.
+  struct Dependent {
+    let name: String
+    /// From the entity of the derived attribute to the entity of the property.
+    let path: [NSRelationshipDescription]
+    let property: String
+  }
+
+  private var rules: [String: [Rule]] = [:]
+  private(set) var dependents: [Dependent] = []
+
+  var isEmpty: Bool { rules.isEmpty }
+
+  init(_ model: NSManagedObjectModel) {
+    for entity in model.entities {
+      for case let attribute as NSDerivedAttributeDescription in entity.properties {
+        guard let expression = attribute.derivation else { continue }
+        let paths = expression.keyPaths.map { $0.split(separator: ".").map(String.init) }
+        rules[entity.name ?? "", default: []].append(
+          Rule(
+            name: attribute.name, expression: expression, triggers: Set(paths.compactMap(\.first)),
+            prefetches: paths.compactMap { Derivations.prefetch($0, entity) }, isTimed: expression.isTimed))
+        let isInherited = entity.superentity?.attributesByName[attribute.name] != nil
+        if !isInherited { paths.forEach { addDependents(attribute.name, $0, entity) } }
+      }
+    }
+  }
+
+  /// The derived attributes of an entity.
+  func rules(of entity: NSEntityDescription) -> [Rule] { rules[entity.name ?? ""] ?? [] }
+
+  private mutating func addDependents(_ name: String, _ path: [String], _ entity: NSEntityDescription) {
+    var source = entity
+    var relationships: [NSRelationshipDescription] = []
+    for key in path where !key.hasPrefix("@") {
+      if !relationships.isEmpty { dependents.append(Dependent(name: name, path: relationships, property: key)) }
+      guard let relationship = source.relationshipsByName[key], let destination = relationship.destinationEntity else {
+        return
+      }
+      relationships.append(relationship)
+      source = destination
+    }
+  }
+
+  private static func prefetch(_ path: [String], _ entity: NSEntityDescription) -> String? {
+    var source = entity
+    var keys: [String] = []
+    for key in path where !key.hasPrefix("@") {
+      guard let relationship = source.relationshipsByName[key], let destination = relationship.destinationEntity else {
+        break
+      }
+      keys.append(key)
+      source = destination
+    }
+    return keys.isEmpty || path.last == "@count" ? nil : keys.joined(separator: ".")
+  }
+}
+
+extension ExpressionSyntax {
+  /// The key paths from the object that an expression is evaluated with.
+  fileprivate var keyPaths: [String] {
+    switch self {
+    case .keyPath(let path): [path]
+    case .keyPathOf(.evaluatedObject, let path): [path]
+    case .keyPathOf(let operand, _): operand.keyPaths
+    case .function(let operand, _, let arguments): (operand?.keyPaths ?? []) + arguments.flatMap(\.keyPaths)
+    case .aggregate(let elements): elements.flatMap(\.keyPaths)
+    case .union(let a, let b), .intersect(let a, let b), .minus(let a, let b): a.keyPaths + b.keyPaths
+    case .subquery(let collection, _, _): collection.keyPaths
+    case .conditional(_, let a, let b): a.keyPaths + b.keyPaths
+    case .constant, .evaluatedObject, .variable, .anyKey, .fetch: []
+    }
+  }
+
+  fileprivate var isTimed: Bool {
+    switch self {
+    case .function(_, "now", _): true
+    case .function(let operand, _, let arguments): (operand?.isTimed ?? false) || arguments.contains(where: \.isTimed)
+    default: false
+    }
+  }
+}

@@ -1,0 +1,200 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import Foundation
+
+/// Reads the source of a mapping model, the `xcmapping.xml` of an `.xcmappingmodel`, as Xcode's compiler would.
+///
+/// The file is a Core Data XML store. Where the developer gave no expression, the compiled mapping has one all the same;
+/// the rules for it were learnt by comparing a source with its `.cdm`.
+struct XCMappingReader {
+  private typealias Object = XMLStoreObjects.Object
+
+  private let file: URL
+  private let store: XMLStoreObjects
+  private let source: EntityIndex
+  private let destination: EntityIndex
+  private let sourceHashes: [String: Data]
+  private let destinationHashes: [String: Data]
+
+  /// Reads a file. The versions are taken from inside the file where they are not given.
+  static func document(
+    of data: Data, file: URL, source: ModelDocument? = nil, destination: ModelDocument? = nil
+  ) throws -> MappingDocument {
+    let store = try XMLStoreObjects(contentsOf: data, file: file)
+    guard let model = store.all("XDDEVMAPPINGMODEL").first else {
+      throw ModelFileError(
+        .missingContents, found: "The file holds no mapping model.",
+        advice: "Is it the xcmapping.xml of an .xcmappingmodel?", file: file)
+    }
+    let reader = try XCMappingReader(
+      file: file, store: store, source: source ?? versionInside("sourcemodeldata", of: model, file: file),
+      destination: destination ?? versionInside("destinationmodeldata", of: model, file: file))
+    return try reader.mapping(model)
+  }
+
+  private init(file: URL, store: XMLStoreObjects, source: ModelDocument, destination: ModelDocument) {
+    self.file = file
+    self.store = store
+    self.source = EntityIndex(source)
+    self.destination = EntityIndex(destination)
+    sourceHashes = VersionHashes(source).entities
+    destinationHashes = VersionHashes(destination).entities
+  }
+
+  private static func versionInside(_ key: String, of model: Object, file: URL) throws -> ModelDocument {
+    try EditorModelReader.document(of: binary(key, of: model, file: file) ?? Data())
+  }
+
+  private func mapping(_ model: Object) throws -> MappingDocument {
+    // Deleted mappings may be left in the file; only those that the model lists count.
+    let listed = store.objects("entitymappings", of: model)
+    let numbered = try listed.map { ($0, try number(of: $0)) }
+    let entities = numbered.sorted { $0.1 < $1.1 }.map(\.0)
+    var mappings = try entities.map(entityMapping)
+    for (position, object) in entities.enumerated() {
+      mappings[position].attributeMappings = try properties("attributemappings", of: object).map {
+        try attributeMapping($0.object, name: $0.name, of: mappings[position])
+      }
+      mappings[position].relationshipMappings = try properties("relationshipmappings", of: object).map {
+        try relationshipMapping($0.object, name: $0.name, of: mappings[position], among: mappings)
+      }
+    }
+    return MappingDocument(
+      entityMappings: mappings, sourceVersionName: versionName("sourcemodelpath", of: model),
+      destinationVersionName: versionName("destinationmodelpath", of: model))
+  }
+
+  private func versionName(_ key: String, of model: Object) -> String? {
+    model.attributes[key].flatMap { $0.isEmpty ? nil : ($0 as NSString).lastPathComponent }
+      .map { ($0 as NSString).deletingPathExtension }
+  }
+
+  private func number(of object: Object) throws -> Int {
+    guard let text = object.attributes["mappingnumber"] else { return 0 }
+    guard let number = Int(text) else {
+      throw ModelFileError(
+        .unreadableValue, found: "mappingnumber is \"\(text)\", which is not a whole number.", advice: "Correct it.",
+        file: file, line: object.line)
+    }
+    return number
+  }
+
+  private func entityMapping(_ object: Object) throws -> EntityMappingDocument {
+    func text(_ key: String) -> String? { object.attributes[key].flatMap { $0.isEmpty ? nil : $0 } }
+    let (source, destination) = (text("sourcename"), text("destinationname"))
+    let policy = text("migrationpolicyclassname")
+    let defaultName: String
+    let kind: EntityMappingKind
+    switch (source, destination) {
+    case (let source?, let destination?):
+      defaultName = "\(source)To\(destination)"
+      kind = source == destination ? .copy : .transform
+    case (nil, let destination?):
+      (defaultName, kind) = (destination, .add)
+    case (let source?, nil):
+      (defaultName, kind) = (source, .remove)
+    case (nil, nil):
+      throw ModelFileError(
+        .missingName, found: "An entity mapping has neither source nor destination.", advice: "Remove it.",
+        file: file, line: object.line)
+    }
+    var mapping = EntityMappingDocument(
+      name: text("name") ?? defaultName, kind: policy == nil ? kind : .custom, sourceEntityName: source,
+      destinationEntityName: destination)
+    mapping.policyClassName = policy
+    mapping.sourceEntityVersionHash = source.flatMap { sourceHashes[$0] }
+    mapping.destinationEntityVersionHash = destination.flatMap { destinationHashes[$0] }
+    mapping.sourceExpression = source.map {
+      MappingExpressions.sourceObjects(entity: $0, filter: text("sourcefilterpredicatestring"))
+    }
+    mapping.userInfo = try userInfo(of: object)
+    return mapping
+  }
+
+  /// The property mappings of an entity mapping, sorted by name; the editor leaves nameless ones behind.
+  private func properties(_ key: String, of object: Object) throws -> [(name: String, object: Object)] {
+    store.objects(key, of: object).compactMap { property in property.attributes["name"].map { ($0, property) } }
+      .filter { !$0.0.isEmpty }.sorted { $0.0 < $1.0 }
+  }
+
+  /// Without an expression an attribute gets the value of the source attribute of the same name, if there is one.
+  private func attributeMapping(
+    _ object: Object, name: String, of mapping: EntityMappingDocument
+  ) throws -> PropertyMappingDocument {
+    let line = mapping.sourceEntityName.map { source.lineage(of: $0) } ?? []
+    let hasSource = line.contains { $0.attributes.contains { $0.name == name } }
+    let expression = try expression(of: object) ?? (hasSource ? MappingExpressions.sourceValue(name) : nil)
+    return PropertyMappingDocument(name: name, valueExpression: expression, userInfo: try userInfo(of: object))
+  }
+
+  /// Without an expression a relationship gets what a mapping made of the objects at a key path; without these, of the
+  /// source relationship of the same name.
+  private func relationshipMapping(
+    _ object: Object, name: String, of mapping: EntityMappingDocument, among mappings: [EntityMappingDocument]
+  ) throws -> PropertyMappingDocument {
+    var result = PropertyMappingDocument(
+      name: name, valueExpression: try expression(of: object), userInfo: try userInfo(of: object))
+    guard result.valueExpression == nil, object.attributes["autogenerateexpression"] != "0" else { return result }
+    if let named = object.attributes["sourcemappingname"], !named.isEmpty {
+      result.valueExpression = MappingExpressions.destinationObjects(
+        mapping: named, of: try keyPath(of: object) ?? MappingExpressions.sourceValue(name))
+      return result
+    }
+    let line = mapping.sourceEntityName.map { source.lineage(of: $0) } ?? []
+    guard let relationship = line.lazy.flatMap(\.relationships).first(where: { $0.name == name }),
+      let target = relationship.destinationEntityName
+    else { return result }
+    // Objects of sub-entities have mappings of their own, so only a single candidate can be named.
+    let candidates = mappings.filter { candidate in
+      candidate.destinationEntityName != nil && candidate.sourceEntityName.map { isKind($0, of: target) } == true
+    }
+    result.valueExpression =
+      candidates.count == 1
+      ? MappingExpressions.destinationObjects(
+        mapping: candidates[0].name, of: try keyPath(of: object) ?? MappingExpressions.sourceValue(name))
+      : MappingExpressions.destinationObjects(relationship: name)
+    return result
+  }
+
+  private func isKind(_ entity: String, of ancestor: String) -> Bool {
+    source.lineage(of: entity).contains { $0.name == ancestor }
+  }
+
+  private func keyPath(of object: Object) throws -> ExpressionSyntax? {
+    guard let text = object.attributes["sourcekeypath"], !text.isEmpty else { return nil }
+    do {
+      return try PredicateParser.parseExpression(text)
+    } catch {
+      throw ModelFileError(
+        .unreadableExpression, found: "sourcekeypath \"\(text)\" cannot be read: \(error).", advice: "Correct it.",
+        file: file, line: object.line, property: object.attributes["name"])
+    }
+  }
+
+  private func expression(of object: Object) throws -> ExpressionSyntax? {
+    guard let data = try Self.binary("valueexpressiondata", of: object, file: file) else { return nil }
+    return try ArchivedExpressions.expression(KeyedArchive(data).root())
+  }
+
+  private func userInfo(of object: Object) throws -> [String: PlainValue] {
+    guard let data = try Self.binary("userinfodata", of: object, file: file) else { return [:] }
+    let archive = try KeyedArchive(data)
+    var result: [String: PlainValue] = [:]
+    for (key, value) in try ArchivedValues.entries(of: archive.root()) {
+      result[key] = try ArchivedValues.plain(value, in: archive)
+    }
+    return result
+  }
+
+  private static func binary(_ key: String, of object: Object, file: URL) throws -> Data? {
+    guard let text = object.attributes[key] else { return nil }
+    guard let data = Data(base64Encoded: text, options: .ignoreUnknownCharacters) else {
+      throw ModelFileError(
+        .unreadableValue, found: "\(key) is not base64.", advice: "Restore the file from version control.", file: file,
+        line: object.line)
+    }
+    return data
+  }
+}

@@ -1,0 +1,71 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreDataModelFiles
+
+@Suite(
+  "Writing model sources of other projects",
+  .enabled(if: Fixtures.isPresent, "The fixtures are not beside the repository"))
+struct SourceWritingFixtureTests {
+  @Test("Every source is the same model after it was written and read again")
+  func sources() throws {
+    #expect(Fixtures.modelSources.count == 346)
+    for url in Fixtures.modelSources {
+      let document = try ModelBundle(contentsOf: url).currentDocument()
+      let text = try XCDataModelWriter.text(of: document)
+      let back = try XCDataModelReader.document(of: Data(text.utf8), file: url, parsers: .standard)
+      #expect(back == document, "\(Fixtures.name(of: url))")
+    }
+  }
+
+  @Test("Every compiled model and every store's model becomes a source of the same model")
+  func compiled() throws {
+    let archives =
+      try CompiledModelFixtureTests.caches().map { ($0.name, $0.archive) }
+      + Fixtures.compiledModels.map { (Fixtures.name(of: $0), try Data(contentsOf: $0)) }
+    #expect(archives.count == 44)
+    for (name, archive) in archives {
+      let document = try ModelCache.unarchive(archive)
+      let text = try XCDataModelWriter.text(of: document)
+      let back = try XCDataModelReader.document(of: Data(text.utf8), file: Fixtures.root, parsers: .standard)
+      #expect(back == document, "\(name)")
+      #expect(VersionHashes(back).entities == VersionHashes(document).entities)
+    }
+  }
+
+  /// What a document does not hold is taken out of Xcode's text first: the attributes of the file itself, the diagram,
+  /// and the choice of generated code.
+  @Test("The text is Xcode's own, but for what a document does not hold")
+  func text() throws {
+    var equal = 0
+    for url in Fixtures.modelSources {
+      let file = url.appendingPathComponent("contents")
+      let theirs = reduced(try String(contentsOf: file, encoding: .utf8))
+      let style = SourceStyle(
+        syncable: theirs.contains("<entity") && !theirs.contains("syncable=")
+          ? .nothing : theirs.contains(/<(attribute|relationship) [^>]*syncable=/) ? .entitiesAndProperties : .entities,
+        marksObjectValues: theirs.contains("usesScalarValueType=\"NO\""))
+      let document = try ModelBundle(contentsOf: url).currentDocument()
+      let ours = reduced(try XCDataModelWriter.text(of: document, style: style))
+      if ours == theirs {
+        equal += 1
+      } else if ProcessInfo.processInfo.environment["COREDATA_SHOW_TEXTS"] != nil {
+        let pair = zip(ours.split(separator: "\n"), theirs.split(separator: "\n")).first { $0 != $1 }
+        print("DIFF", Fixtures.name(of: url), "\n  ours  ", pair?.0 ?? "", "\n  theirs", pair?.1 ?? "")
+      }
+    }
+    #expect(equal == 204)
+  }
+
+  private func reduced(_ text: String) -> String {
+    var text = text.replacing(/<model [^>]*>/, with: "<model>")
+    text = text.replacing(/\s+codeGenerationType="[^"]*"/, with: "")
+    text = text.replacing(/\n    <elements(\/>|>[\s\S]*<\/elements>)/, with: "")
+    return text.trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+}
