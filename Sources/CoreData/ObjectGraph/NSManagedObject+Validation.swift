@@ -98,7 +98,11 @@ enum ValidationRules {
   }
 
   static func isSame(_ a: Any?, _ b: Any?) -> Bool {
-    switch (a, b) {
+    // A check that left the value alone hands back the very object: no need to compare what may be a large set.
+    if let a, let b, type(of: a) is AnyClass, type(of: b) is AnyClass, (a as AnyObject) === (b as AnyObject) {
+      return true
+    }
+    return switch (a, b) {
     case (nil, nil): true
     case (let a as NSObject, let b as NSObject): a.isEqual(b)
     case (let a as AnyHashable, let b as AnyHashable): a == b
