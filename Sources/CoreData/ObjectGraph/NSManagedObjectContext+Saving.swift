@@ -22,7 +22,7 @@ extension NSManagedObjectContext {
     }
     post(NSManagedObjectContext.willSaveObjectsNotification, [:])
     try prepareObjects()
-    try validate()
+    if validatesOnSave { try validate() }
     try write()
   }
 
@@ -73,19 +73,22 @@ extension NSManagedObjectContext {
   func adoptPermanentIDs(for objects: [NSManagedObject]) throws {
     let permanent = try coordinator.makeIdentifiers(
       for: objects.map { ($0.entity, assignments[$0.identifier.key]) })
-    for (object, id) in zip(objects, permanent) {
-      let temporary = object.identifier
-      temporary.becomes(id)
-      registry.remove(temporary.key)
-      let wasChanged = changed.removeValue(forKey: temporary.key) != nil
-      assignments[temporary.key] = nil
-      object.identifier = id
-      registry.add(object)
-      if wasChanged { changed[id.key] = object }
-    }
+    for (object, id) in zip(objects, permanent) { adopt(id, for: object) }
     if !objects.isEmpty {
       for object in changed.values { object.replaceTemporaryIDs() }
     }
+  }
+
+  /// Gives a new object a permanent identifier; objects related to it keep the temporary one until they are told.
+  func adopt(_ id: NSManagedObjectID, for object: NSManagedObject) {
+    let temporary = object.identifier
+    temporary.becomes(id)
+    registry.remove(temporary.key)
+    let wasChanged = changed.removeValue(forKey: temporary.key) != nil
+    assignments[temporary.key] = nil
+    object.identifier = id
+    registry.add(object)
+    if wasChanged { changed[id.key] = object }
   }
 
   private func finishSave(_ objects: [NSManagedObject], _ versions: [ObjectKey: Int64]) {
