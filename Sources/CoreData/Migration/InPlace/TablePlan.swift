@@ -18,7 +18,7 @@ struct AlteredColumns {
   var renamed: [(old: String, new: String)] = []
   var added: [ColumnLayout] = []
   /// The new values of columns, for the rows of a source entity.
-  var updates: [(entity: EntityLayout, values: [(column: String, value: SQLFragment)])] = []
+  var updates: [(entity: EntityLayout, values: [(column: String, value: BoundSQL)])] = []
 
   /// Whether the table's definition stays as it is.
   var isEmpty: Bool { renamed.isEmpty && added.isEmpty }
@@ -74,7 +74,7 @@ struct TablePlanner {
     }
     var result = AlteredColumns()
     var used: Set<String> = []
-    var updates: [Int: [(column: String, value: SQLFragment)]] = [:]
+    var updates: [Int: [(column: String, value: BoundSQL)]] = [:]
     for column in table.columns.dropFirst(TableLayout.housekeepingColumns.count) {
       let values = sources.map { pair, columns in (pair, columns[column.name]) }
       let given = values.compactMap { pair, value in value.map { (pair, $0) } }
@@ -95,7 +95,7 @@ struct TablePlanner {
         case .changed(_, let expression):
           updates[pair.source.number, default: []].append((column.name, expression.over(column.name)))
         case .constant(let constant):
-          updates[pair.source.number, default: []].append((column.name, SQLFragment("?", [constant])))
+          updates[pair.source.number, default: []].append((column.name, BoundSQL("?", [constant])))
         }
       }
     }
