@@ -12,7 +12,7 @@ extension GeneratedModel {
   mutating func mutate() {
     let steps: [(inout GeneratedModel) -> Void] = [
       { $0.addEntity(depthLimit: 3) }, { $0.removeEntity() }, { $0.renameEntity() }, { $0.swapEntityNames() },
-      { $0.addParent() }, { $0.leaveHierarchy() }, { $0.changeParent() }, { $0.changeAbstractness() },
+      { $0.addParent() }, { $0.addCommonParent() }, { $0.leaveHierarchy() }, { $0.changeParent() }, { $0.changeAbstractness() },
       { $0.addAttribute() }, { $0.removeAttribute() }, { $0.renameAttribute() }, { $0.swapAttributeNames() },
       { $0.changeOptionality() }, { $0.changeNumericKind() }, { $0.changeTransience() }, { $0.changeExternalStorage() },
       { $0.moveAttributeUp() }, { $0.moveAttributeDown() }, { $0.changeConstraint() }, { $0.changeIndex() },
@@ -20,6 +20,7 @@ extension GeneratedModel {
       { $0.swapRelationshipNames() },
       { $0.makeToMany() }, { $0.makeToMany() }, { $0.changeOrder() }, { $0.changeOrder() }, { $0.dropInverse() },
       { $0.addInverse() }, { $0.moveRelationshipUp() }, { $0.moveRelationshipDown() }, { $0.widenDestination() },
+      { $0.makeOneToMany() }, { $0.makeOneToMany() },
     ]
     random.pick(steps)?(&self)
   }
@@ -149,6 +150,26 @@ extension GeneratedModel {
       $0.isOrdered = ordered
     }
     note("make \(place.entity).\(place.relationship.name) to-many\(ordered ? " and ordered" : "")")
+  }
+
+  /// Of a many-to-many pair one end stays, and the other becomes a new to-one relationship.
+  mutating func makeOneToMany() {
+    let index = index
+    guard
+      let place = random.pick(
+        places { place in
+          place.relationship.isToMany && !place.isOwnInverse
+            && index[place.inverseEntity ?? ""]?.relationships.contains {
+              $0.name == place.relationship.inverseName && $0.isToMany
+            } == true
+        })
+    else { return }
+    edit(place.relationship.name, in: place.entity) {
+      $0.maxCount = 1
+      $0.isOrdered = false
+      $0.userInfo[Self.origin] = nil
+    }
+    note("make \(place.entity).\(place.relationship.name) a new relationship, and to-one")
   }
 
   mutating func changeOrder() {

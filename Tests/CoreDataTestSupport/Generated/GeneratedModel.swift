@@ -15,7 +15,7 @@ package struct GeneratedModel {
   package internal(set) var changes: [String] = []
   var random: SeededGenerator
   private var previous = ModelDocument()
-  private static let origin = "origin"
+  static let origin = "origin"
 
   /// A model with some hierarchies, attributes and relationships.
   package init(seed: UInt64) {

@@ -31,8 +31,34 @@ package struct MigrationReference {
     return result
   }
 
+  /// By how much the keys of old root entities have grown whose hierarchies have a common parent now.
+  ///
+  /// It is taken from the first object of some entity; that all others have moved by as much is what comparing the images
+  /// shows then.
+  package func distances(from before: StoreImage, to after: StoreImage) -> [String: Int] {
+    let roots = Set(entities.values.map(old.root))
+    var result: [String: Int] = [:]
+    for root in roots {
+      let members = entities.filter { old.root(of: $0.value) == root }
+      let merged = members.keys.contains { name in
+        entities.contains { new.root(of: $0.key) == new.root(of: name) && old.root(of: $0.value) != root }
+      }
+      guard merged else { continue }
+      for (name, oldName) in members.sorted(by: { $0.key < $1.key }) {
+        guard let first = before.objects.keys.filter({ $0.entity == oldName }).min(),
+          let now = after.objects.keys.filter({ $0.entity == name }).min()
+        else { continue }
+        result[root] = now.number - first.number
+        break
+      }
+    }
+    return result.filter { $0.value != 0 }
+  }
+
   /// What is found to be impossible about a migration.
   package enum Obstacle: Equatable {
+    /// A number that the new type cannot hold.
+    case misfit(entity: String, attribute: String)
     /// Rows of an entity that becomes abstract.
     case abstractRows(entity: String)
     /// Several objects where one can be.
@@ -56,7 +82,9 @@ package struct MigrationReference {
       guard let object = before.objects[key] else { continue }
       var image = StoreImage.Object()
       for (name, attribute) in new.attributes(of: successor.entity) {
-        image.attributes[name] = value(of: attribute, successor.entity, key.entity, object)
+        let value = value(of: attribute, successor.entity, key.entity, object)
+        image.attributes[name] = value
+        if value == nil { obstacles.append(.misfit(entity: successor.entity, attribute: name)) }
       }
       for name in new.relationships(of: successor.entity).keys { image.relationships[name] = [] }
       result.objects[successor] = image
@@ -75,9 +103,10 @@ package struct MigrationReference {
 
   // MARK: Attributes
 
+  /// The value that an object is to have; nil where the new type cannot hold the old one.
   private func value(
     of attribute: AttributeDocument, _ entity: String, _ oldEntity: String, _ object: StoreImage.Object
-  ) -> StoreImage.Value {
+  ) -> StoreImage.Value? {
     let known = old.attributes(of: oldEntity)
     let names = Self.match(
       known.values.map { ($0.name, $0.renamingIdentifier) },
@@ -85,7 +114,9 @@ package struct MigrationReference {
     guard let name = names[attribute.name], let value = object.attributes[name] else {
       return plain(attribute.defaultValue, attribute.kind)
     }
-    if value == .none { return attribute.isOptional ? .none : plain(attribute.defaultValue, attribute.kind) }
+    if value == StoreImage.Value.none {
+      return attribute.isOptional ? StoreImage.Value.none : plain(attribute.defaultValue, attribute.kind)
+    }
     return known[name]?.kind == attribute.kind ? value : converted(value, to: attribute.kind)
   }
 
@@ -93,7 +124,7 @@ package struct MigrationReference {
     switch value {
     case nil, .null: .none
     case .boolean(let value): .flag(value)
-    case .integer(let value): .integer(value)
+    case .integer(let value): kind == .double ? .real(Double(value)) : .integer(value)
     case .real(let value): kind == .float ? .float(Float(value)) : .real(value)
     case .decimal(let value): .decimal(value)
     case .string(let value): .text(value)
@@ -105,28 +136,35 @@ package struct MigrationReference {
     }
   }
 
-  private func converted(_ value: StoreImage.Value, to kind: AttributeKind) -> StoreImage.Value {
-    let (real, whole, exact): (Double, Int64, Decimal)
+  private func converted(_ value: StoreImage.Value, to kind: AttributeKind) -> StoreImage.Value? {
+    let (real, exact): (Double, Decimal)
+    var whole: Int64?
     switch value {
     case .flag(let value): (real, whole, exact) = (value ? 1 : 0, value ? 1 : 0, value ? 1 : 0)
     case .integer(let value): (real, whole, exact) = (Double(value), value, Decimal(value))
-    case .real(let value):
-      (real, whole, exact) = (value, Int64(value), Decimal(string: String(format: "%.15g", value)) ?? 0)
+    case .real(let value): (real, whole, exact) = (value, Int64(cutting: value), Self.decimal(value))
     case .float(let value):
-      (real, whole, exact) = (Double(value), Int64(value), Decimal(string: String(format: "%.15g", Double(value))) ?? 0)
+      (real, whole, exact) = (Double(value), Int64(cutting: Double(value)), Self.decimal(Double(value)))
     case .decimal(let value):
       let number = NSDecimalNumber(decimal: value)
-      (real, whole, exact) = (number.doubleValue, Int64(number.doubleValue), value)
+      (real, whole, exact) = (number.doubleValue, Int64(cutting: number.doubleValue), value)
     default: return value
     }
     switch kind {
-    case .integer16, .integer32, .integer64: return .integer(whole)
+    case .integer16: return whole.flatMap { Int16(exactly: $0) }.map { .integer(Int64($0)) }
+    case .integer32: return whole.flatMap { Int32(exactly: $0) }.map { .integer(Int64($0)) }
+    case .integer64: return whole.map { .integer($0) }
     case .boolean: return .flag(real != 0)
     case .double: return .real(real)
-    case .float: return .float(Float(real))
-    case .decimal: return .decimal(exact)
+    case .float: return Float(real).isInfinite && !real.isInfinite ? nil : .float(Float(real))
+    case .decimal: return exact.isNaN ? nil : .decimal(exact)
     default: return value
     }
+  }
+
+  /// As SQLite writes a real, with 15 digits; no number for what a decimal cannot be.
+  private static func decimal(_ value: Double) -> Decimal {
+    abs(value) > 3.4e165 ? .nan : Decimal(string: String(format: "%.15g", value)) ?? .nan
   }
 
   private func duplicates(in image: StoreImage) -> [Obstacle] {
@@ -197,5 +235,12 @@ package struct MigrationReference {
       if Set(all).count != all.count { isPossible = false }
     }
     return isPossible
+  }
+}
+
+extension Int64 {
+  /// A number without its fraction; nil where it is too large.
+  fileprivate init?(cutting value: Double) {
+    self.init(exactly: value.rounded(.towardZero))
   }
 }

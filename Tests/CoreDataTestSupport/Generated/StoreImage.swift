@@ -71,6 +71,20 @@ package struct StoreImage: Equatable {
     }
   }
 
+  /// The image of a store whose objects have other keys: each is moved by the distance of its root entity.
+  package func moved(_ distances: [String: Int], in document: ModelDocument) -> StoreImage {
+    let shape = ModelShape(document)
+    func moved(_ key: Key) -> Key {
+      Key(entity: key.entity, number: key.number + (distances[shape.root(of: key.entity)] ?? 0))
+    }
+    var result = StoreImage()
+    for (key, object) in objects {
+      let relationships = object.relationships.mapValues { $0.map(moved) }
+      result.objects[moved(key)] = Object(attributes: object.attributes, relationships: relationships)
+    }
+    return result
+  }
+
   static func key(_ id: NSManagedObjectID) -> Key {
     let parts = id.uriRepresentation().pathComponents
     return Key(entity: id.entity.name ?? "", number: Int(parts.last?.dropFirst() ?? "") ?? -1)

@@ -132,7 +132,10 @@ struct RelationshipKey {
       ),
       MigrationStatement(
         "CREATE UNIQUE INDEX \(link)_INDEX ON \(link) (MEMBER)", [],
-        .link(entity: declaringEntity, relationship: name)),
+        .link(
+          LinkCheck(
+            entity: declaringEntity, relationship: name, table: link, memberEntity: memberEntity, ownerEntity: ownerEntity)
+        )),
       MigrationStatement(
         "UPDATE \(quotedTable) SET \(values.joined(separator: ", ")) WHERE Z_PK IN (SELECT MEMBER FROM \(link))", [],
         .rows(table: table)),

@@ -12,7 +12,7 @@ package enum StoreFiles {
   }
 
   /// The folder in which values too large for the database are kept: `.Name_SUPPORT` beside `Name.sqlite`.
-  static func externalData(of store: URL) -> URL {
+  package static func externalData(of store: URL) -> URL {
     let name = store.deletingPathExtension().lastPathComponent
     return store.deletingLastPathComponent().appendingPathComponent(".\(name)_SUPPORT", isDirectory: true)
   }
