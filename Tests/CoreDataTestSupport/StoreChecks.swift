@@ -77,6 +77,28 @@ public enum StoreChecks {
     }
   }
 
+  /// Checks that a store says of itself what a new one of the model says, word for word: metadata and model cache.
+  public static func checkLikeNew(
+    _ url: URL, _ model: NSManagedObjectModel, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let store = try TemporaryStore("Fresh.sqlite")
+    _ = try store.context(model)
+    try store.close()
+    func facts(_ url: URL) throws -> (metadata: NSDictionary, cache: [SQLiteValue], triggers: [String]) {
+      var metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url)
+      metadata[NSStoreUUIDKey] = nil
+      let connection = try SQLiteConnection(url: url, mode: .readOnly)
+      let cache = try connection.rows("SELECT Z_CONTENT FROM Z_MODELCACHE").map { $0[0] }
+      let triggers = try connection.catalog().triggers.compactMap(\.sql).sorted()
+      try connection.close()
+      return (metadata as NSDictionary, cache, triggers)
+    }
+    let (found, fresh) = (try facts(url), try facts(store.url))
+    #expect(found.metadata == fresh.metadata, sourceLocation: sourceLocation)
+    #expect(found.cache == fresh.cache, "the model cache", sourceLocation: sourceLocation)
+    #expect(found.triggers == fresh.triggers, sourceLocation: sourceLocation)
+  }
+
   /// Checks that the files beside a store are those that its rows name, each and no other.
   public static func checkFiles(
     _ url: URL, _ model: NSManagedObjectModel, sourceLocation: SourceLocation = #_sourceLocation

@@ -20,7 +20,7 @@ extension GeneratedModel {
       { $0.swapRelationshipNames() },
       { $0.makeToMany() }, { $0.makeToMany() }, { $0.changeOrder() }, { $0.changeOrder() }, { $0.dropInverse() },
       { $0.addInverse() }, { $0.moveRelationshipUp() }, { $0.moveRelationshipDown() }, { $0.widenDestination() },
-      { $0.makeOneToMany() }, { $0.makeOneToMany() },
+      { $0.makeOneToMany() }, { $0.makeOneToMany() }, { $0.couple() }, { $0.uncouple() },
     ]
     random.pick(steps)?(&self)
   }
@@ -200,6 +200,31 @@ extension GeneratedModel {
     document.entities[position].relationships.append(inverse)
     setInverse(of: place.relationship.name, in: place.entity, to: name)
     note("add \(target).\(name) as the inverse of \(place.entity).\(place.relationship.name)")
+  }
+
+  /// Two relationships without inverse become each other's.
+  mutating func couple() {
+    let alone = places { $0.relationship.inverseName == nil }
+    let pairs = alone.flatMap { one in
+      alone.filter { other in
+        one.relationship.destinationEntityName == other.entity && other.relationship.destinationEntityName == one.entity
+          && (one.entity, one.relationship.name) < (other.entity, other.relationship.name)
+      }.map { (one, $0) }
+    }
+    guard let (one, other) = random.pick(pairs) else { return }
+    setInverse(of: one.relationship.name, in: one.entity, to: other.relationship.name)
+    setInverse(of: other.relationship.name, in: other.entity, to: one.relationship.name)
+    note("couple \(one.entity).\(one.relationship.name) and \(other.entity).\(other.relationship.name)")
+  }
+
+  /// Two relationships that are each other's inverse become two without.
+  mutating func uncouple() {
+    guard let place = random.pick(places { $0.inverseEntity != nil && !$0.isOwnInverse }),
+      let entity = place.inverseEntity, let inverse = place.relationship.inverseName
+    else { return }
+    setInverse(of: inverse, in: entity, to: nil)
+    setInverse(of: place.relationship.name, in: place.entity, to: nil)
+    note("uncouple \(place.entity).\(place.relationship.name) and \(entity).\(inverse)")
   }
 
   private mutating func move(_ place: Place, to entity: String) {

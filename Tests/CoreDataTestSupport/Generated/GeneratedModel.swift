@@ -38,7 +38,9 @@ package struct GeneratedModel {
     next.markOrigins()
     for _ in 0..<next.random.number(1...5) { next.mutate() }
     // Hashes do not tell indexes and defaults apart, and without another hash there is no migration.
-    if VersionHashes(next.document).entities == VersionHashes(document).entities { next.addAttribute() }
+    if VersionHashes(next.document).entities == VersionHashes(document).entities {
+      next.document.entities[0].versionHashModifier = "\(next.random.peek)"
+    }
     next.giveRenamingIdentifiers()
     return next
   }

@@ -23,12 +23,19 @@ package struct MigrationReference {
   private static func match(_ old: [(String, String?)], _ new: [(String, String?)]) -> [String: String] {
     var result: [String: String] = [:]
     for (name, declared) in new {
-      if let twin = old.first(where: { ($0.1 ?? $0.0) == (declared ?? name) }) { result[name] = twin.0 }
+      let twins = old.filter { ($0.1 ?? $0.0) == (declared ?? name) }
+      // Of several with one identifier, the one of the same name.
+      if let twin = twins.first(where: { $0.0 == name }) ?? twins.first { result[name] = twin.0 }
     }
     for (name, declared) in new where declared == nil && result[name] == nil {
       if old.contains(where: { $0.0 == name }), !result.values.contains(name) { result[name] = name }
     }
     return result
+  }
+
+  /// The old entities whose objects become objects of a new entity, or of one below it.
+  package func sources(of entity: String) -> [String] {
+    entities.filter { new.isKind($0.key, of: entity) }.map(\.value)
   }
 
   /// By how much the keys of old root entities have grown whose hierarchies have a common parent now.
@@ -57,6 +64,8 @@ package struct MigrationReference {
 
   /// What is found to be impossible about a migration.
   package enum Obstacle: Equatable {
+    /// No value where one is required, and no default value.
+    case missing(entity: String, attribute: String)
     /// A number that the new type cannot hold.
     case misfit(entity: String, attribute: String)
     /// Rows of an entity that becomes abstract.
@@ -85,6 +94,9 @@ package struct MigrationReference {
         let value = value(of: attribute, successor.entity, key.entity, object)
         image.attributes[name] = value
         if value == nil { obstacles.append(.misfit(entity: successor.entity, attribute: name)) }
+        if value == StoreImage.Value.none, !attribute.isOptional, attribute.kind != .composite {
+          obstacles.append(.missing(entity: successor.entity, attribute: name))
+        }
       }
       for name in new.relationships(of: successor.entity).keys { image.relationships[name] = [] }
       result.objects[successor] = image
@@ -117,7 +129,21 @@ package struct MigrationReference {
     if value == StoreImage.Value.none {
       return attribute.isOptional ? StoreImage.Value.none : plain(attribute.defaultValue, attribute.kind)
     }
+    if case .parts(let parts) = value, let before = known[name] { return self.parts(parts, of: attribute, before) }
     return known[name]?.kind == attribute.kind ? value : converted(value, to: attribute.kind)
+  }
+
+  private func parts(
+    _ values: [String: StoreImage.Value], of attribute: AttributeDocument, _ before: AttributeDocument
+  ) -> StoreImage.Value {
+    let names = Self.match(
+      before.elements.map { ($0.name, $0.renamingIdentifier) }, attribute.elements.map { ($0.name, $0.renamingIdentifier) })
+    var result: [String: StoreImage.Value] = [:]
+    for element in attribute.elements {
+      let value = names[element.name].flatMap { values[$0] } ?? plain(element.defaultValue, element.kind)
+      if value != .none { result[element.name] = value }
+    }
+    return result.isEmpty ? .none : .parts(result)
   }
 
   private func plain(_ value: PlainValue?, _ kind: AttributeKind) -> StoreImage.Value {
@@ -170,10 +196,13 @@ package struct MigrationReference {
   private func duplicates(in image: StoreImage) -> [Obstacle] {
     new.document.entities.flatMap { entity in
       entity.uniquenessConstraints.compactMap { constraint -> Obstacle? in
-        let values = image.objects.filter { new.isKind($0.key.entity, of: entity.name) }
-          .compactMap { $0.value.attributes[constraint[0]] }.filter { $0 != .none }
-        let texts = values.map { "\($0)" }
-        return Set(texts).count == texts.count ? nil : .duplicates(entity: entity.name)
+        let rows = image.objects.filter { new.isKind($0.key.entity, of: entity.name) }.map { object in
+          constraint.map { name -> StoreImage.Value? in
+            if let value = object.value.attributes[name] { return value == StoreImage.Value.none ? nil : value }
+            return object.value.relationships[name]?.first.map { .text("\($0)") }
+          }
+        }.filter { !$0.contains(nil) }
+        return Set(rows).count == rows.count ? nil : .duplicates(entity: entity.name)
       }
     }
   }
@@ -214,8 +243,11 @@ package struct MigrationReference {
       if old.relationships(of: key.entity)[name]?.relationship.isOrdered != true { isInOrder = false }
       members[owner, default: []] += (object.relationships[name] ?? []).compactMap { successors[$0] }
     }
-    if let inverse = relationship.inverseName {
-      for (key, object) in before.objects {
+    if let inverse = relationship.inverseName,
+      new.relationships(of: destination)[inverse]?.relationship.inverseName == relationship.name
+    {
+      // What only the other side knows comes last, by key.
+      for (key, object) in before.objects.sorted(by: { $0.key < $1.key }) {
         guard let member = successors[key], new.isKind(member.entity, of: destination),
           let name = oldName(of: inverse, in: member.entity, key.entity)
         else { continue }

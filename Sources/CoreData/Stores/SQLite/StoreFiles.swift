@@ -20,7 +20,7 @@ package enum StoreFiles {
   /// Copies a store as it is at one moment, whoever else uses it: the log's content is part of the copy's database.
   ///
   /// Nothing is left at the new place when the copy fails.
-  static func copy(from source: URL, to destination: URL, progress: (Double) throws -> Void = { _ in }) throws {
+  package static func copy(from source: URL, to destination: URL, progress: (Double) throws -> Void = { _ in }) throws {
     do {
       let connection = try SQLiteConnection(url: source, mode: .readOnly)
       try connection.backup(toPath: destination.path) { event in
