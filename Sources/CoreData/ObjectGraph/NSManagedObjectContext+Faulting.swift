@@ -174,7 +174,7 @@ extension NSManagedObjectContext {
   public func reset() {
     for object in registry.objects { object.context = nil }
     registry.removeAll()
-    changed = [:]
+    changed.removeAll()
     readAhead = [:]
     touched = []
     unprocessedDeletions = []
@@ -187,6 +187,6 @@ extension NSManagedObjectContext {
     object.changes = []
     object.eventChanges = []
     object.slotsAtEventStart = nil
-    changed[object.identifier.key] = nil
+    changed.remove(object)
   }
 }
