@@ -91,6 +91,9 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     preconditionFailure("\(self) must override setMetadata(_:forPersistentStoreAt:).")
   }
 
+  /// The class of the manager that migrates stores of this kind.
+  open class func migrationManagerClass() -> AnyClass { NSMigrationManager.self }
+
   /// Whether there is a store to be opened, as opposed to one to be made.
   class func hasContents(at url: URL) -> Bool {
     let size = (try? FileManager.default.attributesOfItem(atPath: url.path))?[.size] as? NSNumber
