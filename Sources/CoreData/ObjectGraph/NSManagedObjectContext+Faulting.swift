@@ -175,7 +175,7 @@ extension NSManagedObjectContext {
   public func reset() {
     for object in registry.objects { object.context = nil }
     registry.removeAll()
-    changed = [:]
+    changed.removeAll()
     readAhead = [:]
     touched = []
     unprocessedDeletions = []
@@ -188,6 +188,6 @@ extension NSManagedObjectContext {
     object.changes = []
     object.eventChanges = []
     object.slotsAtEventStart = nil
-    changed[object.identifier.key] = nil
+    changed.remove(object)
   }
 }

@@ -30,8 +30,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   let queue: ContextQueue
   var registry = ObjectRegistry()
   /// Objects with unsaved changes, kept alive until they are saved.
-  var changed: [ObjectKey: NSManagedObject] = [:]
-  var lastChangeOrder = 0
+  var changed = ChangeList()
   /// Objects deleted since the last `processPendingChanges()`.
   var unprocessedDeletions: [NSManagedObject] = []
   /// Objects touched since the last `processPendingChanges()`.
@@ -113,7 +112,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   open var registeredObjects: Set<NSManagedObject> { Set(registry.objects) }
 
   private func objects(where isWanted: (NSManagedObject) -> Bool) -> Set<NSManagedObject> {
-    Set(changed.values.filter(isWanted))
+    Set(changed.objects.filter(isWanted))
   }
 
   /// Inserts an object that was made outside of all contexts.
@@ -173,12 +172,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   func note(_ object: NSManagedObject, _ change: NSManagedObject.Changes) {
     if object.eventChanges.isEmpty { touched.append(object) }
     object.eventChanges.insert(change)
-    let key = object.identifier.key
-    if changed[key] == nil {
-      lastChangeOrder += 1
-      object.changeOrder = lastChangeOrder
-      changed[key] = object
-    }
+    changed.add(object)
   }
 
   /// Notes an object as updated.
@@ -201,7 +195,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   /// Changed objects in the order in which they were first changed.
   var changedInOrder: [NSManagedObject] {
-    changed.values.sorted { $0.changeOrder < $1.changeOrder }
+    changed.objects
   }
 
   /// The coordinator; stops the program where there is none, since nothing can be read or saved then.

@@ -63,5 +63,6 @@ extension StoreMigration {
     steps = other.steps
     configuration = other.configuration
     busyTimeout = other.busyTimeout
+    keepsReplacedStore = other.keepsReplacedStore
   }
 }

@@ -17,8 +17,10 @@ public struct StoreMigration {
   public struct Step {
     /// How a step is carried out.
     public enum Kind: String, Sendable {
-      /// By a mapping that follows from the two models.
+      /// By a mapping that follows from the two models; the store's own file is changed, in a transaction.
       case inferred
+      /// By a mapping model that somebody wrote; a new store is made, which takes the old one's place when it is complete.
+      case mapping
     }
 
     /// The name of the version that the step begins with.
@@ -28,13 +30,15 @@ public struct StoreMigration {
     /// How the step is carried out.
     public let kind: Kind
     /// Whether the store's own file is changed, in a transaction, instead of a copy.
-    public let isInPlace: Bool
+    public var isInPlace: Bool { kind == .inferred }
     /// The model that the step begins with.
     public let sourceModel: NSManagedObjectModel
     /// The model that the step ends with.
     public let destinationModel: NSManagedObjectModel
     /// What becomes of entities and properties.
     public let mappingModel: NSMappingModel
+    /// The file that the mapping model was read from; nil for an inferred one, and for one that was made in code.
+    public let mappingURL: URL?
   }
 
   /// Where the store is.
@@ -49,6 +53,11 @@ public struct StoreMigration {
   public let steps: [Step]
   let configuration: String?
   let busyTimeout: TimeInterval
+  /// Whether a store that another file has taken the place of stays beside it: `Data.sqlite` as `Data~.sqlite`.
+  ///
+  /// Core Data's guide tells so of migrations by mapping models. A migration that changes the store's own file replaces
+  /// nothing, and leaves nothing.
+  public var keepsReplacedStore = true
 
   /// Plans the migration of a store. Nothing is changed.
   ///

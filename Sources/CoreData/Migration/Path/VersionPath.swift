@@ -77,8 +77,9 @@ struct VersionPath {
       let mapping = try NSMappingModel.inferredMappingModel(
         forSourceModel: source.model, destinationModel: destination.model)
       return StoreMigration.Step(
-        source: source.name, destination: destination.name, kind: .inferred, isInPlace: true,
-        sourceModel: source.model, destinationModel: destination.model, mappingModel: mapping)
+        source: source.name, destination: destination.name, kind: .inferred,
+        sourceModel: source.model, destinationModel: destination.model, mappingModel: mapping,
+        mappingURL: nil)
     }
   }
 

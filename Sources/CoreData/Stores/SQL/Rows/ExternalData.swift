@@ -75,6 +75,15 @@ final class ExternalData {
     if let file = file(for: bytes) { obsolete.append(file) }
   }
 
+  /// How many bytes a column holds that names a file.
+  static let fileNameLength = 38
+
+  /// Takes away the file, if any, which a column named that is committed without it.
+  func remove(_ bytes: Data) {
+    // As for `didCommit()`.
+    if let file = file(for: bytes) { try? FileManager.default.removeItem(at: file) }
+  }
+
   /// Takes away the files that the committed rows no longer name.
   func didCommit() {
     if isHoldingBack { return }
@@ -96,7 +105,7 @@ final class ExternalData {
   }
 
   private func file(for bytes: Data) -> URL? {
-    guard bytes.count == 38, bytes.first == Self.fileMark, bytes.last == 0 else { return nil }
+    guard bytes.count == Self.fileNameLength, bytes.first == Self.fileMark, bytes.last == 0 else { return nil }
     let name = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
     return UUID(uuidString: name) == nil ? nil : folder.appendingPathComponent(name)
   }
