@@ -60,11 +60,13 @@ struct StoreOptions {
     return given.mapValues { "\($0)" }
   }
 
-  private func flag(_ key: String) -> Bool {
+  subscript(_ key: String) -> Any? { values[key] }
+
+  func flag(_ key: String, default fallback: Bool = false) -> Bool {
     switch values[key] {
     case let flag as Bool: flag
     case let number as NSNumber: number.boolValue
-    default: false
+    default: fallback
     }
   }
 }

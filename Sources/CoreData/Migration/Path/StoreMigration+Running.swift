@@ -61,6 +61,7 @@ extension StoreMigration {
     source = other.source
     destination = other.destination
     steps = other.steps
+    explanation = other.explanation
     configuration = other.configuration
     busyTimeout = other.busyTimeout
     keepsReplacedStore = other.keepsReplacedStore
