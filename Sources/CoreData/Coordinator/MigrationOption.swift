@@ -27,7 +27,7 @@ extension StoreOptions {
   /// - Throws: 134080 for a value of another type.
   func migrationModels() throws -> [URL]? {
     guard let value = self[MigrationOption.models] else { return nil }
-    guard let urls = value as? [URL] else {
+    guard let list = value as? [Any], case let urls = list.compactMap({ $0 as? URL }), urls.count == list.count else {
       throw StoreErrors.invalidOption(MigrationOption.models, wanted: "an array of URLs")
     }
     return urls

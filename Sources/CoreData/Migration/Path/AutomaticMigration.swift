@@ -42,6 +42,7 @@ struct AutomaticMigration {
         storeAt: url, metadata: metadata, known: known, destination: wanted, configuration: configuration, rules: rules,
         search: try sourceSearch(), busyTimeout: options.timeout ?? StoreMigration.defaultBusyTimeout)
       migration.keepsReplacedStore = options.keepsReplacedStore
+      migration.defersCleanup = options.defersCleanup
       return migration
     } catch let error as NSError where error.code == NSInferredMappingModelError {
       throw MigrationErrors.missingMappingModel(

@@ -65,5 +65,7 @@ extension StoreMigration {
     configuration = other.configuration
     busyTimeout = other.busyTimeout
     keepsReplacedStore = other.keepsReplacedStore
+    defersCleanup = other.defersCleanup
+    addedMetadata = other.addedMetadata
   }
 }

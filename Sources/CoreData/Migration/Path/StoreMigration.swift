@@ -61,6 +61,11 @@ public struct StoreMigration {
   /// Core Data's guide tells so of migrations by mapping models. A migration that changes the store's own file replaces
   /// nothing, and leaves nothing.
   public var keepsReplacedStore = true
+  /// Whether columns that no property needs any more stay until
+  /// `NSPersistentStoreCoordinator.finishDeferredLightweightMigration()` removes them.
+  public var defersCleanup = false
+  /// What comes into the store's metadata together with the last step.
+  var addedMetadata: [String: Any] = [:]
 
   /// Plans the migration of a store. Nothing is changed.
   ///
@@ -98,6 +103,20 @@ public struct StoreMigration {
     let start = try planner.sourceVersion(of: url, metadata: metadata)
     source = start.name
     let path = try MigrationPath(known: known, from: start, to: destination, rules: rules, storeURL: url)
+    steps = path.steps
+    explanation = path.explanation
+  }
+
+  /// The migration of a store along a way that is known.
+  init(
+    storeAt url: URL, metadata: [String: Any], path: MigrationPath, configuration: String?, busyTimeout: TimeInterval
+  ) {
+    storeURL = url
+    self.metadata = metadata
+    self.configuration = configuration
+    self.busyTimeout = busyTimeout
+    source = path.source
+    destination = path.destination
     steps = path.steps
     explanation = path.explanation
   }
