@@ -43,7 +43,8 @@ struct TablePlanner {
     let pairs = step.pairs(in: table)
     let names = Set(pairs.map(\.source.table)).sorted()
     guard let name = names.first, let old = step.sourceSchema.table(named: name) else { return .create(table) }
-    if names.count == 1, tablesBySource[name]?.count == 1, nameIsFree(table.name, insteadOf: name),
+    if names.count == 1, step.cleanup.spares(name, step.extraColumns[name] ?? []), tablesBySource[name]?.count == 1,
+      nameIsFree(table.name, insteadOf: name),
       let columns = try alteredColumns(of: table, from: old, pairs)
     {
       return .alter(table, from: old, columns)
@@ -92,8 +93,8 @@ struct TablePlanner {
       }
     }
     let kept = Set(old.columns.map(\.name)).subtracting(TableLayout.housekeepingColumns.map(\.name))
-    guard kept == used else { return nil }
-    let taken = Set(old.columns.map(\.name))
+    guard kept == used || step.cleanup == .deferred else { return nil }
+    let taken = Set(old.columns.map(\.name)).union(step.extraColumns[old.name] ?? [])
     // A new name that another column still has would need a third name in between: copying is simpler and as safe.
     guard result.renamed.allSatisfy({ !taken.contains($0.new) }), result.added.allSatisfy({ !taken.contains($0.name) })
     else { return nil }

@@ -61,8 +61,11 @@ extension StoreMigration {
     source = other.source
     destination = other.destination
     steps = other.steps
+    explanation = other.explanation
     configuration = other.configuration
     busyTimeout = other.busyTimeout
     keepsReplacedStore = other.keepsReplacedStore
+    defersCleanup = other.defersCleanup
+    addedMetadata = other.addedMetadata
   }
 }

@@ -179,7 +179,7 @@ extension NSManagedObject {
   /// - Parameter all: whether objects may be related to it that it does not know: by a relationship without inverse.
   fileprivate func tellRelatedObjects(all: Bool) {
     if all {
-      for object in context?.changed.values ?? [:].values { object.replaceTemporaryIDs() }
+      for object in context?.changed.objects ?? [] { object.replaceTemporaryIDs() }
       return
     }
     for position in table.firstRelationship..<table.count {
