@@ -21,6 +21,9 @@ public let NSMigratePersistentStoresAutomaticallyOption = "NSMigratePersistentSt
 public let NSInferMappingModelAutomaticallyOption = "NSInferMappingModelAutomaticallyOption"
 /// Option: a Bool; the version hashes of store and model are not compared when the store is opened.
 public let NSIgnorePersistentStoreVersioningOption = "NSIgnorePersistentStoreVersioningOption"
+/// Option: a Bool; a store that cannot be opened because it does not fit the model, or is damaged, is set aside, and a new
+/// one is opened in its place. An addition to Apple's options; `NSPersistentStore.storeSetAside` tells what has happened.
+public let StoreSetAsideOption = "StoreSetAsideOption"
 /// Metadata key: the store's type.
 public let NSStoreTypeKey = "NSStoreType"
 /// Metadata key: the store's UUID.
@@ -46,6 +49,7 @@ struct StoreOptions {
   var migratesAutomatically: Bool { flag(NSMigratePersistentStoresAutomaticallyOption) }
   var infersMapping: Bool { flag(NSInferMappingModelAutomaticallyOption) }
   var ignoresVersioning: Bool { flag(NSIgnorePersistentStoreVersioningOption) }
+  var setsAside: Bool { flag(StoreSetAsideOption) }
   var analyzes: Bool { flag(NSSQLiteAnalyzeOption) }
   var vacuums: Bool { flag(NSSQLiteManualVacuumOption) }
 

@@ -24,7 +24,7 @@ struct InPlaceMigration {
       .blob(try external.value(of: arguments.first?.blob ?? Data()))
     }
     return try connection.transaction(.exclusive) {
-      try checkMetadata()
+      try migration.checkMetadata(of: file)
       var executed: [String] = []
       var counts: [String: MigrationReport.RowCounts] = [:]
       for (position, step) in migration.steps.enumerated() {
@@ -42,17 +42,6 @@ struct InPlaceMigration {
       }
       try finish()
       return MigrationReport(rows: counts, statements: executed)
-    }
-  }
-
-  /// The store may have been migrated by someone else since the plan was made.
-  private func checkMetadata() throws {
-    let now = try file.metadata()
-    let planned = migration.metadata[NSStoreModelVersionHashesKey] as? [String: Data]
-    guard now[NSStoreModelVersionHashesKey] as? [String: Data] == planned else {
-      throw InPlaceProblem(
-        reason: "The store has been changed to another model version since the migration was planned.",
-        suggestion: "Plan the migration again.")
     }
   }
 
