@@ -95,7 +95,7 @@ struct MigrationByCopy {
     for group in groups {
       if group.isInPlace {
         let file = current ?? place.intermediateStore(group.first + 1)
-        if current == nil { try StoreReplacement.copy(origin.connection, of: migration.storeURL, to: file) }
+        if current == nil { try StoreReplacement.copy(migration.storeURL, to: file) }
         report.statements += try runInPlace(group, at: file, progress)
         current = file
       } else {
@@ -105,7 +105,7 @@ struct MigrationByCopy {
         current = file
       }
     }
-    if current == nil { try StoreReplacement.copy(origin.connection, of: migration.storeURL, to: place.newStore) }
+    if current == nil { try StoreReplacement.copy(migration.storeURL, to: place.newStore) }
     if let current { try renameStore(current) }
     let found = try StoreVerification(
       url: place.newStore, model: migration.steps.last?.destinationModel, configuration: migration.configuration

@@ -45,6 +45,7 @@ final class StoreHold {
   ///
   /// - Throws: `Intrusion`; `SQLiteError`.
   func takeAlone() throws {
+    if try connection.hasMoved() { throw Intrusion.moved }
     try connection.rollback()
     let end = Date().addingTimeInterval(timeout)
     while true {

@@ -65,7 +65,13 @@ struct StoreReplacement {
   /// Makes the new store as a copy of one that nobody changes, its log included.
   ///
   /// The files of values are not copied where a further name will do.
-  static func copy(_ connection: SQLiteConnection, of source: URL, to destination: URL) throws {
+  static func copy(_ source: URL, to destination: URL) throws {
+    // Not by the connection of a hold: SQLite copies nothing from one that may write at this moment.
+    let connection = try SQLiteConnection(url: source, mode: .readOnly)
+    defer {
+      // Nothing was written through it.
+      try? connection.close()
+    }
     try connection.backup(toPath: destination.path)
     let folder = StorePlace.externalData(of: source)
     let names = try ExternalReferences.presentNames(in: connection, folder: folder)
