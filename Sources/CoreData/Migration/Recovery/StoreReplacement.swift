@@ -13,6 +13,8 @@ struct StoreReplacement {
   let timeout: TimeInterval
   /// Whether a file that SQLite cannot open may be replaced.
   var replacesDamaged = false
+  /// Whether a file that somebody has open may be replaced.
+  var ignoresLocks = false
 
   /// The store that is to take the place, complete and closed, as `StorePlace.newStore`.
   struct Draft {
@@ -46,7 +48,7 @@ struct StoreReplacement {
   }
 
   private func makeHold() throws -> StoreHold? {
-    guard FileCalls.exists(place.file) else { return nil }
+    guard !ignoresLocks, FileCalls.exists(place.file) else { return nil }
     guard FileManager.default.isWritableFile(atPath: place.file.path) else {
       throw StoreErrors.readOnly(url: place.url)
     }
