@@ -96,6 +96,9 @@ extension NSPersistentStoreCoordinator {
     let settings = StoreOptions(options)
     guard kind.hasContents(at: url), !settings.ignoresVersioning else { return }
     let metadata = try kind.metadataForPersistentStore(with: url)
+    if let manager = settings.stagedMigration, settings.migratesAutomatically {
+      return try migrate(by: manager, metadata, configuration, url, settings)
+    }
     if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) { return }
     guard settings.migratesAutomatically else {
       throw StoreCompatibility.error(
@@ -103,6 +106,21 @@ extension NSPersistentStoreCoordinator {
     }
     try AutomaticMigration(
       url: url, metadata: metadata, destination: managedObjectModel, configuration: configuration, options: settings
+    ).run()
+  }
+
+  private func migrate(
+    by manager: NSStagedMigrationManager, _ metadata: [String: Any], _ configuration: String?, _ url: URL,
+    _ settings: StoreOptions
+  ) throws {
+    if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata),
+      settings.isReadOnly || !StagedMigration.isPending(metadata)
+    {
+      return
+    }
+    try StagedMigration(
+      manager: manager, url: url, metadata: metadata, destination: managedObjectModel, configuration: configuration,
+      options: settings
     ).run()
   }
 }

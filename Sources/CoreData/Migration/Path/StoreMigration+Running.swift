@@ -103,9 +103,12 @@ extension StoreMigration {
     self.metadata = metadata
     source = other.source
     destination = other.destination
+    explanation = other.explanation
     self.steps = steps
     configuration = other.configuration
     busyTimeout = other.busyTimeout
     keepsReplacedStore = other.keepsReplacedStore
+    defersCleanup = other.defersCleanup
+    addedMetadata = other.addedMetadata
   }
 }
