@@ -56,7 +56,9 @@ struct DestinationValidation {
 extension NSEntityDescription {
   /// Whether the model asks anything of the objects that a value could fail.
   fileprivate var hasRules: Bool {
-    attributesByName.values.contains { !$0.isOptional || !$0.validations.isEmpty || $0.attributeType == .compositeAttributeType }
+    attributesByName.values.contains {
+      !$0.isOptional || !$0.validations.isEmpty || $0.attributeType == .compositeAttributeType
+    }
       || relationshipsByName.values.contains { !$0.isOptional || $0.minCount > 0 || ($0.isToMany && $0.maxCount > 0) }
   }
 }

@@ -35,7 +35,8 @@ extension MigrationRun {
     guard let offset = plan.offset, source.entity == plan.sourceNumber, object.entity === plan.destinationEntity,
       let number = plan.destinationNumber,
       let id = destination.store.identifier(entity: Int(number), primaryKey: source.number + offset),
-      destination.context.registry[id.key] == nil, try !isTaken(RowKey(entity: number, number: id.key.number), source, plan)
+      destination.context.registry[id.key] == nil,
+      try !isTaken(RowKey(entity: number, number: id.key.number), source, plan)
     else {
       try destination.context.obtainPermanentIDs(for: [object])
       return
