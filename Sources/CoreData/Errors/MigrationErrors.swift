@@ -6,14 +6,18 @@ import Foundation
 
 /// Errors of migration, from finding models to checking the result.
 internal enum MigrationErrors {
-  /// 134190: no mapping can be inferred. All reasons are told; entity and property are those of the first.
+  /// 134190: no mapping can be inferred. All reasons are told, with an error for each where there are several; entity and
+  /// property are those of the first.
   static func cannotInfer(_ obstacles: [InferenceObstacle]) -> NSError {
     let first = obstacles.first
+    var info = ErrorDetail.place(entity: first?.entity, property: first?.property)
+    if obstacles.count > 1 { info[NSDetailedErrorsKey] = obstacles.map { cannotInfer([$0]) } }
+    var advice: [String] = []
+    for obstacle in obstacles where !advice.contains(obstacle.advice) { advice.append(obstacle.advice) }
     return NSError.cocoa(
       NSInferredMappingModelError, "A mapping model could not be inferred.",
       reason: obstacles.map(\.reason).joined(separator: " "),
-      suggestion: first?.advice ?? "Write a mapping model for these versions.",
-      ErrorDetail.place(entity: first?.entity, property: first?.property))
+      suggestion: advice.isEmpty ? "Write a mapping model for these versions." : advice.joined(separator: " "), info)
   }
 
   /// 134110, also for a step that an in-place migration cannot take.
@@ -21,7 +25,7 @@ internal enum MigrationErrors {
     url: URL?, reason: String, suggestion: String, entity: String? = nil, attribute: String? = nil,
     underlying: (any Error)? = nil
   ) -> NSError {
-    var info = ErrorDetail.place(entity: entity)
+    var info = ErrorDetail.place(entity: entity, property: attribute)
     info[ErrorDetail.attribute] = attribute
     info[ErrorDetail.url] = url
     return NSError.cocoa(

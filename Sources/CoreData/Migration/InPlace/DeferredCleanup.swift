@@ -47,6 +47,7 @@ struct DeferredCleanup {
       mappingURL: nil, reason: "")
     let run = try InPlaceStepRun(
       step: step, configuration: configuration, file: file, cleanup: .table(table))
-    _ = try run.carryOut { _, _, _, _ in }
+    // The model stays as it is, so no file is dropped here; the migration itself has seen to them.
+    _ = try run.carryOut(DroppedFiles(connection: file.connection)) { _, _, _, _ in }
   }
 }

@@ -23,7 +23,8 @@ struct InPlaceMigration {
     try connection.register(function: ValueConversion.inlineFunction, argumentCount: 1) { arguments in
       .blob(try external.value(of: arguments.first?.blob ?? Data()))
     }
-    return try connection.transaction(.exclusive) {
+    let dropped = DroppedFiles(connection: connection)
+    let result = try connection.transaction(.exclusive) {
       try checkMetadata()
       let cleanup = try self.cleanup()
       var executed: [String] = []
@@ -31,7 +32,7 @@ struct InPlaceMigration {
       for (position, step) in migration.steps.enumerated() {
         let run = try InPlaceStepRun(
           step: step, configuration: migration.configuration, file: file, cleanup: cleanup)
-        let found = try run.carryOut { table, done, total, isStepDone in
+        let found = try run.carryOut(dropped) { table, done, total, isStepDone in
           try report(
             MigrationProgress(
               step: position + 1, stepCount: migration.steps.count, table: table, rowsDone: done, rowCount: total,
@@ -44,6 +45,8 @@ struct InPlaceMigration {
       try finish()
       return MigrationReport(rows: counts, statements: executed)
     }
+    try dropped.remove(from: external)
+    return result
   }
 
   /// The store may have been migrated by someone else since the plan was made.

@@ -65,6 +65,30 @@ struct InPlaceStep {
     return found
   }
 
+  /// The layouts that a destination relationship and its inverse have in the source; of the inverse only those that are not
+  /// the other side of the same.
+  func sourceLayouts(
+    of name: String, in entity: String, inverse: String?, in inverseEntity: String
+  ) -> (own: [RelationshipLayout], inverse: [RelationshipLayout]) {
+    let own = sourceRelationshipLayouts(of: name, in: entity)
+    guard let inverse, destinationSchema[inverseEntity]?.relationships[inverse]?.inverseName == name else {
+      return (own, [])
+    }
+    let others = sourceRelationshipLayouts(of: inverse, in: inverseEntity).filter { other in
+      !own.contains { layout in
+        layout.inverseName == other.name && other.inverseName == layout.name
+          && isRelated(other.declaringEntity, layout.destinationEntity)
+      }
+    }
+    return (own, others)
+  }
+
+  /// Whether one of two source entities inherits from the other, or they are the same.
+  private func isRelated(_ one: String, _ other: String) -> Bool {
+    guard let left = sourceSchema[one], let right = sourceSchema[other] else { return false }
+    return left.numbers.contains(right.number) || right.numbers.contains(left.number)
+  }
+
   /// Whether objects of a source entity or its sub-entities are gone, or are of another kind than the destination entity.
   func losesObjects(from sourceEntity: String, to destination: String) -> Bool {
     let kept = destinationSchema[destination]?.numbers ?? []
