@@ -105,8 +105,13 @@ final class ExternalData {
   }
 
   private func file(for bytes: Data) -> URL? {
-    guard bytes.count == Self.fileNameLength, bytes.first == Self.fileMark, bytes.last == 0 else { return nil }
+    Self.fileName(in: bytes).map { folder.appendingPathComponent($0) }
+  }
+
+  /// The name of the file that a column names; nil where it holds a value.
+  static func fileName(in bytes: Data) -> String? {
+    guard bytes.count == fileNameLength, bytes.first == fileMark, bytes.last == 0 else { return nil }
     let name = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
-    return UUID(uuidString: name) == nil ? nil : folder.appendingPathComponent(name)
+    return UUID(uuidString: name) == nil ? nil : name
   }
 }
