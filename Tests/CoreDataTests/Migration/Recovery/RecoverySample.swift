@@ -86,7 +86,7 @@ enum RecoverySample {
         source: "\(from)", destination: "\(step.to)", kind: step.kind, sourceModel: source,
         destinationModel: destination,
         mappingModel: try NSMappingModel.inferredMappingModel(forSourceModel: source, destinationModel: destination),
-        mappingURL: nil)
+        mappingURL: nil, reason: "")
     }
     let last = model(from)
     let planned = try StoreMigration(
@@ -125,7 +125,7 @@ enum RecoverySample {
         steps: [
           .init(
             source: step.source, destination: step.destination, kind: .inferred, sourceModel: step.sourceModel,
-            destinationModel: step.destinationModel, mappingModel: step.mappingModel, mappingURL: nil)
+            destinationModel: step.destinationModel, mappingModel: step.mappingModel, mappingURL: nil, reason: "")
         ], of: destination, metadata: file.metadata()), file: file
     ).run { _ in }
     try file.close()
