@@ -17,6 +17,9 @@ struct InPlaceStep {
   /// As a new store of the destination version would be.
   let destinationSchema: StoreSchema
   let mapping: StepMapping
+  /// The columns of source tables that no property of the source version has.
+  var extraColumns: [String: Set<String>] = [:]
+  var cleanup = ColumnCleanup.necessary
 
   /// A model as the planner asks for it.
   struct ModelVersion {

@@ -17,12 +17,14 @@ struct InPlaceStepRun {
     let after: Int
   }
 
-  private let step: InPlaceStep
+  private var step: InPlaceStep
   private let file: StoreFile
   private let catalog: DatabaseCatalog
   private let primaryKeys: [PrimaryKeyRow]
 
-  init(step: StoreMigration.Step, configuration: String?, file: StoreFile) throws {
+  init(
+    step: StoreMigration.Step, configuration: String?, file: StoreFile, cleanup: ColumnCleanup = .necessary
+  ) throws {
     self.file = file
     catalog = try file.connection.catalog()
     primaryKeys = try file.primaryKeys()
@@ -42,6 +44,8 @@ struct InPlaceStepRun {
       destinationSchema: try StoreSchema(
         document: destination, configuration: destination.configuration(configuration)),
       mapping: StepMapping(mapping))
+    self.step.extraColumns = self.step.sourceSchema.extraColumns(in: catalog)
+    self.step.cleanup = cleanup
   }
 
   private var connection: SQLiteConnection { file.connection }

@@ -181,7 +181,7 @@ struct StatementBuilder {
       statements.append(
         MigrationStatement(
           "UPDATE \(name) SET \(values)\(step.condition(update.entity))",
-          update.values.flatMap(\.value.bindings), .rows(table: table.name)))
+          update.values.flatMap(\.value.values), .rows(table: table.name)))
     }
     let pairs = step.pairs(in: table)
     if let only = pairs.first, step.condition(only.source).isEmpty {
@@ -216,7 +216,7 @@ struct StatementBuilder {
       return MigrationStatement(
         "INSERT INTO \(SQLName.quoted(table.name)) (\(names)) SELECT \(expressions) "
           + "FROM \(SQLName.quoted(moved[source.table] ?? source.table))\(step.condition(source))",
-        values.flatMap(\.bindings), .rows(table: table.name))
+        values.flatMap(\.values), .rows(table: table.name))
     }
   }
 }

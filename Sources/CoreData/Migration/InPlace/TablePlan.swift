@@ -18,7 +18,7 @@ struct AlteredColumns {
   var renamed: [(old: String, new: String)] = []
   var added: [ColumnLayout] = []
   /// The new values of columns, for the rows of a source entity.
-  var updates: [(entity: EntityLayout, values: [(column: String, value: SQLFragment)])] = []
+  var updates: [(entity: EntityLayout, values: [(column: String, value: BoundSQL)])] = []
 
   /// Whether the table's definition stays as it is.
   var isEmpty: Bool { renamed.isEmpty && added.isEmpty }
@@ -43,7 +43,8 @@ struct TablePlanner {
     let pairs = step.pairs(in: table)
     let names = Set(pairs.map(\.source.table)).sorted()
     guard let name = names.first, let old = step.sourceSchema.table(named: name) else { return .create(table) }
-    if names.count == 1, tablesBySource[name]?.count == 1, nameIsFree(table.name, insteadOf: name),
+    if names.count == 1, step.cleanup.spares(name, step.extraColumns[name] ?? []), tablesBySource[name]?.count == 1,
+      nameIsFree(table.name, insteadOf: name),
       let columns = try alteredColumns(of: table, from: old, pairs)
     {
       return .alter(table, from: old, columns)
@@ -66,7 +67,7 @@ struct TablePlanner {
     }
     var result = AlteredColumns()
     var used: Set<String> = []
-    var updates: [Int: [(column: String, value: SQLFragment)]] = [:]
+    var updates: [Int: [(column: String, value: BoundSQL)]] = [:]
     for column in table.columns.dropFirst(TableLayout.housekeepingColumns.count) {
       let values = sources.map { pair, columns in (pair, columns[column.name]) }
       let given = values.compactMap { pair, value in value.map { (pair, $0) } }
@@ -87,13 +88,13 @@ struct TablePlanner {
         case .changed(_, let expression):
           updates[pair.source.number, default: []].append((column.name, expression.over(column.name)))
         case .constant(let constant):
-          updates[pair.source.number, default: []].append((column.name, SQLFragment("?", [constant])))
+          updates[pair.source.number, default: []].append((column.name, BoundSQL("?", [constant])))
         }
       }
     }
     let kept = Set(old.columns.map(\.name)).subtracting(TableLayout.housekeepingColumns.map(\.name))
-    guard kept == used else { return nil }
-    let taken = Set(old.columns.map(\.name))
+    guard kept == used || step.cleanup == .deferred else { return nil }
+    let taken = Set(old.columns.map(\.name)).union(step.extraColumns[old.name] ?? [])
     // A new name that another column still has would need a third name in between: copying is simpler and as safe.
     guard result.renamed.allSatisfy({ !taken.contains($0.new) }), result.added.allSatisfy({ !taken.contains($0.name) })
     else { return nil }
