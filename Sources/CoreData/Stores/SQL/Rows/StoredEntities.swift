@@ -5,9 +5,10 @@
 struct StoredEntities {
   let schema: StoreSchema
   private let descriptions: [Int: NSEntityDescription]
-  private unowned let store: NSPersistentStore
+  /// Nil where rows are not handed out, and need no identifiers.
+  private unowned let store: NSPersistentStore?
 
-  init(schema: StoreSchema, model: NSManagedObjectModel, store: NSPersistentStore) {
+  init(schema: StoreSchema, model: NSManagedObjectModel, store: NSPersistentStore?) {
     self.schema = schema
     self.store = store
     let known = model.entitiesByName
@@ -28,7 +29,7 @@ struct StoredEntities {
 
   /// The identifier of a row; nil when the number is that of no entity.
   func id(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
-    guard let layout = schema.entity(number: number), let description = descriptions[number] else { return nil }
+    guard let store, let layout = schema.entity(number: number), let description = descriptions[number] else { return nil }
     return NSManagedObjectID(
       entity: description,
       key: ObjectKey(store: store.number, root: UInt32(layout.rootNumber), number: primaryKey), store: store)
@@ -47,5 +48,5 @@ struct StoredEntities {
   }
 
   /// Whether the identifier is that of a row in this store.
-  func owns(_ id: NSManagedObjectID) -> Bool { id.key.store == store.number }
+  func owns(_ id: NSManagedObjectID) -> Bool { id.key.store == store?.number }
 }
