@@ -6,6 +6,7 @@
 #   make lint     formatting and house rules
 #   make format   rewrites the sources as `make lint` wants them
 #   make build    the library and the command
+#   make bench    speed and memory against the same work written by hand; BENCH="--notes 100000" for other arguments
 
 SHELL := /bin/bash
 
@@ -18,7 +19,7 @@ endif
 
 FORMATTED := Package.swift $(wildcard Sources Tests Examples Benchmarks)
 
-.PHONY: build demo test lint format libraries
+.PHONY: build demo test lint format bench libraries
 
 build: libraries
 	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS)
@@ -29,6 +30,11 @@ demo: libraries
 test: libraries
 	swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS)
 	@Examples/Finding/check.sh --scratch-path $(abspath $(SCRATCH))/finding $(BUILD_FLAGS)
+
+# BENCH holds the arguments of the program; Benchmarks/README.md has them.
+BENCH ?=
+bench: libraries
+	swift run -c release --package-path Benchmarks --scratch-path $(abspath $(SCRATCH))/benchmarks Benchmarks $(BENCH)
 
 lint:
 	swift format lint --strict --recursive --parallel $(FORMATTED)

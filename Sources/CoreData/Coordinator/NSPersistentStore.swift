@@ -30,6 +30,10 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// Whether the store refuses to be changed.
   open var isReadOnly: Bool
 
+  /// The store that lay in this one's place, and was set aside when this one was opened; nil where none was. An addition to
+  /// Apple's interface.
+  public internal(set) var storeSetAside: SetAsideStore?
+
   /// Prepares a store; subclasses open it.
   ///
   /// - Parameters:
@@ -64,7 +68,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   }
 
   /// What the store says of itself: type, UUID, version hashes, and what the app has added.
-  open var metadata: [String: Any]! = [:]
+  open var metadata: [String: Any]! = [:] { didSet { forgetReference() } }
 
   /// Reads the metadata, and refuses a store that cannot be opened.
   ///
@@ -91,6 +95,9 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     preconditionFailure("\(self) must override setMetadata(_:forPersistentStoreAt:).")
   }
 
+  /// The class of the manager that migrates stores of this kind.
+  open class func migrationManagerClass() -> AnyClass { NSMigrationManager.self }
+
   /// Whether there is a store to be opened, as opposed to one to be made.
   class func hasContents(at url: URL) -> Bool {
     let size = (try? FileManager.default.attributesOfItem(atPath: url.path))?[.size] as? NSNumber
@@ -106,6 +113,18 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
 
   /// The store's number in this process, which identifiers carry.
   let number = StoreNumbers.next()
+  private var knownReference: StoreReference?
+
+  /// What the store's identifiers refer to; asked for while the coordinator's lock is held.
+  final var reference: StoreReference {
+    if let knownReference { return knownReference }
+    let made = StoreReference(self)
+    knownReference = made
+    return made
+  }
+
+  /// Has later identifiers carry the store's UUID as it is now.
+  final func forgetReference() { knownReference = nil }
 }
 
 /// Numbers the stores that this process opens; 0 is no store.

@@ -40,8 +40,15 @@ extension NSPersistentStoreCoordinator {
     return try withLock {
       var result: [NSManagedObjectID?] = Array(repeating: nil, count: objects.count)
       var groups: [(store: any RowStore, positions: [Int])] = []
+      var known: [ObjectIdentifier: any RowStore] = [:]
       for (position, object) in objects.enumerated() {
-        let store = try storeForNewObject(object.entity, object.store)
+        let store: any RowStore
+        if object.store == nil, let found = known[ObjectIdentifier(object.entity)] {
+          store = found
+        } else {
+          store = try storeForNewObject(object.entity, object.store)
+          if object.store == nil { known[ObjectIdentifier(object.entity)] = store }
+        }
         if let group = groups.firstIndex(where: { $0.store === store }) {
           groups[group].positions.append(position)
         } else {
@@ -78,15 +85,14 @@ extension NSPersistentStoreCoordinator {
     try withLock {
       var versions: [ObjectKey: Int64] = [:]
       var groups: [(store: any RowStore, changes: [RowChange])] = []
-      for change in changes {
-        guard let store = change.id.persistentStore as? any RowStore else {
-          throw ObjectGraphErrors.missingObject(change.id)
+      let numbers = Set(changes.map(\.id.key.store))
+      for number in numbers.sorted() {
+        let own = numbers.count == 1 ? changes : changes.filter { $0.id.key.store == number }
+        guard let first = own.first, let store = first.id.persistentStore as? any RowStore else {
+          if let first = own.first { throw ObjectGraphErrors.missingObject(first.id) }
+          continue
         }
-        if let group = groups.firstIndex(where: { $0.store === store }) {
-          groups[group].changes.append(change)
-        } else {
-          groups.append((store, [change]))
-        }
+        groups.append((store, own))
       }
       // Refused before anything is written, since each store has a transaction of its own.
       if let refusing = groups.first(where: { $0.store.isReadOnly }) {
@@ -95,7 +101,7 @@ extension NSPersistentStoreCoordinator {
       for group in groups {
         let written = try MergeResolution(policy: context.mergePolicy, context: context)
           .write(group.changes, to: group.store)
-        versions.merge(written) { $1 }
+        if versions.isEmpty { versions = written } else { versions.merge(written) { $1 } }
       }
       try writeMetadata()
       return versions

@@ -1,8 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Foundation
+import Synchronization
 
 /// A compact, universal identifier of a managed object.
 ///
@@ -11,17 +11,14 @@ import Foundation
 open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchecked Sendable {
   let key: ObjectKey
   private let entityDescription: NSEntityDescription
-  private weak var store: NSPersistentStore?
-  private let storeIdentifier: String?
-  private let successorLock = NSLock()
-  private var successor: NSManagedObjectID?
+  private let store: StoreReference?
+  private let successor = Mutex<NSManagedObjectID?>(nil)
 
   /// The identifier of a row.
-  init(entity: NSEntityDescription, key: ObjectKey, store: NSPersistentStore) {
+  init(entity: NSEntityDescription, key: ObjectKey, store: StoreReference) {
     entityDescription = entity
     self.key = key
     self.store = store
-    storeIdentifier = store.identifier
   }
 
   /// A temporary identifier.
@@ -29,14 +26,13 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
     entityDescription = entity
     key = ObjectKey(store: 0, root: 0, number: TemporaryNumbers.next())
     store = nil
-    storeIdentifier = nil
   }
 
   /// The entity of the object.
   open var entity: NSEntityDescription { entityDescription }
 
   /// The store that holds the object; nil for a temporary identifier, or when the store has been removed.
-  open var persistentStore: NSPersistentStore? { store }
+  open var persistentStore: NSPersistentStore? { store?.store }
 
   /// Whether the object has no place in a store yet.
   open var isTemporaryID: Bool { key.store == 0 }
@@ -47,7 +43,7 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
     let reference = isTemporaryID ? "t\(TemporaryNumbers.process)\(key.number)" : "p\(key.number)"
     let path = name.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? name
     // Any text can stand as UUID in a store's metadata; only letters, digits and hyphens can as a host.
-    let host = (storeIdentifier ?? "").filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
+    let host = (store?.identifier ?? "").filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
     guard let url = URL(string: "x-coredata://\(host)/\(path)/\(reference)") else {
       preconditionFailure(
         "x-coredata://\(host)/\(path)/\(reference) is no URI, though it holds nothing but URI characters.")
@@ -58,12 +54,12 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
   /// The identifier that has taken this one's place, or this one: temporary identifiers outlive the save that replaces them.
   var current: NSManagedObjectID {
     guard key.store == 0 else { return self }
-    return successorLock.withLock { successor } ?? self
+    return successor.withLock { $0 } ?? self
   }
 
   /// Notes the permanent identifier that a save has given to this temporary one.
   func becomes(_ permanent: NSManagedObjectID) {
-    successorLock.withLock { successor = permanent }
+    successor.withLock { $0 = permanent }
   }
 
   /// Identifiers are immutable, so a copy is the identifier itself.
@@ -83,15 +79,11 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
 
 /// Counts the objects that no store has seen yet.
 private enum TemporaryNumbers {
-  private static let lock = NSLock()
-  nonisolated(unsafe) private static var last: Int64 = 0
+  private static let last = Atomic<Int64>(0)
   /// Tells the temporary objects of different processes apart.
   static let process = UUID().uuidString + "-"
 
   static func next() -> Int64 {
-    lock.withLock {
-      last += 1
-      return last
-    }
+    last.add(1, ordering: .relaxed).newValue
   }
 }

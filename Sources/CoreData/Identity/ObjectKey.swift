@@ -9,4 +9,9 @@ struct ObjectKey: Hashable, Sendable {
   let root: UInt32
   /// The primary key, or a number counted up over the process for objects that no store has seen.
   let number: Int64
+
+  /// One number goes through the hash function, not three: keys are looked up for every row and every object.
+  func hash(into hasher: inout Hasher) {
+    hasher.combine(number ^ Int64(root) << 44 ^ Int64(store) << 54)
+  }
 }

@@ -17,12 +17,25 @@ extension Slot {
   ///
   /// Numbers are taken in any of Swift's number types and as `NSNumber`, since callers pass either.
   init?(_ value: Any?, for attribute: NSAttributeDescription) {
-    guard let value = Slot.unwrap(value) else {
+    self.init(value, for: attribute, kind: attribute.attributeType)
+  }
+
+  /// As above, where the attribute's type is known.
+  init?(_ given: Any?, for attribute: NSAttributeDescription, kind: NSAttributeType) {
+    guard let given else {
+      self = .null
+      return
+    }
+    if let slot = Slot.plain(given, kind) {
+      self = slot
+      return
+    }
+    guard let value = Slot.unwrap(given) else {
       self = .null
       return
     }
     let slot: Slot? =
-      switch attribute.attributeType {
+      switch kind {
       case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType:
         Slot.integer(value).map { .integer($0) }
       case .booleanAttributeType:
@@ -57,6 +70,42 @@ extension Slot {
     case .uuid(let value): value
     case .archived(let value): value
     case .object(let value): Slot.unboxed(value)
+    }
+  }
+
+  /// The slot of a value that is of the attribute's own type; nil for one that has to be looked at more closely.
+  ///
+  /// This is the way of nearly all values. A cast that fails costs a hundred times as much as a comparison of types.
+  private static func plain(_ value: Any, _ kind: NSAttributeType) -> Slot? {
+    switch kind {
+    case .stringAttributeType: return (value as? String).map { .string($0) }
+    case .dateAttributeType: return (value as? Date).map { .date($0.timeIntervalSinceReferenceDate) }
+    case .UUIDAttributeType: return (value as? UUID).map { .uuid($0) }
+    case .binaryDataAttributeType: return (value as? Data).map { .data($0) }
+    case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType:
+      let type = Swift.type(of: value)
+      if type == Int.self { return (value as? Int).map { .integer(Int64($0)) } }
+      if type == Int64.self { return (value as? Int64).map { .integer($0) } }
+      return type == NSNumber.self ? (value as? NSNumber).flatMap { whole($0) }.map { .integer($0) } : nil
+    case .booleanAttributeType:
+      let type = Swift.type(of: value)
+      if type == Bool.self { return (value as? Bool).map { .boolean($0) } }
+      return type == NSNumber.self ? (value as? NSNumber).flatMap { whole($0) }.map { .boolean($0 != 0) } : nil
+    case .doubleAttributeType:
+      let type = Swift.type(of: value)
+      if type == Double.self { return (value as? Double).map { .double($0) } }
+      return type == NSNumber.self ? (value as? NSNumber).map { .double($0.doubleValue) } : nil
+    default: return nil
+    }
+  }
+
+  /// The value of a number object that was made of an integer or a boolean that 64 bits with a sign can hold.
+  private static func whole(_ number: NSNumber) -> Int64? {
+    switch UInt8(bitPattern: number.objCType.pointee) {
+    case UInt8(ascii: "q"), UInt8(ascii: "l"), UInt8(ascii: "i"), UInt8(ascii: "s"), UInt8(ascii: "c"),
+      UInt8(ascii: "B"):
+      number.int64Value
+    default: nil
     }
   }
 

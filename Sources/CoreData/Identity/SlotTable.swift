@@ -18,7 +18,13 @@ final class SlotTable: @unchecked Sendable {
   let firstRelationship: Int
   /// The slots of a new object.
   let defaults: [Slot]
-  private let positions: [String: Int]
+  /// What kind of value each attribute holds; undefined for relationships.
+  let kinds: [NSAttributeType]
+  /// The slots that no store keeps.
+  private let transient: [Bool]
+  /// The slots whose values the model restricts.
+  let restricted: [Int]
+  private let positions: NameTable
 
   init(_ entity: NSEntityDescription) {
     let attributes = entity.attributesByName.sorted { $0.key < $1.key }
@@ -26,7 +32,13 @@ final class SlotTable: @unchecked Sendable {
     names = attributes.map(\.key) + relationships.map(\.key)
     properties = attributes.map { .attribute($0.value) } + relationships.map { .relationship($0.value) }
     firstRelationship = attributes.count
-    positions = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, $0) })
+    positions = NameTable(names)
+    kinds = attributes.map(\.value.attributeType) + relationships.map { _ in .undefinedAttributeType }
+    transient = attributes.map(\.value.isTransient) + relationships.map(\.value.isTransient)
+    restricted =
+      attributes.indices.filter { ValidationRules.restricts(attributes[$0].value) }
+      + relationships.indices.filter { ValidationRules.restricts(relationships[$0].value) }
+      .map { $0 + attributes.count }
     defaults =
       attributes.map { Slot(defaultOf: $0.value) }
       + relationships.map { $0.value.isToMany ? .toMany(ToMany(isOrdered: $0.value.isOrdered)) : .null }
@@ -36,14 +48,11 @@ final class SlotTable: @unchecked Sendable {
 
   /// The slot of a property; nil when the entity has no such attribute or relationship.
   func position(of name: String) -> Int? {
-    positions[name]
+    positions.position(of: name)
   }
 
   func isTransient(at position: Int) -> Bool {
-    switch properties[position] {
-    case .attribute(let attribute): attribute.isTransient
-    case .relationship(let relationship): relationship.isTransient
-    }
+    transient[position]
   }
 
   func attribute(at position: Int) -> NSAttributeDescription? {

@@ -67,10 +67,11 @@ struct ToMany: @unchecked Sendable {
     return true
   }
 
-  /// Puts the identifiers that saving has made in the place of temporary ones.
-  mutating func replaceTemporaryIDs() {
-    guard storage.ids.contains(where: { $0.isTemporaryID }) else { return }
+  /// Puts the identifiers that saving has made in the place of temporary ones; false where there are none.
+  mutating func replaceTemporaryIDs() -> Bool {
+    guard storage.ids.contains(where: { $0.isTemporaryID }) else { return false }
     storage = Storage(ids: storage.ids.map(\.current))
+    return true
   }
 
   /// Takes out the members that are not wanted.

@@ -52,6 +52,13 @@ internal final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked S
     _ = value(make)
     isSealed.store(true, ordering: .releasing)
   }
+
+  /// As `seal(_:)`, without what was made before.
+  func sealAnew(_ make: () -> State) {
+    if isSealed.load(ordering: .acquiring) { return }
+    drop()
+    seal(make)
+  }
 }
 
 extension NSEntityDescription {
@@ -61,7 +68,8 @@ extension NSEntityDescription {
 
   internal func sealDerivedState() {
     derivedState.seal(makeDerivedState)
-    slotTableState.seal { SlotTable(self) }
+    // Objects may have been made of the entity while its properties were still being changed.
+    slotTableState.sealAnew { SlotTable(self) }
   }
 
   /// Drops everything that was derived from the entity's content, in its sub-entities and its model too.

@@ -23,7 +23,7 @@ extension NSEntityDescription {
 
   /// Whether the entity is the given one or inherits from it.
   public func isKindOf(entity: NSEntityDescription) -> Bool {
-    lineage.contains { $0 === entity }
+    self === entity || lineage.contains { $0 === entity }
   }
 
   /// The entity and its ancestors, the root last.

@@ -13,6 +13,19 @@ extension NSManagedObject {
     return slots.indices.filter { !slots[$0].isSame(as: snapshot.slots[$0]) }
   }
 
+  /// The changed slots that a store keeps.
+  final func changedStoredSlots() -> [Int] {
+    guard isRealized else { return [] }
+    var changed: [Int] = []
+    changed.reserveCapacity(slots.count)
+    for position in slots.indices where !table.isTransient(at: position) {
+      let hasChanged =
+        if let snapshot { !slots[position].isSame(as: snapshot.slots[position]) } else { !isEmpty(slots[position]) }
+      if hasChanged { changed.append(position) }
+    }
+    return changed
+  }
+
   private func isEmpty(_ slot: Slot) -> Bool {
     switch slot {
     case .null, .unread: true
@@ -23,6 +36,8 @@ extension NSManagedObject {
 
   /// Notes the object as updated.
   final func noteChange() {
+    // Finding the context costs more than setting a value; it has nothing to note twice.
+    if changes.contains(.updated), eventChanges.contains(.updated) { return }
     guard let context else { return }
     context.noteUpdate(self)
   }

@@ -133,8 +133,7 @@ extension NSManagedObject {
       switch slots[position] {
       case .toOne(let id) where id.isTemporaryID: slots[position] = .toOne(id.current)
       case .toMany(var members):
-        members.replaceTemporaryIDs()
-        slots[position] = .toMany(members)
+        if members.replaceTemporaryIDs() { slots[position] = .toMany(members) }
       default: break
       }
     }

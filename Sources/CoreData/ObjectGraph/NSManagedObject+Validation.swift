@@ -10,7 +10,9 @@ extension NSManagedObject {
   final func validateProperties() throws {
     realize()
     var failures: [NSError] = []
-    for position in table.properties.indices {
+    // Only a class of the program can have checks of its own; without them, what the model does not restrict is valid.
+    let positions = type(of: self) == NSManagedObject.self ? table.restricted : Array(table.properties.indices)
+    for position in positions {
       do {
         let before = needsNoValue(at: position) ? nil : resolvedValue(at: position)
         var value = before
@@ -44,12 +46,21 @@ extension NSManagedObject {
 
 /// The rules that models have for values.
 enum ValidationRules {
+  /// Whether there are values of its type that an attribute refuses.
+  static func restricts(_ attribute: NSAttributeDescription) -> Bool {
+    !attribute.isOptional || !attribute.validations.isEmpty || attribute is NSCompositeAttributeDescription
+  }
+
+  /// Whether there are numbers of objects that a relationship refuses.
+  static func restricts(_ relationship: NSRelationshipDescription) -> Bool {
+    !relationship.isOptional || (relationship.isToMany && (relationship.minCount > 0 || relationship.maxCount > 0))
+  }
+
   static func check(_ value: Any?, of attribute: NSAttributeDescription, in object: NSManagedObject) throws {
-    let subject = subject(attribute, value, object)
     guard let value else {
       // Derived attributes get their value from the store.
       if attribute.isOptional || attribute is NSDerivedAttributeDescription { return }
-      throw ValidationErrors.missingValue(subject)
+      throw ValidationErrors.missingValue(subject(attribute, value, object))
     }
     if let composite = attribute as? NSCompositeAttributeDescription, let dictionary = value as? NSDictionary {
       for element in composite.elements {
@@ -58,7 +69,7 @@ enum ValidationRules {
     }
     for rule in attribute.validations {
       if try !PredicateEvaluator().evaluate(rule.predicate, with: value) {
-        throw violation(of: rule, subject)
+        throw violation(of: rule, subject(attribute, value, object))
       }
     }
   }
@@ -102,6 +113,7 @@ enum ValidationRules {
     if let a, let b, type(of: a) is AnyClass, type(of: b) is AnyClass, (a as AnyObject) === (b as AnyObject) {
       return true
     }
+    if let a = a as? String, let b = b as? String { return a == b }
     return switch (a, b) {
     case (nil, nil): true
     case (let a as NSObject, let b as NSObject): a.isEqual(b)

@@ -43,7 +43,7 @@ extension NSManagedObject {
   final func store(_ value: Any?, at position: Int) {
     switch table.properties[position] {
     case .attribute(let attribute):
-      guard let slot = Slot(value, for: attribute) else {
+      guard let slot = Slot(value, for: attribute, kind: table.kinds[position]) else {
         preconditionFailure(
           "Unacceptable type of value for attribute \(attribute.name) of \(entity.name ?? ""): wanted "
             + "\(attribute.attributeValueClassName ?? "\(attribute.attributeType)"), got "

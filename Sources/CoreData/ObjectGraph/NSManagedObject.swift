@@ -16,7 +16,6 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     static let updated = Changes(rawValue: 2)
     static let deleted = Changes(rawValue: 4)
     /// Only in notifications: the values were given up, to be read anew.
-    static let refreshed = Changes(rawValue: 8)
   }
 
   /// The object's entity.
@@ -37,7 +36,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// What `changedValuesForCurrentEvent()` compares with: the slots as they were at the last `processPendingChanges()`.
   final var slotsAtEventStart: [Slot]?
   /// The order in which changed objects were first changed, which is the order in which rows are written.
-  final var changeOrder = 0
+  final var changePosition = 0
 
   /// Makes an object and inserts it.
   ///
@@ -59,6 +58,17 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   public convenience init(context moc: NSManagedObjectContext) {
     self.init(entity: moc.entity(forClass: Self.self), insertInto: moc)
   }
+
+  /// Objects are equal when they are one and the same.
+  ///
+  /// - Parameter object: anything.
+  public final override func isEqual(_ object: Any?) -> Bool {
+    guard let object else { return false }
+    return (object as AnyObject) === self
+  }
+
+  /// A number made of the object's address.
+  public final override var hash: Int { Int(bitPattern: ObjectIdentifier(self)) }
 
   deinit {
     if let context, let knownIdentifier { context.forget(knownIdentifier.key) }

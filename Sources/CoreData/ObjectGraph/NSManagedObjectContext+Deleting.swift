@@ -13,22 +13,32 @@ extension NSManagedObjectContext {
     let event = touched
     touched = []
     forgetUnsaved(event.filter { $0.isDeleted && $0.isInserted && $0.context === self })
-    var sets: [String: Set<NSManagedObject>] = [:]
+    var inserted: [NSManagedObject] = []
+    var updated: [NSManagedObject] = []
+    var deleted: [NSManagedObject] = []
     for object in event {
       let what = object.eventChanges
       object.eventChanges = []
-      guard let key = NSManagedObjectContext.notificationKey(of: what) else { continue }
+      if what.contains(.deleted) {
+        if what.contains(.inserted) { continue }
+        deleted.append(object)
+      } else if what.contains(.inserted) {
+        inserted.append(object)
+      } else if what.contains(.updated) {
+        updated.append(object)
+      } else {
+        continue
+      }
       if object.isRealized { object.slotsAtEventStart = object.slots }
-      sets[key, default: []].insert(object)
     }
-    if !sets.isEmpty { post(NSManagedObjectContext.didChangeObjectsNotification, sets) }
-  }
-
-  private static func notificationKey(of changes: NSManagedObject.Changes) -> String? {
-    if changes.contains(.deleted) { return changes.contains(.inserted) ? nil : NSDeletedObjectsKey }
-    if changes.contains(.inserted) { return NSInsertedObjectsKey }
-    if changes.contains(.updated) { return NSUpdatedObjectsKey }
-    return changes.contains(.refreshed) ? NSRefreshedObjectsKey : nil
+    let sets = [
+      (NSInsertedObjectsKey, inserted), (NSUpdatedObjectsKey, updated), (NSDeletedObjectsKey, deleted),
+    ].filter { !$0.1.isEmpty }
+    if !sets.isEmpty {
+      post(
+        NSManagedObjectContext.didChangeObjectsNotification,
+        Dictionary(uniqueKeysWithValues: sets.map { ($0.0, Set($0.1)) }))
+    }
   }
 
   /// Forgets objects that were inserted and deleted again: they have no row and need none.
@@ -42,7 +52,7 @@ extension NSManagedObjectContext {
       object.context = nil
     }
     // Relationships without inverse, and those without action, have not been told.
-    for object in changed.values { object.forgetDestinations { gone.contains($0.key) } }
+    for object in changed.objects { object.forgetDestinations { gone.contains($0.key) } }
   }
 
   /// Follows the rules of deleted objects' relationships, and of those that are deleted thereby.

@@ -84,6 +84,7 @@ extension NSManagedObjectContext {
   func readMembers(
     of relationship: NSRelationshipDescription, for object: NSManagedObject
   ) -> [NSManagedObjectID]? {
+    willAskStores?()
     do {
       return try coordinator.members(of: relationship, for: object.identifier)
     } catch {
@@ -174,7 +175,7 @@ extension NSManagedObjectContext {
   public func reset() {
     for object in registry.objects { object.context = nil }
     registry.removeAll()
-    changed = [:]
+    changed.removeAll()
     readAhead = [:]
     touched = []
     unprocessedDeletions = []
@@ -187,6 +188,6 @@ extension NSManagedObjectContext {
     object.changes = []
     object.eventChanges = []
     object.slotsAtEventStart = nil
-    changed[object.identifier.key] = nil
+    changed.remove(object)
   }
 }

@@ -35,7 +35,7 @@ extension NSManagedObjectContext {
     }
     // Unsaved changes here may have led to rows that are gone now.
     if !keys.isEmpty {
-      for object in self.changed.values { object.forgetDestinations { keys.contains($0.key) } }
+      for object in self.changed.objects { object.forgetDestinations { keys.contains($0.key) } }
     }
     let sets = [NSRefreshedObjectsKey: Set(renewed), NSDeletedObjectsKey: Set(gone)].filter { !$0.value.isEmpty }
     if !sets.isEmpty { post(NSManagedObjectContext.didChangeObjectsNotification, sets) }

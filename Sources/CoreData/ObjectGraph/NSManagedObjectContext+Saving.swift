@@ -22,7 +22,7 @@ extension NSManagedObjectContext {
     }
     post(NSManagedObjectContext.willSaveObjectsNotification, [:])
     try prepareObjects()
-    try validate()
+    if validatesOnSave { try validate() }
     try write()
   }
 
@@ -73,32 +73,32 @@ extension NSManagedObjectContext {
   func adoptPermanentIDs(for objects: [NSManagedObject]) throws {
     let permanent = try coordinator.makeIdentifiers(
       for: objects.map { ($0.entity, assignments[$0.identifier.key]) })
-    for (object, id) in zip(objects, permanent) {
-      let temporary = object.identifier
-      temporary.becomes(id)
-      registry.remove(temporary.key)
-      let wasChanged = changed.removeValue(forKey: temporary.key) != nil
-      assignments[temporary.key] = nil
-      object.identifier = id
-      registry.add(object)
-      if wasChanged { changed[id.key] = object }
-    }
+    for (object, id) in zip(objects, permanent) { adopt(id, for: object) }
     if !objects.isEmpty {
-      for object in changed.values { object.replaceTemporaryIDs() }
+      for object in changed.objects { object.replaceTemporaryIDs() }
     }
   }
 
+  /// Gives a new object a permanent identifier; objects related to it keep the temporary one until they are told.
+  func adopt(_ id: NSManagedObjectID, for object: NSManagedObject) {
+    let temporary = object.identifier
+    temporary.becomes(id)
+    if !assignments.isEmpty { assignments[temporary.key] = nil }
+    object.identifier = id
+    registry.rename(object, from: temporary.key)
+  }
+
   private func finishSave(_ objects: [NSManagedObject], _ versions: [ObjectKey: Int64]) {
-    var inserted: Set<NSManagedObject> = []
-    var updated: Set<NSManagedObject> = []
-    var deleted: Set<NSManagedObject> = []
+    var inserted: [NSManagedObject] = []
+    var updated: [NSManagedObject] = []
+    var deleted: [NSManagedObject] = []
     for object in objects {
       if object.isDeleted {
-        deleted.insert(object)
+        deleted.append(object)
       } else if object.isInserted {
-        inserted.insert(object)
+        inserted.append(object)
       } else {
-        updated.insert(object)
+        updated.append(object)
       }
       let key = object.identifier.key
       let isGone = object.isDeleted
@@ -113,18 +113,18 @@ extension NSManagedObjectContext {
     }
     readAhead = [:]
     for object in objects { object.didSave() }
-    let sets: [(String, String, Set<NSManagedObject>)] = [
+    let groups: [(String, String, [NSManagedObject])] = [
       (NSInsertedObjectsKey, NSInsertedObjectIDsKey, inserted),
       (NSUpdatedObjectsKey, NSUpdatedObjectIDsKey, updated),
       (NSDeletedObjectsKey, NSDeletedObjectIDsKey, deleted),
     ]
-    let filled = sets.filter { !$0.2.isEmpty }
+    let filled = groups.filter { !$0.2.isEmpty }
     post(
-      NSManagedObjectContext.didSaveObjectsNotification, Dictionary(filled.map { ($0.0, $0.2 as Any) }) { $1 })
+      NSManagedObjectContext.didSaveObjectsNotification, Dictionary(filled.map { ($0.0, Set($0.2) as Any) }) { $1 })
     let ids: [String: Any] = Dictionary(filled.map { ($0.1, Set($0.2.map(\.objectID)) as Any) }) { $1 }
     post(NSManagedObjectContext.didSaveObjectIDsNotification, ids)
     coordinator.tellOthers(
-      than: self, changed: updated.union(inserted).map(\.objectID), deleted: deleted.map(\.objectID))
+      than: self, changed: (updated + inserted).map(\.objectID), deleted: deleted.map(\.objectID))
   }
 
   func post(_ name: Notification.Name, _ userInfo: [AnyHashable: Any]) {
@@ -140,7 +140,7 @@ extension NSManagedObject {
       guard let snapshot = snapshot ?? context?.readRow(for: self) else { return nil }
       return RowChange(kind: .delete, id: identifier, old: snapshot, slots: snapshot.slots, changed: [])
     }
-    let changed = changedSlots().filter { !table.isTransient(at: $0) }
+    let changed = changedStoredSlots()
     if isInserted {
       return RowChange(kind: .insert, id: identifier, old: nil, slots: slots, changed: changed)
     }

@@ -30,8 +30,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   let queue: ContextQueue
   var registry = ObjectRegistry()
   /// Objects with unsaved changes, kept alive until they are saved.
-  var changed: [ObjectKey: NSManagedObject] = [:]
-  var lastChangeOrder = 0
+  var changed = ChangeList()
   /// Objects deleted since the last `processPendingChanges()`.
   var unprocessedDeletions: [NSManagedObject] = []
   /// Objects touched since the last `processPendingChanges()`.
@@ -40,6 +39,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var readAhead: [ObjectKey: RowSnapshot] = [:]
   /// Why a fault could not be read: there was no way to throw then, so the next `save()` does.
   var readingFailure: (any Error)?
+  /// Whether a save validates objects. A migration validates when all objects are made, and not before.
+  var validatesOnSave = true
+  /// How many objects have been deleted in this context so far.
+  var deletionCount = 0
+  /// Called before the stores are asked for members or answer a fetch: what has been related on one side only is to be
+  /// saved then.
+  var willAskStores: (() -> Void)?
   private var knownCoordinator: NSPersistentStoreCoordinator?
 
   /// Makes a context.
@@ -106,7 +112,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   open var registeredObjects: Set<NSManagedObject> { Set(registry.objects) }
 
   private func objects(where isWanted: (NSManagedObject) -> Bool) -> Set<NSManagedObject> {
-    Set(changed.values.filter(isWanted))
+    Set(changed.objects.filter(isWanted))
   }
 
   /// Inserts an object that was made outside of all contexts.
@@ -141,6 +147,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       "The object \(object.objectID) belongs to another context, and is to be deleted there.")
     guard object.context != nil, !object.isDeleted else { return }
     object.prepareForDeletion()
+    deletionCount += 1
     object.changes.insert(.deleted)
     note(object, .deleted)
     unprocessedDeletions.append(object)
@@ -165,12 +172,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   func note(_ object: NSManagedObject, _ change: NSManagedObject.Changes) {
     if object.eventChanges.isEmpty { touched.append(object) }
     object.eventChanges.insert(change)
-    let key = object.identifier.key
-    if changed[key] == nil {
-      lastChangeOrder += 1
-      object.changeOrder = lastChangeOrder
-      changed[key] = object
-    }
+    changed.add(object)
   }
 
   /// Notes an object as updated.
@@ -193,7 +195,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   /// Changed objects in the order in which they were first changed.
   var changedInOrder: [NSManagedObject] {
-    changed.values.sorted { $0.changeOrder < $1.changeOrder }
+    changed.objects
   }
 
   /// The coordinator; stops the program where there is none, since nothing can be read or saved then.

@@ -42,6 +42,19 @@ final class ObjectRegistry: @unchecked Sendable {
     }
   }
 
+  /// Files an object that is here under the identifier that it has now.
+  func rename(_ object: NSManagedObject, from old: ObjectKey) {
+    let key = object.identifier.key
+    lock.withLock {
+      entries[old] = nil
+      entries[key] = Entry(object: object)
+      if retainsObjects {
+        retained[old] = nil
+        retained[key] = object
+      }
+    }
+  }
+
   func remove(_ key: ObjectKey) {
     let released: NSManagedObject? = lock.withLock {
       entries[key] = nil

@@ -8,7 +8,7 @@ extension SQLiteStore {
   func makeIdentifiers(for entities: [NSEntityDescription]) throws -> [NSManagedObjectID] {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      let layouts = try entities.map(state.entities.layout(of:))
+      let layouts = try entities.map { try state.plans.plan(for: $0).layout }
       let wanted = Dictionary(layouts.map { ($0.rootNumber, 1) }, uniquingKeysWith: +)
       var next: [Int: Int64] = [:]
       try state.connection.transaction {
@@ -40,8 +40,11 @@ extension SQLiteStore {
   func write(_ changes: [RowChange]) throws -> [ObjectKey: Int64] {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+      let mark = state.external.mark
       do {
-        let writer = RowWriter(connection: state.connection, entities: state.entities, external: state.external)
+        let writer = RowWriter(
+          connection: state.connection, entities: state.entities, external: state.external,
+          plans: state.plans)
         let versions = try state.connection.transaction {
           let versions = try writer.write(changes)
           if hasUnsavedMetadata { try state.file.setMetadata(metadata) }
@@ -51,7 +54,7 @@ extension SQLiteStore {
         hasUnsavedMetadata = false
         return versions
       } catch {
-        state.external.didRollBack()
+        state.external.didRollBack(to: mark)
         throw error
       }
     }

@@ -14,13 +14,14 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     let file: StoreFile
     let entities: StoredEntities
     let external: ExternalData
+    let plans: RowPlans
     var readers: [String: RowReader] = [:]
 
     var connection: SQLiteConnection { file.connection }
   }
 
   var opened: Opened?
-  private var values: [String: Any] = [:]
+  private var values: [String: Any] = [:] { didSet { forgetReference() } }
   /// Whether the metadata have been changed since they were read or written.
   var hasUnsavedMetadata = false
 
@@ -64,9 +65,10 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
           values.merge(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
           hasUnsavedMetadata = true
         }
+        let entities = StoredEntities(schema: schema, model: model, store: self)
         opened = Opened(
-          file: file, entities: StoredEntities(schema: schema, model: model, store: self),
-          external: ExternalData(store: url))
+          file: file, entities: entities, external: ExternalData(store: url),
+          plans: RowPlans(entities: entities, connection: file.connection))
       } catch {
         // The reason why the store cannot be used is the error to be told.
         try? file.close()
@@ -98,6 +100,11 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     }
     if settings.vacuums { try connection.run("VACUUM") }
     if settings.analyzes { try connection.run("ANALYZE") }
+  }
+
+  /// Takes note that a key has been removed from the metadata in the file.
+  func forgetMetadata(_ key: String) {
+    values[key] = nil
   }
 
   /// What the open store works with.

@@ -8,20 +8,33 @@ extension RowWriter {
   /// A column and what goes into it.
   typealias ColumnValue = (column: String, value: SQLiteValue)
 
-  /// The columns of the row itself that a change is about; to-many relationships have none.
-  func columnValues(of change: RowChange, _ layout: EntityLayout) throws -> [ColumnValue] {
-    let table = change.id.entity.slotTable
-    return try change.changed.flatMap { position -> [ColumnValue] in
-      let name = table.names[position]
+  /// Gives a plan's statement the values of the row itself that a change is about; to-many relationships have none.
+  func bindColumns(of change: RowChange, _ plan: RowPlan, to statement: SQLiteStatement) throws {
+    for position in change.changed {
       let slot = change.slots[position]
-      if let attribute = layout.attributes[name] {
-        return try columnValues(
-          of: slot, attribute, description: table.attribute(at: position), in: layout, row: change.id.key.number)
+      switch plan.steps[position] {
+      case .nothing: continue
+      case .column(let coding, let attribute, let index):
+        switch (coding, slot) {
+        case (.string, .string(let value)): try statement.bind(value, at: index)
+        case (.integer, .integer(let value)): try statement.bind(value, at: index)
+        case (.double, .double(let value)), (.date, .date(let value)): try statement.bind(value, at: index)
+        default:
+          let value = try columnValue(
+            of: slot, attribute, coding, description: change.id.entity.slotTable.attribute(at: position),
+            in: plan.layout, row: change.id.key.number)
+          try statement.bind(value, at: index)
+        }
+      case .columns(let attribute):
+        let values = try columnValues(
+          of: slot, attribute, description: change.id.entity.slotTable.attribute(at: position), in: plan.layout,
+          row: change.id.key.number)
+        for (column, value) in values { try statement.bind(value, at: plan.index(of: column)) }
+      case .key(let relationship, let key, let index):
+        let (number, entity) = try keyValues(of: slot, relationship, key, in: plan.layout, row: change.id.key.number)
+        try statement.bind(number, at: index)
+        if key.entityColumn != nil { try statement.bind(entity, at: index + 1) }
       }
-      if let relationship = layout.relationships[name], case .foreignKey(let key) = relationship.place {
-        return try columnValues(of: slot, relationship, key, in: layout, row: change.id.key.number)
-      }
-      return []
     }
   }
 
@@ -32,6 +45,14 @@ extension RowWriter {
     guard let column = attribute.column, let coding = ColumnCoding(attribute) else {
       return try elementValues(of: slot, attribute, description: description, in: layout, row: row)
     }
+    let value = try columnValue(of: slot, attribute, coding, description: description, in: layout, row: row)
+    return [(column, value)]
+  }
+
+  private func columnValue(
+    of slot: Slot, _ attribute: AttributeLayout, _ coding: ColumnCoding, description: NSAttributeDescription?,
+    in layout: EntityLayout, row: Int64
+  ) throws -> SQLiteValue {
     var slot = slot
     if case .archived = coding, case .object(let value) = slot, let description {
       slot = .archived(try TransformableValues.encode(value, of: description))
@@ -39,7 +60,7 @@ extension RowWriter {
     guard let value = try coding.value(of: slot, external: external) else {
       throw unwritable(slot, attribute.name, in: layout, row: row)
     }
-    return [(column, value)]
+    return value
   }
 
   private func elementValues(
@@ -62,20 +83,18 @@ extension RowWriter {
     }
   }
 
-  private func columnValues(
+  private func keyValues(
     of slot: Slot, _ relationship: RelationshipLayout, _ key: ForeignKeyLayout, in layout: EntityLayout, row: Int64
-  ) throws -> [ColumnValue] {
-    let number: SQLiteValue
-    let entity: SQLiteValue
+  ) throws -> (number: SQLiteValue, entity: SQLiteValue) {
     switch slot {
-    case .null: (number, entity) = (.null, .null)
+    case .null: return (.null, .null)
     case .toOne(let id):
       guard entities.owns(id) else { throw unwritable(slot, relationship.name, in: layout, row: row) }
-      number = .integer(id.key.number)
-      entity = .integer(Int64(try entities.layout(of: id.entity).number))
+      let entity: SQLiteValue =
+        key.entityColumn == nil ? .null : .integer(Int64(try plans.plan(for: id.entity).layout.number))
+      return (.integer(id.key.number), entity)
     default: throw unwritable(slot, relationship.name, in: layout, row: row)
     }
-    return [(key.column, number)] + (key.entityColumn.map { [($0, entity)] } ?? [])
   }
 
   private func unwritable(_ slot: Slot, _ property: String, in layout: EntityLayout, row: Int64) -> RowProblem {

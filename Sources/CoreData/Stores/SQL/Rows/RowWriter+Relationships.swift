@@ -9,11 +9,10 @@ extension RowWriter {
   func writeRelationships(of changes: [RowChange]) throws {
     // Places are given last: they are those of rows whose keys have been written.
     var ordered: [(RelationshipLayout, owner: Int64, members: [NSManagedObjectID])] = []
-    for change in changes where change.kind != .delete {
-      let layout = try entities.layout(of: change.id.entity)
+    for change in changes where change.kind != .delete && !change.changed.isEmpty {
+      let plan = try plans.plan(for: change.id.entity)
       let owner = change.id.key.number
-      for position in change.changed {
-        guard let relationship = layout.relationships[change.id.entity.slotTable.names[position]] else { continue }
+      for (position, relationship) in plan.outside where change.changed.contains(position) {
         switch change.slots[position] {
         case .toMany(let members) where relationship.isToMany:
           let before = try membersBefore(change, position, relationship)
@@ -21,7 +20,7 @@ extension RowWriter {
           if relationship.isOrdered { ordered.append((relationship, owner, members.ids)) }
         case .toOne, .null:
           if case .foreignKey(let key) = relationship.place, let order = key.orderColumn {
-            try appendToOrder(layout.table, key: key.column, order: order, row: owner)
+            try appendToOrder(plan.layout.table, key: key.column, order: order, row: owner)
           }
         default: continue
         }

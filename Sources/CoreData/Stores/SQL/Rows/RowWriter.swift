@@ -9,6 +9,7 @@ struct RowWriter {
   let connection: SQLiteConnection
   let entities: StoredEntities
   let external: ExternalData
+  let plans: RowPlans
 
   /// Writes the changes: deletions first, so that they free what must be unique, then updates, insertions, and the
   /// relationships that stand outside the rows.
@@ -17,21 +18,23 @@ struct RowWriter {
   /// - Throws: `RowConflicts` naming every row that has been changed since it was read; the caller rolls back then.
   func write(_ changes: [RowChange]) throws -> [ObjectKey: Int64] {
     var versions: [ObjectKey: Int64] = [:]
+    versions.reserveCapacity(changes.count)
     var conflicts: [RowConflicts.Conflict] = []
     for kind in [RowChange.Kind.delete, .update, .insert] {
-      for change in changes where change.kind == kind {
-        let layout = try entities.layout(of: change.id.entity)
+      for position in changes.indices where changes[position].kind == kind {
+        let change = changes[position]
+        let plan = try plans.plan(for: change.id.entity)
         switch kind {
         case .delete:
-          if try !delete(change, layout) { conflicts.append(try conflict(change, layout)) }
+          if try !delete(change, plan) { conflicts.append(try conflict(change, plan.layout)) }
         case .update:
-          if let version = try update(change, layout) {
+          if let version = try update(change, plan) {
             versions[change.id.key] = version
           } else {
-            conflicts.append(try conflict(change, layout))
+            conflicts.append(try conflict(change, plan.layout))
           }
         case .insert:
-          try insert(change, layout)
+          try insert(change, plan)
           versions[change.id.key] = 1
         }
       }
@@ -41,30 +44,43 @@ struct RowWriter {
     return versions
   }
 
-  private func insert(_ change: RowChange, _ layout: EntityLayout) throws {
-    let columns = try columnValues(of: change, layout)
-    let names = (["Z_PK", "Z_ENT", "Z_OPT"] + columns.map(\.column)).map(SQLName.quoted).joined(separator: ", ")
-    let marks = Array(repeating: "?", count: columns.count + 3).joined(separator: ", ")
-    try connection.run(
-      "INSERT INTO \(SQLName.quoted(layout.table)) (\(names)) VALUES (\(marks))",
-      [.integer(change.id.key.number), .integer(Int64(layout.number)), 1] + columns.map(\.value))
+  private func insert(_ change: RowChange, _ plan: RowPlan) throws {
+    let statement = try plan.insertStatement()
+    try run(statement) {
+      try statement.bind(change.id.key.number, at: 1)
+      try statement.bind(Int64(plan.layout.number), at: 2)
+      try statement.bind(1 as Int64, at: 3)
+      try bindColumns(of: change, plan, to: statement)
+    }
   }
 
   /// The new version; nil when the row is not as it was read.
-  private func update(_ change: RowChange, _ layout: EntityLayout) throws -> Int64? {
-    try noteReplacedFiles(of: change, layout, all: false)
-    let columns = try columnValues(of: change, layout)
+  private func update(_ change: RowChange, _ plan: RowPlan) throws -> Int64? {
+    try noteReplacedFiles(of: change, plan, all: false)
     let version = (change.old?.version ?? 0) + 1
-    let assignments = (columns.map(\.column) + ["Z_OPT"]).map { "\(SQLName.quoted($0)) = ?" }
-    try connection.run(
-      "UPDATE \(SQLName.quoted(layout.table)) SET \(assignments.joined(separator: ", ")) "
-        + "WHERE Z_PK = ? AND IFNULL(Z_OPT, 0) = ?",
-      columns.map(\.value) + [.integer(version), .integer(change.id.key.number), .integer(version - 1)])
+    let statement = try plan.updateStatement(change.changed)
+    try run(statement) {
+      try statement.bind(change.id.key.number, at: 1)
+      try statement.bind(version, at: 2)
+      try statement.bind(version - 1, at: 3)
+      try bindColumns(of: change, plan, to: statement)
+    }
     return connection.changes == 1 ? version : nil
   }
 
-  private func delete(_ change: RowChange, _ layout: EntityLayout) throws -> Bool {
-    try noteReplacedFiles(of: change, layout, all: true)
+  /// Runs a statement that the plan keeps, and leaves nothing in it.
+  private func run(_ statement: SQLiteStatement, _ bind: () throws -> Void) throws {
+    defer {
+      statement.reset()
+      statement.clearBindings()
+    }
+    try bind()
+    while try statement.step() {}
+  }
+
+  private func delete(_ change: RowChange, _ plan: RowPlan) throws -> Bool {
+    try noteReplacedFiles(of: change, plan, all: true)
+    let layout = plan.layout
     let key = SQLiteValue.integer(change.id.key.number)
     try connection.run(
       "DELETE FROM \(SQLName.quoted(layout.table)) WHERE Z_PK = ? AND IFNULL(Z_OPT, 0) = ?",
@@ -87,13 +103,9 @@ struct RowWriter {
   }
 
   /// Has the files forgotten whose names stand in columns that are about to change.
-  private func noteReplacedFiles(of change: RowChange, _ layout: EntityLayout, all: Bool) throws {
-    let table = change.id.entity.slotTable
-    let changed = Set(change.changed.map { table.names[$0] })
-    for attribute in layout.attributes.values
-    where attribute.allowsExternalStorage && (all || changed.contains(attribute.name)) {
-      guard let column = attribute.column else { continue }
-      let sql = "SELECT \(SQLName.quoted(column)) FROM \(SQLName.quoted(layout.table)) WHERE Z_PK = ?"
+  private func noteReplacedFiles(of change: RowChange, _ plan: RowPlan, all: Bool) throws {
+    for (position, column) in plan.filed where all || change.changed.contains(position) {
+      let sql = "SELECT \(SQLName.quoted(column)) FROM \(SQLName.quoted(plan.layout.table)) WHERE Z_PK = ?"
       if let bytes = try connection.scalar(sql, [.integer(change.id.key.number)])?.blob { external.willReplace(bytes) }
     }
   }

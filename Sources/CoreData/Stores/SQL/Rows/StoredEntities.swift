@@ -4,19 +4,35 @@
 /// The entities of an open store: where they stand, and the descriptions that rows are handed out under.
 struct StoredEntities {
   let schema: StoreSchema
-  private let descriptions: [Int: NSEntityDescription]
+  /// By entity number.
+  private let members: [Member?]
   /// Nil where rows are not handed out, and need no identifiers.
   private unowned let store: NSPersistentStore?
+
+  /// What is asked of an entity for every row.
+  private struct Member {
+    let root: Int
+    let description: NSEntityDescription?
+    /// The entity of all rows in the table; 0 where there are several.
+    let only: Int
+  }
 
   init(schema: StoreSchema, model: NSManagedObjectModel, store: NSPersistentStore?) {
     self.schema = schema
     self.store = store
     let known = model.entitiesByName
-    descriptions = Dictionary(
-      uniqueKeysWithValues: schema.entities.compactMap { entity in known[entity.name].map { (entity.number, $0) } })
+    var members: [Member?] = Array(repeating: nil, count: (schema.entities.map(\.number).max() ?? 0) + 1)
+    for entity in schema.entities {
+      let hierarchy = schema.entity(number: entity.rootNumber)?.numbers ?? []
+      members[entity.number] = Member(
+        root: entity.rootNumber, description: known[entity.name], only: hierarchy.count == 1 ? hierarchy[0] : 0)
+    }
+    self.members = members
   }
 
-  func description(number: Int) -> NSEntityDescription? { descriptions[number] }
+  private func member(_ number: Int) -> Member? { members.indices.contains(number) ? members[number] : nil }
+
+  func description(number: Int) -> NSEntityDescription? { member(number)?.description }
 
   /// The layout of an entity.
   ///
@@ -29,10 +45,10 @@ struct StoredEntities {
 
   /// The identifier of a row; nil when the number is that of no entity.
   func id(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
-    guard let store, let layout = schema.entity(number: number), let description = descriptions[number] else { return nil }
+    guard let store, let member = member(number), let description = member.description else { return nil }
     return NSManagedObjectID(
-      entity: description,
-      key: ObjectKey(store: store.number, root: UInt32(layout.rootNumber), number: primaryKey), store: store)
+      entity: description, key: ObjectKey(store: store.number, root: UInt32(member.root), number: primaryKey),
+      store: store.reference)
   }
 
   /// The number of the entity that a row is of; nil when its `Z_ENT` is that of no entity in its table.
@@ -40,11 +56,8 @@ struct StoredEntities {
   /// A table of one entity needs no number to tell its rows apart, and Core Data does not look at it there: rows that were
   /// put in by hand have any.
   func number(ofRow stored: Int64, like entity: EntityLayout) -> Int? {
-    if let number = Int(exactly: stored), schema.entity(number: number)?.rootNumber == entity.rootNumber {
-      return number
-    }
-    let hierarchy = schema.entity(number: entity.rootNumber)?.numbers ?? []
-    return hierarchy.count == 1 ? hierarchy[0] : nil
+    if let number = Int(exactly: stored), member(number)?.root == entity.rootNumber { return number }
+    return member(entity.number).flatMap { $0.only == 0 ? nil : $0.only }
   }
 
   /// Whether the identifier is that of a row in this store.

@@ -1,0 +1,20 @@
+// swift-tools-version:6.0
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import PackageDescription
+
+// A package of its own, so that nobody who uses the library builds it.
+let package = Package(
+  name: "Benchmarks",
+  dependencies: [
+    .package(name: "OpenCoreData", path: "..")
+  ],
+  targets: [
+    .systemLibrary(
+      name: "SystemSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+    .executableTarget(
+      name: "Benchmarks",
+      dependencies: ["SystemSQLite", .product(name: "CoreData", package: "OpenCoreData")]),
+  ]
+)

@@ -1,0 +1,151 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import Foundation
+
+/// What a program does with objects all day, against the same reads and writes by hand.
+enum ObjectWorkloads {
+  /// How many objects the workloads of one size take, whatever the size of the store.
+  static let count = 10_000
+
+  static let all = [
+    Workload(name: "insert and save", start: .empty, library: insert, byHand: ObjectWorkByHand.insert),
+    Workload(name: "fetch all", start: .notes, library: fetchAll, byHand: ObjectWorkByHand.fetchAll),
+    Workload(name: "predicate, sort, limit", start: .notes, library: query, byHand: ObjectWorkByHand.query),
+    Workload(name: "count", start: .notes, library: countMatching, byHand: ObjectWorkByHand.countMatching),
+    Workload(name: "update 10,000", start: .notes, library: update, byHand: ObjectWorkByHand.update),
+    Workload(name: "delete 10,000", start: .notes, library: delete, byHand: ObjectWorkByHand.delete),
+    Workload(name: "to-one, lazily", start: .notes, library: lazily, byHand: ObjectWorkByHand.lazily),
+    Workload(name: "to-one, prefetched", start: .notes, library: prefetched, byHand: ObjectWorkByHand.prefetched),
+    Workload(
+      name: "insert by thousands", start: .empty, library: insertByThousands,
+      byHand: ObjectWorkByHand.insertByThousands),
+  ]
+
+  @Sendable private static func insert(_ place: Workload.Place) throws -> Measurement {
+    let notes = notes(place)
+    return try withContext(place) { context, entity in
+      for note in notes { fill(NSManagedObject(entity: entity, insertInto: context), with: note) }
+      try context.save()
+    }
+  }
+
+  /// As an import does it that must not fill memory: a save and a reset for every thousand objects.
+  @Sendable private static func insertByThousands(_ place: Workload.Place) throws -> Measurement {
+    var random = Random(seed: 7)
+    return try withContext(place) { context, entity in
+      for number in 1...place.noteCount {
+        fill(
+          NSManagedObject(entity: entity, insertInto: context), with: DataSet.Note(number: number, &random))
+        if number % 1_000 == 0 {
+          try context.save()
+          context.reset()
+        }
+      }
+      try context.save()
+    }
+  }
+
+  private static func fill(_ object: NSManagedObject, with note: DataSet.Note) {
+    object.setValue(note.title, forKey: "title")
+    object.setValue(note.body, forKey: "body")
+    object.setValue(note.fullName, forKey: "fullName")
+    object.setValue(Date(timeIntervalSinceReferenceDate: note.dateCreated), forKey: "dateCreated")
+    object.setValue(Int(note.displayIndex), forKey: "displayIndex")
+  }
+
+  static func notes(_ place: Workload.Place) -> [DataSet.Note] {
+    var random = Random(seed: 7)
+    return (1...min(place.noteCount, 100_000)).map { DataSet.Note(number: $0, &random) }
+  }
+
+  @Sendable private static func fetchAll(_ place: Workload.Place) throws -> Measurement {
+    try withContext(place) { context, _ in
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
+      request.returnsObjectsAsFaults = false
+      let objects = try context.fetch(request)
+      try check(objects.count == place.noteCount)
+    }
+  }
+
+  @Sendable private static func query(_ place: Workload.Place) throws -> Measurement {
+    try withContext(place) { context, _ in
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
+      request.predicate = NSPredicate(format: "displayIndex > %d AND fullName == %@", 100, "Ada Boris")
+      request.sortDescriptors = [NSSortDescriptor(key: "dateCreated", ascending: false)]
+      request.fetchLimit = 100
+      request.returnsObjectsAsFaults = false
+      try check(!context.fetch(request).isEmpty)
+    }
+  }
+
+  @Sendable private static func countMatching(_ place: Workload.Place) throws -> Measurement {
+    try withContext(place) { context, _ in
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
+      request.predicate = NSPredicate(format: "fullName == %@", "Ada Boris")
+      try check(context.count(for: request) > 0)
+    }
+  }
+
+  @Sendable private static func update(_ place: Workload.Place) throws -> Measurement {
+    try withContext(place) { context, _ in
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
+      request.fetchLimit = count
+      for object in try context.fetch(request) { object.setValue("changed", forKey: "title") }
+      try context.save()
+    }
+  }
+
+  @Sendable private static func delete(_ place: Workload.Place) throws -> Measurement {
+    try withContext(place) { context, _ in
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Attachment")
+      request.fetchLimit = count
+      for object in try context.fetch(request) { context.delete(object) }
+      try context.save()
+    }
+  }
+
+  @Sendable private static func lazily(_ place: Workload.Place) throws -> Measurement {
+    try traverse(place, prefetching: nil)
+  }
+
+  @Sendable private static func prefetched(_ place: Workload.Place) throws -> Measurement {
+    try traverse(place, prefetching: ["note"])
+  }
+
+  private static func traverse(_ place: Workload.Place, prefetching keyPaths: [String]?) throws -> Measurement {
+    try withContext(place) { context, _ in
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Attachment")
+      request.fetchLimit = count
+      request.relationshipKeyPathsForPrefetching = keyPaths
+      var length = 0
+      for object in try context.fetch(request) {
+        let note = object.value(forKey: "note") as? NSManagedObject
+        length += (note?.value(forKey: "title") as? String)?.utf8.count ?? 0
+      }
+      try check(length > 0)
+    }
+  }
+
+  /// Times some work in a context; opening and closing the store are not part of it.
+  private static func withContext(
+    _ place: Workload.Place, _ work: (NSManagedObjectContext, NSEntityDescription) throws -> Void
+  ) throws -> Measurement {
+    let model = NotesModel.first()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let store = try coordinator.addPersistentStore(type: .sqlite, at: place.store)
+    guard let entity = model.entitiesByName["Note"] else { throw Failure(text: "the model has no notes") }
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    let measurement = try context.performAndWait {
+      try Measurement.of { try work(context, entity) }
+    }
+    try coordinator.remove(store)
+    return measurement
+  }
+
+  static func check(_ holds: Bool) throws {
+    if !holds { throw Failure(text: "the workload has not found what it should") }
+  }
+}

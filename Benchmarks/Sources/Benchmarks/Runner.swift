@@ -1,0 +1,94 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Measures workloads: every measurement is a process of its own on a fresh copy of the store, the two sides in turn.
+struct Runner {
+  let noteCount: Int
+  let rounds: Int
+  let folder: URL
+
+  /// What all rounds of a workload came to.
+  struct Result: Codable {
+    let workload: String
+    let notes: Int
+    let rounds: Int
+    /// The library's time over that of the work by hand, of the measurements made one after the other.
+    let ratio: Double
+    let smallestRatio: Double
+    let largestRatio: Double
+    let limit: Double?
+    let librarySeconds: Double
+    let byHandSeconds: Double
+    /// What was taken off the library's seconds before the ratio.
+    let fixedSeconds: Double
+    let libraryPeakMegabytes: Double
+    let byHandPeakMegabytes: Double
+  }
+
+  func results(of workloads: [Workload], report: (Result) -> Void) throws -> [Result] {
+    var results: [Result] = []
+    for workload in workloads {
+      let fixed = results.first { $0.workload == workload.fixedCost }?.librarySeconds ?? 0
+      let result = try result(of: workload, fixed: fixed)
+      report(result)
+      results.append(result)
+    }
+    return results
+  }
+
+  private func result(of workload: Workload, fixed: Double) throws -> Result {
+    let template = try template(workload.start)
+    var measured: [Workload.Side: [Measurement]] = [:]
+    for round in 0..<rounds {
+      let sides = round % 2 == 0 ? Workload.Side.allCases : Workload.Side.allCases.reversed()
+      for side in sides { measured[side, default: []].append(try measure(workload, side, template)) }
+    }
+    let library = measured[.library] ?? []
+    let byHand = measured[.byHand] ?? []
+    let ratios = zip(library, byHand).map { max($0.seconds - fixed, 0) / $1.seconds }
+    return Result(
+      workload: workload.name, notes: noteCount, rounds: rounds, ratio: ratios.median,
+      smallestRatio: ratios.min() ?? .nan, largestRatio: ratios.max() ?? .nan, limit: workload.limit,
+      librarySeconds: library.map(\.seconds).median, byHandSeconds: byHand.map(\.seconds).median,
+      fixedSeconds: fixed, libraryPeakMegabytes: library.map(\.peakMegabytes).max() ?? .nan,
+      byHandPeakMegabytes: byHand.map(\.peakMegabytes).max() ?? .nan)
+  }
+
+  /// Makes the store that a workload begins with, once.
+  private func template(_ start: Workload.Start) throws -> URL {
+    let url = folder.appendingPathComponent("\(start.rawValue).sqlite")
+    if FileManager.default.fileExists(atPath: url.path) { return url }
+    switch start {
+    case .notes: try DataSet(noteCount: noteCount, hasTags: true).make(at: url)
+    case .plain: try DataSet(noteCount: noteCount, hasTags: false).make(at: url)
+    case .empty: try DataSet.makeEmpty(at: url)
+    }
+    return url
+  }
+
+  private func measure(_ workload: Workload, _ side: Workload.Side, _ template: URL) throws -> Measurement {
+    let place = folder.appendingPathComponent("measurement", isDirectory: true)
+    if FileManager.default.fileExists(atPath: place.path) { try FileManager.default.removeItem(at: place) }
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    let store = place.appendingPathComponent("notes.sqlite")
+    try FileManager.default.copyItem(at: template, to: store)
+    // The copy's pages are on their way to the disk; nobody's time is to hold that of writing them.
+    let handle = try FileHandle(forUpdating: store)
+    try handle.synchronize()
+    try handle.close()
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0])
+    process.arguments = ["--measure", workload.name, side.rawValue, store.path, String(noteCount)]
+    let output = Pipe()
+    process.standardOutput = output
+    try process.run()
+    let text = output.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else {
+      throw Failure(text: "\(workload.name), \(side.rawValue): the process ended with \(process.terminationStatus)")
+    }
+    return try JSONDecoder().decode(Measurement.self, from: text)
+  }
+}

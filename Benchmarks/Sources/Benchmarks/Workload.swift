@@ -1,0 +1,45 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Work done by the library, and the same work written by hand over SQLite's C interface.
+struct Workload: Sendable {
+  /// What a workload begins with; every measurement has a copy of its own.
+  enum Start: String, Sendable {
+    /// Notes, attachments and tags.
+    case notes
+    /// Notes and attachments.
+    case plain
+    /// A store without rows.
+    case empty
+  }
+
+  /// Who does the work.
+  enum Side: String, Sendable, CaseIterable {
+    case library
+    case byHand
+  }
+
+  let name: String
+  let start: Start
+  /// The ratio that the project has set itself; none where it has not.
+  var limit: Double?
+  /// A workload whose time is taken off the library's before the ratio: the fixed cost of opening a store.
+  var fixedCost: String?
+  let library: @Sendable (Place) throws -> Measurement
+  let byHand: @Sendable (Place) throws -> Measurement
+
+  /// Where a measurement works, and on how much.
+  struct Place {
+    let store: URL
+    let noteCount: Int
+
+    /// A second store, beside the first.
+    var destination: URL { store.deletingLastPathComponent().appendingPathComponent("destination.sqlite") }
+  }
+
+  static let all = InPlaceWorkloads.all + ObjectWorkloads.all
+
+  static func named(_ name: String) -> Workload? { all.first { $0.name == name } }
+}
