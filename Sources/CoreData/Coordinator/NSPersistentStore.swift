@@ -30,6 +30,10 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// Whether the store refuses to be changed.
   open var isReadOnly: Bool
 
+  /// The store that lay in this one's place, and was set aside when this one was opened; nil where none was. An addition to
+  /// Apple's interface.
+  public internal(set) var storeSetAside: SetAsideStore?
+
   /// Prepares a store; subclasses open it.
   ///
   /// - Parameters:

@@ -47,10 +47,9 @@ extension NSPersistentStoreCoordinator {
       if persistentStore(for: storeURL) != nil {
         throw StoreErrors.cannotOpen(url: storeURL, reason: "The coordinator has opened this store already.")
       }
-      try makeCompatible(kind, configuration, storeURL, options)
-      let store = kind.init(
-        persistentStoreCoordinator: self, configurationName: configuration, at: storeURL, options: options)
-      try store.loadMetadata()
+      let store = try SettingAside.open(storeURL, model: managedObjectModel, configuration, StoreOptions(options)) {
+        try open(kind, configuration, storeURL, options)
+      }
       take(store)
       return store
     }
@@ -74,6 +73,20 @@ extension NSPersistentStoreCoordinator {
     } else {
       work.run()
     }
+  }
+
+  private func open(
+    _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
+  ) throws -> NSPersistentStore {
+    // What only reads changes nothing; the store is whole also where work on it is unfinished.
+    if kind == SQLiteStore.self, !StoreOptions(options).isReadOnly {
+      try RecoveryErrors.translating(url: url) { try UnfinishedWork.settle(beforeOpening: url) }
+    }
+    try makeCompatible(kind, configuration, url, options)
+    let store = kind.init(
+      persistentStoreCoordinator: self, configurationName: configuration, at: url, options: options)
+    try store.loadMetadata()
+    return store
   }
 
   /// Compares an existing store with the model, and migrates it when that is wanted.
@@ -120,9 +133,10 @@ private struct StoreOpening: @unchecked Sendable {
 
   func run() {
     do {
-      try coordinator.addPersistentStore(
+      let store = try coordinator.addPersistentStore(
         ofType: description.type, configurationName: description.configuration, at: description.url,
         options: description.options)
+      description.storeSetAside = store.storeSetAside
       block(description, nil)
     } catch {
       block(description, error)

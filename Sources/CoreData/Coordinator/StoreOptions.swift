@@ -30,6 +30,9 @@ public let NSPersistentStoreDeferredLightweightMigrationOptionKey =
 /// Option: the `NSStagedMigrationManager` that takes a store from stage to stage; with
 /// `NSMigratePersistentStoresAutomaticallyOption` and `NSInferMappingModelAutomaticallyOption`.
 public let NSPersistentStoreStagedMigrationManagerOptionKey = "NSPersistentStoreStagedMigrationManagerOptionKey"
+/// Option: a Bool; a store that cannot be opened because it does not fit the model, or is damaged, is set aside, and a new
+/// one is opened in its place. An addition to Apple's options; `NSPersistentStore.storeSetAside` tells what has happened.
+public let StoreSetAsideOption = "StoreSetAsideOption"
 /// Metadata key: the store's type.
 public let NSStoreTypeKey = "NSStoreType"
 /// Metadata key: the store's UUID.
@@ -59,6 +62,8 @@ struct StoreOptions {
     values[NSPersistentStoreStagedMigrationManagerOptionKey] as? NSStagedMigrationManager
   }
   var ignoresVersioning: Bool { flag(NSIgnorePersistentStoreVersioningOption) }
+  var setsAside: Bool { flag(StoreSetAsideOption) }
+  var destroysByForce: Bool { flag(NSPersistentStoreForceDestroyOption) }
   var analyzes: Bool { flag(NSSQLiteAnalyzeOption) }
   var vacuums: Bool { flag(NSSQLiteManualVacuumOption) }
 

@@ -43,6 +43,13 @@ internal enum MigrationErrors {
       entity: entity, attribute: attribute)
   }
 
+  /// 134110 as a note: why a store was set aside that another has replaced.
+  static func replaced(by other: URL, url: URL) -> NSError {
+    failed(
+      url: url, reason: "The store was replaced by the one from '\(other.path)', which had been set aside before.",
+      suggestion: "Nothing is to be done.")
+  }
+
   /// 134111
   static func constraintViolation(
     url: URL?, entity: String, properties: [String], values: String, underlying: (any Error)? = nil

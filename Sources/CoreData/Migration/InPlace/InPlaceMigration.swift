@@ -23,9 +23,10 @@ struct InPlaceMigration {
     try connection.register(function: ValueConversion.inlineFunction, argumentCount: 1) { arguments in
       .blob(try external.value(of: arguments.first?.blob ?? Data()))
     }
+    try DerivedColumns.register(in: connection)
     let dropped = DroppedFiles(connection: connection)
     let result = try connection.transaction(.exclusive) {
-      try checkMetadata()
+      try migration.checkMetadata(of: file)
       let cleanup = try self.cleanup()
       var executed: [String] = []
       var counts: [String: MigrationReport.RowCounts] = [:]
@@ -47,17 +48,6 @@ struct InPlaceMigration {
     }
     try dropped.remove(from: external)
     return result
-  }
-
-  /// The store may have been migrated by someone else since the plan was made.
-  private func checkMetadata() throws {
-    let now = try file.metadata()
-    let planned = migration.metadata[NSStoreModelVersionHashesKey] as? [String: Data]
-    guard now[NSStoreModelVersionHashesKey] as? [String: Data] == planned else {
-      throw InPlaceProblem(
-        reason: "The store has been changed to another model version since the migration was planned.",
-        suggestion: "Plan the migration again.")
-    }
   }
 
   private func report(_ event: MigrationProgress, to progress: (MigrationProgress) throws -> Void) throws {

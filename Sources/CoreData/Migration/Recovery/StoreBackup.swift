@@ -29,7 +29,8 @@ public enum StoreBackup {
     return destination
   }
 
-  private static func freeName(for url: URL, in folder: URL) -> URL {
+  /// `Data~.sqlite` for `Data.sqlite`, or with a number where that name is taken.
+  static func freeName(for url: URL, in folder: URL) -> URL {
     let name = url.deletingPathExtension().lastPathComponent
     let suffix = url.pathExtension.isEmpty ? "" : ".\(url.pathExtension)"
     func candidate(_ number: Int) -> URL {
@@ -43,7 +44,7 @@ public enum StoreBackup {
 
 extension FileHandle {
   /// Sees to it that a file is on the disk, and not only on its way there.
-  fileprivate static func synchronize(_ url: URL) throws {
+  static func synchronize(_ url: URL) throws {
     let handle = try FileHandle(forUpdating: url)
     try handle.synchronize()
     try handle.close()
