@@ -12,7 +12,8 @@ extension GeneratedModel {
   mutating func mutate() {
     let steps: [(inout GeneratedModel) -> Void] = [
       { $0.addEntity(depthLimit: 3) }, { $0.removeEntity() }, { $0.renameEntity() }, { $0.swapEntityNames() },
-      { $0.addParent() }, { $0.addCommonParent() }, { $0.leaveHierarchy() }, { $0.changeParent() }, { $0.changeAbstractness() },
+      { $0.addParent() }, { $0.addCommonParent() }, { $0.leaveHierarchy() }, { $0.changeParent() },
+      { $0.changeAbstractness() },
       { $0.addAttribute() }, { $0.removeAttribute() }, { $0.renameAttribute() }, { $0.swapAttributeNames() },
       { $0.changeOptionality() }, { $0.changeNumericKind() }, { $0.changeTransience() }, { $0.changeExternalStorage() },
       { $0.moveAttributeUp() }, { $0.moveAttributeDown() }, { $0.changeConstraint() }, { $0.changeIndex() },

@@ -137,7 +137,8 @@ package struct MigrationReference {
     _ values: [String: StoreImage.Value], of attribute: AttributeDocument, _ before: AttributeDocument
   ) -> StoreImage.Value {
     let names = Self.match(
-      before.elements.map { ($0.name, $0.renamingIdentifier) }, attribute.elements.map { ($0.name, $0.renamingIdentifier) })
+      before.elements.map { ($0.name, $0.renamingIdentifier) },
+      attribute.elements.map { ($0.name, $0.renamingIdentifier) })
     var result: [String: StoreImage.Value] = [:]
     for element in attribute.elements {
       let value = names[element.name].flatMap { values[$0] } ?? plain(element.defaultValue, element.kind)
