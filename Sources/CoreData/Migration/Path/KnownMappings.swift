@@ -22,7 +22,7 @@ struct KnownMappings {
 
   private let versions: [ModelVersions.Version]
   private let names: [String: Int]
-  /// The mapping models for two versions, best first.
+  /// The mapping models for two versions, those that map the most entities first.
   private(set) var fitting: [Pair: [MappingFile]] = [:]
   /// The mapping models that were meant for two versions, and do not fit them.
   private(set) var stale: [Pair: [MappingFile]] = [:]
