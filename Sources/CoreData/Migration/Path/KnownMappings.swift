@@ -51,6 +51,15 @@ struct KnownMappings {
     }
   }
 
+  /// Keeps what Core Data would find for two versions: every mapping model that fits them, whatever else it may be for.
+  mutating func keep(_ mappings: [MappingFile], from source: Int, to destination: Int) {
+    let ends = [versions[source], versions[destination]]
+    let two = KnownMappings(mappings, versions: ends, names: [ends[0].name: 0, ends[1].name: 1])
+    let pair = Pair(source: source, destination: destination)
+    fitting = two.fitting[Pair(source: 0, destination: 1)].map { [pair: $0] } ?? [:]
+    stale = stale.filter { $0.key == pair }
+  }
+
   /// The versions that a source names, where both are known.
   private func named(_ mapping: MappingFile) -> Pair? {
     guard let source = mapping.document.sourceVersionName, let destination = mapping.document.destinationVersionName,
