@@ -54,7 +54,9 @@ struct KnownMappings {
   /// Keeps what Core Data would find for two versions: every mapping model that fits them, whatever else it may be for.
   mutating func keep(_ mappings: [MappingFile], from source: Int, to destination: Int) {
     let ends = [versions[source], versions[destination]]
-    let two = KnownMappings(mappings, versions: ends, names: [ends[0].name: 0, ends[1].name: 1])
+    // Models that were made in code may have one name, which tells nothing then.
+    let names = ends[0].name == ends[1].name ? [:] : [ends[0].name: 0, ends[1].name: 1]
+    let two = KnownMappings(mappings, versions: ends, names: names)
     let pair = Pair(source: source, destination: destination)
     fitting = two.fitting[Pair(source: 0, destination: 1)].map { [pair: $0] } ?? [:]
     stale = stale.filter { $0.key == pair }
