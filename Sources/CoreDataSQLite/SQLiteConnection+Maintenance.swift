@@ -95,3 +95,14 @@ extension SQLiteConnection {
     try run("VACUUM INTO ?1", [.text(path)])
   }
 }
+
+extension SQLiteConnection {
+  /// Whether another file has taken the place of the one that is open, or it has been moved away.
+  ///
+  /// - Throws: `SQLiteError` where the file system cannot tell.
+  package func hasMoved() throws -> Bool {
+    var moved: Int32 = 0
+    try handle.check(sqlite3_file_control(try handle.opened(), "main", SQLITE_FCNTL_HAS_MOVED, &moved))
+    return moved != 0
+  }
+}

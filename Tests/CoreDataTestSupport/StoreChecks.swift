@@ -77,6 +77,50 @@ public enum StoreChecks {
     }
   }
 
+  /// Checks that a store says of itself what a new one of the model says, word for word: metadata and model cache.
+  public static func checkLikeNew(
+    _ url: URL, _ model: NSManagedObjectModel, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let store = try TemporaryStore("Fresh.sqlite")
+    _ = try store.context(model)
+    try store.close()
+    func facts(_ url: URL) throws -> (metadata: NSDictionary, cache: [SQLiteValue], triggers: [String]) {
+      var metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url)
+      metadata[NSStoreUUIDKey] = nil
+      let connection = try SQLiteConnection(url: url, mode: .readOnly)
+      let cache = try connection.rows("SELECT Z_CONTENT FROM Z_MODELCACHE").map { $0[0] }
+      let triggers = try connection.catalog().triggers.compactMap(\.sql).sorted()
+      try connection.close()
+      return (metadata as NSDictionary, cache, triggers)
+    }
+    let (found, fresh) = (try facts(url), try facts(store.url))
+    #expect(found.metadata == fresh.metadata, sourceLocation: sourceLocation)
+    #expect(found.cache == fresh.cache, "the model cache", sourceLocation: sourceLocation)
+    #expect(found.triggers == fresh.triggers, sourceLocation: sourceLocation)
+  }
+
+  /// Checks that the files beside a store are those that its rows name, each and no other.
+  public static func checkFiles(
+    _ url: URL, _ model: NSManagedObjectModel, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let file = try StoreFile.open(url, isReadOnly: true)
+    defer { try? file.close() }  // As above.
+    var named: [String] = []
+    for entity in try StoreSchema(document: model.document).entities {
+      for column in entity.attributes.values.filter(\.allowsExternalStorage).compactMap(\.column) {
+        let rows = try file.connection.rows(
+          "SELECT \(column) FROM \(entity.table) WHERE Z_ENT = \(entity.number) AND LENGTH(\(column)) = 38")
+        named += rows.compactMap(\.[0].blob).filter { $0.first == 2 }
+          .map { String(decoding: $0.dropFirst().dropLast(), as: UTF8.self) }
+      }
+    }
+    let folder = StoreFiles.externalData(of: url).appendingPathComponent("_EXTERNAL_DATA")
+    let isThere = FileManager.default.fileExists(atPath: folder.path)
+    let found = isThere ? try FileManager.default.contentsOfDirectory(atPath: folder.path) : []
+    #expect(Set(found) == Set(named), "files of external data", sourceLocation: sourceLocation)
+    #expect(found.count == named.count, "two rows share a file", sourceLocation: sourceLocation)
+  }
+
   /// What a new store of the model holds.
   private static func freshCatalog(_ model: NSManagedObjectModel) throws -> DatabaseCatalog {
     let store = try TemporaryStore("Fresh.sqlite")

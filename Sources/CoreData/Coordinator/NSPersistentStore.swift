@@ -30,6 +30,10 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// Whether the store refuses to be changed.
   open var isReadOnly: Bool
 
+  /// The store that lay in this one's place, and was set aside when this one was opened; nil where none was. An addition to
+  /// Apple's interface.
+  public internal(set) var storeSetAside: SetAsideStore?
+
   /// Prepares a store; subclasses open it.
   ///
   /// - Parameters:
@@ -90,6 +94,9 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   open class func setMetadata(_ metadata: [String: Any]?, forPersistentStoreAt url: URL) throws {
     preconditionFailure("\(self) must override setMetadata(_:forPersistentStoreAt:).")
   }
+
+  /// The class of the manager that migrates stores of this kind.
+  open class func migrationManagerClass() -> AnyClass { NSMigrationManager.self }
 
   /// Whether there is a store to be opened, as opposed to one to be made.
   class func hasContents(at url: URL) -> Bool {

@@ -47,10 +47,9 @@ extension NSPersistentStoreCoordinator {
       if persistentStore(for: storeURL) != nil {
         throw StoreErrors.cannotOpen(url: storeURL, reason: "The coordinator has opened this store already.")
       }
-      try makeCompatible(kind, configuration, storeURL, options)
-      let store = kind.init(
-        persistentStoreCoordinator: self, configurationName: configuration, at: storeURL, options: options)
-      try store.loadMetadata()
+      let store = try SettingAside.open(storeURL, model: managedObjectModel, configuration, StoreOptions(options)) {
+        try open(kind, configuration, storeURL, options)
+      }
       take(store)
       return store
     }
@@ -76,6 +75,20 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
+  private func open(
+    _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
+  ) throws -> NSPersistentStore {
+    // What only reads changes nothing; the store is whole also where work on it is unfinished.
+    if kind == SQLiteStore.self, !StoreOptions(options).isReadOnly {
+      try RecoveryErrors.translating(url: url) { try UnfinishedWork.settle(beforeOpening: url) }
+    }
+    try makeCompatible(kind, configuration, url, options)
+    let store = kind.init(
+      persistentStoreCoordinator: self, configurationName: configuration, at: url, options: options)
+    try store.loadMetadata()
+    return store
+  }
+
   /// Compares an existing store with the model, and migrates it when that is wanted.
   private func makeCompatible(
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
@@ -83,6 +96,9 @@ extension NSPersistentStoreCoordinator {
     let settings = StoreOptions(options)
     guard kind.hasContents(at: url), !settings.ignoresVersioning else { return }
     let metadata = try kind.metadataForPersistentStore(with: url)
+    if let manager = settings.stagedMigration, settings.migratesAutomatically {
+      return try migrate(by: manager, metadata, configuration, url, settings)
+    }
     if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) { return }
     guard settings.migratesAutomatically else {
       throw StoreCompatibility.error(
@@ -90,6 +106,21 @@ extension NSPersistentStoreCoordinator {
     }
     try AutomaticMigration(
       url: url, metadata: metadata, destination: managedObjectModel, configuration: configuration, options: settings
+    ).run()
+  }
+
+  private func migrate(
+    by manager: NSStagedMigrationManager, _ metadata: [String: Any], _ configuration: String?, _ url: URL,
+    _ settings: StoreOptions
+  ) throws {
+    if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata),
+      settings.isReadOnly || !StagedMigration.isPending(metadata)
+    {
+      return
+    }
+    try StagedMigration(
+      manager: manager, url: url, metadata: metadata, destination: managedObjectModel, configuration: configuration,
+      options: settings
     ).run()
   }
 }
@@ -102,9 +133,10 @@ private struct StoreOpening: @unchecked Sendable {
 
   func run() {
     do {
-      try coordinator.addPersistentStore(
+      let store = try coordinator.addPersistentStore(
         ofType: description.type, configurationName: description.configuration, at: description.url,
         options: description.options)
+      description.storeSetAside = store.storeSetAside
       block(description, nil)
     } catch {
       block(description, error)

@@ -65,6 +65,19 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
     set { options[NSInferMappingModelAutomaticallyOption] = NSNumber(value: newValue) }
   }
 
+  /// Whether a store that does not fit the model, or is damaged, is set aside, and a new one opened in its place; false
+  /// unless set. An addition to Apple's interface.
+  ///
+  /// Nothing is deleted: `storeSetAside` tells where the old store lies, and `StoreRecovery.restore(_:to:modelsAt:)` is the
+  /// way back.
+  open var shouldSetAsideIncompatibleStore: Bool {
+    get { flag(StoreSetAsideOption) }
+    set { options[StoreSetAsideOption] = NSNumber(value: newValue) }
+  }
+
+  /// The store that was set aside when this one was opened; nil where none was. An addition to Apple's interface.
+  public internal(set) var storeSetAside: SetAsideStore?
+
   /// The SQLite pragmas to set when the store is opened.
   open var sqlitePragmas: [String: NSObject] {
     (options[NSSQLitePragmasOption] as? NSDictionary as? [String: NSObject]) ?? [:]
@@ -89,6 +102,7 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
     copy.url = url
     copy.options = options
     copy.shouldAddStoreAsynchronously = shouldAddStoreAsynchronously
+    copy.storeSetAside = storeSetAside
     return copy
   }
 

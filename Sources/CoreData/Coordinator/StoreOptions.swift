@@ -21,6 +21,18 @@ public let NSMigratePersistentStoresAutomaticallyOption = "NSMigratePersistentSt
 public let NSInferMappingModelAutomaticallyOption = "NSInferMappingModelAutomaticallyOption"
 /// Option: a Bool; the version hashes of store and model are not compared when the store is opened.
 public let NSIgnorePersistentStoreVersioningOption = "NSIgnorePersistentStoreVersioningOption"
+/// Option: a Bool; what a migration in place would clean up is left for
+/// `NSPersistentStoreCoordinator.finishDeferredLightweightMigration()`. SQLite stores only.
+///
+/// Metadata key: true as long as there is such work to do.
+public let NSPersistentStoreDeferredLightweightMigrationOptionKey =
+  "NSPersistentStoreDeferredLightweightMigrationOptionKey"
+/// Option: the `NSStagedMigrationManager` that takes a store from stage to stage; with
+/// `NSMigratePersistentStoresAutomaticallyOption` and `NSInferMappingModelAutomaticallyOption`.
+public let NSPersistentStoreStagedMigrationManagerOptionKey = "NSPersistentStoreStagedMigrationManagerOptionKey"
+/// Option: a Bool; a store that cannot be opened because it does not fit the model, or is damaged, is set aside, and a new
+/// one is opened in its place. An addition to Apple's options; `NSPersistentStore.storeSetAside` tells what has happened.
+public let StoreSetAsideOption = "StoreSetAsideOption"
 /// Metadata key: the store's type.
 public let NSStoreTypeKey = "NSStoreType"
 /// Metadata key: the store's UUID.
@@ -45,7 +57,12 @@ struct StoreOptions {
   var isReadOnly: Bool { flag(NSReadOnlyPersistentStoreOption) }
   var migratesAutomatically: Bool { flag(NSMigratePersistentStoresAutomaticallyOption) }
   var infersMapping: Bool { flag(NSInferMappingModelAutomaticallyOption) }
+  var defersCleanup: Bool { flag(NSPersistentStoreDeferredLightweightMigrationOptionKey) }
+  var stagedMigration: NSStagedMigrationManager? {
+    values[NSPersistentStoreStagedMigrationManagerOptionKey] as? NSStagedMigrationManager
+  }
   var ignoresVersioning: Bool { flag(NSIgnorePersistentStoreVersioningOption) }
+  var setsAside: Bool { flag(StoreSetAsideOption) }
   var analyzes: Bool { flag(NSSQLiteAnalyzeOption) }
   var vacuums: Bool { flag(NSSQLiteManualVacuumOption) }
 
@@ -60,11 +77,40 @@ struct StoreOptions {
     return given.mapValues { "\($0)" }
   }
 
-  private func flag(_ key: String) -> Bool {
+  /// The options that are not about migration, for a store that is opened while it is being migrated.
+  var forHandlers: [String: NSObject] {
+    let migration: Set<String> = [
+      NSMigratePersistentStoresAutomaticallyOption, NSInferMappingModelAutomaticallyOption,
+      NSPersistentStoreStagedMigrationManagerOptionKey, NSPersistentStoreDeferredLightweightMigrationOptionKey,
+      MigrationOption.models, MigrationOption.mappings, MigrationOption.isProgressive,
+      MigrationOption.keepsReplacedStore,
+    ]
+    return values.reduce(into: [:]) { result, entry in
+      guard let key = entry.key as? String, !migration.contains(key) else { return }
+      result[key] = Self.object(entry.value)
+    }
+  }
+
+  /// A value as descriptions keep it.
+  private static func object(_ value: Any) -> NSObject? {
+    switch value {
+    case let object as NSObject: object
+    case let flag as Bool: NSNumber(value: flag)
+    case let number as Int: NSNumber(value: number)
+    case let number as Double: NSNumber(value: number)
+    case let text as String: NSString(string: text)
+    case let dictionary as [String: Any]: NSDictionary(dictionary: dictionary)
+    default: nil
+    }
+  }
+
+  subscript(_ key: String) -> Any? { values[key] }
+
+  func flag(_ key: String, default fallback: Bool = false) -> Bool {
     switch values[key] {
     case let flag as Bool: flag
     case let number as NSNumber: number.boolValue
-    default: false
+    default: fallback
     }
   }
 }

@@ -6,20 +6,18 @@ import Foundation
 
 /// Errors of migration, from finding models to checking the result.
 internal enum MigrationErrors {
-  /// 134190: no mapping can be inferred. All reasons are told; entity and property are those of the first.
+  /// 134190: no mapping can be inferred. All reasons are told, with an error for each where there are several; entity and
+  /// property are those of the first.
   static func cannotInfer(_ obstacles: [InferenceObstacle]) -> NSError {
     let first = obstacles.first
+    var info = ErrorDetail.place(entity: first?.entity, property: first?.property)
+    if obstacles.count > 1 { info[NSDetailedErrorsKey] = obstacles.map { cannotInfer([$0]) } }
+    var advice: [String] = []
+    for obstacle in obstacles where !advice.contains(obstacle.advice) { advice.append(obstacle.advice) }
     return NSError.cocoa(
       NSInferredMappingModelError, "A mapping model could not be inferred.",
       reason: obstacles.map(\.reason).joined(separator: " "),
-      suggestion: first?.advice ?? "Write a mapping model for these versions.",
-      ErrorDetail.place(entity: first?.entity, property: first?.property))
-  }
-
-  /// As for models: 260 for a missing file, 259 for one that is no mapping model, `NSCoreDataError` for what makes no sense
-  /// in itself.
-  static func cannotReadMapping(_ error: ModelFileError) -> NSError {
-    ModelErrors.cannotRead(error, "The mapping model could not be read.")
+      suggestion: advice.isEmpty ? "Write a mapping model for these versions." : advice.joined(separator: " "), info)
   }
 
   /// 134110, also for a step that an in-place migration cannot take.
@@ -27,7 +25,7 @@ internal enum MigrationErrors {
     url: URL?, reason: String, suggestion: String, entity: String? = nil, attribute: String? = nil,
     underlying: (any Error)? = nil
   ) -> NSError {
-    var info = ErrorDetail.place(entity: entity)
+    var info = ErrorDetail.place(entity: entity, property: attribute)
     info[ErrorDetail.attribute] = attribute
     info[ErrorDetail.url] = url
     return NSError.cocoa(
@@ -43,6 +41,13 @@ internal enum MigrationErrors {
         "Cannot migrate store in-place: Validation error missing attribute values on mandatory destination attribute",
       suggestion: "Give the attribute '\(attribute)' of entity '\(entity)' a default value, or make it optional.",
       entity: entity, attribute: attribute)
+  }
+
+  /// 134110 as a note: why a store was set aside that another has replaced.
+  static func replaced(by other: URL, url: URL) -> NSError {
+    failed(
+      url: url, reason: "The store was replaced by the one from '\(other.path)', which had been set aside before.",
+      suggestion: "Nothing is to be done.")
   }
 
   /// 134111
@@ -77,39 +82,5 @@ internal enum MigrationErrors {
       "Persistent store migration failed, missing source managed object model.",
       reason: "Can't find model for source store: no model has the entity version hashes of the store.\(places)",
       suggestion: "Keep the model version that the store was made with beside the current one.", info)
-  }
-
-  /// 134140
-  static func missingMappingModel(
-    url: URL?, source: String?, destination: String?, underlying: (any Error)? = nil
-  ) -> NSError {
-    let versions = [source, destination].compactMap { $0.map { "'\($0)'" } }.joined(separator: " to ")
-    var info: [String: Any] = [:]
-    info[ErrorDetail.url] = url
-    let reason = (underlying as NSError?)?.localizedFailureReason
-    return NSError.cocoa(
-      NSMigrationMissingMappingModelError, "Persistent store migration failed, missing mapping model.",
-      reason: "Can't find mapping model for migration\(versions.isEmpty ? "" : " from \(versions)")."
-        + (reason.map { " \($0)" } ?? ""),
-      suggestion: "Add a mapping model, or make the change one that can be inferred.", underlying: underlying, info)
-  }
-
-  /// 134150
-  static func sourceStore(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
-    var info: [String: Any] = [:]
-    info[ErrorDetail.sourceURL] = url
-    return NSError.cocoa(
-      NSMigrationManagerSourceStoreError, "Persistent store migration failed, trouble with the source store.",
-      reason: reason, suggestion: "Check that the source store exists and can be read.", underlying: underlying, info)
-  }
-
-  /// 134160
-  static func destinationStore(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
-    var info: [String: Any] = [:]
-    info[ErrorDetail.destinationURL] = url
-    return NSError.cocoa(
-      NSMigrationManagerDestinationStoreError, "Persistent store migration failed, trouble with the destination store.",
-      reason: reason, suggestion: "Check that the folder of the destination store can be written and has room.",
-      underlying: underlying, info)
   }
 }

@@ -14,6 +14,10 @@ internal enum ErrorDetail {
   static let entity = "entity"
   static let property = "property"
   static let attribute = "attribute"
+  /// The file of a mapping model that does not fit, and the two hashes of an entity, in hexadecimal; additions of ours.
+  static let mappingModelURL = "mappingModelURL"
+  static let mappingHash = "mappingHash"
+  static let modelHash = "modelHash"
 
   /// The entity and property, as far as known.
   static func place(entity: String?, property: String? = nil) -> [String: Any] {

@@ -54,6 +54,13 @@ internal enum StoreErrors {
       reason: "The model has no configuration named '\(name)'.", suggestion: suggestion, url)
   }
 
+  /// 134080 for an option whose value is of another type.
+  static func invalidOption(_ key: String, wanted: String) -> NSError {
+    error(
+      NSPersistentStoreOpenError, "The persistent store could not be opened.",
+      reason: "The value of the option '\(key)' is not what it should be.", suggestion: "Give it \(wanted).", nil)
+  }
+
   /// 134070
   static func operationFailed(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
     error(

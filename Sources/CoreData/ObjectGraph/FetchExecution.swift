@@ -19,6 +19,7 @@ struct FetchExecution {
   init(
     _ specification: FetchSpecification, in context: NSManagedObjectContext, affectedStores: [NSPersistentStore]?
   ) throws {
+    context.willAskStores?()
     self.specification = specification
     self.context = context
     let entity = try FetchExecution.entity(of: specification, in: context)

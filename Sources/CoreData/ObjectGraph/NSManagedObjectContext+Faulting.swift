@@ -84,6 +84,7 @@ extension NSManagedObjectContext {
   func readMembers(
     of relationship: NSRelationshipDescription, for object: NSManagedObject
   ) -> [NSManagedObjectID]? {
+    willAskStores?()
     do {
       return try coordinator.members(of: relationship, for: object.identifier)
     } catch {

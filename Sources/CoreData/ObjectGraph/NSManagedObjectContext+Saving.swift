@@ -22,7 +22,7 @@ extension NSManagedObjectContext {
     }
     post(NSManagedObjectContext.willSaveObjectsNotification, [:])
     try prepareObjects()
-    try validate()
+    if validatesOnSave { try validate() }
     try write()
   }
 

@@ -39,6 +39,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var readAhead: [ObjectKey: RowSnapshot] = [:]
   /// Why a fault could not be read: there was no way to throw then, so the next `save()` does.
   var readingFailure: (any Error)?
+  /// Whether a save validates objects. A migration validates when all objects are made, and not before.
+  var validatesOnSave = true
+  /// How many objects have been deleted in this context so far.
+  var deletionCount = 0
+  /// Called before the stores are asked for members or answer a fetch: what has been related on one side only is to be
+  /// saved then.
+  var willAskStores: (() -> Void)?
   private var knownCoordinator: NSPersistentStoreCoordinator?
 
   /// Makes a context.
@@ -140,6 +147,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       "The object \(object.objectID) belongs to another context, and is to be deleted there.")
     guard object.context != nil, !object.isDeleted else { return }
     object.prepareForDeletion()
+    deletionCount += 1
     object.changes.insert(.deleted)
     note(object, .deleted)
     unprocessedDeletions.append(object)

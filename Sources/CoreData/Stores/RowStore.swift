@@ -48,6 +48,8 @@ struct RowQuery {
   /// 0 for no limit.
   var limit = 0
   var offset = 0
+  /// The primary keys to look at; nil for all.
+  var keys: ClosedRange<Int64>?
 }
 
 /// A change of one row.

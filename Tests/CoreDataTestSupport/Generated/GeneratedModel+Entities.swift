@@ -75,6 +75,18 @@ extension GeneratedModel {
     for _ in 0..<random.number(0...2) { moveAttributeUp() }
   }
 
+  /// A new root above several old ones, which have tables of their own until then.
+  mutating func addCommonParent() {
+    let roots = document.entities.filter { $0.parentName == nil }.map(\.name)
+    let chosen = random.some(roots, atMost: 3)
+    guard chosen.count > 1, let name = freeEntityName() else { return }
+    document.entities.append(EntityDocument(name: name, isAbstract: random.oneIn(2)))
+    for root in chosen { position(of: root).map { document.entities[$0].parentName = name } }
+    note("put \(name) above \(chosen.joined(separator: ", "))")
+    for _ in 0..<random.number(0...4) { moveAttributeUp() }
+    for _ in 0..<random.number(0...2) { moveRelationshipUp() }
+  }
+
   mutating func leaveHierarchy() {
     guard let child = random.pick(document.entities.filter { $0.parentName != nil })?.name,
       let position = position(of: child)

@@ -12,7 +12,7 @@ extension GeneratedModel {
   mutating func mutate() {
     let steps: [(inout GeneratedModel) -> Void] = [
       { $0.addEntity(depthLimit: 3) }, { $0.removeEntity() }, { $0.renameEntity() }, { $0.swapEntityNames() },
-      { $0.addParent() }, { $0.leaveHierarchy() }, { $0.changeParent() }, { $0.changeAbstractness() },
+      { $0.addParent() }, { $0.addCommonParent() }, { $0.leaveHierarchy() }, { $0.changeParent() }, { $0.changeAbstractness() },
       { $0.addAttribute() }, { $0.removeAttribute() }, { $0.renameAttribute() }, { $0.swapAttributeNames() },
       { $0.changeOptionality() }, { $0.changeNumericKind() }, { $0.changeTransience() }, { $0.changeExternalStorage() },
       { $0.moveAttributeUp() }, { $0.moveAttributeDown() }, { $0.changeConstraint() }, { $0.changeIndex() },
@@ -20,6 +20,7 @@ extension GeneratedModel {
       { $0.swapRelationshipNames() },
       { $0.makeToMany() }, { $0.makeToMany() }, { $0.changeOrder() }, { $0.changeOrder() }, { $0.dropInverse() },
       { $0.addInverse() }, { $0.moveRelationshipUp() }, { $0.moveRelationshipDown() }, { $0.widenDestination() },
+      { $0.makeOneToMany() }, { $0.makeOneToMany() }, { $0.couple() }, { $0.uncouple() },
     ]
     random.pick(steps)?(&self)
   }
@@ -151,6 +152,26 @@ extension GeneratedModel {
     note("make \(place.entity).\(place.relationship.name) to-many\(ordered ? " and ordered" : "")")
   }
 
+  /// Of a many-to-many pair one end stays, and the other becomes a new to-one relationship.
+  mutating func makeOneToMany() {
+    let index = index
+    guard
+      let place = random.pick(
+        places { place in
+          place.relationship.isToMany && !place.isOwnInverse
+            && index[place.inverseEntity ?? ""]?.relationships.contains {
+              $0.name == place.relationship.inverseName && $0.isToMany
+            } == true
+        })
+    else { return }
+    edit(place.relationship.name, in: place.entity) {
+      $0.maxCount = 1
+      $0.isOrdered = false
+      $0.userInfo[Self.origin] = nil
+    }
+    note("make \(place.entity).\(place.relationship.name) a new relationship, and to-one")
+  }
+
   mutating func changeOrder() {
     guard let place = random.pick(places { $0.relationship.isToMany && !$0.isOwnInverse }) else { return }
     edit(place.relationship.name, in: place.entity) { $0.isOrdered.toggle() }
@@ -179,6 +200,31 @@ extension GeneratedModel {
     document.entities[position].relationships.append(inverse)
     setInverse(of: place.relationship.name, in: place.entity, to: name)
     note("add \(target).\(name) as the inverse of \(place.entity).\(place.relationship.name)")
+  }
+
+  /// Two relationships without inverse become each other's.
+  mutating func couple() {
+    let alone = places { $0.relationship.inverseName == nil }
+    let pairs = alone.flatMap { one in
+      alone.filter { other in
+        one.relationship.destinationEntityName == other.entity && other.relationship.destinationEntityName == one.entity
+          && (one.entity, one.relationship.name) < (other.entity, other.relationship.name)
+      }.map { (one, $0) }
+    }
+    guard let (one, other) = random.pick(pairs) else { return }
+    setInverse(of: one.relationship.name, in: one.entity, to: other.relationship.name)
+    setInverse(of: other.relationship.name, in: other.entity, to: one.relationship.name)
+    note("couple \(one.entity).\(one.relationship.name) and \(other.entity).\(other.relationship.name)")
+  }
+
+  /// Two relationships that are each other's inverse become two without.
+  mutating func uncouple() {
+    guard let place = random.pick(places { $0.inverseEntity != nil && !$0.isOwnInverse }),
+      let entity = place.inverseEntity, let inverse = place.relationship.inverseName
+    else { return }
+    setInverse(of: inverse, in: entity, to: nil)
+    setInverse(of: place.relationship.name, in: place.entity, to: nil)
+    note("uncouple \(place.entity).\(place.relationship.name) and \(entity).\(inverse)")
   }
 
   private mutating func move(_ place: Place, to entity: String) {

@@ -15,7 +15,7 @@ package struct GeneratedModel {
   package internal(set) var changes: [String] = []
   var random: SeededGenerator
   private var previous = ModelDocument()
-  private static let origin = "origin"
+  static let origin = "origin"
 
   /// A model with some hierarchies, attributes and relationships.
   package init(seed: UInt64) {
@@ -38,7 +38,9 @@ package struct GeneratedModel {
     next.markOrigins()
     for _ in 0..<next.random.number(1...5) { next.mutate() }
     // Hashes do not tell indexes and defaults apart, and without another hash there is no migration.
-    if VersionHashes(next.document).entities == VersionHashes(document).entities { next.addAttribute() }
+    if VersionHashes(next.document).entities == VersionHashes(document).entities {
+      next.document.entities[0].versionHashModifier = "\(next.random.peek)"
+    }
     next.giveRenamingIdentifiers()
     return next
   }

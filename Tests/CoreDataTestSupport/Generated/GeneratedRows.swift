@@ -60,15 +60,15 @@ package struct GeneratedRows {
     }
   }
 
-  /// Numbers are such that every conversion keeps them, save for what rounding is about.
+  /// Numbers are such that most conversions keep them, save for what rounding is about.
   private mutating func value(of attribute: AttributeDocument) -> Any {
     serial += 1
     switch attribute.kind {
     case .integer16: return random.number(-30_000...30_000)
-    case .integer32: return random.oneIn(4) ? Int(Int32.max) : random.number(-9...9)
-    case .integer64: return random.oneIn(4) ? 9_007_199_254_740_992 : random.number(-9...9)
+    case .integer32: return random.oneIn(12) ? Int(Int32.max) : random.number(-9...9)
+    case .integer64: return random.oneIn(12) ? 9_007_199_254_740_992 : random.number(-9...9)
     case .boolean: return random.oneIn(2)
-    case .double: return random.oneIn(4) ? 10.11 : Double(random.number(-999...999)) / 4
+    case .double: return random.oneIn(20) ? 1e200 : random.oneIn(4) ? 10.11 : Double(random.number(-999...999)) / 4
     case .float: return Float(random.number(-999...999)) / 4
     case .decimal: return NSDecimalNumber(decimal: Decimal(random.number(-9999...9999)) / 100)
     case .date: return Date(timeIntervalSinceReferenceDate: Double(random.number(-1_000_000...1_000_000)) / 8)

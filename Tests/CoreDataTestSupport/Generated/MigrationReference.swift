@@ -23,7 +23,9 @@ package struct MigrationReference {
   private static func match(_ old: [(String, String?)], _ new: [(String, String?)]) -> [String: String] {
     var result: [String: String] = [:]
     for (name, declared) in new {
-      if let twin = old.first(where: { ($0.1 ?? $0.0) == (declared ?? name) }) { result[name] = twin.0 }
+      let twins = old.filter { ($0.1 ?? $0.0) == (declared ?? name) }
+      // Of several with one identifier, the one of the same name.
+      if let twin = twins.first(where: { $0.0 == name }) ?? twins.first { result[name] = twin.0 }
     }
     for (name, declared) in new where declared == nil && result[name] == nil {
       if old.contains(where: { $0.0 == name }), !result.values.contains(name) { result[name] = name }
@@ -31,8 +33,41 @@ package struct MigrationReference {
     return result
   }
 
+  /// The old entities whose objects become objects of a new entity, or of one below it.
+  package func sources(of entity: String) -> [String] {
+    entities.filter { new.isKind($0.key, of: entity) }.map(\.value)
+  }
+
+  /// By how much the keys of old root entities have grown whose hierarchies have a common parent now.
+  ///
+  /// It is taken from the first object of some entity; that all others have moved by as much is what comparing the images
+  /// shows then.
+  package func distances(from before: StoreImage, to after: StoreImage) -> [String: Int] {
+    let roots = Set(entities.values.map(old.root))
+    var result: [String: Int] = [:]
+    for root in roots {
+      let members = entities.filter { old.root(of: $0.value) == root }
+      let merged = members.keys.contains { name in
+        entities.contains { new.root(of: $0.key) == new.root(of: name) && old.root(of: $0.value) != root }
+      }
+      guard merged else { continue }
+      for (name, oldName) in members.sorted(by: { $0.key < $1.key }) {
+        guard let first = before.objects.keys.filter({ $0.entity == oldName }).min(),
+          let now = after.objects.keys.filter({ $0.entity == name }).min()
+        else { continue }
+        result[root] = now.number - first.number
+        break
+      }
+    }
+    return result.filter { $0.value != 0 }
+  }
+
   /// What is found to be impossible about a migration.
   package enum Obstacle: Equatable {
+    /// No value where one is required, and no default value.
+    case missing(entity: String, attribute: String)
+    /// A number that the new type cannot hold.
+    case misfit(entity: String, attribute: String)
     /// Rows of an entity that becomes abstract.
     case abstractRows(entity: String)
     /// Several objects where one can be.
@@ -56,7 +91,12 @@ package struct MigrationReference {
       guard let object = before.objects[key] else { continue }
       var image = StoreImage.Object()
       for (name, attribute) in new.attributes(of: successor.entity) {
-        image.attributes[name] = value(of: attribute, successor.entity, key.entity, object)
+        let value = value(of: attribute, successor.entity, key.entity, object)
+        image.attributes[name] = value
+        if value == nil { obstacles.append(.misfit(entity: successor.entity, attribute: name)) }
+        if value == StoreImage.Value.none, !attribute.isOptional, attribute.kind != .composite {
+          obstacles.append(.missing(entity: successor.entity, attribute: name))
+        }
       }
       for name in new.relationships(of: successor.entity).keys { image.relationships[name] = [] }
       result.objects[successor] = image
@@ -75,9 +115,10 @@ package struct MigrationReference {
 
   // MARK: Attributes
 
+  /// The value that an object is to have; nil where the new type cannot hold the old one.
   private func value(
     of attribute: AttributeDocument, _ entity: String, _ oldEntity: String, _ object: StoreImage.Object
-  ) -> StoreImage.Value {
+  ) -> StoreImage.Value? {
     let known = old.attributes(of: oldEntity)
     let names = Self.match(
       known.values.map { ($0.name, $0.renamingIdentifier) },
@@ -85,15 +126,31 @@ package struct MigrationReference {
     guard let name = names[attribute.name], let value = object.attributes[name] else {
       return plain(attribute.defaultValue, attribute.kind)
     }
-    if value == .none { return attribute.isOptional ? .none : plain(attribute.defaultValue, attribute.kind) }
+    if value == StoreImage.Value.none {
+      return attribute.isOptional ? StoreImage.Value.none : plain(attribute.defaultValue, attribute.kind)
+    }
+    if case .parts(let parts) = value, let before = known[name] { return self.parts(parts, of: attribute, before) }
     return known[name]?.kind == attribute.kind ? value : converted(value, to: attribute.kind)
+  }
+
+  private func parts(
+    _ values: [String: StoreImage.Value], of attribute: AttributeDocument, _ before: AttributeDocument
+  ) -> StoreImage.Value {
+    let names = Self.match(
+      before.elements.map { ($0.name, $0.renamingIdentifier) }, attribute.elements.map { ($0.name, $0.renamingIdentifier) })
+    var result: [String: StoreImage.Value] = [:]
+    for element in attribute.elements {
+      let value = names[element.name].flatMap { values[$0] } ?? plain(element.defaultValue, element.kind)
+      if value != .none { result[element.name] = value }
+    }
+    return result.isEmpty ? .none : .parts(result)
   }
 
   private func plain(_ value: PlainValue?, _ kind: AttributeKind) -> StoreImage.Value {
     switch value {
     case nil, .null: .none
     case .boolean(let value): .flag(value)
-    case .integer(let value): .integer(value)
+    case .integer(let value): kind == .double ? .real(Double(value)) : .integer(value)
     case .real(let value): kind == .float ? .float(Float(value)) : .real(value)
     case .decimal(let value): .decimal(value)
     case .string(let value): .text(value)
@@ -105,37 +162,47 @@ package struct MigrationReference {
     }
   }
 
-  private func converted(_ value: StoreImage.Value, to kind: AttributeKind) -> StoreImage.Value {
-    let (real, whole, exact): (Double, Int64, Decimal)
+  private func converted(_ value: StoreImage.Value, to kind: AttributeKind) -> StoreImage.Value? {
+    let (real, exact): (Double, Decimal)
+    var whole: Int64?
     switch value {
     case .flag(let value): (real, whole, exact) = (value ? 1 : 0, value ? 1 : 0, value ? 1 : 0)
     case .integer(let value): (real, whole, exact) = (Double(value), value, Decimal(value))
-    case .real(let value):
-      (real, whole, exact) = (value, Int64(value), Decimal(string: String(format: "%.15g", value)) ?? 0)
+    case .real(let value): (real, whole, exact) = (value, Int64(cutting: value), Self.decimal(value))
     case .float(let value):
-      (real, whole, exact) = (Double(value), Int64(value), Decimal(string: String(format: "%.15g", Double(value))) ?? 0)
+      (real, whole, exact) = (Double(value), Int64(cutting: Double(value)), Self.decimal(Double(value)))
     case .decimal(let value):
       let number = NSDecimalNumber(decimal: value)
-      (real, whole, exact) = (number.doubleValue, Int64(number.doubleValue), value)
+      (real, whole, exact) = (number.doubleValue, Int64(cutting: number.doubleValue), value)
     default: return value
     }
     switch kind {
-    case .integer16, .integer32, .integer64: return .integer(whole)
+    case .integer16: return whole.flatMap { Int16(exactly: $0) }.map { .integer(Int64($0)) }
+    case .integer32: return whole.flatMap { Int32(exactly: $0) }.map { .integer(Int64($0)) }
+    case .integer64: return whole.map { .integer($0) }
     case .boolean: return .flag(real != 0)
     case .double: return .real(real)
-    case .float: return .float(Float(real))
-    case .decimal: return .decimal(exact)
+    case .float: return Float(real).isInfinite && !real.isInfinite ? nil : .float(Float(real))
+    case .decimal: return exact.isNaN ? nil : .decimal(exact)
     default: return value
     }
+  }
+
+  /// As SQLite writes a real, with 15 digits; no number for what a decimal cannot be.
+  private static func decimal(_ value: Double) -> Decimal {
+    abs(value) > 3.4e165 ? .nan : Decimal(string: String(format: "%.15g", value)) ?? .nan
   }
 
   private func duplicates(in image: StoreImage) -> [Obstacle] {
     new.document.entities.flatMap { entity in
       entity.uniquenessConstraints.compactMap { constraint -> Obstacle? in
-        let values = image.objects.filter { new.isKind($0.key.entity, of: entity.name) }
-          .compactMap { $0.value.attributes[constraint[0]] }.filter { $0 != .none }
-        let texts = values.map { "\($0)" }
-        return Set(texts).count == texts.count ? nil : .duplicates(entity: entity.name)
+        let rows = image.objects.filter { new.isKind($0.key.entity, of: entity.name) }.map { object in
+          constraint.map { name -> StoreImage.Value? in
+            if let value = object.value.attributes[name] { return value == StoreImage.Value.none ? nil : value }
+            return object.value.relationships[name]?.first.map { .text("\($0)") }
+          }
+        }.filter { !$0.contains(nil) }
+        return Set(rows).count == rows.count ? nil : .duplicates(entity: entity.name)
       }
     }
   }
@@ -176,8 +243,11 @@ package struct MigrationReference {
       if old.relationships(of: key.entity)[name]?.relationship.isOrdered != true { isInOrder = false }
       members[owner, default: []] += (object.relationships[name] ?? []).compactMap { successors[$0] }
     }
-    if let inverse = relationship.inverseName {
-      for (key, object) in before.objects {
+    if let inverse = relationship.inverseName,
+      new.relationships(of: destination)[inverse]?.relationship.inverseName == relationship.name
+    {
+      // What only the other side knows comes last, by key.
+      for (key, object) in before.objects.sorted(by: { $0.key < $1.key }) {
         guard let member = successors[key], new.isKind(member.entity, of: destination),
           let name = oldName(of: inverse, in: member.entity, key.entity)
         else { continue }
@@ -197,5 +267,12 @@ package struct MigrationReference {
       if Set(all).count != all.count { isPossible = false }
     }
     return isPossible
+  }
+}
+
+extension Int64 {
+  /// A number without its fraction; nil where it is too large.
+  fileprivate init?(cutting value: Double) {
+    self.init(exactly: value.rounded(.towardZero))
   }
 }

@@ -8,7 +8,7 @@ import Foundation
 /// Everything that a store holds, as values of their own types: what a migration is compared by.
 package struct StoreImage: Equatable {
   /// A value of an attribute.
-  package enum Value: Equatable {
+  package enum Value: Hashable {
     case none
     case flag(Bool)
     case integer(Int64)
@@ -20,6 +20,8 @@ package struct StoreImage: Equatable {
     case bytes(Data)
     case identifier(UUID)
     case place(String)
+    /// The elements of a composite attribute that have a value.
+    indirect case parts([String: Value])
   }
 
   /// An object of a root entity's table.
@@ -54,7 +56,7 @@ package struct StoreImage: Equatable {
       for object in try context.fetch(request) {
         var image = Object()
         for (name, attribute) in shape.attributes(of: entity.name) {
-          image.attributes[name] = Self.value(object.value(forKey: name), attribute.kind)
+          image.attributes[name] = Self.value(object.value(forKey: name), attribute)
         }
         for (name, place) in shape.relationships(of: entity.name) {
           let keys = object.objectIDs(forRelationshipNamed: name).map(Self.key)
@@ -71,13 +73,36 @@ package struct StoreImage: Equatable {
     }
   }
 
+  /// The image of a store whose objects have other keys: each is moved by the distance of its root entity.
+  package func moved(_ distances: [String: Int], in document: ModelDocument) -> StoreImage {
+    let shape = ModelShape(document)
+    func moved(_ key: Key) -> Key {
+      Key(entity: key.entity, number: key.number + (distances[shape.root(of: key.entity)] ?? 0))
+    }
+    var result = StoreImage()
+    for (key, object) in objects {
+      let relationships = object.relationships.mapValues { $0.map(moved) }
+      result.objects[moved(key)] = Object(attributes: object.attributes, relationships: relationships)
+    }
+    return result
+  }
+
   static func key(_ id: NSManagedObjectID) -> Key {
     let parts = id.uriRepresentation().pathComponents
     return Key(entity: id.entity.name ?? "", number: Int(parts.last?.dropFirst() ?? "") ?? -1)
   }
 
-  private static func value(_ value: Any?, _ kind: AttributeKind) -> Value {
+  private static func value(_ value: Any?, _ attribute: AttributeDocument) -> Value {
     guard let value else { return .none }
+    if let dictionary = value as? [String: Any], attribute.kind == .composite {
+      var parts: [String: Value] = [:]
+      for element in attribute.elements {
+        let part = Self.value(dictionary[element.name], element)
+        if part != .none { parts[element.name] = part }
+      }
+      return parts.isEmpty ? .none : .parts(parts)
+    }
+    let kind = attribute.kind
     switch (value, kind) {
     case (let number as NSDecimalNumber, .decimal): return .decimal(number.decimalValue)
     case (let number as NSNumber, .integer16), (let number as NSNumber, .integer32),

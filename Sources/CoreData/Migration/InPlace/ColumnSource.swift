@@ -13,12 +13,12 @@ enum ColumnSource: Hashable, Sendable {
   case constant(SQLiteValue)
 
   /// The value as an expression of a query over the source table.
-  var expression: SQLFragment {
+  var expression: BoundSQL {
     switch self {
-    case .column(let name): SQLFragment(SQLName.quoted(name))
+    case .column(let name): BoundSQL(SQLName.quoted(name))
     case .changed(let column, let expression): expression.over(column)
-    case .constant(.null): SQLFragment("NULL")
-    case .constant(let value): SQLFragment("?", [value])
+    case .constant(.null): BoundSQL("NULL")
+    case .constant(let value): BoundSQL("?", [value])
     }
   }
 
@@ -28,17 +28,6 @@ enum ColumnSource: Hashable, Sendable {
     case .column(let name), .changed(let name, _): name
     case .constant: nil
     }
-  }
-}
-
-/// A piece of SQL with the values that belong to its question marks.
-struct SQLFragment: Hashable, Sendable {
-  let sql: String
-  let bindings: [SQLiteValue]
-
-  init(_ sql: String, _ bindings: [SQLiteValue] = []) {
-    self.sql = sql
-    self.bindings = bindings
   }
 }
 
@@ -74,7 +63,7 @@ struct ColumnExpression: Hashable, Sendable {
   }
 
   /// The expression over the column as it is called now.
-  func over(_ column: String) -> SQLFragment {
-    SQLFragment(pieces.joined(separator: SQLName.quoted(column)), bindings)
+  func over(_ column: String) -> BoundSQL {
+    BoundSQL(pieces.joined(separator: SQLName.quoted(column)), bindings)
   }
 }

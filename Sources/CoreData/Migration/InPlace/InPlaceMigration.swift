@@ -23,14 +23,16 @@ struct InPlaceMigration {
     try connection.register(function: ValueConversion.inlineFunction, argumentCount: 1) { arguments in
       .blob(try external.value(of: arguments.first?.blob ?? Data()))
     }
-    return try connection.transaction(.exclusive) {
-      try checkMetadata()
+    let dropped = DroppedFiles(connection: connection)
+    let result = try connection.transaction(.exclusive) {
+      try migration.checkMetadata(of: file)
+      let cleanup = try self.cleanup()
       var executed: [String] = []
       var counts: [String: MigrationReport.RowCounts] = [:]
       for (position, step) in migration.steps.enumerated() {
         let run = try InPlaceStepRun(
-          step: step, configuration: migration.configuration, file: file)
-        let found = try run.carryOut { table, done, total, isStepDone in
+          step: step, configuration: migration.configuration, file: file, cleanup: cleanup)
+        let found = try run.carryOut(dropped) { table, done, total, isStepDone in
           try report(
             MigrationProgress(
               step: position + 1, stepCount: migration.steps.count, table: table, rowsDone: done, rowCount: total,
@@ -43,17 +45,8 @@ struct InPlaceMigration {
       try finish()
       return MigrationReport(rows: counts, statements: executed)
     }
-  }
-
-  /// The store may have been migrated by someone else since the plan was made.
-  private func checkMetadata() throws {
-    let now = try file.metadata()
-    let planned = migration.metadata[NSStoreModelVersionHashesKey] as? [String: Data]
-    guard now[NSStoreModelVersionHashesKey] as? [String: Data] == planned else {
-      throw InPlaceProblem(
-        reason: "The store has been changed to another model version since the migration was planned.",
-        suggestion: "Plan the migration again.")
-    }
+    try dropped.remove(from: external)
+    return result
   }
 
   private func report(_ event: MigrationProgress, to progress: (MigrationProgress) throws -> Void) throws {
@@ -84,8 +77,22 @@ struct InPlaceMigration {
   private func finish() throws {
     guard let document = migration.steps.last?.destinationModel.document else { return }
     let own = try StoreMetadata.ofModel(document, configuration: document.configuration(migration.configuration))
-    try file.setMetadata(try file.metadata().merging(own) { $1 })
+    var metadata = try file.metadata().merging(own) { $1 }
+    let key = NSPersistentStoreDeferredLightweightMigrationOptionKey
+    metadata[key] = nil
+    if migration.defersCleanup {
+      let pending = DeferredCleanup(file: file, document: document, configuration: migration.configuration)
+      if try !pending.tables().isEmpty { metadata[key] = true }
+    }
+    try file.setMetadata(metadata.merging(migration.addedMetadata) { $1 })
     try file.setCachedModel(document)
+  }
+
+  /// What becomes of superfluous columns: also of those that an earlier migration has left for later.
+  private func cleanup() throws -> ColumnCleanup {
+    if migration.defersCleanup { return .deferred }
+    let isPending = try file.metadata()[NSPersistentStoreDeferredLightweightMigrationOptionKey] != nil
+    return isPending ? .all : .necessary
   }
 }
 

@@ -17,6 +17,9 @@ struct InPlaceStep {
   /// As a new store of the destination version would be.
   let destinationSchema: StoreSchema
   let mapping: StepMapping
+  /// The columns of source tables that no property of the source version has.
+  var extraColumns: [String: Set<String>] = [:]
+  var cleanup = ColumnCleanup.necessary
 
   /// A model as the planner asks for it.
   struct ModelVersion {
@@ -60,6 +63,30 @@ struct InPlaceStep {
       }
     }
     return found
+  }
+
+  /// The layouts that a destination relationship and its inverse have in the source; of the inverse only those that are not
+  /// the other side of the same.
+  func sourceLayouts(
+    of name: String, in entity: String, inverse: String?, in inverseEntity: String
+  ) -> (own: [RelationshipLayout], inverse: [RelationshipLayout]) {
+    let own = sourceRelationshipLayouts(of: name, in: entity)
+    guard let inverse, destinationSchema[inverseEntity]?.relationships[inverse]?.inverseName == name else {
+      return (own, [])
+    }
+    let others = sourceRelationshipLayouts(of: inverse, in: inverseEntity).filter { other in
+      !own.contains { layout in
+        layout.inverseName == other.name && other.inverseName == layout.name
+          && isRelated(other.declaringEntity, layout.destinationEntity)
+      }
+    }
+    return (own, others)
+  }
+
+  /// Whether one of two source entities inherits from the other, or they are the same.
+  private func isRelated(_ one: String, _ other: String) -> Bool {
+    guard let left = sourceSchema[one], let right = sourceSchema[other] else { return false }
+    return left.numbers.contains(right.number) || right.numbers.contains(left.number)
   }
 
   /// Whether objects of a source entity or its sub-entities are gone, or are of another kind than the destination entity.

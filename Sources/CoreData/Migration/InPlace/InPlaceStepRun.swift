@@ -17,12 +17,14 @@ struct InPlaceStepRun {
     let after: Int
   }
 
-  private let step: InPlaceStep
+  private var step: InPlaceStep
   private let file: StoreFile
   private let catalog: DatabaseCatalog
   private let primaryKeys: [PrimaryKeyRow]
 
-  init(step: StoreMigration.Step, configuration: String?, file: StoreFile) throws {
+  init(
+    step: StoreMigration.Step, configuration: String?, file: StoreFile, cleanup: ColumnCleanup = .necessary
+  ) throws {
     self.file = file
     catalog = try file.connection.catalog()
     primaryKeys = try file.primaryKeys()
@@ -42,56 +44,63 @@ struct InPlaceStepRun {
       destinationSchema: try StoreSchema(
         document: destination, configuration: destination.configuration(configuration)),
       mapping: StepMapping(mapping))
+    self.step.extraColumns = self.step.sourceSchema.extraColumns(in: catalog)
+    self.step.cleanup = cleanup
   }
 
   private var connection: SQLiteConnection { file.connection }
 
   /// - Returns: the statements, and the rows of every entity.
   func carryOut(
+    _ dropped: DroppedFiles,
     _ progress: (_ table: String?, _ done: Int, _ total: Int, _ isStepDone: Bool) throws -> Void
   ) throws -> (statements: [String], counts: [Count]) {
     try checkRequiredValues()
+    try NumberRanges(step: step, connection: connection).check()
     let before = try rowCounts(of: step.sourceSchema)
     try checkAbstractEntities(before)
     try checkConfiguration(before)
-    let statements = try StatementBuilder(step: step, catalog: catalog).statements()
+    try dropped.note(step)
+    let maxima = Dictionary(primaryKeys.map { ($0.number, $0.maximum) }) { $1 }
+    let shifts = try KeyShifts(step: step, connection: connection, rows: before, maxima: maxima)
+    let statements = try StatementBuilder(step: step, catalog: catalog, shifts: shifts).statements()
     let total = statements.reduce(0) { $0 + expectedRows($1, before) }
     var done = 0
     try progress(nil, 0, total, false)
     for statement in statements {
-      try execute(statement)
+      try execute(statement, shifts)
       done += expectedRows(statement, before)
-      if case .rows(let table) = statement.purpose { try progress(table, done, total, false) }
+      switch statement.purpose {
+      case .rows(let table), .keys(let table): try progress(table, done, total, false)
+      case .structure, .index, .link, .housekeeping: break
+      }
     }
     try numberStrays()
-    try writePrimaryKeys()
+    try writePrimaryKeys(maxima, shifts)
     try remapHistory()
     let counts = try checkedCounts(before: before)
     try progress(nil, total, total, true)
     return (statements.map(\.sql), counts)
   }
 
-  private func execute(_ statement: MigrationStatement) throws {
+  private func execute(_ statement: MigrationStatement, _ shifts: KeyShifts) throws {
     do {
       try connection.run(statement.sql, statement.bindings)
     } catch let error as SQLiteError where error.isUniqueConstraint {
       switch statement.purpose {
       case .index: throw try UniquenessCheck(step: step, connection: connection).problem() ?? error
-      case .link(let entity, let relationship):
-        throw InPlaceProblem(
-          entity: entity, property: relationship,
-          reason:
-            "There are objects with several objects at the other end of '\(relationship)' of '\(entity)', and the "
-            + "destination can keep only one of them.",
-          suggestion:
-            "Give the relationship an inverse that can hold them all, or write a mapping model that chooses one.")
-      case .structure, .rows, .housekeeping: throw error
+      case .link(let check):
+        throw try LinkProblem(check: check, step: step, shifts: shifts, connection: connection).problem() ?? error
+      case .structure, .rows, .keys, .housekeeping: throw error
       }
     }
   }
 
   /// How many rows a statement goes through: those of the table before the step.
   private func expectedRows(_ statement: MigrationStatement, _ before: [String: Int]) -> Int {
+    if case .keys(let name) = statement.purpose {
+      return step.sourceSchema.entities.reduce(0) { $0 + ($1.table == name ? before[$1.name] ?? 0 : 0) }
+    }
     guard case .rows(let name) = statement.purpose, let table = step.destinationSchema.table(named: name) else {
       return 0
     }
@@ -212,15 +221,16 @@ struct InPlaceStepRun {
   }
 
   /// Numbers, names and greatest keys as a store of the destination version has them.
-  private func writePrimaryKeys() throws {
-    let maxima = Dictionary(primaryKeys.map { ($0.number, $0.maximum) }) { $1 }
+  private func writePrimaryKeys(_ maxima: [Int: Int64], _ shifts: KeyShifts) throws {
     let rows = try step.destinationSchema.entities.map { entity -> PrimaryKeyRow in
       var maximum: Int64 = 0
       if entity.isRoot {
         // Keys that were given out once are not given out again, even when their rows are gone.
         for member in step.destinationSchema.entities where member.rootNumber == entity.number {
           let source = step.mapping.sourceEntity(of: member.name).flatMap { step.sourceSchema[$0] }
-          if let source { maximum = max(maximum, maxima[source.rootNumber] ?? 0) }
+          if let source {
+            maximum = max(maximum, (maxima[source.rootNumber] ?? 0) + (shifts.offsets[source.table] ?? 0))
+          }
         }
         // Stores that were edited by hand have rows beyond the number recorded.
         let present = try connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer
@@ -249,33 +259,5 @@ struct InPlaceStepRun {
     let list = renumbering.map { String($0.old) }.joined(separator: ", ")
     try connection.run(
       "UPDATE ACHANGE SET ZENTITY = CASE ZENTITY \(InPlaceStep.cases(renumbering)) END WHERE ZENTITY IN (\(list))")
-  }
-}
-
-/// Finds the rows that stand in the way of a uniqueness constraint.
-struct UniquenessCheck {
-  let step: InPlaceStep
-  let connection: SQLiteConnection
-
-  /// The first constraint that is violated, with some of the values in question.
-  func problem() throws -> InPlaceProblem? {
-    for index in step.destinationSchema.indexes {
-      guard case .uniqueness(let entity) = index.purpose else { continue }
-      let columns = index.elements.map { SQLName.quoted($0.column) }
-      let list = columns.joined(separator: ", ")
-      let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-      let rows = try connection.rows(
-        "SELECT \(list), COUNT(*) FROM \(SQLName.quoted(index.table)) WHERE \(present) GROUP BY \(list) "
-          + "HAVING COUNT(*) > 1 ORDER BY \(list) LIMIT 5")
-      guard !rows.isEmpty else { continue }
-      let values = rows.map { row in row.values.dropLast().map(\.literal).joined(separator: ", ") }
-      let constraint = step.destination.entity(entity)?.uniquenessConstraints.first {
-        index.name.hasSuffix($0.joined(separator: "_"))
-      }
-      return InPlaceProblem(
-        kind: .notUnique(properties: constraint ?? index.elements.map(\.column)), entity: entity,
-        reason: values.joined(separator: "; "), suggestion: "Remove the duplicates first.")
-    }
-    return nil
   }
 }

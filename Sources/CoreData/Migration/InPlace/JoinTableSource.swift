@@ -14,10 +14,11 @@ enum JoinTableSource {
 /// The parts of the query that fills a join table; tables may have got other names before it is carried out.
 struct JoinTableQuery {
   let values: [String]
-  let pairs: [RelationshipPairs]
+  /// The relationships that know of pairs, each with whether its objects are those of the table's owner.
+  let pairs: [(pairs: RelationshipPairs, fromOwner: Bool)]
 
   func sql(names: [String: String]) -> String {
-    let queries = pairs.flatMap { $0.queries(reversed: false, names: names) }
+    let queries = pairs.flatMap { $0.pairs.queries(fromOwner: $0.fromOwner, names: names) }
     return "SELECT \(values.joined(separator: ", ")) FROM (\(queries.joined(separator: " UNION ALL ")))"
   }
 }
@@ -28,30 +29,37 @@ struct JoinTablePlanner {
 
   func plan(_ table: JoinTableLayout) -> JoinTableSource {
     let (forward, backward) = sources(of: table)
-    let olds = forward.isEmpty ? backward : forward
-    guard let first = olds.first else { return .none }
-    let keepsOrder = !forward.isEmpty && forward.allSatisfy(\.isOrdered)
-    let keepsInverseOrder = !backward.isEmpty && backward.allSatisfy(\.isOrdered)
-    if olds.count == 1, case .joinTable(let end) = first.place, isUnchanged(end, table, isOwner: !forward.isEmpty),
+    guard let first = (forward + backward).first else { return .none }
+    let known = forward.isEmpty ? [] : backward
+    // What is known from one side is known from the other, where they belong together in the source.
+    let inverses = step.sourceRelationshipLayouts(of: table.inverse, in: table.inverseEntity)
+    let keepsOrder = known.isEmpty && !forward.isEmpty && forward.allSatisfy(\.isOrdered)
+    let keepsInverseOrder = known.isEmpty && !inverses.isEmpty && inverses.allSatisfy(\.isOrdered)
+    if forward.count + backward.count == 1, case .joinTable(let end) = first.place,
+      isUnchanged(end, table, isOwner: !forward.isEmpty),
       table.orderColumn == nil || keepsOrder, table.inverseOrderColumn == nil || keepsInverseOrder
     {
       return .same
     }
-    let (owner, member, place, ownerPlace) =
-      forward.isEmpty ? ("MEMBER", "OWNER", "OWNERPLACE", "PLACE") : ("OWNER", "MEMBER", "PLACE", "OWNERPLACE")
-    var values = [owner, member]
+    var values = ["OWNER", "MEMBER"]
     if table.inverseOrderColumn != nil {
-      values.append(keepsInverseOrder ? ownerPlace : self.place(of: owner, within: member))
+      values.append(keepsInverseOrder ? "OWNERPLACE" : place(of: "OWNER", after: "OWNERPLACE", inverses, within: "MEMBER"))
     }
-    if table.orderColumn != nil { values.append(keepsOrder ? place : self.place(of: member, within: owner)) }
-    return .query(JoinTableQuery(values: values, pairs: olds.map { RelationshipPairs(of: $0, step: step) }))
+    if table.orderColumn != nil {
+      values.append(keepsOrder ? "PLACE" : place(of: "MEMBER", after: "PLACE", forward, within: "OWNER"))
+    }
+    return .query(
+      JoinTableQuery(
+        values: values,
+        pairs: forward.map { (RelationshipPairs(of: $0, step: step), true) }
+          + backward.map { (RelationshipPairs(of: $0, step: step), false) }))
   }
 
   /// Takes rows out whose objects are gone, or are of another kind now.
   func forgetting(_ table: JoinTableLayout) -> [MigrationStatement] {
     let (forward, backward) = sources(of: table)
-    let owners = forward.isEmpty ? backward.map(\.destinationEntity) : forward.map(\.declaringEntity)
-    let members = forward.isEmpty ? backward.map(\.declaringEntity) : forward.map(\.destinationEntity)
+    let owners = forward.map(\.declaringEntity) + backward.map(\.destinationEntity)
+    let members = forward.map(\.destinationEntity) + backward.map(\.declaringEntity)
     var conditions: [String] = []
     if owners.contains(where: { step.losesObjects(from: $0, to: table.ownerEntity) }) {
       conditions.append("\(SQLName.quoted(table.ownerColumn)) NOT IN \(step.keys(of: table.ownerEntity))")
@@ -75,10 +83,9 @@ struct JoinTablePlanner {
   private func sources(
     of table: JoinTableLayout
   ) -> (forward: [RelationshipLayout], backward: [RelationshipLayout]) {
-    (
-      step.sourceRelationshipLayouts(of: table.relationship, in: table.ownerEntity),
-      step.sourceRelationshipLayouts(of: table.inverse, in: table.inverseEntity)
-    )
+    let layouts = step.sourceLayouts(
+      of: table.relationship, in: table.ownerEntity, inverse: table.inverse, in: table.inverseEntity)
+    return (layouts.own, layouts.inverse)
   }
 
   private func isUnchanged(_ end: JoinEnd, _ table: JoinTableLayout, isOwner: Bool) -> Bool {
@@ -91,8 +98,12 @@ struct JoinTablePlanner {
     return end == new
   }
 
-  /// Places in an order that is new: by primary key, spaced as Core Data spaces them.
-  private func place(of member: String, within group: String) -> String {
-    "1024 + 1024 * ROW_NUMBER() OVER (PARTITION BY \(group) ORDER BY \(member))"
+  /// Places in an order that is new: first those that have one, then by primary key, spaced as Core Data spaces them.
+  private func place(
+    of member: String, after place: String, _ sources: [RelationshipLayout], within group: String
+  ) -> String {
+    let isOrdered = !sources.isEmpty && sources.allSatisfy(\.isOrdered)
+    let order = isOrdered ? "\(place) IS NULL, \(place), \(member)" : member
+    return "1024 + 1024 * ROW_NUMBER() OVER (PARTITION BY \(group) ORDER BY \(order))"
   }
 }

@@ -3,6 +3,17 @@
 
 import CoreDataSQLite
 
+/// A relationship of which every object can have one object at the other end, and the table of the pairs that there are.
+struct LinkCheck: Hashable, Sendable {
+  /// The entity that declares the relationship.
+  let entity: String
+  let relationship: String
+  let table: String
+  /// The entities of the objects that can have one, and of those that they have.
+  let memberEntity: String
+  let ownerEntity: String
+}
+
 /// One SQL statement of a migration, with what it is for: a plan shows them, a run carries them out in order.
 struct MigrationStatement: Sendable {
   /// What a statement does, for progress and for error messages.
@@ -10,9 +21,11 @@ struct MigrationStatement: Sendable {
     case structure
     /// Moves or changes the rows of a table.
     case rows(table: String)
+    /// Gives the rows of a source table, or what refers to them, new keys.
+    case keys(table: String)
     case index
     /// Finds out whether every object has one object at the other end of a relationship that keeps no more.
-    case link(entity: String, relationship: String)
+    case link(LinkCheck)
     case housekeeping
   }
 

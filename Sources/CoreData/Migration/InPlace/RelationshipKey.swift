@@ -14,8 +14,8 @@ struct RelationshipKey {
     case ownColumns
     /// From columns of the same rows, through which a to-many relationship of the source was read.
     case columns(of: RelationshipLayout)
-    /// From pairs that stand elsewhere: relationships of the owners.
-    case links([RelationshipLayout])
+    /// From pairs that stand elsewhere: relationships of the owners, and of the members besides.
+    case links([RelationshipLayout], own: [RelationshipLayout] = [])
   }
 
   let step: InPlaceStep
@@ -35,17 +35,17 @@ struct RelationshipKey {
 
   /// The key of a to-one relationship.
   init(foreignKey key: ForeignKeyLayout, _ layout: RelationshipLayout, step: InPlaceStep) {
-    let own = step.sourceRelationshipLayouts(of: layout.name, in: layout.declaringEntity)
+    let (own, others) = step.sourceLayouts(
+      of: layout.name, in: layout.declaringEntity, inverse: layout.inverseName, in: layout.destinationEntity)
     let inverse =
-      layout.inverseName.map {
-        step.sourceRelationshipLayouts(of: $0, in: layout.destinationEntity)
-      } ?? []
+      layout.inverseName.map { step.sourceRelationshipLayouts(of: $0, in: layout.destinationEntity) } ?? []
+    let filling: Filling =
+      own.isEmpty ? Self.filling(others) : others.isEmpty ? .ownColumns : .links(others, own: own)
     self.init(
       step: step, layout, key, table: step.destinationSchema[layout.declaringEntity]?.table ?? "",
-      member: layout.declaringEntity, owner: layout.destinationEntity,
-      filling: own.isEmpty ? Self.filling(inverse) : .ownColumns,
+      member: layout.declaringEntity, owner: layout.destinationEntity, filling: filling,
       keepsOrder: !inverse.isEmpty && inverse.allSatisfy(\.isOrdered),
-      oldOwners: own.isEmpty ? inverse.map(\.declaringEntity) : own.map(\.destinationEntity))
+      oldOwners: own.map(\.destinationEntity) + others.map(\.declaringEntity))
   }
 
   /// The key of a to-many relationship without inverse.
@@ -99,8 +99,11 @@ struct RelationshipKey {
 
   /// The pairs of owners and members as they are before anything is changed.
   func collecting(into link: String) -> [MigrationStatement] {
-    guard case .links(let sources) = filling else { return [] }
-    let queries = sources.flatMap { RelationshipPairs(of: $0, step: step).queries(reversed: true) }
+    guard case .links(let sources, let own) = filling else { return [] }
+    // The places of the members are those that their owners' relationship gives them.
+    let known = own.flatMap { RelationshipPairs(of: $0, step: step).queries(fromOwner: false) }
+      .map { "SELECT OWNER, MEMBER, NULL AS PLACE, NULL AS OWNERPLACE FROM (\($0))" }
+    let queries = sources.flatMap { RelationshipPairs(of: $0, step: step).queries(fromOwner: true) } + known
     return [
       MigrationStatement("CREATE TABLE \(link) (MEMBER INTEGER, OWNER INTEGER, PLACE INTEGER)"),
       MigrationStatement(
@@ -132,7 +135,10 @@ struct RelationshipKey {
       ),
       MigrationStatement(
         "CREATE UNIQUE INDEX \(link)_INDEX ON \(link) (MEMBER)", [],
-        .link(entity: declaringEntity, relationship: name)),
+        .link(
+          LinkCheck(
+            entity: declaringEntity, relationship: name, table: link, memberEntity: memberEntity, ownerEntity: ownerEntity)
+        )),
       MigrationStatement(
         "UPDATE \(quotedTable) SET \(values.joined(separator: ", ")) WHERE Z_PK IN (SELECT MEMBER FROM \(link))", [],
         .rows(table: table)),
@@ -141,7 +147,7 @@ struct RelationshipKey {
 
   /// Takes back references to rows that are gone, or are of another kind now.
   private func forgetting() -> [MigrationStatement] {
-    if case .links = filling { return [] }
+    if case .links(_, let own) = filling, own.isEmpty { return [] }
     guard oldOwners.contains(where: { step.losesObjects(from: $0, to: ownerEntity) }) else { return [] }
     let columns = [key.column, key.entityColumn, key.orderColumn].compactMap { $0 }
       .map { "\(SQLName.quoted($0)) = NULL" }.joined(separator: ", ")
@@ -165,12 +171,18 @@ struct RelationshipKey {
 
   /// Places in an order that is new: by primary key, spaced as Core Data spaces them.
   private func arranging(_ places: String) -> [MigrationStatement] {
-    guard let order = key.orderColumn, !keepsOrder else { return [] }
+    guard let order = key.orderColumn else { return [] }
+    var sorting = "Z_PK"
+    if keepsOrder {
+      // All have a place, save those whose owner is only known from the members' side: they come last.
+      guard case .links(_, let own) = filling, !own.isEmpty else { return [] }
+      sorting = "\(SQLName.quoted(order)) IS NULL, \(SQLName.quoted(order)), Z_PK"
+    }
     return [
       MigrationStatement("CREATE TABLE \(places) (MEMBER INTEGER PRIMARY KEY, PLACE INTEGER)"),
       MigrationStatement(
         "INSERT INTO \(places) (MEMBER, PLACE) SELECT Z_PK, 1024 + 1024 * ROW_NUMBER() OVER (PARTITION BY \(quotedColumn) "
-          + "ORDER BY Z_PK) FROM \(quotedTable) WHERE \(quotedColumn) IS NOT NULL"),
+          + "ORDER BY \(sorting)) FROM \(quotedTable) WHERE \(quotedColumn) IS NOT NULL"),
       MigrationStatement(
         "UPDATE \(quotedTable) SET \(SQLName.quoted(order)) = (SELECT PLACE FROM \(places) WHERE MEMBER = Z_PK) "
           + "WHERE \(quotedColumn) IS NOT NULL", [], .rows(table: table)),

@@ -30,19 +30,22 @@ struct RelationshipPairs {
     }
   }
 
-  /// Queries for OWNER, MEMBER, PLACE and OWNERPLACE: the object that has the relationship, the one it leads to, and their
-  /// places among each other's. `reversed` leaves the last one out and begins with the member.
-  /// - Parameter names: what tables are called now, by the names that they had in the source.
-  func queries(reversed: Bool, names: [String: String] = [:]) -> [String] {
-    let (owner, member) = (SQLName.quoted(near), SQLName.quoted(far))
-    let (place, ownerPlace) = (order.map(SQLName.quoted) ?? "NULL", inverseOrder.map(SQLName.quoted) ?? "NULL")
-    func query(_ owner: String, _ member: String) -> String {
+  /// Queries for OWNER, MEMBER, PLACE and OWNERPLACE: two objects that are joined, and their places among each other's.
+  ///
+  /// - Parameters:
+  ///   - fromOwner: whether the object that has the relationship is called the owner, and the one that it leads to the
+  ///     member; else the other way round.
+  ///   - names: what tables are called now, by the names that they had in the source.
+  func queries(fromOwner: Bool, names: [String: String] = [:]) -> [String] {
+    let (near, far) = (SQLName.quoted(near), SQLName.quoted(far))
+    let (place, back) = (order.map(SQLName.quoted) ?? "NULL", inverseOrder.map(SQLName.quoted) ?? "NULL")
+    func query(_ near: String, _ far: String) -> String {
       let values =
-        reversed
-        ? "\(member) AS MEMBER, \(owner) AS OWNER, \(place) AS PLACE"
-        : "\(owner) AS OWNER, \(member) AS MEMBER, \(place) AS PLACE, \(ownerPlace) AS OWNERPLACE"
+        fromOwner
+        ? "\(near) AS OWNER, \(far) AS MEMBER, \(place) AS PLACE, \(back) AS OWNERPLACE"
+        : "\(far) AS OWNER, \(near) AS MEMBER, \(back) AS PLACE, \(place) AS OWNERPLACE"
       return "SELECT \(values) FROM \(SQLName.quoted(names[table] ?? table))\(condition)"
     }
-    return isReflexive ? [query(owner, member), query(member, owner)] : [query(owner, member)]
+    return isReflexive ? [query(near, far), query(far, near)] : [query(near, far)]
   }
 }

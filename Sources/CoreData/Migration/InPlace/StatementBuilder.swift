@@ -17,11 +17,13 @@ struct StatementBuilder {
   private let tablePlans: [TablePlan]
   private let joinPlans: [(table: JoinTableLayout, source: JoinTableSource)]
   private let keptIndexes: Set<String>
+  private let shifts: KeyShifts
 
   /// - Parameter catalog: what the file holds.
   /// - Throws: `InPlaceProblem` for changes that cannot be made inside the file.
-  init(step: InPlaceStep, catalog: DatabaseCatalog) throws {
+  init(step: InPlaceStep, catalog: DatabaseCatalog, shifts: KeyShifts) throws {
     self.step = step
+    self.shifts = shifts
     self.catalog = catalog
     let tables = TablePlanner(step: step)
     tablePlans = try step.destinationSchema.tables.map { try tables.plan($0) }
@@ -33,7 +35,7 @@ struct StatementBuilder {
   /// Everything that changes tables and rows, in the order in which it must be carried out.
   func statements() throws -> [MigrationStatement] {
     var obsolete: [String] = []
-    var statements = dropped()
+    var statements = dropped() + shifts.statements(hasHistory: catalog.table(named: "ACHANGE") != nil)
     let keys = RelationshipKey.all(step).enumerated().map { (number: $0, key: $1) }
     for (number, key) in keys {
       let collecting = key.collecting(into: Self.linkTable(number))
@@ -122,7 +124,7 @@ struct StatementBuilder {
     for plan in tablePlans {
       switch plan {
       case .alter(_, let old, _): altered.insert(old.name)
-      case .rebuild(_, let old): moved[old.name] = Self.temporaryPrefix + old.name
+      case .rebuild(_, let olds): for old in olds { moved[old.name] = Self.temporaryPrefix + old.name }
       case .create: continue
       }
     }
@@ -142,9 +144,9 @@ struct StatementBuilder {
       case .alter: continue
       case .create(let table):
         statements.append(MigrationStatement(table.statement.sql))
-      case .rebuild(let table, let old):
+      case .rebuild(let table, _):
         statements.append(MigrationStatement(table.statement.sql))
-        statements += try copies(into: table, from: moved[old.name] ?? old.name)
+        statements += try copies(into: table, from: moved)
       }
     }
     return statements
@@ -177,7 +179,7 @@ struct StatementBuilder {
       statements.append(
         MigrationStatement(
           "UPDATE \(name) SET \(values)\(step.condition(update.entity))",
-          update.values.flatMap(\.value.bindings), .rows(table: table.name)))
+          update.values.flatMap(\.value.values), .rows(table: table.name)))
     }
     let pairs = step.pairs(in: table)
     if let only = pairs.first, step.condition(only.source).isEmpty {
@@ -202,7 +204,7 @@ struct StatementBuilder {
     return statements
   }
 
-  private func copies(into table: TableLayout, from origin: String) throws -> [MigrationStatement] {
+  private func copies(into table: TableLayout, from moved: [String: String]) throws -> [MigrationStatement] {
     try step.pairs(in: table).filter { !$0.source.isAbstract }.map { source, destination in
       let sources = try ColumnSources(step: step, source: source, destination: destination).all()
       let columns = table.columns.filter { sources[$0.name] != nil }
@@ -211,8 +213,8 @@ struct StatementBuilder {
       let expressions = (["Z_PK", "\(destination.number)", "Z_OPT"] + values.map(\.sql)).joined(separator: ", ")
       return MigrationStatement(
         "INSERT INTO \(SQLName.quoted(table.name)) (\(names)) SELECT \(expressions) "
-          + "FROM \(SQLName.quoted(origin))\(step.condition(source))",
-        values.flatMap(\.bindings), .rows(table: table.name))
+          + "FROM \(SQLName.quoted(moved[source.table] ?? source.table))\(step.condition(source))",
+        values.flatMap(\.values), .rows(table: table.name))
     }
   }
 }

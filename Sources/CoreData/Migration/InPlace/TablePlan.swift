@@ -9,8 +9,8 @@ enum TablePlan {
   case create(TableLayout)
   /// Its rows stay where they are; columns are renamed and added around them.
   case alter(TableLayout, from: TableLayout, AlteredColumns)
-  /// Its rows are copied into a table made anew.
-  case rebuild(TableLayout, from: TableLayout)
+  /// Its rows are copied into a table made anew; those of several tables have got keys that do not collide.
+  case rebuild(TableLayout, from: [TableLayout])
 }
 
 /// How the columns of a table that stays are changed.
@@ -18,7 +18,7 @@ struct AlteredColumns {
   var renamed: [(old: String, new: String)] = []
   var added: [ColumnLayout] = []
   /// The new values of columns, for the rows of a source entity.
-  var updates: [(entity: EntityLayout, values: [(column: String, value: SQLFragment)])] = []
+  var updates: [(entity: EntityLayout, values: [(column: String, value: BoundSQL)])] = []
 
   /// Whether the table's definition stays as it is.
   var isEmpty: Bool { renamed.isEmpty && added.isEmpty }
@@ -38,25 +38,18 @@ struct TablePlanner {
     self.tablesBySource = tablesBySource
   }
 
-  /// - Throws: `InPlaceProblem` for rows of several tables that are to go into one, or for values that cannot be converted.
+  /// - Throws: `InPlaceProblem` for values that cannot be converted.
   func plan(_ table: TableLayout) throws -> TablePlan {
     let pairs = step.pairs(in: table)
     let names = Set(pairs.map(\.source.table)).sorted()
     guard let name = names.first, let old = step.sourceSchema.table(named: name) else { return .create(table) }
-    guard names.count == 1 else {
-      throw InPlaceProblem(
-        entity: table.rootEntity,
-        reason:
-          "Rows of the tables \(names.joined(separator: " and ")) would go into one table, and their primary keys "
-          + "would collide.",
-        suggestion: "Migrate with a mapping model, which gives the objects new keys.")
-    }
-    if tablesBySource[name]?.count == 1, nameIsFree(table.name, insteadOf: name),
+    if names.count == 1, step.cleanup.spares(name, step.extraColumns[name] ?? []), tablesBySource[name]?.count == 1,
+      nameIsFree(table.name, insteadOf: name),
       let columns = try alteredColumns(of: table, from: old, pairs)
     {
       return .alter(table, from: old, columns)
     }
-    return .rebuild(table, from: old)
+    return .rebuild(table, from: names.compactMap { step.sourceSchema.table(named: $0) })
   }
 
   /// Whether a table can take the new name while the other tables still have their old ones.
@@ -74,7 +67,7 @@ struct TablePlanner {
     }
     var result = AlteredColumns()
     var used: Set<String> = []
-    var updates: [Int: [(column: String, value: SQLFragment)]] = [:]
+    var updates: [Int: [(column: String, value: BoundSQL)]] = [:]
     for column in table.columns.dropFirst(TableLayout.housekeepingColumns.count) {
       let values = sources.map { pair, columns in (pair, columns[column.name]) }
       let given = values.compactMap { pair, value in value.map { (pair, $0) } }
@@ -95,13 +88,13 @@ struct TablePlanner {
         case .changed(_, let expression):
           updates[pair.source.number, default: []].append((column.name, expression.over(column.name)))
         case .constant(let constant):
-          updates[pair.source.number, default: []].append((column.name, SQLFragment("?", [constant])))
+          updates[pair.source.number, default: []].append((column.name, BoundSQL("?", [constant])))
         }
       }
     }
     let kept = Set(old.columns.map(\.name)).subtracting(TableLayout.housekeepingColumns.map(\.name))
-    guard kept == used else { return nil }
-    let taken = Set(old.columns.map(\.name))
+    guard kept == used || step.cleanup == .deferred else { return nil }
+    let taken = Set(old.columns.map(\.name)).union(step.extraColumns[old.name] ?? [])
     // A new name that another column still has would need a third name in between: copying is simpler and as safe.
     guard result.renamed.allSatisfy({ !taken.contains($0.new) }), result.added.allSatisfy({ !taken.contains($0.name) })
     else { return nil }

@@ -4,6 +4,9 @@
 import Foundation
 
 /// What opening a store with `NSMigratePersistentStoresAutomaticallyOption` does when store and model differ.
+///
+/// In Core Data's order: the model of the store is looked for; then mapping models; and where none leads to the destination,
+/// and `NSInferMappingModelAutomaticallyOption` is set, mappings are inferred.
 struct AutomaticMigration {
   let url: URL
   let metadata: [String: Any]
@@ -11,34 +14,47 @@ struct AutomaticMigration {
   let configuration: String?
   let options: StoreOptions
 
-  /// - Throws: 134130 when no model fits the store; 134140 when no mapping may be or can be inferred; the errors of
-  ///   `StoreMigration.run(progress:)`.
+  /// - Throws: 134110 for a store that may only be read; 134130 when no model fits the store; 134140 when no mapping model is
+  ///   found, and none may be or can be inferred, or when one does not fit any more; the errors of reading mapping models,
+  ///   and of `StoreMigration.run(progress:)`.
   func run() throws {
     if options.isReadOnly {
       throw MigrationErrors.failed(
         url: url, reason: "The store was opened read-only, and has another model version than the one given.",
         suggestion: "Open it without NSReadOnlyPersistentStoreOption once, so that it can be migrated.")
     }
+    try migration().run()
+  }
+
+  /// The migration, planned.
+  ///
+  /// - Throws: as `run()`.
+  func migration() throws -> StoreMigration {
     let known = try ModelVersions(around: destination)
     let wanted =
       known.version(like: destination)
       ?? ModelVersions.Version(name: ModelVersions.name(of: destination), model: destination)
-    guard options.infersMapping else {
-      throw MigrationErrors.missingMappingModel(
-        url: url, source: known.version(fitting: metadata, configuration: configuration)?.name,
-        destination: wanted.name)
-    }
-    let migration: StoreMigration
+    let mappings = try options.migrationMappings()
+    let rules = MigrationPath.Rules(
+      mappings: try mappings ?? .program(), infers: options.infersMapping, isProgressive: options.isProgressive)
     do {
-      migration = try StoreMigration(
-        storeAt: url, metadata: metadata, known: known, destination: wanted, configuration: configuration,
-        search: SourceModelSearch(for: destination, in: .program),
-        busyTimeout: options.timeout ?? StoreMigration.defaultBusyTimeout)
+      var migration = try StoreMigration(
+        storeAt: url, metadata: metadata, known: known, destination: wanted, configuration: configuration, rules: rules,
+        search: try sourceSearch(), busyTimeout: options.timeout ?? StoreMigration.defaultBusyTimeout)
+      migration.keepsReplacedStore = options.keepsReplacedStore
+      migration.defersCleanup = options.defersCleanup
+      return migration
     } catch let error as NSError where error.code == NSInferredMappingModelError {
       throw MigrationErrors.missingMappingModel(
         url: url, source: known.version(fitting: metadata, configuration: configuration)?.name,
         destination: wanted.name, underlying: error)
     }
-    try migration.run()
+  }
+
+  private func sourceSearch() throws -> SourceModelSearch {
+    if let files = try options.migrationModels() {
+      return SourceModelSearch(files: destination.origins + files.filter { !destination.origins.contains($0) })
+    }
+    return SourceModelSearch(for: destination, in: .program)
   }
 }

@@ -34,7 +34,12 @@ public struct MigrationReport: Sendable {
   }
 
   /// Rows by entity, those of sub-entities not counted along.
-  public let rows: [String: RowCounts]
+  public internal(set) var rows: [String: RowCounts]
   /// The SQL that was carried out, in order.
-  public let statements: [String]
+  public internal(set) var statements: [String]
+  /// Where the store is kept whose place a new one has taken; nil where none has, or it is not kept.
+  public internal(set) var replacedStore: URL?
+  /// Why not all files of the work could be removed after the store had been migrated. Nothing depends on them, and opening
+  /// the store removes them.
+  public internal(set) var leftover: (any Error)?
 }

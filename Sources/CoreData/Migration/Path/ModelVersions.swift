@@ -26,6 +26,11 @@ struct ModelVersions {
       currentName: try NSManagedObjectModel.currentVersionName(contentsOf: url), url: url)
   }
 
+  /// Versions that are at hand, in order.
+  init(_ versions: [Version]) {
+    self.init(versions: versions, currentName: nil, url: nil)
+  }
+
   private init(versions: [Version], currentName: String?, url: URL?) {
     self.versions = versions
     self.currentName = currentName

@@ -11,6 +11,11 @@ struct SourceModelSearch {
   /// The files of models, in the order in which they are looked at.
   let files: [URL]
 
+  /// Makes a search of files.
+  init(files: [URL]) {
+    self.files = files
+  }
+
   /// Makes a search of the files that a model was made of, then of those in other places.
   init(for destination: NSManagedObjectModel, in places: ModelSearch) {
     var files = destination.origins

@@ -9,16 +9,17 @@ import Foundation
 /// Opening a store with `NSMigratePersistentStoresAutomaticallyOption` does the same in one go. This type is an addition to
 /// Apple's interface, for tools and tests that want to see the steps first, keep a backup, show progress, or cancel.
 ///
-/// A store that is several versions behind is taken through the versions in between, one after another, so that renamings
-/// and default values of each version come to bear; all steps are made in one transaction, so that a store is either of the
-/// version it was or of the version asked for.
+/// A store that is several versions behind is taken through the versions in between, as `MigrationPath` tells. A store is
+/// either of the version it was or of the version asked for, and nothing in between.
 public struct StoreMigration {
   /// From one version to the next.
   public struct Step {
     /// How a step is carried out.
     public enum Kind: String, Sendable {
-      /// By a mapping that follows from the two models.
+      /// By a mapping that follows from the two models; the store's own file is changed, in a transaction.
       case inferred
+      /// By a mapping model that somebody wrote; a new store is made, which takes the old one's place when it is complete.
+      case mapping
     }
 
     /// The name of the version that the step begins with.
@@ -28,13 +29,17 @@ public struct StoreMigration {
     /// How the step is carried out.
     public let kind: Kind
     /// Whether the store's own file is changed, in a transaction, instead of a copy.
-    public let isInPlace: Bool
+    public var isInPlace: Bool { kind == .inferred }
     /// The model that the step begins with.
     public let sourceModel: NSManagedObjectModel
     /// The model that the step ends with.
     public let destinationModel: NSManagedObjectModel
     /// What becomes of entities and properties.
     public let mappingModel: NSMappingModel
+    /// The file that the mapping model was read from; nil for an inferred one, and for one that was made in code.
+    public let mappingURL: URL?
+    /// Why the step goes this way, in a sentence.
+    public let reason: String
   }
 
   /// Where the store is.
@@ -47,8 +52,20 @@ public struct StoreMigration {
   public let destination: String
   /// What is to be done, in order; empty when the store has the wanted version already.
   public let steps: [Step]
+  /// Why this way over the versions was chosen, in sentences.
+  public let explanation: [String]
   let configuration: String?
   let busyTimeout: TimeInterval
+  /// Whether a store that another file has taken the place of stays beside it: `Data.sqlite` as `Data~.sqlite`.
+  ///
+  /// Core Data's guide tells so of migrations by mapping models. A migration that changes the store's own file replaces
+  /// nothing, and leaves nothing.
+  public var keepsReplacedStore = true
+  /// Whether columns that no property needs any more stay until
+  /// `NSPersistentStoreCoordinator.finishDeferredLightweightMigration()` removes them.
+  public var defersCleanup = false
+  /// What comes into the store's metadata together with the last step.
+  var addedMetadata: [String: Any] = [:]
 
   /// Plans the migration of a store. Nothing is changed.
   ///
@@ -56,20 +73,25 @@ public struct StoreMigration {
   ///   - url: where the store is.
   ///   - modelURL: an `.xcdatamodeld` or `.momd` with the versions, or a single model.
   ///   - version: the name of the version that the store is to have; nil for the current one.
-  /// - Throws: the errors of reading store and model; 134130 when no model fits the store; 134190 when a step cannot be
-  ///   inferred.
-  public init(storeAt url: URL, modelsAt modelURL: URL, version: String? = nil) throws {
+  ///   - mappings: mapping models (`.cdm`, `.xcmappingmodel`), and folders of such.
+  ///   - isProgressive: false for Core Data's own way: one step, by a mapping model for exactly the two versions, or else
+  ///     inferred.
+  /// - Throws: the errors of reading store, model and mapping models; 134130 when no model fits the store; 134140 for a
+  ///   mapping model that does not fit any more; 134190 when a step cannot be inferred.
+  public init(
+    storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = [], isProgressive: Bool = true
+  ) throws {
     let known = try ModelVersions(contentsOf: modelURL)
     let wanted = try known.version(named: version)
     try self.init(
       storeAt: url, metadata: SQLiteStore.metadataForPersistentStore(with: url), known: known, destination: wanted,
-      configuration: nil)
+      configuration: nil, rules: MigrationPath.Rules(mappings: .init(urls: mappings), isProgressive: isProgressive))
   }
 
   /// Plans the migration of a store whose metadata are known, among versions that are known.
   init(
     storeAt url: URL, metadata: [String: Any], known: ModelVersions, destination: ModelVersions.Version,
-    configuration: String?, search: SourceModelSearch? = nil,
+    configuration: String?, rules: MigrationPath.Rules = .init(), search: SourceModelSearch? = nil,
     busyTimeout: TimeInterval = StoreMigration.defaultBusyTimeout
   ) throws {
     storeURL = url
@@ -80,7 +102,23 @@ public struct StoreMigration {
     let planner = VersionPath(known: known, configuration: configuration, search: search)
     let start = try planner.sourceVersion(of: url, metadata: metadata)
     source = start.name
-    steps = try planner.steps(from: start, to: destination)
+    let path = try MigrationPath(known: known, from: start, to: destination, rules: rules, storeURL: url)
+    steps = path.steps
+    explanation = path.explanation
+  }
+
+  /// The migration of a store along a way that is known.
+  init(
+    storeAt url: URL, metadata: [String: Any], path: MigrationPath, configuration: String?, busyTimeout: TimeInterval
+  ) {
+    storeURL = url
+    self.metadata = metadata
+    self.configuration = configuration
+    self.busyTimeout = busyTimeout
+    source = path.source
+    destination = path.destination
+    steps = path.steps
+    explanation = path.explanation
   }
 
   /// How long to wait for other users of the store, in seconds.

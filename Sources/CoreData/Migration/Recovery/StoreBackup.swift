@@ -29,7 +29,8 @@ public enum StoreBackup {
     return destination
   }
 
-  private static func freeName(for url: URL, in folder: URL) -> URL {
+  /// `Data~.sqlite` for `Data.sqlite`, or with a number where that name is taken.
+  static func freeName(for url: URL, in folder: URL) -> URL {
     let name = url.deletingPathExtension().lastPathComponent
     let suffix = url.pathExtension.isEmpty ? "" : ".\(url.pathExtension)"
     func candidate(_ number: Int) -> URL {

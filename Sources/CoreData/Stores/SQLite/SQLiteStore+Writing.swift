@@ -40,6 +40,7 @@ extension SQLiteStore {
   func write(_ changes: [RowChange]) throws -> [ObjectKey: Int64] {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+      let mark = state.external.mark
       do {
         let writer = RowWriter(
           connection: state.connection, entities: state.entities, external: state.external,
@@ -53,7 +54,7 @@ extension SQLiteStore {
         hasUnsavedMetadata = false
         return versions
       } catch {
-        state.external.didRollBack()
+        state.external.didRollBack(to: mark)
         throw error
       }
     }

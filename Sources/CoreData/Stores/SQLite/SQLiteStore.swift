@@ -102,6 +102,11 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     if settings.analyzes { try connection.run("ANALYZE") }
   }
 
+  /// Takes note that a key has been removed from the metadata in the file.
+  func forgetMetadata(_ key: String) {
+    values[key] = nil
+  }
+
   /// What the open store works with.
   func state() throws -> Opened {
     guard let opened else {

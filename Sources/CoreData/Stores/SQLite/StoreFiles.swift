@@ -12,7 +12,7 @@ package enum StoreFiles {
   }
 
   /// The folder in which values too large for the database are kept: `.Name_SUPPORT` beside `Name.sqlite`.
-  static func externalData(of store: URL) -> URL {
+  package static func externalData(of store: URL) -> URL {
     let name = store.deletingPathExtension().lastPathComponent
     return store.deletingLastPathComponent().appendingPathComponent(".\(name)_SUPPORT", isDirectory: true)
   }
@@ -20,7 +20,7 @@ package enum StoreFiles {
   /// Copies a store as it is at one moment, whoever else uses it: the log's content is part of the copy's database.
   ///
   /// Nothing is left at the new place when the copy fails.
-  static func copy(from source: URL, to destination: URL, progress: (Double) throws -> Void = { _ in }) throws {
+  package static func copy(from source: URL, to destination: URL, progress: (Double) throws -> Void = { _ in }) throws {
     do {
       let connection = try SQLiteConnection(url: source, mode: .readOnly)
       try connection.backup(toPath: destination.path) { event in

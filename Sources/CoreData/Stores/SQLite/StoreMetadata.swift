@@ -36,6 +36,7 @@ package enum StoreMetadata {
   static let ownKeys: Set<String> = [
     frameworkVersionKey, maximumFrameworkVersionKey, NSStoreModelVersionHashesKey, hashesVersionKey, digestKey,
     NSPersistentStoreModelVersionChecksumKey, NSStoreModelVersionIdentifiersKey, NSStoreTypeKey, autoVacuumKey,
+    NSPersistentStoreDeferredLightweightMigrationOptionKey, StagedMigration.pendingKey,
   ]
 
   /// The bytes that go into `Z_PLIST`. The UUID has a column of its own.

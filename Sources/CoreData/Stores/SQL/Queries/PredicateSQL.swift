@@ -127,3 +127,6 @@ struct MemberRows {
     try builder.operand(path: path, from: scope)
   }
 }
+
+/// Thrown where SQL cannot answer what a predicate or an order asks; the question is then put to memory.
+struct Unanswerable: Error {}

@@ -36,6 +36,10 @@ struct SelectBuilder {
     if let test = entityTest(entity, includesSubentities: query.includesSubentities, alias: scope.alias) {
       conditions.append(test)
     }
+    if let keys = query.keys {
+      conditions.append(
+        "\(raw: scope.alias).Z_PK BETWEEN \(value: .integer(keys.lowerBound)) AND \(value: .integer(keys.upperBound))")
+    }
     if let predicate = query.predicate {
       conditions.append(try builder.condition(predicate, SQLNames(evaluated: scope)))
     }

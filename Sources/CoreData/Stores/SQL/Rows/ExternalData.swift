@@ -19,6 +19,16 @@ final class ExternalData {
   private var written: [URL] = []
   /// Files that no row will name after the commit.
   private var obsolete: [URL] = []
+  /// Whether the transaction that writes are committed in goes on: then only its end tells which files stay.
+  var isHoldingBack = false
+
+  /// What has been noted so far, for undoing what comes after it.
+  struct Mark {
+    fileprivate let written: Int
+    fileprivate let obsolete: Int
+  }
+
+  var mark: Mark { Mark(written: written.count, obsolete: obsolete.count) }
 
   /// The folder of the store at `url`.
   init(store url: URL) {
@@ -65,8 +75,18 @@ final class ExternalData {
     if let file = file(for: bytes) { obsolete.append(file) }
   }
 
+  /// How many bytes a column holds that names a file.
+  static let fileNameLength = 38
+
+  /// Takes away the file, if any, which a column named that is committed without it.
+  func remove(_ bytes: Data) {
+    // As for `didCommit()`.
+    if let file = file(for: bytes) { try? FileManager.default.removeItem(at: file) }
+  }
+
   /// Takes away the files that the committed rows no longer name.
   func didCommit() {
+    if isHoldingBack { return }
     // A file left behind costs space and no more; the rows are right.
     for file in obsolete { try? FileManager.default.removeItem(at: file) }
     written = []
@@ -74,16 +94,24 @@ final class ExternalData {
   }
 
   /// Takes away the files that were written for rows which are not.
-  func didRollBack() {
+  ///
+  /// - Parameter mark: where to stop, when a part of a transaction is undone; nil for all of it.
+  func didRollBack(to mark: Mark? = nil) {
+    let (first, second) = (mark?.written ?? 0, mark?.obsolete ?? 0)
     // As above: nothing names these files.
-    for file in written { try? FileManager.default.removeItem(at: file) }
-    written = []
-    obsolete = []
+    for file in written[first...] { try? FileManager.default.removeItem(at: file) }
+    written.removeSubrange(first...)
+    obsolete.removeSubrange(second...)
   }
 
   private func file(for bytes: Data) -> URL? {
-    guard bytes.count == 38, bytes.first == Self.fileMark, bytes.last == 0 else { return nil }
+    Self.fileName(in: bytes).map { folder.appendingPathComponent($0) }
+  }
+
+  /// The name of the file that a column names; nil where it holds a value.
+  static func fileName(in bytes: Data) -> String? {
+    guard bytes.count == fileNameLength, bytes.first == fileMark, bytes.last == 0 else { return nil }
     let name = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
-    return UUID(uuidString: name) == nil ? nil : folder.appendingPathComponent(name)
+    return UUID(uuidString: name) == nil ? nil : name
   }
 }

@@ -7,7 +7,7 @@ import CoreDataSQLite
 ///
 /// Put together by interpolation, which takes other pieces, values to be bound, and text only where it is called `raw`:
 /// `"\(column) = \(value: 3)"`.
-struct BoundSQL: Hashable, ExpressibleByStringInterpolation {
+struct BoundSQL: Hashable, Sendable, ExpressibleByStringInterpolation {
   var sql: String
   var values: [SQLiteValue]
 
@@ -54,6 +54,3 @@ extension [BoundSQL] {
     BoundSQL(map(\.sql).joined(separator: separator), flatMap(\.values))
   }
 }
-
-/// Thrown where SQL cannot answer what a predicate or an order asks; the question is then put to memory.
-struct Unanswerable: Error {}

@@ -1,0 +1,121 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Errors of migrations that a mapping model directs: they name the mapping, and the property and expression.
+internal enum MappingErrors {
+  /// Keys, beside those of all errors, that say which part of a mapping model an error is about.
+  static let mappingKey = "mapping"
+  static let expressionKey = "expression"
+
+  /// Where in a mapping model something went wrong.
+  struct Place {
+    var mapping: String
+    var entity: String?
+    var property: String?
+    var expression: String?
+
+    fileprivate var details: [String: Any] {
+      var details = ErrorDetail.place(entity: entity, property: property)
+      details[MappingErrors.mappingKey] = mapping
+      details[MappingErrors.expressionKey] = expression
+      return details
+    }
+
+    var words: String {
+      var words = "the entity mapping '\(mapping)'"
+      if let property { words = "the property '\(property)' in \(words)" }
+      return words
+    }
+  }
+
+  /// 134110: the hashes in a mapping model are not those of the models.
+  static func hashMismatch(
+    mapping: String, entity: String, side: String, expected: Data?, found: Data?
+  ) -> NSError {
+    failed(
+      Place(mapping: mapping, entity: entity),
+      reason: found == nil
+        ? "Mismatch between mapping and \(side) model: the \(side) model has no entity '\(entity)', which the entity "
+          + "mapping '\(mapping)' names."
+        : "Mismatch between mapping and \(side) model: the entity mapping '\(mapping)' was made for '\(entity)' with the "
+          + "version hash \(hex(expected)), and the \(side) model's has \(hex(found)).",
+      suggestion: "Make the mapping model anew from these two versions, or migrate with the versions it was made for.")
+  }
+
+  private static func hex(_ hash: Data?) -> String {
+    (hash ?? Data()).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+  }
+
+  /// 134110: something in a mapping model that cannot be carried out.
+  static func failed(
+    _ place: Place, reason: String, suggestion: String = "Correct the mapping model.",
+    underlying: (any Error)? = nil
+  ) -> NSError {
+    .cocoa(
+      NSMigrationError, "An error occurred during persistent store migration.", reason: reason, suggestion: suggestion,
+      underlying: underlying, place.details)
+  }
+
+  /// 134110: an expression that has no value.
+  static func failedExpression(_ place: Place, _ cause: any Error) -> NSError {
+    failed(
+      place, reason: "The expression for \(place.words) has no value: \(cause) It is: \(place.expression ?? "").",
+      underlying: cause)
+  }
+
+  /// 134110: the value of an expression does not fit the property.
+  static func unfitValue(_ place: Place, found: String, wanted: String) -> NSError {
+    failed(
+      place,
+      reason: "The expression for \(place.words) gives \(found), and \(wanted) is wanted. It is: "
+        + "\(place.expression ?? "").",
+      suggestion: "Correct the expression, or convert the value in it.")
+  }
+
+  /// 134110: a custom entity mapping names no policy, or one that cannot be used.
+  static func noPolicy(_ place: Place, class name: String?, isKnown: Bool) -> NSError {
+    guard let name else {
+      return failed(
+        place, reason: "The entity mapping '\(place.mapping)' is of custom type, and names no migration policy class.",
+        suggestion: "Set entityMigrationPolicyClassName, or another mapping type.")
+    }
+    return failed(
+      place,
+      reason: isKnown
+        ? "The class '\(name)', which the entity mapping '\(place.mapping)' names as its migration policy, is no "
+          + "NSEntityMigrationPolicy."
+        : "There is no class '\(name)', which the entity mapping '\(place.mapping)' names as its migration policy.",
+      suggestion: isKnown
+        ? "Name a subclass of NSEntityMigrationPolicy."
+        : "Name it with its module, as in 'App.\(name)', or make it known with MigrationPolicyClasses.register(_:as:).")
+  }
+
+  /// 134170: what a policy has thrown, where that is no Cocoa error.
+  static func policyFailed(_ place: Place, policy: String, _ cause: any Error) -> NSError {
+    .cocoa(
+      NSEntityMigrationPolicyError, "A migration policy failed.",
+      reason: "The policy \(policy) of the entity mapping '\(place.mapping)' for '\(place.entity ?? "")' has thrown: "
+        + "\(cause).",
+      suggestion: "See the underlying error.", underlying: cause, place.details)
+  }
+
+  /// 134110: a store type that this migration cannot read or write.
+  static func unsupportedStore(_ type: String) -> NSError {
+    .cocoa(
+      NSMigrationError, "An error occurred during persistent store migration.",
+      reason: "A migration with a mapping model reads and writes SQLite stores, not '\(type)'.",
+      suggestion: "Use NSSQLiteStoreType on both sides.")
+  }
+}
+
+extension MappingErrors {
+  /// 134110: an expression names an entity mapping that does not exist.
+  static func unknownMapping(_ name: String, known: [String], _ place: Place) -> NSError {
+    failed(
+      place,
+      reason: "The expression for \(place.words) names the entity mapping '\(name)', which does not exist; there are "
+        + "\(known.map { "'\($0)'" }.joined(separator: ", ")). It is: \(place.expression ?? "").")
+  }
+}

@@ -1,0 +1,82 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import Foundation
+
+/// Errors about mapping models: missing, unreadable, or made for other states of the models.
+extension MigrationErrors {
+  /// As for models: 260 for a missing file, 259 for one that is no mapping model, `NSCoreDataError` for what makes no sense
+  /// in itself.
+  static func cannotReadMapping(_ error: ModelFileError) -> NSError {
+    ModelErrors.cannotRead(error, "The mapping model could not be read.")
+  }
+
+  /// 134140
+  ///
+  /// - Parameters:
+  ///   - underlying: why none could be inferred; its entity and property are told too.
+  static func missingMappingModel(
+    url: URL?, source: String?, destination: String?, suggestion: String? = nil, underlying: (any Error)? = nil
+  ) -> NSError {
+    let versions = [source, destination].compactMap { $0.map { "'\($0)'" } }.joined(separator: " to ")
+    let cause = underlying as NSError?
+    var info = ErrorDetail.place(
+      entity: cause?.userInfo[ErrorDetail.entity] as? String, property: cause?.userInfo[ErrorDetail.property] as? String
+    )
+    info[ErrorDetail.url] = url
+    return NSError.cocoa(
+      NSMigrationMissingMappingModelError, missingMapping,
+      reason: "Can't find mapping model for migration\(versions.isEmpty ? "" : " from \(versions)")."
+        + (cause?.localizedFailureReason.map { " \($0)" } ?? ""),
+      suggestion: suggestion ?? "Add a mapping model, or make the change one that can be inferred.",
+      underlying: underlying, info)
+  }
+
+  /// 134140 for a mapping model that is meant for the two versions, and whose hashes no longer fit.
+  ///
+  /// - Parameters:
+  ///   - mapping: the mapping model's file; nil for one that was made in code.
+  static func staleMapping(
+    url: URL?, mapping: URL?, source: String, destination: String, mismatches: [MappingMismatch]
+  ) -> NSError {
+    let name = mapping.map { "'\($0.lastPathComponent)'" } ?? "that was made in code"
+    return mismatched(
+      NSMigrationMissingMappingModelError, missingMapping,
+      opening:
+        "The mapping model \(name) is for the migration from '\(source)' to '\(destination)', but was made for other "
+        + "states of these versions, so that it cannot be used.", mapping, mismatches,
+      suggestion:
+        "Compile the mapping model again with the models as they are now, or undo the change of the models. If it "
+        + "is not needed any more, remove it from the program.", [ErrorDetail.url: url as Any?].compactMapValues { $0 })
+  }
+
+  /// 134110 for a mapping model that a migration manager was given, and that is not for its two models.
+  static func mismatch(source: URL?, destination: URL?, mismatches: [MappingMismatch]) -> NSError {
+    var info: [String: Any] = [:]
+    info[ErrorDetail.sourceURL] = source
+    info[ErrorDetail.destinationURL] = destination
+    return mismatched(
+      NSMigrationError, "An error occurred during persistent store migration.",
+      opening: "Mismatch between mapping and source/destination models.", nil, mismatches,
+      suggestion:
+        "Use the mapping model that was made for these two versions, or compile it again with the models as they "
+        + "are now.", info)
+  }
+
+  private static let missingMapping = "Persistent store migration failed, missing mapping model."
+
+  private static func mismatched(
+    _ code: Int, _ description: String, opening: String, _ mapping: URL?, _ mismatches: [MappingMismatch],
+    suggestion: String, _ details: [String: Any]
+  ) -> NSError {
+    let first = mismatches.first
+    var info = details.merging(ErrorDetail.place(entity: first?.entity)) { $1 }
+    info[ErrorDetail.mappingModelURL] = mapping
+    info[ErrorDetail.mappingHash] = first?.wanted.map(MappingMismatch.hex)
+    info[ErrorDetail.modelHash] = first?.found.map(MappingMismatch.hex)
+    return NSError.cocoa(
+      code, description, reason: ([opening] + mismatches.map(\.sentence)).joined(separator: " "),
+      suggestion: suggestion, info)
+  }
+}

@@ -1,0 +1,63 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Errors of work on stores as a whole: migration by copying, replacement, setting aside, recovery.
+internal enum RecoveryErrors {
+  /// Runs a body, and makes an `NSError` of what the room of recovery throws.
+  static func translating<Result>(url: URL, _ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let failure as FileFailure {
+      throw FileErrors.error(failure, store: url)
+    } catch let held as MigrationLock.Held {
+      throw inProgress(held.journal, url: url)
+    } catch let intrusion as StoreHold.Intrusion {
+      throw error(for: intrusion, url: url)
+    } catch let problem as StoreVerification.Problem {
+      throw MigrationErrors.destinationStore(
+        url: url,
+        reason: "The new store is not whole, and has not taken the place of the old one. \(problem.reason)")
+    } catch let journal as WorkJournal.Unreadable {
+      throw unreadable(journal, url: url)
+    }
+  }
+
+  /// 134110: another process is at work.
+  private static func inProgress(_ journal: WorkJournal?, url: URL) -> NSError {
+    let work =
+      journal.map { "Process \($0.process) has been doing so since \($0.started.formatted(.iso8601))." } ?? ""
+    return MigrationErrors.failed(
+      url: url, reason: "The store at \(url.path) is being migrated or replaced by another process. \(work)",
+      suggestion: "Wait until it is done, and open the store again.")
+  }
+
+  private static func error(for intrusion: StoreHold.Intrusion, url: URL) -> NSError {
+    switch intrusion {
+    case .inUse:
+      .cocoa(
+        NSPersistentStoreTimeoutError, "The persistent store is in use.",
+        reason: "Somebody has the store at \(url.path) open, so that no other can take its place.",
+        suggestion: "Close other programs that use the store, remove it from other coordinators, and try again.",
+        [ErrorDetail.url: url, NSFilePathErrorKey: url.path])
+    case .changed:
+      MigrationErrors.failed(
+        url: url, reason: "The store at \(url.path) was written by somebody else while it was migrated.",
+        suggestion: "The store is as it was left by them. Migrate it again.")
+    case .moved:
+      MigrationErrors.failed(
+        url: url, reason: "The file at \(url.path) was replaced or moved away while it was migrated.",
+        suggestion: "Look at what is there now, and migrate it again.")
+    }
+  }
+
+  /// 134070: unfinished work that nobody here can judge.
+  private static func unreadable(_ journal: WorkJournal.Unreadable, url: URL) -> NSError {
+    .cocoa(
+      NSPersistentStoreOperationError, "Unfinished work on the persistent store can be neither finished nor undone.",
+      reason: "The journal at \(journal.path) tells of it. \(journal.reason)",
+      suggestion: "Update the framework, or move the journal's folder away: the store is whole with and without it.",
+      [ErrorDetail.url: url, NSFilePathErrorKey: journal.path])
+  }
+}

@@ -1,0 +1,52 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+
+/// The files of external data that no row names any more when a migration is done.
+///
+/// Their names are noted while the rows still have them, in a table that only this connection sees and that takes no memory
+/// however many there are. They are removed when the transaction is committed and on disk, never before; where that is
+/// interrupted, files are left that nothing names, which costs space and no more.
+struct DroppedFiles {
+  private static let table = "temp.Z_MIGRATION_FILES"
+
+  let connection: SQLiteConnection
+
+  /// Notes the files of values that a step does not keep in files.
+  func note(_ step: InPlaceStep) throws {
+    for source in step.sourceSchema.entities {
+      for column in columns(of: source, step) {
+        try connection.run("CREATE TEMP TABLE IF NOT EXISTS Z_MIGRATION_FILES (VALUE BLOB)")
+        let condition = step.condition(source).isEmpty ? " WHERE" : step.condition(source) + " AND"
+        let name = SQLName.quoted(column)
+        try connection.run(
+          "INSERT INTO \(Self.table) (VALUE) SELECT \(name) FROM \(SQLName.quoted(source.table))\(condition) "
+            + "typeof(\(name)) = 'blob' AND LENGTH(\(name)) = \(ExternalData.fileNameLength)")
+      }
+    }
+  }
+
+  /// Removes the files; for after the commit.
+  func remove(from external: ExternalData) throws {
+    guard try connection.scalar("SELECT 1 FROM temp.sqlite_master WHERE name = 'Z_MIGRATION_FILES'") != nil else {
+      return
+    }
+    try connection.prepare("SELECT VALUE FROM \(Self.table)").forEachRow { row in
+      if let bytes = row.blob(at: 0) { external.remove(bytes) }
+    }
+    try connection.run("DROP TABLE \(Self.table)")
+  }
+
+  /// The columns of a source entity whose values may be files, and are none afterwards.
+  private func columns(of source: EntityLayout, _ step: InPlaceStep) -> [String] {
+    let destination = step.mapping.destinationEntity(of: source.name)
+    return source.attributes.values.filter(\.allowsExternalStorage).compactMap { attribute in
+      let isKept = step.destinationSchema[destination ?? ""]?.attributes.values.contains { new in
+        step.mapping.sourceAttribute(of: new.name, in: destination ?? "") == attribute.name && new.allowsExternalStorage
+      }
+      return isKept == true ? nil : attribute.column
+    }.sorted()
+  }
+}

@@ -1,0 +1,113 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+
+/// New keys for the rows of tables that become one.
+///
+/// Entities that get a common parent share a table from then on, and their keys collide. The rows of the largest of their
+/// tables keep their keys; those of every other one are moved behind them, all by the same distance, so that their order
+/// among one another stays. What refers to them is moved along before anything else is changed, while the store still has
+/// the layout of the source: references, owners, join tables and history.
+struct KeyShifts {
+  /// By how much the keys grow, by source table; none where they stay.
+  private(set) var offsets: [String: Int64] = [:]
+  private let step: InPlaceStep
+
+  /// No shifts.
+  init(none step: InPlaceStep) { self.step = step }
+
+  /// - Parameters:
+  ///   - rows: how many rows the source entities have.
+  ///   - maxima: the greatest keys that were given out, by the numbers of the source's root entities.
+  /// - Throws: `SQLiteError`.
+  init(step: InPlaceStep, connection: SQLiteConnection, rows: [String: Int], maxima: [Int: Int64]) throws {
+    self.step = step
+    for table in step.destinationSchema.tables {
+      let sources = Set(step.pairs(in: table).map(\.source.table)).compactMap { step.sourceSchema.table(named: $0) }
+      guard sources.count > 1 else { continue }
+      func count(_ table: TableLayout) -> Int {
+        step.sourceSchema.entities.reduce(0) { $0 + ($1.table == table.name ? rows[$1.name] ?? 0 : 0) }
+      }
+      let sorted = sources.map { ($0, count($0)) }.sorted { ($1.1, $0.0.name) < ($0.1, $1.0.name) }.map(\.0)
+      var taken: Int64 = 0
+      for (position, source) in sorted.enumerated() {
+        let name = SQLName.quoted(source.name)
+        let given = step.sourceSchema[source.rootEntity].flatMap { maxima[$0.number] } ?? 0
+        let greatest = max(given, try connection.scalar("SELECT MAX(Z_PK) FROM \(name)")?.integer ?? 0)
+        let least = min(1, try connection.scalar("SELECT MIN(Z_PK) FROM \(name)")?.integer ?? 1)
+        guard position > 0 else {
+          taken = greatest
+          continue
+        }
+        // So far that no new key meets an old one of the same table either, while they are being changed.
+        let offset = max(taken, greatest) - least + 1
+        offsets[source.name] = offset
+        taken = offset + greatest
+      }
+    }
+  }
+
+  /// The key that a row had before, from the key that it has in a destination table.
+  func original(_ key: Int64, in table: String) -> Int64 {
+    let sources = step.destinationSchema.table(named: table).map { step.pairs(in: $0).map(\.source.table) } ?? []
+    let offset = sources.compactMap { offsets[$0] }.filter { $0 < key }.max() ?? 0
+    return key - offset
+  }
+
+  /// Moves keys and what refers to them.
+  func statements(hasHistory: Bool) -> [MigrationStatement] {
+    guard !offsets.isEmpty else { return [] }
+    return entityTables() + joinTables() + (hasHistory ? history() : [])
+  }
+
+  private func entityTables() -> [MigrationStatement] {
+    var columns: [String: [String: Int64]] = [:]
+    for (table, offset) in offsets { columns[table] = ["Z_PK": offset] }
+    for entity in step.sourceSchema.entities {
+      for relationship in entity.relationships.values {
+        switch relationship.place {
+        case .foreignKey(let key):
+          columns[entity.table, default: [:]][key.column] = offset(of: relationship.destinationEntity)
+        case .inverseForeignKey(let table, let key) where relationship.inverseName == nil:
+          columns[table, default: [:]][key.column] = offset(of: relationship.declaringEntity)
+        case .inverseForeignKey, .joinTable: continue
+        }
+      }
+    }
+    return columns.filter { !$0.value.isEmpty }.sorted { $0.key < $1.key }.map { table, columns in
+      update(table, columns, purpose: .keys(table: table))
+    }
+  }
+
+  private func joinTables() -> [MigrationStatement] {
+    step.sourceSchema.joinTables.compactMap { table in
+      var columns: [String: Int64] = [:]
+      columns[table.ownerColumn] = offset(of: table.ownerEntity)
+      columns[table.destinationColumn] = offset(of: table.inverseEntity)
+      return columns.isEmpty ? nil : update(table.name, columns, purpose: .housekeeping)
+    }
+  }
+
+  private func history() -> [MigrationStatement] {
+    offsets.sorted { $0.key < $1.key }.map { table, offset in
+      let numbers = step.sourceSchema.entities.filter { $0.table == table }.map { String($0.number) }
+      return MigrationStatement(
+        "UPDATE ACHANGE SET ZENTITYPK = ZENTITYPK + \(offset) WHERE ZENTITY IN (\(numbers.joined(separator: ", ")))",
+        [], .housekeeping)
+    }
+  }
+
+  private func offset(of entity: String) -> Int64? {
+    step.sourceSchema[entity].flatMap { offsets[$0.table] }
+  }
+
+  private func update(
+    _ table: String, _ columns: [String: Int64], purpose: MigrationStatement.Purpose
+  ) -> MigrationStatement {
+    let names = columns.sorted { $0.key < $1.key }.map { (name: SQLName.quoted($0.key), offset: $0.value) }
+    let values = names.map { "\($0.name) = \($0.name) + \($0.offset)" }.joined(separator: ", ")
+    let condition = names.map { "\($0.name) IS NOT NULL" }.joined(separator: " OR ")
+    return MigrationStatement("UPDATE \(SQLName.quoted(table)) SET \(values) WHERE \(condition)", [], purpose)
+  }
+}

@@ -1,0 +1,184 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// Which source rows have become which destination rows by one entity mapping, as numbers.
+///
+/// In the ordinary case a source row has become one destination row whose key is the source's key plus an offset: then a
+/// run of thousands of rows takes three numbers. What is not ordinary – several destinations of one source, rows of other
+/// entities, associations made in another order – is kept as pairs.
+struct AssociationTable: Sendable {
+  /// The entity whose rows the mapping is about.
+  let source: Int32
+  /// The entity that the mapping makes rows of.
+  let destination: Int32
+  private var runs: [Run] = []
+  private var others = RowPairs()
+  private var othersBack = RowPairs()
+  /// The runs by their destinations, for all but the newest ones.
+  private var runsBack = RunIndex()
+
+  /// Source keys that follow one another, as far as there are rows.
+  struct Run: Hashable, Sendable {
+    var first: Int64
+    var last: Int64
+    var offset: Int64
+    /// Whether only a part of the sources in it has destinations; then there is no destination row for the others.
+    var isPartial = false
+
+    var destinations: ClosedRange<Int64> { (first + offset)...(last + offset) }
+  }
+
+  init(source: Int32, destination: Int32) {
+    self.source = source
+    self.destination = destination
+  }
+
+  /// How many runs and pairs there are, which is what the table's memory grows with.
+  var storedCount: Int { runs.count + others.count }
+
+  /// Notes that a source has become a destination.
+  ///
+  /// - Parameter previous: the row of the source entity that comes before this one, where that is known; an ordinary run
+  ///   that ends there goes on with this source.
+  mutating func add(_ source: RowKey, _ destination: RowKey, after previous: Int64? = nil) {
+    guard source.entity == self.source, destination.entity == self.destination else {
+      addPair(source, destination)
+      return
+    }
+    let (offset, overflow) = destination.number.subtractingReportingOverflow(source.number)
+    guard !overflow else {
+      addPair(source, destination)
+      return
+    }
+    guard let last = runs.last, source.number <= last.last else {
+      if let last = runs.last, last.offset == offset, !last.isPartial,
+        source.number == last.last + 1 || last.last == previous
+      {
+        runs[runs.count - 1].last = source.number
+      } else {
+        runs.append(Run(first: source.number, last: source.number, offset: offset))
+        runsBack.update(runs)
+      }
+      return
+    }
+    if let run = run(of: source.number), run.offset == offset { return }
+    addPair(source, destination)
+  }
+
+  private mutating func addPair(_ source: RowKey, _ destination: RowKey) {
+    if others.values(of: source).contains(destination) { return }
+    others.add(source, destination)
+    othersBack.add(destination, source)
+  }
+
+  /// Notes that the rows of the source entity in a range of keys have become rows with the keys plus an offset.
+  ///
+  /// - Parameter isPartial: whether a condition has left some of them out.
+  mutating func addAll(_ keys: ClosedRange<Int64>, offset: Int64, isPartial: Bool) {
+    runs.append(Run(first: keys.lowerBound, last: keys.upperBound, offset: offset, isPartial: isPartial))
+    runs.sort { $0.first < $1.first }
+    runsBack = RunIndex()
+  }
+
+  private func run(of number: Int64) -> Run? {
+    let position = runs.firstPosition { $0.last >= number }
+    return position < runs.count && runs[position].first <= number ? runs[position] : nil
+  }
+
+  /// The destinations of a source.
+  ///
+  /// - Parameter exists: asked where only the destination row itself can tell.
+  func destinations(of key: RowKey, exists: (RowKey) throws -> Bool) rethrows -> [RowKey] {
+    var result: [RowKey] = []
+    if key.entity == source, let run = run(of: key.number) {
+      let found = RowKey(entity: destination, number: key.number + run.offset)
+      if try !run.isPartial || exists(found) { result.append(found) }
+    }
+    if others.count > 0 { result += others.values(of: key) }
+    return result
+  }
+
+  /// The sources of a destination.
+  func sources(of key: RowKey) -> [RowKey] {
+    var result: [RowKey] = []
+    if key.entity == destination {
+      for position in runsBack.runs(around: key.number, in: runs) {
+        result.append(RowKey(entity: source, number: key.number - runs[position].offset))
+      }
+    }
+    if othersBack.count > 0 { result += othersBack.values(of: key) }
+    return result
+  }
+
+  /// The spans of keys that hold all destinations, without overlaps; other rows than destinations may lie in them only
+  /// where a run is partial, and then none do.
+  var destinationSpans: [RowSpan] {
+    spans(runs.map(\.destinations), of: destination, and: othersBack.keys)
+  }
+
+  /// The spans of keys that hold all sources; in partial runs sources without destination lie among them.
+  var sourceSpans: [RowSpan] {
+    spans(runs.map { $0.first...$0.last }, of: source, and: others.keys)
+  }
+
+  private func spans(_ ranges: [ClosedRange<Int64>], of entity: Int32, and rows: [RowKey]) -> [RowSpan] {
+    let isAscending = zip(ranges, ranges.dropFirst()).allSatisfy { $0.upperBound < $1.lowerBound }
+    let sorted = isAscending && rows.isEmpty
+      ? ranges : (ranges + rows.filter { $0.entity == entity }.map { $0.number...$0.number }).sorted {
+        $0.lowerBound < $1.lowerBound
+      }
+    var merged: [ClosedRange<Int64>] = []
+    for range in sorted {
+      if let last = merged.last, range.lowerBound <= last.upperBound {
+        merged[merged.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
+      } else {
+        merged.append(range)
+      }
+    }
+    return merged.map { RowSpan(entity: entity, keys: $0) }
+      + rows.filter { $0.entity != entity }.map { RowSpan(entity: $0.entity, keys: $0.number...$0.number) }
+  }
+}
+
+/// Finds runs by a destination key.
+///
+/// Runs overlap where several sources have become one destination, so that each entry also has the greatest end so far.
+struct RunIndex: Sendable {
+  private struct Entry {
+    let first: Int64
+    let position: Int
+    var greatestEnd: Int64
+  }
+
+  private static let longestTail = 64
+
+  private var entries: [Entry] = []
+  private var covered = 0
+
+  /// Takes new runs in, but for the last ones, which may still grow.
+  mutating func update(_ runs: [AssociationTable.Run]) {
+    let settled = runs.count - 1
+    guard settled - covered > max(Self.longestTail, covered / 4) else { return }
+    entries = runs[..<settled].enumerated().map { position, run in
+      Entry(first: run.destinations.lowerBound, position: position, greatestEnd: run.destinations.upperBound)
+    }
+    entries.sort { ($0.first, $0.position) < ($1.first, $1.position) }
+    for position in entries.indices.dropFirst() {
+      entries[position].greatestEnd = max(entries[position].greatestEnd, entries[position - 1].greatestEnd)
+    }
+    covered = settled
+  }
+
+  /// The positions of the runs that hold a destination.
+  func runs(around number: Int64, in runs: [AssociationTable.Run]) -> [Int] {
+    var found: [Int] = []
+    var position = entries.firstPosition { $0.first > number } - 1
+    while position >= 0, entries[position].greatestEnd >= number {
+      if runs[entries[position].position].destinations.contains(number) { found.append(entries[position].position) }
+      position -= 1
+    }
+    found.reverse()
+    for position in covered..<runs.count where runs[position].destinations.contains(number) { found.append(position) }
+    return found
+  }
+}

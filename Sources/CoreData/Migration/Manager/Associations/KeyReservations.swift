@@ -1,0 +1,57 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// Gives each entity mapping an offset, so that a destination's primary key is its source's key plus the offset.
+///
+/// The first mapping into an empty table gets the offset 0, and so keeps the keys. Mappings of different entities of one
+/// source table into different entities of one destination table share their offset: their keys differ already.
+struct KeyReservations: Sendable {
+  private struct Reservation {
+    let sourceRoot: Int
+    let destinationRoot: Int
+    var sources: Set<Int>
+    var destinations: Set<Int>
+    let offset: Int64
+    let last: Int64
+  }
+
+  private var reservations: [Reservation] = []
+  /// The greatest key that may be in use in each destination table.
+  private var greatest: [Int: Int64] = [:]
+
+  /// An entity of a store, and the root whose table it stands in.
+  struct Place: Hashable {
+    let entity: Int
+    let root: Int
+  }
+
+  /// Reserves keys for the rows that one mapping makes.
+  ///
+  /// - Parameters:
+  ///   - keys: all keys of the source's table.
+  ///   - inUse: the greatest key that has been given out in the destination's table.
+  /// - Returns: the offset and the greatest reserved key; nil where no keys are left for that.
+  mutating func reserve(
+    _ keys: ClosedRange<Int64>, of source: Place, for destination: Place, inUse: Int64
+  ) -> (offset: Int64, last: Int64)? {
+    if let position = reservations.firstIndex(where: {
+      $0.sourceRoot == source.root && $0.destinationRoot == destination.root && $0.last >= keys.upperBound + $0.offset
+        && !$0.sources.contains(source.entity) && !$0.destinations.contains(destination.entity)
+    }) {
+      reservations[position].sources.insert(source.entity)
+      reservations[position].destinations.insert(destination.entity)
+      return (reservations[position].offset, reservations[position].last)
+    }
+    let used = max(greatest[destination.root] ?? 0, inUse)
+    // A row that was put in by hand may have a key that is not positive.
+    let offset = used == 0 && keys.lowerBound > 0 ? 0 : used + 1 - min(keys.lowerBound, 1)
+    let (last, overflow) = keys.upperBound.addingReportingOverflow(offset)
+    guard !overflow, last < Int64.max / 2 else { return nil }
+    greatest[destination.root] = last
+    reservations.append(
+      Reservation(
+        sourceRoot: source.root, destinationRoot: destination.root, sources: [source.entity],
+        destinations: [destination.entity], offset: offset, last: last))
+    return (offset, last)
+  }
+}

@@ -1,0 +1,192 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// What became of what.
+extension MigrationRun {
+  /// Notes that a source object has become a destination object, and gives a new one its key.
+  func associate(_ sourceObject: NSManagedObject, _ destinationObject: NSManagedObject, _ mapping: NSEntityMapping) {
+    let plan = plan(of: mapping)
+    precondition(
+      sourceObject.context === source.context && destinationObject.context === destination.context,
+      "An object of the source context is associated with one of the destination context.")
+    do {
+      guard let from = source.rowKey(of: sourceObject), let table = try table(of: plan) else { return }
+      if destinationObject.identifier.isTemporaryID { try adoptKey(destinationObject, from, plan) }
+      guard let to = destination.rowKey(of: destinationObject) else { return }
+      let previous = reading.flatMap { $0.object === sourceObject ? $0.previous : nil }
+      manager.associations.add(from, to, to: table, after: previous)
+    } catch {
+      failure = failure ?? error
+    }
+  }
+
+  /// The table of a mapping; a mapping without entities of its own may associate objects as well.
+  private func table(of plan: EntityPlan) throws -> Int? {
+    if let table = plan.table { return table }
+    plan.table = manager.associations.add(
+      AssociationTable(source: plan.sourceNumber ?? 0, destination: plan.destinationNumber ?? 0), named: plan.name)
+    return plan.table
+  }
+
+  /// Gives a new object the key that goes with its source, or the next free one where that is taken.
+  private func adoptKey(_ object: NSManagedObject, _ source: RowKey, _ plan: EntityPlan) throws {
+    guard let offset = plan.offset, source.entity == plan.sourceNumber, object.entity === plan.destinationEntity,
+      let number = plan.destinationNumber,
+      let id = destination.store.identifier(entity: Int(number), primaryKey: source.number + offset),
+      destination.context.registry[id.key] == nil, try !isTaken(RowKey(entity: number, number: id.key.number), source, plan)
+    else {
+      try destination.context.obtainPermanentIDs(for: [object])
+      return
+    }
+    destination.context.adopt(id, for: object)
+    object.tellRelatedObjects(all: plan.isTargetWithoutInverse)
+  }
+
+  /// Whether the ordinary destination of a source has been made already.
+  private func isTaken(_ key: RowKey, _ source: RowKey, _ plan: EntityPlan) throws -> Bool {
+    guard let table = plan.table else { return false }
+    let known = try manager.associations.tables[table].destinations(of: source) { try exists($0) }
+    return known.contains(key)
+  }
+
+  /// The tables of an entity mapping; none for a name that is not known.
+  ///
+  /// - Throws: `EvaluationError` for an unknown name, which then is one in a mapping model.
+  func tables(named name: String) throws -> [Int] {
+    if let tables = manager.associations.tables(named: name) { return tables }
+    if plans.contains(where: { $0.name == name }) { return [] }
+    throw EvaluationError.unknownKey(name, object: "The mapping model")
+  }
+
+  /// Looks something up for a program, whose unknown names stop it, and whose other failures the migration ends with.
+  func lookUp(_ name: String, _ body: ([Int]) throws -> [NSManagedObject]) -> [NSManagedObject] {
+    do {
+      return try body(tables(named: name))
+    } catch is EvaluationError {
+      preconditionFailure(
+        "There is no entity mapping named '\(name)'. There are: \(plans.map(\.name).joined(separator: ", ")).")
+    } catch {
+      failure = failure ?? error
+      return []
+    }
+  }
+
+  /// The objects that certain tables have for sources; for all of them when there are none given.
+  func destinations(in tables: [Int], of sources: [NSManagedObject]?) throws -> [NSManagedObject] {
+    guard let sources else {
+      return try objects(in: tables.flatMap { manager.associations.tables[$0].destinationSpans }, of: destination)
+    }
+    return try destinationKeys(in: tables, of: sources.compactMap(source.rowKey)).compactMap(destination.object)
+  }
+
+  /// The objects of which certain tables have destinations.
+  func sources(in tables: [Int], of destinations: [NSManagedObject]?) throws -> [NSManagedObject] {
+    guard let destinations else {
+      let all = try objects(in: tables.flatMap { manager.associations.tables[$0].sourceSpans }, of: source)
+      return try all.filter { object in
+        guard let key = source.rowKey(of: object) else { return false }
+        return try !destinationKeys(in: tables, of: [key]).isEmpty
+      }
+    }
+    var found: [RowKey] = []
+    for key in destinations.compactMap(destination.rowKey) {
+      for table in tables { found += manager.associations.tables[table].sources(of: key) }
+    }
+    return unique(found).compactMap(source.object)
+  }
+
+  /// What any mapping has made of sources, as far as it fits the relationship that is being set.
+  func destinations(of sources: [NSManagedObject]) throws -> [NSManagedObject] {
+    try anyDestinationKeys(of: sources.compactMap(source.rowKey)).compactMap(destination.object)
+  }
+
+  /// The rows that certain tables have for source rows.
+  func destinationKeys(in tables: [Int], of sources: [RowKey]) throws -> [RowKey] {
+    var found: [RowKey] = []
+    for source in sources {
+      for table in tables {
+        found += try manager.associations.tables[table].destinations(of: source) { try exists($0) }
+      }
+    }
+    return try distinct(found)
+  }
+
+  /// The rows that any table has for source rows, as far as they fit the relationship that is being set.
+  func anyDestinationKeys(of sources: [RowKey]) throws -> [RowKey] {
+    var found: [RowKey] = []
+    for source in sources {
+      for table in manager.associations.tables(ofSource: source.entity) {
+        found += try manager.associations.tables[table].destinations(of: source) { try exists($0) }
+      }
+    }
+    if let wantedDestination {
+      found.removeAll { key in
+        destination.store.entity(number: Int(key.entity)).map { !$0.isKindOf(entity: wantedDestination) } ?? true
+      }
+    }
+    return try distinct(found)
+  }
+
+  /// Each row once, in the order given; and no rows that policies have deleted.
+  private func distinct(_ keys: [RowKey]) throws -> [RowKey] {
+    try withoutDeleted(unique(keys))
+  }
+
+  private func unique(_ keys: [RowKey]) -> [RowKey] {
+    guard keys.count > 1 else { return keys }
+    var seen: Set<RowKey> = []
+    return keys.filter { seen.insert($0).inserted }
+  }
+
+  /// Leaves out what policies have deleted.
+  private func withoutDeleted(_ keys: [RowKey]) throws -> [RowKey] {
+    guard destination.context.deletionCount > 0 else { return keys }
+    return try keys.filter(exists)
+  }
+
+  /// Whether a destination row is there, saved or not.
+  func exists(_ key: RowKey) throws -> Bool {
+    if let id = destination.identifier(of: key), let object = destination.context.registry[id.key], object.hasChanges {
+      return !object.isDeleted
+    }
+    return try destination.store.hasRow(entity: Int(key.entity), primaryKey: key.number)
+  }
+
+  /// The objects of the rows in spans.
+  private func objects(in spans: [RowSpan], of stack: MigrationStack) throws -> [NSManagedObject] {
+    if stack.context === destination.context { try saveChanges() }
+    var found: [NSManagedObject] = []
+    for span in spans {
+      var next = span.keys.lowerBound
+      while next <= span.keys.upperBound {
+        let keys = try stack.store.primaryKeys(
+          ofEntity: Int(span.entity), in: next...span.keys.upperBound, limit: batchSize)
+        found += keys.compactMap { stack.object(of: RowKey(entity: span.entity, number: $0)) }
+        guard let last = keys.last, keys.count == batchSize else { break }
+        next = last + 1
+      }
+    }
+    return found
+  }
+}
+
+extension NSManagedObject {
+  /// Tells the objects that are related to this one of its new identifier.
+  ///
+  /// - Parameter all: whether objects may be related to it that it does not know: by a relationship without inverse.
+  fileprivate func tellRelatedObjects(all: Bool) {
+    if all {
+      for object in context?.changed.objects ?? [] { object.replaceTemporaryIDs() }
+      return
+    }
+    for position in table.firstRelationship..<table.count {
+      switch slots[position] {
+      case .null, .unread: continue
+      case .toMany(let members) where members.isEmpty: continue
+      default: for object in linkedObjects(at: position) { object.replaceTemporaryIDs() }
+      }
+    }
+  }
+}

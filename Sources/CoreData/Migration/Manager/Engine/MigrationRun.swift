@@ -1,0 +1,193 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// One migration: two stacks, the mappings made ready, and the three passes over them.
+final class MigrationRun {
+  unowned let manager: NSMigrationManager
+  let source: MigrationStack
+  let destination: MigrationStack
+  private(set) var plans: [EntityPlan] = []
+  /// What a call that cannot throw has failed with; the migration fails with it at the next opportunity.
+  var failure: (any Error)?
+  /// The object that is being made into destinations, and the one of its entity that was read before it.
+  var reading: (object: NSManagedObject, previous: Int64?)?
+  /// The entity that the relationship which is being set leads to.
+  var wantedDestination: NSEntityDescription?
+  private var keys = KeyReservations()
+  /// The greatest keys in use before the migration, by the destination's root entities.
+  private(set) var greatestKeysBefore: [Int: Int64] = [:]
+  private var progress: RunProgress
+  /// How many objects are read before what was made of them is saved.
+  let batchSize: Int
+  /// Has the mappings without code of somebody else carried out object by object.
+  private(set) lazy var objects = ObjectEngine(run: self)
+
+  init(
+    manager: NSMigrationManager, mappings: NSMappingModel, source: MigrationStack, destination: MigrationStack,
+    batchSize: Int
+  ) throws {
+    self.manager = manager
+    self.source = source
+    self.destination = destination
+    self.batchSize = batchSize
+    progress = RunProgress(manager: manager)
+    let stores = [source.store.identifier ?? "", destination.store.identifier ?? ""]
+    if manager.associations.stores != stores { manager.associations = Associations(stores: stores) }
+    plans = try PlanBuilder(
+      manager: manager, mappings: mappings, source: source, destination: destination,
+      earlierNames: Set(manager.associations.knownNames)
+    ).plans()
+    for entity in self.destination.model.entities {
+      guard let number = destination.store.number(of: entity), destination.store.rootNumber(ofEntity: number) == number
+      else { continue }
+      greatestKeysBefore[number] = try destination.store.greatestKey(ofRoot: number)
+    }
+    for plan in plans { try prepareAssociations(of: plan) }
+    try progress.count(plans, in: source)
+  }
+
+  /// Carries the mappings out. What is done last of all, keeping the destination, is the caller's.
+  func migrate() throws {
+    for plan in plans {
+      manager.show(plan.mapping)
+      try call(plan) { try plan.policy.begin(plan.mapping, with: manager) }
+      try engine(for: plan).createInstances(of: plan)
+      try call(plan) { try plan.policy.endInstanceCreation(forMapping: plan.mapping, manager: manager) }
+      try save()
+    }
+    progress.begin(.relationships)
+    for plan in plans {
+      manager.show(plan.mapping)
+      try engine(for: plan).createRelationships(of: plan)
+      try call(plan) { try plan.policy.endRelationshipCreation(forMapping: plan.mapping, manager: manager) }
+      try save()
+    }
+    progress.begin(.validation)
+    var validation = DestinationValidation(run: self)
+    for plan in plans {
+      manager.show(plan.mapping)
+      try call(plan) { try plan.policy.performCustomValidation(forMapping: plan.mapping, manager: manager) }
+      try save()
+      if let entity = plan.destinationEntity { try validation.validate(entity) }
+      try call(plan) { try plan.policy.end(plan.mapping, manager: manager) }
+      try save()
+      progress.didMapping()
+    }
+    try validation.validateRest()
+    try manager.checkCancellation()
+  }
+
+  /// Counts objects that are dealt with.
+  func didObjects(_ count: Int) { progress.didObjects(count) }
+
+  /// What carries a mapping out in the first two passes.
+  private func engine(for plan: EntityPlan) -> any MappingEngine { objects }
+
+  /// The plan of a mapping that a policy was called with.
+  func plan(of mapping: NSEntityMapping) -> EntityPlan {
+    guard let plan = plans.first(where: { $0.mapping === mapping }) ?? plans.first(where: { $0.name == mapping.name })
+    else {
+      preconditionFailure("The entity mapping '\(mapping.name ?? "")' is not one of the migration that is running.")
+    }
+    return plan
+  }
+
+  // MARK: Associations
+
+  private func prepareAssociations(of plan: EntityPlan) throws {
+    guard let from = plan.sourceNumber, let to = plan.destinationNumber else { return }
+    plan.table = manager.associations.add(AssociationTable(source: from, destination: to), named: plan.name)
+    guard let range = try source.store.keyRange(ofEntity: Int(from)),
+      let sourceRoot = source.store.rootNumber(ofEntity: Int(from)),
+      let root = destination.store.rootNumber(ofEntity: Int(to))
+    else { return }
+    let reserved = keys.reserve(
+      range, of: .init(entity: Int(from), root: sourceRoot), for: .init(entity: Int(to), root: root),
+      inUse: greatestKeysBefore[root] ?? 0)
+    guard let (offset, last) = reserved else { return }
+    plan.offset = offset
+    // Where keys stay as they are, those of objects that were deleted in the source stay unused too.
+    let through = offset == 0 ? max(last, try source.store.greatestKey(ofRoot: sourceRoot)) : last
+    try destination.store.reserveKeys(ofRoot: root, through: through)
+  }
+
+  /// New tables after a policy has had them forgotten.
+  func didResetAssociations() {
+    for plan in plans {
+      guard let from = plan.sourceNumber, let to = plan.destinationNumber else { continue }
+      plan.table = manager.associations.add(AssociationTable(source: from, destination: to), named: plan.name)
+    }
+  }
+
+  // MARK: Calls of policies
+
+  /// Calls a policy, and makes what it throws the migration's error.
+  func call(_ plan: EntityPlan, _ body: () throws -> Void) throws {
+    try manager.checkCancellation()
+    do {
+      try body()
+    } catch {
+      throw translated(error, of: plan)
+    }
+    if let failure { throw failure }
+    try manager.checkCancellation()
+  }
+
+  /// Cocoa's errors as they are; others as 134170.
+  private func translated(_ error: any Error, of plan: EntityPlan) -> any Error {
+    if type(of: error) is NSError.Type || error is CocoaError || error is POSIXError || error is URLError { return error }
+    return MappingErrors.policyFailed(plan.place, policy: "\(type(of: plan.policy))", error)
+  }
+
+  // MARK: Saving
+
+  /// Saves what there is to save, and has all objects give up their values.
+  func save() throws {
+    try saveChanges()
+    destination.releaseValues()
+    source.releaseValues()
+    destination.context.willAskStores = nil
+  }
+
+  /// Saves what there is to save; objects keep their values.
+  func saveChanges() throws {
+    let context = destination.context
+    if let failure { throw failure }
+    guard context.hasChanges else { return }
+    do {
+      // Saving asks the stores itself, and must not be asked to save then.
+      let hook = context.willAskStores
+      context.willAskStores = nil
+      defer { context.willAskStores = hook }
+      try context.save()
+    } catch let error as NSError where error.code == NSManagedObjectConstraintMergeError {
+      throw MigrationErrors.constraintViolation(
+        url: destination.store.url, entity: "", properties: [],
+        values: error.localizedFailureReason ?? error.localizedDescription, underlying: error)
+    }
+  }
+
+  /// Sees to it that the stores know of relationships of which only one side was set, before they are asked.
+  func saveBeforeAsking() {
+    guard destination.context.willAskStores == nil else { return }
+    destination.context.willAskStores = { [unowned self] in
+      destination.context.willAskStores = nil
+      do {
+        try saveChanges()
+      } catch {
+        failure = failure ?? error
+      }
+    }
+  }
+}
+
+/// What carries an entity mapping out: object by object, or some other way.
+///
+/// In the first pass rows are made, and what became of what is noted in the mapping's association table; in the second
+/// their relationships are set.
+protocol MappingEngine {
+  func createInstances(of plan: EntityPlan) throws
+  func createRelationships(of plan: EntityPlan) throws
+}

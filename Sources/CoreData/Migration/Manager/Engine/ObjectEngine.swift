@@ -1,0 +1,284 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import Foundation
+
+/// Carries mappings out object by object, as policies want it.
+final class ObjectEngine: MappingEngine {
+  unowned let run: MigrationRun
+  /// The values of variables in expressions.
+  private var evaluator = PredicateEvaluator()
+  private weak var evaluatedPlan: EntityPlan?
+
+  init(run: MigrationRun) {
+    self.run = run
+  }
+
+  var manager: NSMigrationManager { run.manager }
+
+  // MARK: First pass
+
+  func createInstances(of plan: EntityPlan) throws {
+    try SourceReader(run: run, plan: plan).read { object, previous in
+      run.reading = (object, previous)
+      defer { run.reading = nil }
+      try run.call(plan) {
+        try plan.policy.createDestinationInstances(forSource: object, in: plan.mapping, manager: manager)
+      }
+    } afterBatch: { count in
+      try run.save()
+      run.didObjects(count)
+    }
+  }
+
+  /// The framework's own way to make a destination object of a source object.
+  func createDestinationInstance(forSource source: NSManagedObject, in mapping: NSEntityMapping) throws {
+    let plan = run.plan(of: mapping)
+    guard let entity = plan.destinationEntity else { return }
+    let destination = NSManagedObject(entity: entity, insertInto: run.destination.context)
+    source.realize()
+    for attribute in plan.attributes { try setAttribute(attribute, of: destination, from: source, plan) }
+    manager.associate(sourceInstance: source, withDestinationInstance: destination, for: mapping)
+  }
+
+  private func setAttribute(
+    _ attribute: AttributePlan, of destination: NSManagedObject, from source: NSManagedObject, _ plan: EntityPlan
+  ) throws {
+    // Positions are those of the mapping's own entity; a source of another one is asked by name.
+    let isOrdinary = source.entity === plan.sourceEntity
+    switch attribute.value {
+    case .copy(let position) where isOrdinary:
+      let slot = source.slots[position]
+      if attribute.keepsDefault, slot.isNull { return }
+      destination.slots[attribute.position] = slot
+    case .convert(let position) where isOrdinary:
+      try set(source.resolvedValue(at: position), for: attribute, of: destination, plan)
+    case .constant(let slot):
+      destination.slots[attribute.position] = slot
+    case .copy, .convert, .expression:
+      let value = try evaluate(
+        attribute.syntax, plan, source: source, destination: destination, property: attribute.mapping,
+        name: attribute.name)
+      try set(value, for: attribute, of: destination, plan)
+    }
+  }
+
+  private func set(
+    _ value: Any?, for attribute: AttributePlan, of destination: NSManagedObject, _ plan: EntityPlan
+  ) throws {
+    let value = Operand.unwrapped(value)
+    if value == nil, attribute.keepsDefault { return }
+    guard let slot = Slot(value, for: attribute.attribute) else {
+      throw MappingErrors.unfitValue(
+        plan.place(attribute.name, attribute.syntax), found: Operand.description(value),
+        wanted: Wanted.words(for: attribute.attribute))
+    }
+    destination.slots[attribute.position] = slot
+  }
+
+  // MARK: Second pass
+
+  func createRelationships(of plan: EntityPlan) throws {
+    guard let table = plan.table else { return }
+    try DestinationReader(run: run, table: table).read { object in
+      try run.call(plan) {
+        try plan.policy.createRelationships(forDestination: object, in: plan.mapping, manager: manager)
+      }
+    } afterBatch: { count in
+      try run.save()
+      run.didObjects(count)
+    }
+  }
+
+  /// The framework's own way to set the relationships of a destination object.
+  func createRelationships(forDestination destination: NSManagedObject, in mapping: NSEntityMapping) throws {
+    let plan = run.plan(of: mapping)
+    guard !plan.relationships.isEmpty, let table = plan.table, let key = run.destination.rowKey(of: destination) else {
+      return
+    }
+    let sources = run.manager.associations.tables[table].sources(of: key)
+    guard !sources.isEmpty else { return }
+    for relationship in plan.relationships {
+      run.wantedDestination = relationship.relationship.destinationEntity
+      defer { run.wantedDestination = nil }
+      // Several sources that have become one object contribute to its relationships together.
+      var keys: [RowKey] = []
+      for source in sources { keys += try objects(for: relationship, of: source, destination, plan) }
+      try set(keys, for: relationship, of: destination, plan)
+    }
+  }
+
+  private func objects(
+    for relationship: RelationshipPlan, of key: RowKey, _ destination: NSManagedObject, _ plan: EntityPlan
+  ) throws -> [RowKey] {
+    switch relationship.value {
+    case .mapping(let name, let sources):
+      do {
+        return try run.destinationKeys(in: run.tables(named: name), of: rows(sources, of: key))
+      } catch let failure as EvaluationError {
+        throw MappingErrors.failedExpression(plan.place(relationship.name, relationship.syntax), failure)
+      }
+    case .anyMapping(let sources):
+      return try run.anyDestinationKeys(of: rows(sources, of: key))
+    case .expression:
+      guard let source = run.source.object(of: key) else { return [] }
+      let value = try evaluate(
+        relationship.syntax, plan, source: source, destination: destination, property: relationship.mapping,
+        name: relationship.name)
+      return try rows(value, for: relationship, plan)
+    }
+  }
+
+  /// The rows of source objects, without making objects of them.
+  private func rows(_ sources: RelationshipPlan.Sources, of key: RowKey) throws -> [RowKey] {
+    switch sources {
+    case .itself: return [key]
+    case .relationship(let name):
+      guard let source = run.source.object(of: key), source.table.position(of: name) != nil else { return [] }
+      let ids = source.objectIDs(forRelationshipNamed: name)
+      if let failure = run.source.context.readingFailure { throw failure }
+      return ids.compactMap { id in
+        run.source.store.number(of: id.entity).map { RowKey(entity: Int32($0), number: id.key.number) }
+      }
+    }
+  }
+
+  /// The destination rows in the value of an expression.
+  private func rows(_ value: Any?, for relationship: RelationshipPlan, _ plan: EntityPlan) throws -> [RowKey] {
+    guard let value = Operand.unwrapped(value) else { return [] }
+    let context = run.destination.context
+    return try (Operand.elements(value) ?? [value]).map { element in
+      guard let object = element as? NSManagedObject, object.context === context else {
+        throw MappingErrors.unfitValue(
+          plan.place(relationship.name, relationship.syntax), found: Operand.description(element),
+          wanted: "objects of the destination context")
+      }
+      // A new object gets its identifier now: relationships are set by numbers.
+      if object.identifier.isTemporaryID { try context.obtainPermanentIDs(for: [object]) }
+      guard let key = run.destination.rowKey(of: object) else { throw ObjectGraphErrors.missingObject(object.identifier) }
+      return key
+    }
+  }
+
+  private func set(
+    _ keys: [RowKey], for relationship: RelationshipPlan, of destination: NSManagedObject, _ plan: EntityPlan
+  ) throws {
+    let description = relationship.relationship
+    let objects = try keys.map { key in
+      guard let object = run.destination.object(of: key),
+        description.destinationEntity.map({ object.entity.isKindOf(entity: $0) }) ?? true
+      else {
+        throw MappingErrors.unfitValue(
+          plan.place(relationship.name, relationship.syntax),
+          found: "an object of '\(run.destination.store.entity(number: Int(key.entity))?.name ?? "")'",
+          wanted: "one of '\(description.destinationEntity?.name ?? "")'")
+      }
+      return object
+    }
+    if !description.isToMany, objects.contains(where: { $0 !== objects[0] }) {
+      throw MappingErrors.unfitValue(
+        plan.place(relationship.name, relationship.syntax), found: "\(objects.count) objects",
+        wanted: "one object for the to-one relationship '\(relationship.name)'")
+    }
+    if destination.relate(objects, at: relationship.position, description) { run.saveBeforeAsking() }
+  }
+
+  // MARK: Expressions
+
+  private func evaluate(
+    _ syntax: ExpressionSyntax, _ plan: EntityPlan, source: NSManagedObject, destination: NSManagedObject,
+    property: NSPropertyMapping, name: String
+  ) throws -> Any? {
+    prepare(plan)
+    evaluator.variables[NSMigrationSourceObjectKey] = source
+    evaluator.variables[NSMigrationDestinationObjectKey] = destination
+    evaluator.variables[NSMigrationPropertyMappingKey] = property
+    // Policies may be called from here, and may have others of their objects migrated.
+    let evaluator = evaluator
+    do {
+      return try evaluator.value(syntax, with: source)
+    } catch let failure as EvaluationError {
+      throw MappingErrors.failedExpression(plan.place(name, syntax), failure)
+    }
+  }
+
+  /// The value of the expression that gives a mapping's source objects.
+  func evaluateSource(_ syntax: ExpressionSyntax, _ plan: EntityPlan) throws -> Any? {
+    prepare(plan)
+    do {
+      return try evaluator.value(syntax, with: nil)
+    } catch let failure as EvaluationError {
+      throw Self.failed(plan, syntax, failure)
+    }
+  }
+
+  static func failed(_ plan: EntityPlan, _ syntax: ExpressionSyntax, _ cause: any Error) -> NSError {
+    var place = plan.place
+    place.expression = PredicatePrinter().format(syntax)
+    return MappingErrors.failedExpression(place, cause)
+  }
+
+  private func prepare(_ plan: EntityPlan) {
+    guard evaluatedPlan !== plan else { return }
+    evaluatedPlan = plan
+    evaluator = PredicateEvaluator(variables: [
+      NSMigrationManagerKey: manager, NSMigrationEntityMappingKey: plan.mapping,
+      NSMigrationEntityPolicyKey: plan.policy,
+    ])
+  }
+}
+
+extension NSManagedObject {
+  /// Sets a relationship of a migrated object.
+  ///
+  /// Where the other side is to-many, and not read yet, only this side is set: the store keeps both sides in one place, and
+  /// reading a large relationship to add one member to it, again and again, would take most of the time of a migration.
+  ///
+  /// - Returns: whether only this side was set, so that the store is to be told before it is asked.
+  fileprivate func relate(
+    _ objects: [NSManagedObject], at position: Int, _ relationship: NSRelationshipDescription
+  ) -> Bool {
+    realize()
+    let isOneSided = relationship.inverseRelationship?.isToMany == true && relationship.inverseRelationship !== relationship
+    guard isOneSided, objects.allSatisfy({ $0.hasUnreadInverse(of: relationship) }) else {
+      store(relationship.value(of: objects), at: position)
+      noteChange()
+      return false
+    }
+    readRelationship(at: position)
+    switch slots[position] {
+    case .null where !relationship.isToMany:
+      guard let object = objects.first else { return false }
+      slots[position] = .toOne(object.identifier)
+    case .toOne(let id) where objects.first.map { $0.identifier.key == id.current.key } ?? false:
+      return false
+    case .toMany(let members) where members.isEmpty && relationship.isToMany:
+      if objects.isEmpty { return false }
+      slots[position] = .toMany(ToMany(objects.map(\.identifier), isOrdered: relationship.isOrdered))
+    default:
+      store(relationship.value(of: objects), at: position)
+      noteChange()
+      return false
+    }
+    noteChange()
+    return true
+  }
+
+  /// Whether the members of a to-many inverse have not been read.
+  private func hasUnreadInverse(of relationship: NSRelationshipDescription) -> Bool {
+    guard isRealized else { return true }
+    guard !identifier.isTemporaryID, !isInserted, let inverse = relationship.inverseRelationship,
+      let position = table.position(of: inverse.name), case .unread = slots[position]
+    else { return false }
+    return true
+  }
+}
+
+extension NSRelationshipDescription {
+  /// Objects as the relationship takes them.
+  fileprivate func value(of objects: [NSManagedObject]) -> Any? {
+    guard isToMany else { return objects.first }
+    return isOrdered ? NSOrderedSet(array: objects) : NSSet(array: objects)
+  }
+}

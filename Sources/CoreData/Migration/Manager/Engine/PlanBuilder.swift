@@ -1,0 +1,235 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataPredicates
+import Foundation
+
+/// Checks a mapping model against the models, and makes it ready.
+struct PlanBuilder {
+  let manager: NSMigrationManager
+  let mappings: NSMappingModel
+  let source: MigrationStack
+  let destination: MigrationStack
+  /// Names of mappings of earlier passes, which expressions may refer to as well.
+  let earlierNames: Set<String>
+
+  /// The checks that need no stores.
+  ///
+  /// - Throws: 134110 for hashes, entities, policies and names that do not fit.
+  static func check(_ mappings: NSMappingModel, from source: NSManagedObjectModel, to destination: NSManagedObjectModel)
+    throws
+  {
+    let (old, new) = (source.entityVersionHashesByName, destination.entityVersionHashesByName)
+    for mapping in mappings.entityMappings {
+      let name = mapping.name ?? ""
+      try check(name, mapping.sourceEntityName, mapping.sourceEntityVersionHash, old, side: "source")
+      try check(name, mapping.destinationEntityName, mapping.destinationEntityVersionHash, new, side: "destination")
+      _ = try policyClass(of: mapping)
+    }
+    let names = mappings.entityMappings.compactMap(\.name)
+    if let twice = names.first(where: { name in names.filter { $0 == name }.count > 1 }) {
+      throw MappingErrors.failed(
+        .init(mapping: twice), reason: "Several entity mappings are named '\(twice)'.",
+        suggestion: "Give each entity mapping a name of its own; expressions refer to them by name.")
+    }
+  }
+
+  private static func check(
+    _ mapping: String, _ entity: String?, _ expected: Data?, _ hashes: [String: Data], side: String
+  ) throws {
+    guard let entity else { return }
+    let found = hashes[entity]
+    // A mapping that was built in code may leave the hash out; then it says nothing that could be wrong.
+    if let found, expected == nil || expected == found { return }
+    throw MappingErrors.hashMismatch(
+      mapping: mapping, entity: entity, side: side, expected: expected, found: found)
+  }
+
+  private static func policyClass(of mapping: NSEntityMapping) throws -> NSEntityMigrationPolicy.Type {
+    let place = MappingErrors.Place(
+      mapping: mapping.name ?? "", entity: mapping.destinationEntityName ?? mapping.sourceEntityName)
+    guard let name = mapping.entityMigrationPolicyClassName, !name.isEmpty else {
+      if mapping.mappingType == .customEntityMappingType {
+        throw MappingErrors.noPolicy(place, class: nil, isKnown: false)
+      }
+      return NSEntityMigrationPolicy.self
+    }
+    guard let type = MigrationPolicyClasses.type(named: name) else {
+      throw MappingErrors.noPolicy(place, class: name, isKnown: MigrationPolicyClasses.isKnown(name))
+    }
+    return type
+  }
+
+  /// Makes all mappings ready, in their order.
+  func plans() throws -> [EntityPlan] {
+    try mappings.entityMappings.map(plan)
+  }
+
+  private func plan(_ mapping: NSEntityMapping) throws -> EntityPlan {
+    let sourceEntity = mapping.sourceEntityName.flatMap { source.model.entitiesByName[$0] }
+    let destinationEntity = mapping.destinationEntityName.flatMap { destination.model.entitiesByName[$0] }
+    return EntityPlan(
+      mapping: mapping, sourceEntity: sourceEntity, destinationEntity: destinationEntity,
+      numbers: (sourceEntity.flatMap(source.store.number), destinationEntity.flatMap(destination.store.number)),
+      policy: try Self.policyClass(of: mapping).init(), sources: sources(of: mapping),
+      attributes: try (mapping.attributeMappings ?? []).compactMap {
+        try attribute($0, mapping, sourceEntity, destinationEntity)
+      },
+      relationships: try (mapping.relationshipMappings ?? []).compactMap {
+        try relationship($0, mapping, sourceEntity, destinationEntity)
+      })
+  }
+
+  private func sources(of mapping: NSEntityMapping) -> EntityPlan.SourceObjects {
+    switch mapping.sourceSyntax {
+    case .fetch(let request, let context, countOnly: false)?: return .request(request, context: context)
+    case let syntax?: return .collection(syntax)
+    case nil:
+      let hasNone = mapping.mappingType == .addEntityMappingType || mapping.mappingType == .removeEntityMappingType
+      return hasNone || mapping.sourceEntityName == nil ? .none : .all
+    }
+  }
+
+  private func place(_ property: NSPropertyMapping, _ mapping: NSEntityMapping) -> MappingErrors.Place {
+    MappingErrors.Place(
+      mapping: mapping.name ?? "", entity: mapping.destinationEntityName, property: property.name,
+      expression: property.valueSyntax.map { PredicatePrinter().format($0) })
+  }
+
+  private func attribute(
+    _ property: NSPropertyMapping, _ mapping: NSEntityMapping, _ source: NSEntityDescription?,
+    _ destination: NSEntityDescription?
+  ) throws -> AttributePlan? {
+    let name = property.name ?? ""
+    guard let destination, let attribute = destination.attributesByName[name],
+      let position = destination.slotTable.position(of: name)
+    else {
+      throw MappingErrors.failed(
+        place(property, mapping),
+        reason: "The entity mapping '\(mapping.name ?? "")' has a value for the attribute '\(name)', which the entity "
+          + "'\(mapping.destinationEntityName ?? "")' does not have.")
+    }
+    // What the model derives is computed from the other values with every save.
+    guard let syntax = property.valueSyntax, !(attribute is NSDerivedAttributeDescription) else { return nil }
+    try checkNames(in: syntax, place(property, mapping))
+    return AttributePlan(
+      name: name, position: position, attribute: attribute,
+      value: try value(of: syntax, for: attribute, source, place(property, mapping)), syntax: syntax, mapping: property,
+      keepsDefault: mappings.inferred != nil && !attribute.isOptional && attribute.defaultValue != nil)
+  }
+
+  private func value(
+    of syntax: ExpressionSyntax, for attribute: NSAttributeDescription, _ source: NSEntityDescription?,
+    _ place: MappingErrors.Place
+  ) throws -> AttributePlan.Value {
+    if case .constant(let constant) = syntax {
+      guard let slot = Slot(constant == .null ? nil : constant.foundationValue(), for: attribute) else {
+        throw MappingErrors.unfitValue(place, found: "\(constant)", wanted: Wanted.words(for: attribute))
+      }
+      return .constant(slot)
+    }
+    guard let key = Self.sourceKey(syntax), let source, let old = source.attributesByName[key],
+      let position = source.slotTable.position(of: key)
+    else { return .expression }
+    return Self.isAlike(old, attribute) ? .copy(position: position) : .convert(position: position)
+  }
+
+  /// Whether the slots of two attributes hold values of the same kind.
+  private static func isAlike(_ old: NSAttributeDescription, _ new: NSAttributeDescription) -> Bool {
+    guard old.attributeType == new.attributeType else { return false }
+    switch old.attributeType {
+    case .undefinedAttributeType, .compositeAttributeType, .objectIDAttributeType: return false
+    case .transformableAttributeType: return old.valueTransformerName == new.valueTransformerName
+    default: return true
+    }
+  }
+
+  private func relationship(
+    _ property: NSPropertyMapping, _ mapping: NSEntityMapping, _ source: NSEntityDescription?,
+    _ destination: NSEntityDescription?
+  ) throws -> RelationshipPlan? {
+    let name = property.name ?? ""
+    guard let destination, let relationship = destination.relationshipsByName[name],
+      let position = destination.slotTable.position(of: name)
+    else {
+      throw MappingErrors.failed(
+        place(property, mapping),
+        reason: "The entity mapping '\(mapping.name ?? "")' has objects for the relationship '\(name)', which the entity "
+          + "'\(mapping.destinationEntityName ?? "")' does not have.")
+    }
+    guard let syntax = property.valueSyntax else { return nil }
+    try checkNames(in: syntax, place(property, mapping))
+    return RelationshipPlan(
+      name: name, position: position, relationship: relationship, value: value(of: syntax, source), syntax: syntax,
+      mapping: property)
+  }
+
+  private func value(of syntax: ExpressionSyntax, _ source: NSEntityDescription?) -> RelationshipPlan.Value {
+    guard case .function(.variable(NSMigrationManagerKey)?, let function, let arguments) = syntax, arguments.count == 2,
+      case .constant(.string(let name)) = arguments[0]
+    else { return .expression }
+    let sources: RelationshipPlan.Sources
+    if arguments[1] == .variable(NSMigrationSourceObjectKey) {
+      sources = .itself
+    } else if let key = Self.sourceKey(arguments[1]), source?.relationshipsByName[key] != nil {
+      sources = .relationship(key)
+    } else {
+      return .expression
+    }
+    switch function {
+    case ManagerFunction.destinationsOfMapping.rawValue: return .mapping(name: name, of: sources)
+    case ManagerFunction.destinationsOfRelationship.rawValue: return .anyMapping(of: sources)
+    default: return .expression
+    }
+  }
+
+  /// The key in `$source.key` and `FUNCTION($source, "valueForKey:", "key")`.
+  private static func sourceKey(_ syntax: ExpressionSyntax) -> String? {
+    switch syntax {
+    case .keyPathOf(.variable(NSMigrationSourceObjectKey), let path) where !path.contains("."): return path
+    case .function(.variable(NSMigrationSourceObjectKey)?, "valueForKey:", let arguments):
+      if case .constant(.string(let key))? = arguments.first { return key }
+      return nil
+    default: return nil
+    }
+  }
+
+  /// Refuses names of mappings that do not exist before anything is done.
+  private func checkNames(in syntax: ExpressionSyntax, _ place: MappingErrors.Place) throws {
+    for name in syntax.mappingNames
+    where !earlierNames.contains(name) && !mappings.entityMappings.contains(where: { $0.name == name }) {
+      throw MappingErrors.unknownMapping(name, known: mappings.entityMappings.compactMap(\.name), place)
+    }
+  }
+}
+
+/// What an attribute takes, in words.
+enum Wanted {
+  static func words(for attribute: NSAttributeDescription) -> String {
+    "a value for the attribute type \(attribute.attributeValueClassName ?? "\(attribute.attributeType)")"
+  }
+}
+
+extension ExpressionSyntax {
+  /// The names of entity mappings that an expression mentions as constants.
+  fileprivate var mappingNames: [String] {
+    switch self {
+    case .function(let operand, let name, let arguments):
+      var names = (operand?.mappingNames ?? []) + arguments.flatMap(\.mappingNames)
+      if name == ManagerFunction.destinationsOfMapping.rawValue || name == ManagerFunction.sourcesOfMapping.rawValue,
+        operand == .variable(NSMigrationManagerKey), case .constant(.string(let mapping))? = arguments.first
+      {
+        names.append(mapping)
+      }
+      return names
+    case .keyPathOf(let operand, _): return operand.mappingNames
+    case .aggregate(let elements): return elements.flatMap(\.mappingNames)
+    case .union(let a, let b), .intersect(let a, let b), .minus(let a, let b): return a.mappingNames + b.mappingNames
+    case .subquery(let collection, _, _): return collection.mappingNames
+    case .conditional(_, let a, let b): return a.mappingNames + b.mappingNames
+    case .fetch(let request, _, _): return request.mappingNames
+    case .constant, .evaluatedObject, .variable, .keyPath, .anyKey: return []
+    }
+  }
+}

@@ -1,0 +1,183 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Migrates a store to another version of its model, by a mapping model and the policies that it names.
+///
+/// The store is read, and a destination store is written; the source is never changed. A new destination appears at its
+/// place when it is complete and on the disk, and not before; it takes over the source's metadata and UUID. An existing one,
+/// which must be of the destination version, is appended to, in one transaction: a large store can be migrated in several
+/// passes with several mapping models.
+///
+/// Memory stays bounded: source objects are read in batches, what is made of a batch is saved, and what became of what is
+/// kept as numbers.
+open class NSMigrationManager: NSObject, @unchecked Sendable {
+  /// The model of the source store.
+  public let sourceModel: NSManagedObjectModel
+  /// The model of the destination store.
+  public let destinationModel: NSManagedObjectModel
+  /// The app's own values, for policies.
+  open var userInfo: [AnyHashable: Any]?
+  /// Whether a store's own way of migrating may be used; true unless set. Then no calls of policies are promised.
+  ///
+  /// Mappings without a policy have the same result either way.
+  open var usesStoreSpecificMigrationManager = true
+  /// Called on the migrating thread whenever `migrationProgress` or `currentEntityMapping` has changed.
+  ///
+  /// An addition to Apple's interface, since there is no key-value observing without Objective-C.
+  open var progressHandler: ((NSMigrationManager) -> Void)?
+
+  /// How many source objects are read before what was made of them is saved.
+  var batchSize = 500
+  var run: MigrationRun?
+  var associations = Associations()
+  private let lock = NSLock()
+  private var cancellation: (any Error)?
+  private var shownProgress: Float = 1
+  private var shownMapping = NSEntityMapping()
+  private var shownMappingModel = NSMappingModel()
+
+  /// Makes a manager. Models and mapping are checked when a store is migrated, not here.
+  ///
+  /// - Parameters:
+  ///   - sourceModel: the model of the source store, which becomes immutable.
+  ///   - destinationModel: the model of the destination store, which becomes immutable.
+  public init(sourceModel: NSManagedObjectModel, destinationModel: NSManagedObjectModel) {
+    self.sourceModel = sourceModel
+    self.destinationModel = destinationModel
+    sourceModel.freeze()
+    destinationModel.freeze()
+    super.init()
+  }
+
+  /// The mapping model of the migration that runs, or ran last; an empty one before the first.
+  open var mappingModel: NSMappingModel { lock.withLock { shownMappingModel } }
+
+  /// The entity mapping that is being carried out, or was last; an empty one before the first. Each is seen three times.
+  open var currentEntityMapping: NSEntityMapping { lock.withLock { shownMapping } }
+
+  /// How much of the migration is done, from 0 to 1; 1 when none runs. May be asked by any thread.
+  open var migrationProgress: Float { lock.withLock { shownProgress } }
+
+  /// The context that source objects are in, while a migration runs; without one the program is stopped.
+  open var sourceContext: NSManagedObjectContext { running.source.context }
+
+  /// The context that destination objects are in, while a migration runs; without one the program is stopped.
+  open var destinationContext: NSManagedObjectContext { running.destination.context }
+
+  /// Has the running migration stop, and `migrateStore` throw an error. May be called by any thread, and by policies.
+  ///
+  /// Without a running migration nothing happens.
+  ///
+  /// - Parameter error: what `migrateStore` is to throw.
+  open func cancelMigrationWithError(_ error: any Error) {
+    lock.withLock { cancellation = cancellation ?? error }
+  }
+
+  /// Forgets which objects have become which. Without it, a later pass over the same stores also finds what earlier ones
+  /// have associated.
+  open func reset() {
+    associations = Associations(stores: associations.stores)
+    run?.didResetAssociations()
+  }
+
+  // MARK: Entities
+
+  /// The source entity of a mapping; nil where it has none.
+  ///
+  /// - Parameter mEntity: an entity mapping.
+  open func sourceEntity(for mEntity: NSEntityMapping) -> NSEntityDescription? {
+    let model = run?.source.model ?? sourceModel
+    return mEntity.sourceEntityName.flatMap { model.entitiesByName[$0] }
+  }
+
+  /// The destination entity of a mapping; nil where it has none.
+  ///
+  /// - Parameter mEntity: an entity mapping.
+  open func destinationEntity(for mEntity: NSEntityMapping) -> NSEntityDescription? {
+    let model = run?.destination.model ?? destinationModel
+    return mEntity.destinationEntityName.flatMap { model.entitiesByName[$0] }
+  }
+
+  // MARK: Associations
+
+  /// Notes that a source object has become a destination object.
+  ///
+  /// - Parameters:
+  ///   - sourceInstance: an object of the source context.
+  ///   - destinationInstance: an object of the destination context.
+  ///   - entityMapping: the mapping by which it has.
+  open func associate(
+    sourceInstance: NSManagedObject, withDestinationInstance destinationInstance: NSManagedObject,
+    for entityMapping: NSEntityMapping
+  ) {
+    running.associate(sourceInstance, destinationInstance, entityMapping)
+  }
+
+  /// The objects that a mapping has made of source objects.
+  ///
+  /// - Parameters:
+  ///   - mappingName: the name of an entity mapping; one that is not known stops the program.
+  ///   - sourceInstances: source objects; nil for all of the mapping.
+  open func destinationInstances(
+    forEntityMappingName mappingName: String, sourceInstances: [NSManagedObject]?
+  ) -> [NSManagedObject] {
+    running.lookUp(mappingName) { try running.destinations(in: $0, of: sourceInstances) }
+  }
+
+  /// The objects of which a mapping has made destination objects.
+  ///
+  /// - Parameters:
+  ///   - mappingName: the name of an entity mapping; one that is not known stops the program.
+  ///   - destinationInstances: destination objects; nil for all of the mapping.
+  open func sourceInstances(
+    forEntityMappingName mappingName: String, destinationInstances: [NSManagedObject]?
+  ) -> [NSManagedObject] {
+    running.lookUp(mappingName) { try running.sources(in: $0, of: destinationInstances) }
+  }
+
+  // MARK: The running migration
+
+  var running: MigrationRun {
+    guard let run else {
+      preconditionFailure("No migration is running: contexts and associations are there only while one is.")
+    }
+    return run
+  }
+
+  /// Shows a mapping model and forgets an earlier cancellation.
+  func begin(_ mappings: NSMappingModel) {
+    lock.withLock {
+      shownMappingModel = mappings
+      shownProgress = 0
+      cancellation = nil
+    }
+    progressHandler?(self)
+  }
+
+  func show(_ mapping: NSEntityMapping) {
+    lock.withLock { shownMapping = mapping }
+    progressHandler?(self)
+  }
+
+  /// Shows progress, which never goes back.
+  func show(progress: Float) {
+    let isNew = lock.withLock {
+      guard progress > shownProgress else { return false }
+      shownProgress = min(progress, 1)
+      return true
+    }
+    if isNew { progressHandler?(self) }
+  }
+
+  /// Ends the showing of progress after a failure: none is running any more.
+  func showIdle() {
+    lock.withLock { shownProgress = 1 }
+  }
+
+  /// - Throws: the error with which the migration was cancelled.
+  func checkCancellation() throws {
+    if let error = lock.withLock({ cancellation }) { throw error }
+  }
+}

@@ -1,0 +1,169 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import Foundation
+
+/// The store that a migration writes.
+///
+/// A new one is built in a folder of its own beside its place, and moved there when it is complete and on the disk: a
+/// process that is killed leaves nothing that could be taken for a store. An existing one is appended to in one
+/// transaction.
+final class DestinationStore {
+  let stack: MigrationStack
+  private let url: URL
+  /// Where a new store is built; nil for one that was there before.
+  private let draft: URL?
+  private let journalMode: String
+  private let uniqueness: DeferredUniqueness
+
+  private static let marker = "migration"
+
+  /// - Throws: 134160 when the store cannot be made or opened, or is not of the destination model.
+  init(
+    _ model: NSManagedObjectModel, at url: URL, options: [AnyHashable: Any]?, configuration: String?,
+    metadata: [String: Any]
+  ) throws {
+    self.url = url
+    var pragmas = StoreOptions(options).pragmas
+    journalMode = pragmas["journal_mode"] ?? "WAL"
+    var opened: MigrationStack?
+    var draft: URL?
+    do {
+      var options = options ?? [:]
+      options[NSReadOnlyPersistentStoreOption] = nil
+      options[NSIgnorePersistentStoreVersioningOption] = nil
+      if try StoreFile.isNew(url) {
+        let folder = url.deletingLastPathComponent()
+          .appendingPathComponent(".\(url.lastPathComponent).\(UUID().uuidString).\(Self.marker)", isDirectory: true)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        draft = folder
+        // Until it is complete nobody else sees the store, and a failure takes it away as a whole.
+        pragmas["journal_mode"] = "MEMORY"
+        pragmas["synchronous"] = "OFF"
+        options[NSSQLitePragmasOption] = pragmas
+        let file = folder.appendingPathComponent(url.lastPathComponent)
+        let configuration = configuration.flatMap { model.configurations.contains($0) ? $0 : nil }
+        try StoreFile.create(
+          at: file, document: model.document, configuration: configuration,
+          metadata: metadata.filter { !StoreMetadata.ownKeys.contains($0.key) }, pragmas: pragmas)
+        opened = try MigrationStack(model: model, configuration: configuration, at: file, options: options)
+        opened?.store.url = url
+      } else {
+        let found = try SQLiteStore.metadataForPersistentStore(with: url)
+        guard let configuration = SourceStore.configuration(of: model, fitting: found) else {
+          throw StoreCompatibility.error(metadata: found, model: model, configuration: nil, url: url)
+        }
+        opened = try MigrationStack(model: model, configuration: configuration.name, at: url, options: options)
+      }
+      guard let opened else { throw StoreErrors.operationFailed(url: url, reason: "The store is not open.") }
+      stack = opened
+      self.draft = draft
+      try stack.store.beginWriting()
+      uniqueness = try stack.store.asking { try DeferredUniqueness($0) }
+    } catch {
+      opened?.close()
+      if let draft { Self.remove(draft) }
+      let error = Self.translated(error)
+      throw MigrationErrors.destinationStore(
+        url: url,
+        reason: "The destination store cannot be used: \(error.localizedFailureReason ?? error.localizedDescription)",
+        underlying: error)
+    }
+  }
+
+  private static func translated(_ error: any Error) -> NSError {
+    do {
+      return try SQLiteStoreErrors.translating(url: nil, isOpening: true) { throw error }
+    } catch {
+      return error as NSError
+    }
+  }
+
+  /// Keeps everything that was written, and closes the store.
+  ///
+  /// - Throws: 134111 when values that must be unique are not; 134160 when the store cannot be completed. The caller then
+  ///   calls `abandon()`.
+  func complete() throws {
+    try stack.store.asking { try uniqueness.restore($0, url: url) }
+    do {
+      try stack.store.commitWriting()
+      guard let draft else {
+        stack.close()
+        return
+      }
+      try stack.store.asking { _ = try $0.connection.setPragma("journal_mode", to: .text(journalMode)) }
+      stack.close()
+      try move(draft)
+    } catch {
+      let error = Self.translated(error)
+      throw MigrationErrors.destinationStore(
+        url: url,
+        reason: "The destination store cannot be completed: \(error.localizedFailureReason ?? error.localizedDescription)",
+        underlying: error)
+    }
+  }
+
+  /// Puts a complete store at its place: first what it needs, then itself.
+  private func move(_ draft: URL) throws {
+    let files = FileManager.default
+    let store = draft.appendingPathComponent(url.lastPathComponent)
+    let external = ExternalData(store: store).folder
+    try Durability.synchronize(store)
+    var moved: [URL] = []
+    do {
+      if files.fileExists(atPath: external.path) {
+        let target = ExternalData(store: url).folder
+        try files.createDirectory(at: target, withIntermediateDirectories: true)
+        // Each file has a name of its own; a folder that an earlier attempt has left may hold others.
+        for name in try files.contentsOfDirectory(atPath: external.path) {
+          let file = external.appendingPathComponent(name)
+          try Durability.synchronize(file)
+          try files.moveItem(at: file, to: target.appendingPathComponent(name))
+          moved.append(target.appendingPathComponent(name))
+        }
+        try Durability.synchronize(target)
+      }
+      if files.fileExists(atPath: url.path) {
+        // An empty file, which SQLite takes for a new database.
+        guard try StoreFile.isNew(url) else {
+          throw StoreErrors.operationFailed(url: url, reason: "Somebody else has made a store there meanwhile.")
+        }
+        try files.removeItem(at: url)
+      }
+      try files.moveItem(at: store, to: url)
+      try Durability.synchronize(url.deletingLastPathComponent())
+    } catch {
+      // The error that broke the move is the one to be told; nothing names these files.
+      for file in moved { try? files.removeItem(at: file) }
+      throw error
+    }
+    Self.remove(draft)
+  }
+
+  /// Undoes everything that was written, and closes the store.
+  func abandon() {
+    // The error for which the migration has failed is the one to be told; SQLite undoes an open transaction when the
+    // store is closed or opened next.
+    try? stack.store.rollBackWriting()
+    stack.close()
+    if let draft { Self.remove(draft) }
+  }
+
+  private static func remove(_ draft: URL) {
+    // What cannot be removed has a name that nobody looks for.
+    try? FileManager.default.removeItem(at: draft)
+  }
+}
+
+/// Sees to it that files are on the disk, and not only on their way there.
+enum Durability {
+  /// Synchronizes a file, or the names in a folder.
+  static func synchronize(_ url: URL) throws {
+    let descriptor = open(url.path, O_RDONLY)
+    guard descriptor >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+  }
+}

@@ -1,0 +1,35 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import Foundation
+
+/// The inferred mappings between versions, each worked out when it is first asked for, and once.
+final class InferredSteps {
+  private struct Pair: Hashable {
+    let source: Int
+    let destination: Int
+  }
+
+  private let sides: [ModelSide]
+  private var results: [Pair: Result<InferredMapping, any Error>] = [:]
+
+  init(_ versions: [ModelVersions.Version]) {
+    sides = versions.map { ModelSide($0.model.document, hashes: $0.model.entityVersionHashesByName) }
+  }
+
+  /// The mapping between two versions, or what stands in the way.
+  func result(from source: Int, to destination: Int) -> Result<InferredMapping, any Error> {
+    let pair = Pair(source: source, destination: destination)
+    if let known = results[pair] { return known }
+    let result = Result { try MappingInference(source: sides[source], destination: sides[destination]).run() }
+    results[pair] = result
+    return result
+  }
+
+  /// The mapping between two versions; nil where none can be inferred.
+  func mapping(from source: Int, to destination: Int) -> InferredMapping? {
+    guard case .success(let mapping) = result(from: source, to: destination) else { return nil }
+    return mapping
+  }
+}

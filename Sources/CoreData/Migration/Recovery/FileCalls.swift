@@ -1,0 +1,177 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+
+import Foundation
+
+/// A call of the file system that failed.
+struct FileFailure: Error, Hashable {
+  /// What was tried, as "rename".
+  let operation: String
+  /// The file.
+  let path: String
+  /// The system's number for the reason (`errno`).
+  let number: Int32
+
+  /// Whether the rights of a file or a folder, or a disk that is read-only, are the reason.
+  var isAboutRights: Bool { [EACCES, EPERM, EROFS].contains(number) }
+}
+
+/// The calls of the file system that take part in putting one store in the place of another.
+///
+/// Foundation's functions do too much in one: here every call counts, and the failure of every call is told.
+/// A database that is in use is never opened here, since closing a file takes away the locks that this process has on it.
+enum FileCalls {
+  /// A file's identity: other names of the same file have the same.
+  struct Identity: Hashable {
+    let device: UInt64
+    let number: UInt64
+  }
+
+  /// Whether anything has that name.
+  static func exists(_ url: URL) -> Bool { status(url) != nil }
+
+  /// A file's identity; nil where there is none.
+  static func identity(_ url: URL) -> Identity? {
+    status(url).map { Identity(device: UInt64($0.st_dev), number: UInt64($0.st_ino)) }
+  }
+
+  /// Whether a name leads to another one.
+  static func isSymbolicLink(_ url: URL) -> Bool { status(url).map { $0.st_mode & S_IFMT == S_IFLNK } ?? false }
+
+  /// Gives a new file the rights, and as far as that is allowed the owner, of the file whose place it takes.
+  static func takeRights(of old: URL, for new: URL) throws {
+    guard let found = status(old) else { return }
+    try check(chmod(new.path, found.st_mode & 0o7777), "change the rights of", new)
+    if found.st_uid != geteuid() || found.st_gid != getegid() {
+      // Only root may give files away. Whoever may write the folder may make the file, so its rights suffice to go on.
+      _ = chown(new.path, found.st_uid, found.st_gid)
+    }
+  }
+
+  /// Makes a folder; one that is there already will do.
+  static func makeFolder(_ url: URL) throws {
+    if mkdir(url.path, 0o777) != 0, errno != EEXIST { throw failure("make the folder", url) }
+  }
+
+  /// Makes a folder that must not be there yet.
+  ///
+  /// - Returns: whether it was made; false where something has that name already.
+  static func makeNewFolder(_ url: URL) throws -> Bool {
+    if mkdir(url.path, 0o777) == 0 { return true }
+    if errno == EEXIST { return false }
+    throw failure("make the folder", url)
+  }
+
+  /// Removes a file; one that is not there will do.
+  static func removeFile(_ url: URL) throws {
+    if unlink(url.path) != 0, errno != ENOENT { throw failure("remove", url) }
+  }
+
+  /// Removes an empty folder; one that is not there will do.
+  static func removeFolder(_ url: URL) throws {
+    if rmdir(url.path) != 0, errno != ENOENT { throw failure("remove the folder", url) }
+  }
+
+  /// Removes a folder where it is empty, and leaves it where it is not.
+  static func removeFolderIfEmpty(_ url: URL) throws {
+    if rmdir(url.path) != 0, ![ENOENT, ENOTEMPTY, EEXIST].contains(errno) { throw failure("remove the folder", url) }
+  }
+
+  /// Removes a file, or a folder with all that is in it.
+  static func removeTree(_ url: URL) throws {
+    guard let found = status(url) else { return }
+    guard found.st_mode & S_IFMT == S_IFDIR else { return try removeFile(url) }
+    for name in try names(in: url) { try removeTree(url.appendingPathComponent(name)) }
+    try removeFolder(url)
+  }
+
+  /// What is in a folder; nothing where there is none.
+  static func names(in folder: URL) throws -> [String] {
+    guard exists(folder) else { return [] }
+    return try FileManager.default.contentsOfDirectory(atPath: folder.path)
+  }
+
+  /// Gives a file another name; a file that has that name is replaced in the same moment.
+  static func rename(_ old: URL, to new: URL) throws {
+    try check(Foundation.rename(old.path, new.path), "rename", old)
+  }
+
+  /// Gives a file a further name, or copies it where the file system has no further names.
+  ///
+  /// - Returns: whether it was done; false where something has that name already.
+  static func link(_ old: URL, to new: URL) throws -> Bool {
+    if Foundation.link(old.path, new.path) == 0 { return true }
+    switch errno {
+    case EEXIST: return false
+    case EPERM, EXDEV, EMLINK, EOPNOTSUPP, ENOTSUP, ENOSYS: return try copy(old, to: new)
+    default: throw failure("link", old)
+    }
+  }
+
+  /// Copies a file under a name of the moment, and gives the copy its name when it is complete.
+  private static func copy(_ old: URL, to new: URL) throws -> Bool {
+    if exists(new) { return false }
+    let draft = new.deletingLastPathComponent().appendingPathComponent(".\(new.lastPathComponent).part")
+    try removeFile(draft)
+    do {
+      try FileManager.default.copyItem(at: old, to: draft)
+      try synchronize(draft)
+      try rename(draft, to: new)
+    } catch {
+      // Why the file could not be copied is what matters.
+      try? removeFile(draft)
+      throw error
+    }
+    return true
+  }
+
+  /// Sees to it that a file's content, or a folder's names, are on the disk.
+  static func synchronize(_ url: URL) throws {
+    let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure("open", url) }
+    let result = fsync(descriptor)
+    let number = errno
+    close(descriptor)
+    // Some file systems cannot sync folders, and say so; there is nothing to be done about them.
+    if result != 0, number != EINVAL { throw FileFailure(operation: "sync", path: url.path, number: number) }
+  }
+
+  /// Writes a file which has either its old content or the new one, also after a power failure.
+  static func write(_ data: Data, to url: URL) throws {
+    let draft = url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).part")
+    let descriptor = open(draft.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+    guard descriptor >= 0 else { throw failure("make", draft) }
+    do {
+      var rest = data
+      while !rest.isEmpty {
+        let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { throw failure("write", draft) }
+        rest = rest.dropFirst(count)
+      }
+      guard fsync(descriptor) == 0 else { throw failure("sync", draft) }
+    } catch {
+      close(descriptor)
+      // The failure to write is the one to be told.
+      try? removeFile(draft)
+      throw error
+    }
+    close(descriptor)
+    try rename(draft, to: url)
+    try synchronize(url.deletingLastPathComponent())
+  }
+
+  private static func status(_ url: URL) -> stat? {
+    var found = stat()
+    return lstat(url.path, &found) == 0 ? found : nil
+  }
+
+  private static func check(_ result: Int32, _ operation: String, _ url: URL) throws {
+    if result != 0 { throw failure(operation, url) }
+  }
+
+  private static func failure(_ operation: String, _ url: URL) -> FileFailure {
+    FileFailure(operation: operation, path: url.path, number: errno)
+  }
+}

@@ -1,0 +1,207 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import Foundation
+
+/// Takes a store through steps some of which make a new store from the one before.
+///
+/// The store itself is read, and nothing else, until the last of the new ones is complete, verified and on the disk.
+struct MigrationByCopy {
+  /// Makes the next store from the one before; rows done and rows in all are told.
+  typealias CopyStep = (
+    _ step: StoreMigration.Step, _ source: URL, _ destination: URL, _ progress: (Int, Int) throws -> Void
+  ) throws -> Void
+
+  /// The steps, and the store that they begin with.
+  let migration: StoreMigration
+  /// Where the new store is to come: into the place of the old one, unless something else is said.
+  var place: StorePlace
+  var journal: WorkJournal
+  let copyStep: CopyStep
+
+  init(_ migration: StoreMigration, copyStep: @escaping CopyStep) {
+    self.migration = migration
+    self.copyStep = copyStep
+    place = StorePlace(migration.storeURL)
+    journal = WorkJournal(purpose: .migration, source: migration.source, destination: migration.destination)
+  }
+
+  /// Does it.
+  ///
+  /// - Parameter keptAt: where the replaced store is to stay; nil where it is not to.
+  /// - Throws: `InPlaceProblem`, `SchemaProblem`, `SQLiteError`, `FileFailure`, `StoreVerification.Problem`, the errors of
+  ///   copying steps, or what `progress` has thrown, as 134120; the store is untouched then.
+  func run(keptAt: URL?, progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
+    var report = MigrationReport(rows: [:], statements: [])
+    var isCancelled = false
+    do {
+      let outcome = try StoreReplacement(place: place, journal: journal, timeout: migration.busyTimeout)
+        .run(keptAt: keptAt) { hold in
+          try makeDraft(hold, &report) { event in
+            do {
+              try progress(event)
+            } catch {
+              isCancelled = true
+              throw error
+            }
+          }
+        }
+      report.replacedStore = outcome.kept
+      report.leftover = outcome.leftover
+      return report
+    } catch where isCancelled {
+      throw MigrationErrors.cancelled(url: migration.storeURL)
+    }
+  }
+
+  /// Neighbouring steps that are carried out together.
+  private struct Group {
+    var steps: [StoreMigration.Step]
+    let first: Int
+    var isInPlace: Bool { steps[0].isInPlace }
+  }
+
+  private var groups: [Group] {
+    var groups: [Group] = []
+    for (position, step) in migration.steps.enumerated() {
+      if step.isInPlace, let last = groups.last, last.isInPlace {
+        groups[groups.count - 1].steps.append(step)
+      } else {
+        groups.append(Group(steps: [step], first: position))
+      }
+    }
+    return groups
+  }
+
+  private func makeDraft(
+    _ hold: StoreHold?, _ report: inout MigrationReport, _ progress: (MigrationProgress) throws -> Void
+  ) throws -> StoreReplacement.Draft {
+    let isOwnSource = place.url == migration.storeURL
+    let origin =
+      if isOwnSource, let hold {
+        StoreFile(url: migration.storeURL, connection: hold.connection)
+      } else {
+        try StoreFile.open(migration.storeURL, isReadOnly: true)
+      }
+    defer {
+      // Opened for reading, so that nothing can be lost; the hold's own connection is still needed.
+      if !isOwnSource { try? origin.close() }
+    }
+    try migration.checkMetadata(of: origin)
+    let before = try rowsBefore(origin)
+    var current: URL?
+    for group in groups {
+      if group.isInPlace {
+        let file = current ?? place.intermediateStore(group.first + 1)
+        if current == nil { try StoreReplacement.copy(origin.connection, of: migration.storeURL, to: file) }
+        report.statements += try runInPlace(group, at: file, progress)
+        current = file
+      } else {
+        let file = place.intermediateStore(group.first + 1)
+        try runCopy(group, from: current ?? migration.storeURL, to: file, progress)
+        if let current { try removeStore(current) }
+        current = file
+      }
+    }
+    if current == nil { try StoreReplacement.copy(origin.connection, of: migration.storeURL, to: place.newStore) }
+    if let current { try renameStore(current) }
+    let found = try StoreVerification(
+      url: place.newStore, model: migration.steps.last?.destinationModel, configuration: migration.configuration
+    ).carryOut(leaving: hold?.journalMode ?? .wal)
+    report.rows = counts(before: before, after: found.rows)
+    return .init(external: found.external)
+  }
+
+  // MARK: Steps
+
+  private func runInPlace(
+    _ group: Group, at url: URL, _ progress: (MigrationProgress) throws -> Void
+  ) throws -> [String] {
+    let file = try StoreFile.open(url, isReadOnly: false)
+    do {
+      // The file is worth nothing before all is done, and goes to the disk as a whole then.
+      try file.connection.setPragma("synchronous", to: 0)
+      let migration = StoreMigration(migration, steps: group.steps, of: url, metadata: try file.metadata())
+      let report = try InPlaceMigration(migration: migration, file: file).run { event in
+        try progress(event.moved(by: group.first, of: self.migration.steps.count))
+      }
+      try file.close()
+      return report.statements
+    } catch {
+      // The first error is the one to tell.
+      try? file.close()
+      throw error
+    }
+  }
+
+  private func runCopy(
+    _ group: Group, from source: URL, to destination: URL, _ progress: (MigrationProgress) throws -> Void
+  ) throws {
+    var (done, total) = (0, 0)
+    func tell(isStepDone: Bool) throws {
+      try progress(
+        MigrationProgress(
+          step: group.first + 1, stepCount: migration.steps.count, table: nil, rowsDone: done, rowCount: total,
+          isStepDone: isStepDone))
+    }
+    try copyStep(group.steps[0], source, destination) { rows, all in
+      total = max(all, total)
+      done = min(max(rows, done), total)
+      try tell(isStepDone: false)
+    }
+    done = total
+    try tell(isStepDone: true)
+  }
+
+  // MARK: Files between steps
+
+  private func removeStore(_ url: URL) throws {
+    for file in StoreFiles.databaseFiles(of: url) { try FileCalls.removeFile(file) }
+    try FileCalls.removeTree(StoreFiles.externalData(of: url))
+  }
+
+  private func renameStore(_ url: URL) throws {
+    try FileCalls.rename(url, to: place.newStore)
+    let external = StoreFiles.externalData(of: url)
+    guard FileCalls.exists(external) else { return }
+    try FileCalls.rename(external, to: StoreFiles.externalData(of: place.newStore))
+  }
+
+  // MARK: Counts
+
+  private func rowsBefore(_ origin: StoreFile) throws -> [String: Int] {
+    guard let model = migration.steps.first?.sourceModel else { return [:] }
+    let document = model.document
+    let schema = try origin.schema(for: document, configuration: document.configuration(migration.configuration))
+    return try StoreVerification.rows(origin, schema)
+  }
+
+  /// Rows before the first step and after the last one, by the names of the last.
+  private func counts(before: [String: Int], after: [String: Int]) -> [String: MigrationReport.RowCounts] {
+    var result: [String: MigrationReport.RowCounts] = [:]
+    var continued: Set<String> = []
+    for (name, count) in after {
+      let sources = migration.steps.reversed().reduce([name]) { (names: Set<String>, step) in
+        Set(
+          step.mappingModel.entityMappings.filter { names.contains($0.destinationEntityName ?? "") }
+            .compactMap(\.sourceEntityName))
+      }
+      continued.formUnion(sources)
+      result[name] = .init(before: sources.reduce(0) { $0 + (before[$1] ?? 0) }, after: count)
+    }
+    for (name, count) in before where !continued.contains(name) && result[name] == nil {
+      result[name] = .init(before: count, after: 0)
+    }
+    return result
+  }
+}
+
+extension MigrationProgress {
+  /// The same of a migration of more steps, of which these are some.
+  fileprivate func moved(by steps: Int, of count: Int) -> MigrationProgress {
+    MigrationProgress(
+      step: step + steps, stepCount: count, table: table, rowsDone: rowsDone, rowCount: rowCount, isStepDone: isStepDone)
+  }
+}

@@ -1,0 +1,109 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+/// Puts the complete store of the work folder in the place of another, in one step.
+///
+/// A store is its database and the files of large values. Those files never change, and have names that no other has. So
+/// the new ones are put beside the old ones first; then the new database gets the store's name, which the file system does
+/// in one moment; then what only the old store needed is removed. Whoever opens the store, by whatever tool, sees the old
+/// one before that moment, and the new one after it.
+struct StoreExchange {
+  let lock: MigrationLock
+  /// The store that is there, which nobody else can write; nil where there is none, or one that SQLite cannot open.
+  let hold: StoreHold?
+  var journal: WorkJournal
+
+  private var place: StorePlace { lock.place }
+
+  /// What has become of the old store, and of the work.
+  struct Outcome {
+    /// Where the old store is kept; nil where it is not.
+    var kept: URL?
+    /// Why the work folder could not be cleared; the next who opens the store does it.
+    var leftover: (any Error)?
+  }
+
+  /// Does it. The new store must be complete, and closed.
+  ///
+  /// - Parameters:
+  ///   - external: the files of values that the new store's rows name.
+  ///   - keptAt: where the old store is to stay; nil where it is not to.
+  /// - Throws: `FileFailure`, `SQLiteError`, `StoreHold.Intrusion`; the old store is untouched then, and nothing is left.
+  func carryOut(external: Set<String>, keptAt: URL?) throws -> Outcome {
+    var exchange = self
+    do {
+      try exchange.prepare(external: external, keptAt: keptAt)
+      try exchange.commit()
+    } catch {
+      hold?.giveBack()
+      // What cannot be undone now is undone by the next who opens the store; why it had to be is what matters.
+      try? UnfinishedWork(lock: lock, journal: exchange.journal).undo()
+      throw error
+    }
+    hold?.letGo()
+    do {
+      return Outcome(kept: try UnfinishedWork(lock: lock, journal: exchange.journal).finish())
+    } catch {
+      // The new store is in its place, whole. What remains is to clear up.
+      return Outcome(kept: keptAt, leftover: error)
+    }
+  }
+
+  /// Writes down what is going to be done, and puts the new store's files of values beside the old ones.
+  private mutating func prepare(external: Set<String>, keptAt: URL?) throws {
+    let newFolder = StorePlace.externalData(of: place.newStore)
+    let present = Set(try FileCalls.names(in: place.externalData))
+    let old = try hold.map { try ExternalReferences.presentNames(in: $0.connection, folder: place.externalData) }
+    journal.added = external.subtracting(present).sorted()
+    journal.obsolete = (old ?? []).subtracting(external).sorted()
+    if let keptAt {
+      // Of a store that cannot be read nobody knows what it needs.
+      journal.kept = (old ?? present).sorted()
+      journal.keptAt = try relativePath(of: keptAt)
+    }
+    journal.phase = .exchanging
+    try FileCalls.takeRights(of: place.file, for: place.newStore)
+    try FileCalls.synchronize(place.newStore)
+    for name in journal.added { try FileCalls.synchronize(newFolder.appendingPathComponent(name)) }
+    try journal.write(place)
+    guard !journal.added.isEmpty else { return }
+    try FileCalls.makeFolder(place.externalData.deletingLastPathComponent())
+    try FileCalls.makeFolder(place.externalData)
+    for name in journal.added {
+      _ = try FileCalls.link(
+        newFolder.appendingPathComponent(name), to: place.externalData.appendingPathComponent(name))
+    }
+    try FileCalls.synchronize(place.externalData)
+    try FileCalls.synchronize(place.externalData.deletingLastPathComponent())
+  }
+
+  private func commit() throws {
+    if let hold {
+      try hold.takeAlone()
+    } else {
+      // What lies beside a file that SQLite cannot open, or beside none, must not be taken for that of the new one.
+      for (file, suffix) in zip(place.companions, StorePlace.companionSuffixes) where FileCalls.exists(file) {
+        try FileCalls.rename(file, to: StorePlace.url(place.oldStore, suffix))
+      }
+    }
+    if journal.keptAt != nil, FileCalls.exists(place.file) {
+      _ = try FileCalls.link(place.file, to: place.oldStore)
+    }
+    try FileCalls.synchronize(place.workFolder)
+    try FileCalls.synchronize(place.folder)
+    try FileCalls.rename(place.newStore, to: place.file)
+  }
+
+  /// A journal names files as seen from the store's folder, which may be moved as a whole.
+  private func relativePath(of url: URL) throws -> String {
+    let base = place.folder.standardizedFileURL.path + "/"
+    let path = url.standardizedFileURL.path
+    guard path.hasPrefix(base) else {
+      throw FileFailure(operation: "keep a store outside of the folder of the one it was", path: path, number: EXDEV)
+    }
+    return String(path.dropFirst(base.count))
+  }
+}

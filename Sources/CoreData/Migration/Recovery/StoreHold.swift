@@ -1,0 +1,79 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+
+import CoreDataSQLite
+import Foundation
+
+/// A store that nobody else can write, by SQLite's own lock, for as long as a new one is made from it.
+///
+/// Others may read meanwhile. At the end the store is taken for this process alone, and its log is folded into it.
+final class StoreHold {
+  let url: URL
+  let connection: SQLiteConnection
+  /// How the store keeps the way back from unfinished transactions.
+  let journalMode: SQLiteJournalMode
+  private let version: SQLiteValue?
+  private let timeout: TimeInterval
+
+  /// What came in the way while a new store was made.
+  enum Intrusion: Error {
+    /// Somebody has written to the store.
+    case changed
+    /// The file has been moved away, or another has taken its place.
+    case moved
+    /// Somebody has the store open.
+    case inUse
+  }
+
+  /// Takes the lock.
+  ///
+  /// - Throws: what opening the store throws; `SQLiteError` (`isBusy`) when another writes to it for longer than `timeout`.
+  init(_ connection: SQLiteConnection, url: URL, timeout: TimeInterval) throws {
+    self.url = url
+    self.connection = connection
+    self.timeout = timeout
+    journalMode = try connection.journalMode()
+    try connection.begin(.immediate)
+    version = try connection.pragma("data_version")
+  }
+
+  /// Takes the store for this process alone: its log is folded into it, and nobody can open it until `letGo()`.
+  ///
+  /// A log that stays behind would be taken for that of the file which comes next. So the store leaves the mode of
+  /// write-ahead logs, which SQLite allows only to the last one who has it open, and nothing may lie beside it then.
+  ///
+  /// - Throws: `Intrusion`; `SQLiteError`.
+  func takeAlone() throws {
+    try connection.rollback()
+    let end = Date().addingTimeInterval(timeout)
+    while true {
+      do {
+        try connection.setJournalMode(.delete)
+        try connection.begin(.exclusive)
+        break
+      } catch let error as SQLiteError where error.isBusy {
+        guard Date() < end else { throw Intrusion.inUse }
+        usleep(20_000)
+      }
+    }
+    guard try connection.pragma("data_version") == version else { throw Intrusion.changed }
+    if try connection.hasMoved() { throw Intrusion.moved }
+    // Another one has put the mode back before this one had the lock.
+    if StorePlace(url).companions.contains(where: FileCalls.exists) { throw Intrusion.inUse }
+  }
+
+  /// Lets others have the store again; as it was.
+  func giveBack() {
+    // Either mode is good, and the next who opens the store sets the one that it likes best.
+    try? connection.rollback()
+    try? connection.setJournalMode(journalMode)
+    letGo()
+  }
+
+  /// Closes the connection.
+  func letGo() {
+    // Nothing was written through it, so nothing can be lost.
+    try? connection.close()
+  }
+}

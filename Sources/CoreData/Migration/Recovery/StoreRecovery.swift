@@ -1,0 +1,170 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+/// What to do where work on a store as a whole was interrupted, or where a store does not fit its model any more. An
+/// addition to Apple's interface.
+///
+/// A migration that makes a new store, the replacement of a store, and setting one aside are done in a folder beside the
+/// store, `.Data.sqlite-migration` for `Data.sqlite`, with a journal in it. Until the new store takes the old one's name,
+/// in one moment, the old store is whole; from then on the new one is. A process that ends in between leaves the folder
+/// behind, and opening the store clears it away. So these functions are for tools that want to see or do it themselves.
+public enum StoreRecovery {
+  /// Work that has begun and has not come to its end.
+  public struct UnfinishedWork: Hashable, Sendable {
+    /// What was, or is, being done.
+    public enum Purpose: String, Sendable {
+      /// The store is migrated by way of a new one.
+      case migration
+      /// Another store takes its place.
+      case replacement
+      /// It is set aside, and an empty one takes its place.
+      case settingAside
+      /// A store that was set aside comes back.
+      case restoring
+      /// It is destroyed.
+      case destruction
+    }
+
+    /// What was, or is, being done; nil where the process ended before it had said.
+    public let purpose: Purpose?
+    /// When it began.
+    public let started: Date?
+    /// The number of the process that does, or did, it.
+    public let process: Int?
+    /// The name of the version that the store had, where it is migrated.
+    public let source: String?
+    /// The name of the version that it is to have.
+    public let destination: String?
+    /// Whether the process still works on it. Then it is none of anybody else's business.
+    public let isRunning: Bool
+    /// Whether the new store is in its place already, so that only leftovers are to be removed.
+    public let isCommitted: Bool
+  }
+
+  /// What `recover(storeAt:)` has done.
+  public enum Outcome: String, Sendable {
+    /// The new store was in its place: what was left to do has been done.
+    case finished
+    /// The old store was in its place: what had been made beside it has been removed.
+    case undone
+  }
+
+  /// Looks for work that has not come to its end. Nothing is changed.
+  ///
+  /// - Parameter url: where the store is.
+  /// - Returns: nil where there is none.
+  /// - Throws: 134070 for a journal that cannot be read, or that a later version of the framework has written; 513 where the
+  ///   folder of the work may not be read.
+  public static func inspect(storeAt url: URL) throws -> UnfinishedWork? {
+    try RecoveryErrors.translating(url: url) {
+      let place = StorePlace(url)
+      guard FileCalls.exists(place.workFolder) else { return nil }
+      let isRunning = try MigrationLock.isHeld(place)
+      guard let journal = try WorkJournal.read(place) else {
+        return UnfinishedWork(
+          purpose: nil, started: nil, process: nil, source: nil, destination: nil, isRunning: isRunning,
+          isCommitted: false)
+      }
+      return UnfinishedWork(
+        purpose: UnfinishedWork.Purpose(rawValue: journal.purpose.rawValue), started: journal.started,
+        process: Int(journal.process), source: journal.source, destination: journal.destination, isRunning: isRunning,
+        isCommitted: journal.isCommitted(place))
+    }
+  }
+
+  /// Finishes or undoes work that has not come to its end, as opening the store does.
+  ///
+  /// - Parameter url: where the store is.
+  /// - Returns: what was done; nil where there was nothing to do.
+  /// - Throws: 134110 when another process is at work; 134070 as `inspect(storeAt:)`; 512, 513, 640 and 642 when the file
+  ///   system fails.
+  @discardableResult
+  public static func recover(storeAt url: URL) throws -> Outcome? {
+    try RecoveryErrors.translating(url: url) {
+      let place = StorePlace(url)
+      guard FileCalls.exists(place.workFolder) else { return nil }
+      switch try CoreData.UnfinishedWork.settle(MigrationLock.take(place)) {
+      case .finished: return .finished
+      case .undone: return .undone
+      case nil: return nil
+      }
+    }
+  }
+
+  // MARK: Setting aside
+
+  /// Sets a store aside, and puts a new, empty one in its place, in one moment.
+  ///
+  /// `Data.sqlite` goes to `Incompatible/2026-11-21 214503/Data.sqlite`, with what its log holds and its external data.
+  ///
+  /// - Parameters:
+  ///   - url: where the store is. It may be damaged.
+  ///   - model: the model of the new store.
+  ///   - configuration: the configuration of the new store; nil for all entities.
+  ///   - error: why; told by `storesSetAside(from:)` later.
+  /// - Returns: where the old store lies.
+  /// - Throws: 260 when there is no store; 134110 when another process is at work, 134080 and its family when somebody has the
+  ///   store open; 512, 513, 640 and 642 when the file system fails. The store is where it was then.
+  @discardableResult
+  public static func setAside(
+    storeAt url: URL, model: NSManagedObjectModel, configuration: String? = nil, because error: (any Error)? = nil
+  ) throws -> SetAsideStore {
+    try SettingAside(url: url, model: model, configuration: configuration).run(because: error.map { $0 as NSError })
+  }
+
+  /// The stores that were set aside from a place, the oldest first.
+  ///
+  /// - Parameter url: where the store of now is.
+  /// - Throws: errors of reading the folder `Incompatible`, or of a note in it.
+  public static func storesSetAside(from url: URL) throws -> [SetAsideStore] {
+    let place = StorePlace(url)
+    let folder = place.folder.appendingPathComponent(SetAsideStore.folderName, isDirectory: true)
+    return try FileCalls.names(in: folder).compactMap { name -> SetAsideStore? in
+      let store = folder.appendingPathComponent(name, isDirectory: true)
+        .appendingPathComponent(place.file.lastPathComponent)
+      guard FileCalls.exists(store), FileCalls.exists(SetAsideNote.file(besideStoreAt: store)) else { return nil }
+      let note = try SetAsideNote.read(besideStoreAt: store)
+      return SetAsideStore(url: store, date: note.date, code: note.code, reason: note.reason)
+    }.sorted { ($0.date, $0.url.path) < ($1.date, $1.url.path) }
+  }
+
+  /// Brings back a store that was set aside, when its model is known again: migrates it into its old place.
+  ///
+  /// The store that is there now is set aside in turn. The one that is brought back also stays where it lies, as a backup,
+  /// until `SetAsideStore.remove()`.
+  ///
+  /// - Parameters:
+  ///   - store: what `storesSetAside(from:)` has listed.
+  ///   - url: where the store is to be.
+  ///   - modelURL: an `.xcdatamodeld` or `.momd` with the versions, or a single model.
+  ///   - version: the name of the version that the store is to have; nil for the current one.
+  ///   - progress: told how far the migration is; whatever it throws cancels it.
+  /// - Returns: what was done; `replacedStore` is where the store that was there lies now.
+  /// - Throws: the errors of planning and running a `StoreMigration`. All stores are where they were then.
+  @discardableResult
+  public static func restore(
+    _ store: SetAsideStore, to url: URL, modelsAt modelURL: URL, version: String? = nil,
+    progress: (MigrationProgress) throws -> Void = { _ in }
+  ) throws -> MigrationReport {
+    try restore(StoreMigration(storeAt: store.url, modelsAt: modelURL, version: version), to: url, progress)
+  }
+
+  /// Takes the store of a migration, migrated, to another place.
+  static func restore(
+    _ migration: StoreMigration, to url: URL, _ progress: (MigrationProgress) throws -> Void = { _ in }
+  ) throws -> MigrationReport {
+    try migration.translating {
+      var work = MigrationByCopy(migration, copyStep: StoreMigration.copyStep)
+      work.place = StorePlace(url)
+      work.journal = WorkJournal(
+        purpose: .restoring, source: migration.source, destination: migration.destination)
+      let note = SetAsideNote(MigrationErrors.replaced(by: migration.storeURL, url: url))
+      work.journal.setAside = note
+      let keptAt = FileCalls.exists(work.place.file) ? SettingAside.freePlace(for: work.place, date: note.date) : nil
+      return try work.run(keptAt: keptAt, progress: progress)
+    }
+  }
+}

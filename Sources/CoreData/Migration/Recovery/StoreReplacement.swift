@@ -1,0 +1,80 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+/// Makes a new store beside another, and puts it in that one's place: the way of every work on a store as a whole.
+struct StoreReplacement {
+  /// The place of the store that is replaced.
+  let place: StorePlace
+  let journal: WorkJournal
+  /// How long to wait for other users of the store, in seconds.
+  let timeout: TimeInterval
+  /// Whether a file that SQLite cannot open may be replaced.
+  var replacesDamaged = false
+
+  /// The store that is to take the place, complete and closed, as `StorePlace.newStore`.
+  struct Draft {
+    /// The files of values that its rows name.
+    var external: Set<String> = []
+  }
+
+  /// Does it.
+  ///
+  /// - Parameters:
+  ///   - keptAt: where the replaced store is to stay; nil where it is not to.
+  ///   - make: makes the new store; gets the store that is there, which nobody else can write, and nil where there is none.
+  /// - Throws: what `make` throws; `MigrationLock.Held`, `StoreHold.Intrusion`, `FileFailure`, `SQLiteError`,
+  ///   `WorkJournal.Unreadable`. The store is as it was then, and nothing is left beside it.
+  func run(keptAt: URL?, make: (StoreHold?) throws -> Draft) throws -> StoreExchange.Outcome {
+    let lock = try UnfinishedWork.takeSettled(place, timeout: timeout)
+    var hold: StoreHold?
+    let draft: Draft
+    do {
+      try journal.write(place)
+      hold = try makeHold()
+      draft = try make(hold)
+    } catch {
+      hold?.giveBack()
+      // What cannot be removed now is removed by the next who opens the store; why the work failed is what matters.
+      try? UnfinishedWork(lock: lock, journal: journal).undo()
+      throw error
+    }
+    return try StoreExchange(lock: lock, hold: hold, journal: journal)
+      .carryOut(external: draft.external, keptAt: keptAt)
+  }
+
+  private func makeHold() throws -> StoreHold? {
+    guard FileCalls.exists(place.file) else { return nil }
+    guard FileManager.default.isWritableFile(atPath: place.file.path) else {
+      throw StoreErrors.readOnly(url: place.url)
+    }
+    let connection = try SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: timeout)
+    do {
+      if connection.isReadOnly { throw StoreErrors.readOnly(url: place.url) }
+      return try StoreHold(connection, url: place.file, timeout: timeout)
+    } catch {
+      // Why the store cannot be had is the error to be told.
+      try? connection.close()
+      if replacesDamaged, let failure = error as? SQLiteError, failure.isNotADatabase || failure.isCorrupt { return nil }
+      throw error
+    }
+  }
+
+  /// Makes the new store as a copy of one that nobody changes, its log included.
+  ///
+  /// The files of values are not copied where a further name will do.
+  static func copy(_ connection: SQLiteConnection, of source: URL, to destination: URL) throws {
+    try connection.backup(toPath: destination.path)
+    let folder = StorePlace.externalData(of: source)
+    let names = try ExternalReferences.presentNames(in: connection, folder: folder)
+    guard !names.isEmpty else { return }
+    let target = StorePlace.externalData(of: destination)
+    try FileCalls.makeFolder(target.deletingLastPathComponent())
+    try FileCalls.makeFolder(target)
+    for name in names {
+      _ = try FileCalls.link(folder.appendingPathComponent(name), to: target.appendingPathComponent(name))
+    }
+  }
+}

@@ -1,0 +1,84 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import Foundation
+
+/// Looks at a store that has been made before it takes the place of another.
+struct StoreVerification {
+  let url: URL
+  /// The model that the store is to fit; nil where only the file is to be looked at.
+  var model: NSManagedObjectModel?
+  var configuration: String?
+
+  /// What was found.
+  struct Result {
+    /// The files of values that rows name.
+    let external: Set<String>
+    /// Rows by entity, those of sub-entities not counted along.
+    let rows: [String: Int]
+  }
+
+  /// Checks pages, metadata, tables and files of values, and leaves the store without a log.
+  ///
+  /// - Parameter journalMode: how the store is to keep the way back from unfinished transactions.
+  /// - Throws: `Problem`; `SchemaProblem`, `StoreFileProblem`, `SQLiteError`.
+  func carryOut(leaving journalMode: SQLiteJournalMode) throws -> Result {
+    let file = try StoreFile.open(url, isReadOnly: false)
+    do {
+      let result = try check(file)
+      try file.connection.setJournalMode(.delete)
+      if journalMode == .wal { try file.connection.setJournalMode(.wal) }
+      try file.close()
+      if let log = StorePlace(url).companions.first(where: FileCalls.exists) {
+        throw Problem(reason: "'\(log.lastPathComponent)' is left beside it.")
+      }
+      return result
+    } catch {
+      // Why the store cannot be used is the error to be told.
+      try? file.close()
+      throw error
+    }
+  }
+
+  /// Why a store that has been made cannot be used.
+  struct Problem: Error {
+    let reason: String
+  }
+
+  private func check(_ file: StoreFile) throws -> Result {
+    let damage = try file.connection.integrityCheck(quick: true, limit: 3)
+    guard damage.isEmpty else { throw Problem(reason: "SQLite finds: \(damage.joined(separator: "; ")).") }
+    let external = try ExternalReferences.names(in: file.connection)
+    let folder = StorePlace.externalData(of: url)
+    if let missing = external.sorted().first(where: { !FileCalls.exists(folder.appendingPathComponent($0)) }) {
+      throw Problem(reason: "The file \(missing) of one of its values is missing.")
+    }
+    return Result(external: external, rows: try model.map { try rows(file, $0) } ?? [:])
+  }
+
+  private func rows(_ file: StoreFile, _ model: NSManagedObjectModel) throws -> [String: Int] {
+    guard try model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: file.metadata()) else {
+      throw Problem(reason: "Its version hashes are not those of the model.")
+    }
+    let document = model.document
+    return try Self.rows(file, file.schema(for: document, configuration: document.configuration(configuration)))
+  }
+
+  /// Rows by entity.
+  static func rows(_ file: StoreFile, _ schema: StoreSchema) throws -> [String: Int] {
+    var counts = Dictionary(schema.entities.map { ($0.name, 0) }) { $1 }
+    for table in schema.tables {
+      let hierarchy = schema.entities.filter { $0.table == table.name }
+      for row in try file.connection.rows(
+        "SELECT Z_ENT, COUNT(*) FROM \(SQLName.quoted(table.name)) GROUP BY Z_ENT")
+      {
+        // A table of one entity may have been filled by hand, with any number.
+        let entity = hierarchy.count == 1 ? hierarchy[0] : hierarchy.first { Int64($0.number) == row[0].integer }
+        if let entity { counts[entity.name, default: 0] += Int(row[1].integer ?? 0) }
+      }
+    }
+    return counts
+  }
+}

@@ -1,0 +1,45 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+/// Transactions that hold several writes: all of them are kept together, or none.
+extension SQLiteStore {
+  /// Has everything that is read come from one state of the store, whoever writes to it meanwhile.
+  func beginReading() throws {
+    try asking { state in
+      try state.connection.begin(.deferred)
+      _ = try state.connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
+    }
+  }
+
+  /// Begins a transaction that the following writes become parts of.
+  func beginWriting() throws {
+    try asking { state in
+      if isReadOnly { throw StoreErrors.readOnly(url: url) }
+      try state.connection.begin(.immediate)
+      state.external.isHoldingBack = true
+    }
+  }
+
+  /// Keeps everything since `beginWriting()`.
+  func commitWriting() throws {
+    try asking { state in
+      try state.connection.commit()
+      state.external.isHoldingBack = false
+      state.external.didCommit()
+    }
+  }
+
+  /// Undoes everything since `beginWriting()`, files of external data included.
+  func rollBackWriting() throws {
+    try asking { state in
+      defer {
+        state.external.isHoldingBack = false
+        state.external.didRollBack()
+      }
+      try state.connection.rollback()
+    }
+  }
+}

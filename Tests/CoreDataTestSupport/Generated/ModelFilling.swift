@@ -1,0 +1,176 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataModelFiles
+import Foundation
+
+/// An object that is saved as it is, whatever the model's rules say of its values.
+package final class LenientObject: NSManagedObject {
+  package override func validateForInsert() throws {}
+  package override func validateForUpdate() throws {}
+}
+
+/// Fills a store of any model with values that try its types out, and with objects related in every way.
+package struct ModelFilling {
+  /// What kind of values and relations.
+  package enum Kind: CaseIterable, Sendable {
+    /// The ends of every type's range, empty values, and values that look like something else; much that is missing.
+    case extreme
+    /// Small values, none missing.
+    case plain
+    /// As plain, and no object has or belongs to more than one other by the same relationship.
+    case single
+  }
+
+  private let document: ModelDocument
+  private let shape: ModelShape
+  private let kind: Kind
+  /// Entities that get no objects.
+  private let leftOut: Set<String>
+  private var serial = 0
+
+  package init(_ document: ModelDocument, _ kind: Kind, without leftOut: Set<String> = []) {
+    self.document = document
+    self.kind = kind
+    self.leftOut = leftOut
+    shape = ModelShape(document)
+  }
+
+  /// The model, with objects that ask for nothing.
+  package static func lenient(_ document: ModelDocument) throws -> NSManagedObjectModel {
+    ManagedObjectClasses.register(LenientObject.self, as: "LenientObject")
+    var copy = document
+    for position in copy.entities.indices { copy.entities[position].className = "LenientObject" }
+    return try NSManagedObjectModel(document: copy)
+  }
+
+  /// Inserts and relates objects of every entity that can have some.
+  package mutating func fill(_ context: NSManagedObjectContext) throws {
+    var objects: [String: [NSManagedObject]] = [:]
+    for entity in document.entities where !entity.isAbstract && !leftOut.contains(entity.name) {
+      for number in 0..<4 {
+        let object = NSEntityDescription.insertNewObject(forEntityName: entity.name, into: context)
+        for (name, attribute) in shape.attributes(of: entity.name).sorted(by: { $0.key < $1.key })
+        where attribute.derivation == nil {
+          object.setValue(value(of: attribute, number, entity.name), forKey: name)
+        }
+        objects[entity.name, default: []].append(object)
+      }
+    }
+    try context.save()
+    for entity in document.entities {
+      for relationship in entity.relationships where !relationship.isTransient && isTurn(relationship, entity.name) {
+        relate(relationship, all(entity.name, objects), all(relationship.destinationEntityName ?? "", objects))
+      }
+    }
+    try context.save()
+  }
+
+  private func all(_ entity: String, _ objects: [String: [NSManagedObject]]) -> [NSManagedObject] {
+    document.entities.filter { shape.isKind($0.name, of: entity) }.flatMap { objects[$0.name] ?? [] }
+  }
+
+  /// One relationship of every pair is set: the to-many one, or the first by name.
+  private func isTurn(_ relationship: RelationshipDocument, _ entity: String) -> Bool {
+    let destination = relationship.destinationEntityName ?? ""
+    guard let name = relationship.inverseName,
+      let inverse = shape.relationships(of: destination)[name]
+    else { return true }
+    let own = (relationship.isToMany ? 1 : 0, relationship.name, entity)
+    return own >= (inverse.relationship.isToMany ? 1 : 0, name, inverse.entity)
+  }
+
+  private mutating func relate(
+    _ relationship: RelationshipDocument, _ owners: [NSManagedObject], _ targets: [NSManagedObject]
+  ) {
+    guard !targets.isEmpty else { return }
+    let inverse = relationship.inverseName.flatMap {
+      shape.relationships(of: relationship.destinationEntityName ?? "")[$0]
+    }
+    let isShared = kind != .single && inverse?.relationship.isToMany ?? !relationship.isToMany
+    var free = targets
+    for (position, owner) in owners.enumerated() {
+      // Some have none.
+      if kind == .extreme, position % 5 == 4 { continue }
+      if !relationship.isToMany {
+        guard let target = isShared ? targets[position * 2 % targets.count] : free.popLast() else { continue }
+        owner.setValue(target, forKey: relationship.name)
+        continue
+      }
+      var members: [NSManagedObject] = []
+      for offset in 0..<(kind == .single ? 1 : 3) {
+        guard let member = isShared ? targets[(position + offset * 2) % targets.count] : free.popLast() else { break }
+        if !members.contains(member) { members.append(member) }
+      }
+      if position % 2 == 1 { members.reverse() }
+      let value: Any = relationship.isOrdered ? NSOrderedSet(array: members) : NSSet(array: members)
+      owner.setValue(value, forKey: relationship.name)
+    }
+  }
+
+  // MARK: Values
+
+  private mutating func value(of attribute: AttributeDocument, _ number: Int, _ entity: String) -> Any? {
+    serial += 1
+    if kind == .extreme, attribute.isOptional, (serial + number) % 4 == 0 { return nil }
+    if attribute.kind == .composite {
+      var parts: [String: Any] = [:]
+      for element in attribute.elements { parts[element.name] = value(of: element, number, entity) }
+      return parts
+    }
+    return kind == .extreme && !isConstrained(attribute.name, entity)
+      ? extreme(attribute, number) : plain(attribute.kind)
+  }
+
+  private func isConstrained(_ attribute: String, _ entity: String) -> Bool {
+    document.entities.contains { other in
+      shape.isKind(entity, of: other.name) && other.uniquenessConstraints.contains { $0.contains(attribute) }
+    }
+  }
+
+  private func plain(_ kind: AttributeKind) -> Any? {
+    switch kind {
+    case .integer16, .integer32, .integer64: return serial
+    case .boolean: return serial % 2 == 0
+    case .double, .float: return Double(serial) + 0.25
+    case .decimal: return NSDecimalNumber(decimal: Decimal(serial) + Decimal(25) / 100)
+    case .string: return "text \(serial)"
+    case .date: return Date(timeIntervalSinceReferenceDate: Double(serial) + 0.5)
+    case .binaryData: return Data([UInt8(truncatingIfNeeded: serial), UInt8(truncatingIfNeeded: serial >> 8)])
+    case .uuid: return identifier()
+    case .uri: return URL(string: "https://example.com/\(serial)")
+    case .transformable: return "transformed \(serial)" as NSString
+    case .undefined, .objectID, .composite: return nil
+    }
+  }
+
+  private func identifier() -> UUID {
+    withUnsafeBytes(of: (UInt64(serial), UInt64(4))) { UUID(uuid: $0.load(as: uuid_t.self)) }
+  }
+
+  private func extreme(_ attribute: AttributeDocument, _ number: Int) -> Any? {
+    switch attribute.kind {
+    case .integer16: return [Int(Int16.max), Int(Int16.min), 0, -1][number % 4]
+    case .integer32: return [Int(Int32.max), Int(Int32.min), 0, -1][number % 4]
+    case .integer64: return [Int(Int64.max), Int(Int64.min), 0, -1][number % 4]
+    case .double:
+      return [Double.greatestFiniteMagnitude, -Double.leastNonzeroMagnitude, 0.1 + 0.2, -1e15][number % 4]
+    case .float: return [Float.greatestFiniteMagnitude, -Float.leastNonzeroMagnitude, 243.61, 0][number % 4]
+    case .decimal:
+      let texts = ["10.11", "-99999999999999", "0.000001", "0"]
+      return NSDecimalNumber(string: texts[number % 4])
+    case .string: return ["", "1e400", "\u{1F980} 'quoted' \"twice\"\n", String(repeating: "long ", count: 2000)][number % 4]
+    case .date:
+      return [Date.distantPast, Date.distantFuture, Date(timeIntervalSinceReferenceDate: 0), Date(timeIntervalSince1970: 0.125)][
+        number % 4]
+    // The first bytes and the length of the third are those by which a column would name a file.
+    case .binaryData:
+      return [
+        Data(), Data([1]), Data([2]) + Data(UUID().uuidString.utf8) + Data([0]),
+        Data(repeating: UInt8(truncatingIfNeeded: serial), count: 120_000),
+      ][number % 4]
+    case .boolean, .uuid, .uri, .transformable, .undefined, .objectID, .composite: return plain(attribute.kind)
+    }
+  }
+}
