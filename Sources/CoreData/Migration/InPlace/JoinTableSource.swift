@@ -43,7 +43,8 @@ struct JoinTablePlanner {
     }
     var values = ["OWNER", "MEMBER"]
     if table.inverseOrderColumn != nil {
-      values.append(keepsInverseOrder ? "OWNERPLACE" : place(of: "OWNER", after: "OWNERPLACE", inverses, within: "MEMBER"))
+      values.append(
+        keepsInverseOrder ? "OWNERPLACE" : place(of: "OWNER", after: "OWNERPLACE", inverses, within: "MEMBER"))
     }
     if table.orderColumn != nil {
       values.append(keepsOrder ? "PLACE" : place(of: "MEMBER", after: "PLACE", forward, within: "OWNER"))
