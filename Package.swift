@@ -39,8 +39,10 @@ let package = Package(
     .testTarget(name: "CoreDataPredicatesTests", dependencies: ["CoreDataPredicates"]),
     .testTarget(
       name: "CoreDataModelFilesTests", dependencies: ["CoreDataModelFiles", "CoreDataTestSupport", "CSQLite"]),
+    // Calls of the file system that fail when a test wants it.
+    .target(name: "FaultInjection", path: "Tests/FaultInjection"),
     .testTarget(
-      name: "CoreDataTests", dependencies: ["CoreData", "CoreDataTestSupport"],
+      name: "CoreDataTests", dependencies: ["CoreData", "CoreDataTestSupport", "FaultInjection"],
       resources: [.copy("Resources/Books.xcdatamodeld"), .copy("Resources/Readers.xcdatamodeld")]),
     .testTarget(
       name: "CoreDataAnalysisTests",

@@ -23,6 +23,7 @@ struct InPlaceMigration {
     try connection.register(function: ValueConversion.inlineFunction, argumentCount: 1) { arguments in
       .blob(try external.value(of: arguments.first?.blob ?? Data()))
     }
+    try DerivedColumns.register(in: connection)
     let dropped = DroppedFiles(connection: connection)
     let result = try connection.transaction(.exclusive) {
       try migration.checkMetadata(of: file)

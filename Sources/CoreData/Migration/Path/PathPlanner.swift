@@ -74,7 +74,7 @@ struct PathPlanner {
       return "'\(name(version))' is left out: "
         + (leads ? "going through it would drop what both ends have." : "it lies on no way that can be inferred.")
     }
-    return (["No mapping model is for these two versions; one can be inferred."] + sentences).joined(separator: " ")
+    return ([StoreMigration.Step.plainReason] + sentences).joined(separator: " ")
   }
 
   private func explanation(_ legs: [PathSearch.Leg]) -> [String] {

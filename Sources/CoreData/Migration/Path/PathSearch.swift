@@ -80,13 +80,13 @@ struct PathSearch {
             PathCost(codeSteps: mapping.needsCode ? 1 : 0, copies: 1, outside: onward ? 0 : 1, steps: 1)
           ))
       }
-      if infers {
+      // Inference drops what a version does not have: no way leads over versions that are not on the way.
+      if infers, onward {
         found.append(
           (
             Arrival(state: State(version: next, runStart: state.runStart), previous: state, mapping: nil),
             PathCost(
-              passedOver: passedOver(state, to: next), outside: onward ? 0 : 1, skipped: abs(next - state.version) - 1,
-              steps: 1)
+              passedOver: passedOver(state, to: next), skipped: abs(next - state.version) - 1, steps: 1)
           ))
       }
     }

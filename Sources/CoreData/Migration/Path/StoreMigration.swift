@@ -40,6 +40,9 @@ public struct StoreMigration {
     public let mappingURL: URL?
     /// Why the step goes this way, in a sentence.
     public let reason: String
+
+    /// The reason of a step about which there is nothing more to say.
+    package static let plainReason = "No mapping model is for these two versions; one can be inferred."
   }
 
   /// Where the store is.

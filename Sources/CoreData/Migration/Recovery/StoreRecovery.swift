@@ -157,7 +157,7 @@ public enum StoreRecovery {
     _ migration: StoreMigration, to url: URL, _ progress: (MigrationProgress) throws -> Void = { _ in }
   ) throws -> MigrationReport {
     try migration.translating {
-      var work = MigrationByCopy(migration, copyStep: StoreMigration.copyStep)
+      var work = MigrationByCopy(migration)
       work.place = StorePlace(url)
       work.journal = WorkJournal(
         purpose: .restoring, source: migration.source, destination: migration.destination)

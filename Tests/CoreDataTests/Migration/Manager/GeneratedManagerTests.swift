@@ -14,7 +14,9 @@ struct GeneratedManagerTests {
   func results(_ first: UInt64) throws {
     for prepared in try PreparedMigration.some(10, from: first) {
       let destination = prepared.store.folder.appendingPathComponent("Destination.sqlite")
-      let (old, new) = (try NSManagedObjectModel(document: prepared.old), try NSManagedObjectModel(document: prepared.new))
+      let (old, new) = (
+        try NSManagedObjectModel(document: prepared.old), try NSManagedObjectModel(document: prepared.new)
+      )
       let content = try FileContent(prepared.store.url)
       let mapping = try NSMappingModel.inferredMappingModel(forSourceModel: old, destinationModel: new)
       let manager = NSMigrationManager(sourceModel: old, destinationModel: new)

@@ -115,7 +115,12 @@ final class ObjectEngine: MappingEngine {
     switch relationship.value {
     case .mapping(let name, let sources):
       do {
-        return try run.destinationKeys(in: run.tables(named: name), of: rows(sources, of: key))
+        let tables = try run.tables(named: name)
+        return try run.destinationKeys(in: tables, of: rows(sources, of: key)).filter { key in
+          // A policy may have made objects of several entities; those of the mapping's own are to fit.
+          fits(key, relationship.relationship)
+            || tables.contains { run.manager.associations.tables[$0].destination == key.entity }
+        }
       } catch let failure as EvaluationError {
         throw MappingErrors.failedExpression(plan.place(relationship.name, relationship.syntax), failure)
       }
@@ -128,6 +133,11 @@ final class ObjectEngine: MappingEngine {
         name: relationship.name)
       return try rows(value, for: relationship, plan)
     }
+  }
+
+  private func fits(_ key: RowKey, _ relationship: NSRelationshipDescription) -> Bool {
+    guard let wanted = relationship.destinationEntity else { return true }
+    return run.destination.store.entity(number: Int(key.entity))?.isKindOf(entity: wanted) ?? false
   }
 
   /// The rows of source objects, without making objects of them.
@@ -156,7 +166,9 @@ final class ObjectEngine: MappingEngine {
       }
       // A new object gets its identifier now: relationships are set by numbers.
       if object.identifier.isTemporaryID { try context.obtainPermanentIDs(for: [object]) }
-      guard let key = run.destination.rowKey(of: object) else { throw ObjectGraphErrors.missingObject(object.identifier) }
+      guard let key = run.destination.rowKey(of: object) else {
+        throw ObjectGraphErrors.missingObject(object.identifier)
+      }
       return key
     }
   }
@@ -167,7 +179,7 @@ final class ObjectEngine: MappingEngine {
     let description = relationship.relationship
     let objects = try keys.map { key in
       guard let object = run.destination.object(of: key),
-        description.destinationEntity.map({ object.entity.isKindOf(entity: $0) }) ?? true
+        fits(key, description)
       else {
         throw MappingErrors.unfitValue(
           plan.place(relationship.name, relationship.syntax),
@@ -240,7 +252,8 @@ extension NSManagedObject {
     _ objects: [NSManagedObject], at position: Int, _ relationship: NSRelationshipDescription
   ) -> Bool {
     realize()
-    let isOneSided = relationship.inverseRelationship?.isToMany == true && relationship.inverseRelationship !== relationship
+    let isOneSided =
+      relationship.inverseRelationship?.isToMany == true && relationship.inverseRelationship !== relationship
     guard isOneSided, objects.allSatisfy({ $0.hasUnreadInverse(of: relationship) }) else {
       store(relationship.value(of: objects), at: position)
       noteChange()
