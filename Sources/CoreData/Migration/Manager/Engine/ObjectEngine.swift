@@ -10,6 +10,8 @@ final class ObjectEngine: MappingEngine {
   /// The values of variables in expressions.
   private var evaluator = PredicateEvaluator()
   private weak var evaluatedPlan: EntityPlan?
+  /// Derived attributes may count the objects of a relationship, which then must be known to have changed on both sides.
+  private lazy var hasDerivations = !Derivations(run.destination.model).isEmpty
 
   init(run: MigrationRun) {
     self.run = run
@@ -203,7 +205,9 @@ final class ObjectEngine: MappingEngine {
         plan.place(relationship.name, relationship.syntax), found: "\(objects.count) objects",
         wanted: "one object for the to-one relationship '\(relationship.name)'")
     }
-    if destination.relate(objects, at: relationship.position, description) { run.saveBeforeAsking() }
+    if destination.relate(objects, at: relationship.position, description, mayBeOneSided: !hasDerivations) {
+      run.saveBeforeAsking()
+    }
   }
 
   // MARK: Expressions
@@ -259,11 +263,12 @@ extension NSManagedObject {
   ///
   /// - Returns: whether only this side was set, so that the store is to be told before it is asked.
   fileprivate func relate(
-    _ objects: [NSManagedObject], at position: Int, _ relationship: NSRelationshipDescription
+    _ objects: [NSManagedObject], at position: Int, _ relationship: NSRelationshipDescription, mayBeOneSided: Bool
   ) -> Bool {
     realize()
     let isOneSided =
-      relationship.inverseRelationship?.isToMany == true && relationship.inverseRelationship !== relationship
+      mayBeOneSided && relationship.inverseRelationship?.isToMany == true
+      && relationship.inverseRelationship !== relationship
     guard isOneSided, objects.allSatisfy({ $0.hasUnreadInverse(of: relationship) }) else {
       store(relationship.value(of: objects), at: position)
       noteChange()
