@@ -18,10 +18,12 @@ let package = Package(
     .systemLibrary(
       name: "CZlib", pkgConfig: "zlib",
       providers: [.apt(["zlib1g-dev"]), .yum(["zlib-devel"]), .brew(["zlib"])]),
+    .systemLibrary(name: "CSwiftRuntime"),
     .target(name: "CoreDataSQLite", dependencies: ["CSQLite"]),
     .target(name: "CoreDataPredicates"),
     .target(name: "CoreDataModelFiles", dependencies: ["CoreDataPredicates", "CZlib"]),
-    .target(name: "CoreData", dependencies: ["CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
+    .target(
+      name: "CoreData", dependencies: ["CSwiftRuntime", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
     .target(
       name: "CoreDataAnalysis",
       dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
