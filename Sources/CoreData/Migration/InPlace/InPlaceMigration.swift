@@ -33,7 +33,8 @@ struct InPlaceMigration {
       for (position, step) in migration.steps.enumerated() {
         let run = try InPlaceStepRun(
           step: step, configuration: migration.configuration, file: file, cleanup: cleanup)
-        let found = try run.carryOut(dropped) { table, done, total, isStepDone in
+        let found = try run.carryOut(dropped, countsAllRows: migration.countsAllRows) {
+          table, done, total, isStepDone in
           try report(
             MigrationProgress(
               step: position + 1, stepCount: migration.steps.count, table: table, rowsDone: done, rowCount: total,

@@ -77,7 +77,7 @@ struct StatementBuilder {
     var staying = Set(joins.compactMap { join in if case .same = join.source { join.table.name } else { nil } })
     // Values that are changed may become alike: that must show when the index is made, with all of them in place.
     var changing: Set<String> = []
-    for case .alter(let table, let old, let columns) in tables where old.name == table.name && columns.renamed.isEmpty {
+    for case .alter(let table, let old, let columns) in tables where old.name == table.name {
       staying.insert(table.name)
       if !columns.updates.isEmpty { changing.insert(table.name) }
     }

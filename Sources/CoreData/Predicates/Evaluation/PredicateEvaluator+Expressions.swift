@@ -20,10 +20,17 @@ extension PredicateEvaluator {
     case .anyKey: throw EvaluationError.notEvaluable("ANYKEY")
     case .function(let operand?, let name, let arguments):
       let target = try value(operand, with: object)
-      guard let provider = target as? any FunctionProviding else {
-        throw EvaluationError.unknownFunction(name, operand: Operand.description(target))
+      // As a message to nil has none, a function of nothing has no value.
+      guard let target else { return nil }
+      let values = try arguments.map { try value($0, with: object) }
+      if !(target is String), let provider = target as? any FunctionProviding {
+        return try provider.callFunction(name, arguments: values)
       }
-      return try provider.callFunction(name, arguments: arguments.map { try value($0, with: object) })
+      do {
+        return try ValueFunctions.call(name, on: target, values)
+      } catch is ValueFunctions.MissingArgument {
+        return nil
+      }
     case .function(nil, PredefinedFunction.index, let arguments) where arguments.count == 2:
       return try element(arguments[1], of: try value(arguments[0], with: object), with: object)
     case .function(nil, let name, let arguments):

@@ -22,6 +22,29 @@ extension StoreFile {
     at url: URL, document: ModelDocument, configuration: String? = nil, metadata: [String: Any] = [:],
     pragmas: [String: String] = [:]
   ) throws {
+    try create(
+      at: url, document: document, configuration: configuration, metadata: metadata, pragmas: pragmas, filling: nil)
+  }
+
+  /// What puts rows into a store while it is made.
+  struct Filling {
+    /// Called before the transaction in which the store is made.
+    let prepare: (SQLiteConnection) throws -> Void
+    /// Called when there are tables, but no indexes yet: they are made faster over rows than along with them.
+    let fill: (SQLiteConnection) throws -> Void
+    /// Called when everything else is there.
+    let finish: (SQLiteConnection) throws -> Void
+    /// Called after the transaction.
+    let close: (SQLiteConnection) throws -> Void
+  }
+
+  /// Makes a new store with rows, as `create` makes one without.
+  ///
+  /// Nothing is written twice and nothing is waited for until the store is complete; then it is synced, and gets its name.
+  static func create(
+    at url: URL, document: ModelDocument, configuration: String?, metadata: [String: Any],
+    pragmas: [String: String], filling: Filling?
+  ) throws {
     let schema = try StoreSchema(document: document, configuration: configuration)
     var metadata = metadata.merging(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
     let identifier = metadata.removeValue(forKey: NSStoreUUIDKey) as? String ?? UUID().uuidString
@@ -30,13 +53,14 @@ extension StoreFile {
     do {
       let connection = try SQLiteConnection(url: draft, mode: .create)
       do {
-        try fill(connection, schema, document, identifier, metadata, pragmas)
+        try fill(connection, schema, document, identifier, metadata, pragmas, filling)
         try connection.close()
       } catch {
         // The error that broke the creation is the one to be told.
         try? connection.close()
         throw error
       }
+      if filling != nil { try synchronize(draft) }
       try putInPlace(draft, at: url)
     } catch {
       // As above; what cannot be removed has a name that nobody looks for.
@@ -49,15 +73,27 @@ extension StoreFile {
 
   private static func fill(
     _ connection: SQLiteConnection, _ schema: StoreSchema, _ document: ModelDocument, _ identifier: String,
-    _ metadata: [String: Any], _ pragmas: [String: String]
+    _ metadata: [String: Any], _ pragmas: [String: String], _ filling: Filling?
   ) throws {
     let list = try StoreMetadata.encode(metadata)
     let cache = try ModelCache.encode(document)
     try connection.setPragma("page_size", to: .text(pragmas["page_size"] ?? "4096"))
     try connection.setPragma("auto_vacuum", to: 2)
-    try connection.setPragma("journal_mode", to: .text(pragmas["journal_mode"] ?? "WAL"))
-    try connection.transaction(.exclusive) {
-      for statement in schema.creationStatements { try connection.run(statement.sql) }
+    let mode = SQLiteValue.text(pragmas["journal_mode"] ?? "WAL")
+    if let filling {
+      try connection.setPragma("journal_mode", to: "MEMORY")
+      try connection.setPragma("synchronous", to: "OFF")
+      try connection.setPragma("secure_delete", to: 0)
+      try connection.setPragma("cache_size", to: .integer(-Self.fillingCache))
+      try filling.prepare(connection)
+    } else {
+      try connection.setPragma("journal_mode", to: mode)
+    }
+    try connection.transaction(filling == nil ? .exclusive : .deferred) {
+      for statement in schema.tableStatements { try connection.run(statement.sql) }
+      try filling?.fill(connection)
+      for statement in schema.indexes.map(\.statement) { try connection.run(statement.sql) }
+      for statement in StoreSchema.housekeepingStatements { try connection.run(statement.sql) }
       for entity in schema.entities {
         try connection.run(
           "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, 0)",
@@ -66,7 +102,22 @@ extension StoreFile {
       try connection.run(
         "INSERT INTO Z_METADATA (Z_VERSION, Z_UUID, Z_PLIST) VALUES (1, ?, ?)", [.text(identifier), .blob(list)])
       try connection.run("INSERT INTO Z_MODELCACHE (Z_CONTENT) VALUES (?)", [.blob(cache)])
+      try filling?.finish(connection)
     }
+    if let filling {
+      try filling.close(connection)
+      try connection.setPragma("journal_mode", to: mode)
+    }
+  }
+
+  /// How many KiB of pages are kept in memory while a store is filled; indexes are sorted in as much.
+  private static let fillingCache: Int64 = 24 * 1024
+
+  /// Waits until a file is on the disk.
+  private static func synchronize(_ file: URL) throws {
+    let handle = try FileHandle(forWritingTo: file)
+    try handle.synchronize()
+    try handle.close()
   }
 
   private static func putInPlace(_ draft: URL, at url: URL) throws {

@@ -46,7 +46,7 @@ struct PlanBuilder {
       mapping: mapping, entity: entity, side: side, expected: expected, found: found)
   }
 
-  private static func policyClass(of mapping: NSEntityMapping) throws -> NSEntityMigrationPolicy.Type {
+  static func policyClass(of mapping: NSEntityMapping) throws -> NSEntityMigrationPolicy.Type {
     let place = MappingErrors.Place(
       mapping: mapping.name ?? "", entity: mapping.destinationEntityName ?? mapping.sourceEntityName)
     guard let name = mapping.entityMigrationPolicyClassName, !name.isEmpty else {
@@ -155,7 +155,8 @@ struct PlanBuilder {
     else {
       throw MappingErrors.failed(
         place(property, mapping),
-        reason: "The entity mapping '\(mapping.name ?? "")' has objects for the relationship '\(name)', which the entity "
+        reason:
+          "The entity mapping '\(mapping.name ?? "")' has objects for the relationship '\(name)', which the entity "
           + "'\(mapping.destinationEntityName ?? "")' does not have.")
     }
     guard let syntax = property.valueSyntax else { return nil }

@@ -108,13 +108,13 @@ struct MemberRows {
     switch collection.relationship.place {
     case .foreignKey: throw Unanswerable()
     case .inverseForeignKey(let table, let key):
-      self.table = " FROM \(SQLName.quoted(table)) \(scope.alias)"
+      self.table = " FROM \(builder.aliases.table(table)) \(scope.alias)"
       condition = " WHERE \(scope.alias).\(SQLName.quoted(key.column)) = \(owner)"
     case .joinTable(let end):
       guard !end.isReflexive else { throw Unanswerable() }
       let join = builder.aliases.next("j")
       table =
-        " FROM \(SQLName.quoted(end.table)) \(join) JOIN \(SQLName.quoted(destination.table)) \(scope.alias) "
+        " FROM \(builder.aliases.table(end.table)) \(join) JOIN \(builder.aliases.table(destination.table)) \(scope.alias) "
         + "ON \(scope.alias).Z_PK = \(join).\(SQLName.quoted(end.destinationColumn))"
       condition = " WHERE \(join).\(SQLName.quoted(end.sourceColumn)) = \(owner)"
     }

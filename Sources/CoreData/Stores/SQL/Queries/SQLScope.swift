@@ -23,15 +23,26 @@ final class SQLScope {
     let alias = names.next("t")
     aliases[path] = alias
     joins +=
-      " LEFT OUTER JOIN \(SQLName.quoted(destination.table)) \(alias) "
+      " LEFT OUTER JOIN \(names.table(destination.table)) \(alias) "
       + "ON \(source).\(SQLName.quoted(key.column)) = \(alias).Z_PK"
     return alias
   }
 }
 
-/// Gives out aliases, each once a statement.
+/// Gives out aliases, each once a statement, and knows what tables are called in it.
 final class AliasNames {
+  private let database: String?
   private var last = -1
+
+  /// - Parameter database: the name under which the connection has the store; nil where it has no other.
+  init(database: String? = nil) {
+    self.database = database
+  }
+
+  /// The table as the statement has to call it.
+  func table(_ name: String) -> String {
+    database.map { "\($0).\(SQLName.quoted(name))" } ?? SQLName.quoted(name)
+  }
 
   func next(_ letter: String) -> String {
     last += 1

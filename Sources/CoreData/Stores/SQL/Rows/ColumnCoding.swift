@@ -61,6 +61,30 @@ enum ColumnCoding {
     }
   }
 
+  /// The value that stands in a column as `stored`; nil when it cannot be one of this kind.
+  func slot(of stored: SQLiteValue, external: ExternalData) throws -> Slot? {
+    switch (self, stored) {
+    case (_, .null): return .null
+    case (.integer, .integer(let value)): return .integer(value)
+    case (.integer, .real(let value)): return Int64(exactly: value.rounded(.towardZero)).map { .integer($0) }
+    case (.boolean, .integer(let value)): return .boolean(value != 0)
+    case (.boolean, .real(let value)): return .boolean(value.rounded(.towardZero) != 0)
+    case (.double, _): return stored.real.map { .double($0) }
+    case (.float, _): return stored.real.map { .float(Float($0)) }
+    case (.date, _): return stored.real.map { .date($0) }
+    case (.decimal, .integer(let value)): return .object(NSDecimalNumber(value: value))
+    case (.decimal, .real(let value)): return decimal(String(format: "%.15g", value)).map { .object($0) }
+    case (.decimal, .text(let value)): return decimal(value).map { .object($0) }
+    case (.string, .text(let value)): return .string(value)
+    case (.uri, .text(let value)): return NSURL(string: value).map { .object($0) }
+    case (.uuid, .blob(let value)): return value.withUnsafeBytes(Self.uuid)
+    case (.data, .blob(let value)): return .data(value)
+    case (.externalData, .blob(let value)): return .data(try external.value(of: value))
+    case (.archived, .blob(let value)): return .archived(value)
+    default: return nil
+    }
+  }
+
   /// SQLite gives the shortest text of a real with 15 digits, and so the number as it was meant.
   private func decimal(_ text: String?) -> NSDecimalNumber? {
     if text == Self.notANumber { return .notANumber }

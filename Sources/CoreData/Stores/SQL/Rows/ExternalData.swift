@@ -70,6 +70,26 @@ final class ExternalData {
     return Data([Self.fileMark]) + Data(name.utf8) + Data([0])
   }
 
+  /// What is to stand in the column for a value of another store; its file, if any, gets another name beside this store.
+  ///
+  /// Files of values are written once and never changed, so that two names for one content do no harm.
+  func adopted(_ bytes: Data, from other: ExternalData) throws -> Data {
+    guard let file = other.file(for: bytes) else { return bytes }
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let name = UUID().uuidString
+    let copy = folder.appendingPathComponent(name)
+    do {
+      try FileManager.default.linkItem(at: file, to: copy)
+    } catch where FileManager.default.fileExists(atPath: file.path) {
+      // Another file system, or one that has no links.
+      try FileManager.default.copyItem(at: file, to: copy)
+    } catch {
+      throw MissingFile(path: file.path, cause: error)
+    }
+    written.append(copy)
+    return Data([Self.fileMark]) + Data(name.utf8) + Data([0])
+  }
+
   /// Notes that the file, if any, which a column names will not be named any more after the commit.
   func willReplace(_ bytes: Data) {
     if let file = file(for: bytes) { obsolete.append(file) }

@@ -6,7 +6,8 @@ struct StoredEntities {
   let schema: StoreSchema
   /// By entity number.
   private let members: [Member?]
-  private unowned let store: NSPersistentStore
+  /// Nil where rows are not handed out, and need no identifiers.
+  private unowned let store: NSPersistentStore?
 
   /// What is asked of an entity for every row.
   private struct Member {
@@ -16,7 +17,7 @@ struct StoredEntities {
     let only: Int
   }
 
-  init(schema: StoreSchema, model: NSManagedObjectModel, store: NSPersistentStore) {
+  init(schema: StoreSchema, model: NSManagedObjectModel, store: NSPersistentStore?) {
     self.schema = schema
     self.store = store
     let known = model.entitiesByName
@@ -44,7 +45,7 @@ struct StoredEntities {
 
   /// The identifier of a row; nil when the number is that of no entity.
   func id(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
-    guard let member = member(number), let description = member.description else { return nil }
+    guard let store, let member = member(number), let description = member.description else { return nil }
     return NSManagedObjectID(
       entity: description, key: ObjectKey(store: store.number, root: UInt32(member.root), number: primaryKey),
       store: store.reference)
@@ -60,5 +61,5 @@ struct StoredEntities {
   }
 
   /// Whether the identifier is that of a row in this store.
-  func owns(_ id: NSManagedObjectID) -> Bool { id.key.store == store.number }
+  func owns(_ id: NSManagedObjectID) -> Bool { id.key.store == store?.number }
 }

@@ -1,0 +1,86 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataSQLite
+import Foundation
+
+/// A function in Swift that the statements of a copy call for what SQL cannot express.
+struct CopyFunction {
+  let name: String
+  let argumentCount: Int
+  let body: ([SQLiteValue]) throws -> SQLiteValue
+}
+
+/// Turns what stands in a column into the value that expressions get, as an object would hand it out.
+struct ColumnDecoder {
+  private let coding: ColumnCoding
+  private let attribute: NSAttributeDescription
+  private let external: ExternalData
+
+  init?(_ layout: AttributeLayout, _ attribute: NSAttributeDescription, external: ExternalData) {
+    guard let coding = ColumnCoding(layout) else { return nil }
+    self.coding = coding
+    self.attribute = attribute
+    self.external = external
+  }
+
+  func value(_ stored: SQLiteValue) throws -> Any? {
+    // The common case, without a slot in between.
+    if case .text(let text) = stored, case .string = coding { return text }
+    guard let slot = try coding.slot(of: stored, external: external) else {
+      throw UnreadableValue(attribute: attribute.name, found: stored.literal)
+    }
+    if case .archived(let data) = slot { return TransformableValues.decode(data, of: attribute) }
+    return slot.publicValue
+  }
+
+  struct UnreadableValue: Error, CustomStringConvertible {
+    let attribute: String
+    let found: String
+
+    var description: String { "The value of '\(attribute)' cannot be read: it is \(found)." }
+  }
+}
+
+/// Turns a value into what stands in a column, with the conversions that setting it on an object would make.
+struct ColumnEncoder {
+  private let coding: ColumnCoding
+  private let attribute: NSAttributeDescription
+  private let external: ExternalData
+  private let mapping: String
+  private let entity: String
+
+  init?(
+    _ layout: AttributeLayout, _ attribute: NSAttributeDescription, external: ExternalData, mapping: String,
+    entity: String
+  ) {
+    guard let coding = ColumnCoding(layout) else { return nil }
+    self.coding = coding
+    self.attribute = attribute
+    self.external = external
+    self.mapping = mapping
+    self.entity = entity
+  }
+
+  /// - Throws: `CopyProblem` for a value that is not of the attribute's type.
+  func stored(_ value: Any?) throws -> SQLiteValue {
+    guard let value else { return .null }
+    if case .string = coding, let text = value as? String { return .text(text) }
+    guard var slot = Slot(value, for: attribute) else { throw unacceptable(value) }
+    if case .archived = coding, case .object(let object) = slot {
+      slot = .archived(try TransformableValues.encode(object, of: attribute))
+    }
+    guard let stored = try coding.value(of: slot, external: external) else { throw unacceptable(value) }
+    return stored
+  }
+
+  private func unacceptable(_ value: Any) -> CopyProblem {
+    CopyProblem(
+      mapping: mapping, entity: entity, property: attribute.name,
+      reason:
+        "The expression for '\(attribute.name)' of '\(entity)' gives a \(type(of: value)), and the attribute is of type "
+        + "\(attribute.attributeType.kind.title).",
+      suggestion: "Correct the expression, or the type of the attribute.")
+  }
+}

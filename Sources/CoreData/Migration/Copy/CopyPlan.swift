@@ -1,0 +1,78 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataPredicates
+import CoreDataSQLite
+import Foundation
+
+/// A mapping model worked out as SQL: statements that copy rows from one database to another of the same connection, and the
+/// functions in Swift that they call.
+///
+/// The statements know the keys that copies get, so that keys of relationships are computed and not looked up.
+final class CopyPlan {
+  let source: CopySide
+  let target: CopySide
+  let objects: SourceObjects
+  let copies: [EntityCopy]
+  /// Whether nobody has written the mapping model.
+  let isInferred: Bool
+  private(set) var functions: [CopyFunction] = []
+  private var fileFunction: String?
+
+  /// - Throws: `CopyBarrier` where a mapping has source objects that SQL cannot find; `CopyProblem` for one that makes no
+  ///   sense.
+  init(_ mapping: NSMappingModel, from source: CopySide, to target: CopySide, objects: SourceObjects) throws {
+    self.source = source
+    self.target = target
+    self.objects = objects
+    isInferred = mapping.inferred != nil
+    copies = try mapping.entityMappings.enumerated().compactMap { position, mapping in
+      if try PlanBuilder.policyClass(of: mapping) != NSEntityMigrationPolicy.self {
+        throw CopyBarrier(mapping: mapping.name ?? "", reason: "has a policy class")
+      }
+      return try EntityCopy(mapping, position: position, from: source, to: target)
+    }
+  }
+
+  /// A function for the statements.
+  func addFunction(argumentCount: Int, _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue) -> String {
+    let name = "CDCOPY\(functions.count)"
+    functions.append(CopyFunction(name: name, argumentCount: argumentCount, body: body))
+    return name
+  }
+
+  /// A value that may stand in a file, which the destination gets a link to.
+  func adoptedFile(_ value: BoundSQL) -> BoundSQL {
+    let (old, new) = (source.external, target.external)
+    let name =
+      fileFunction
+      ?? addFunction(argumentCount: 1) { arguments in
+        .blob(try new.adopted(arguments[0].blob ?? Data(), from: old))
+      }
+    fileFunction = name
+    // The name of a file is 38 bytes long; other values need not leave SQLite.
+    return "CASE WHEN LENGTH(\(value)) = 38 THEN \(raw: name)(\(value)) ELSE \(value) END"
+  }
+
+  /// The statement that makes the rows of a mapping, from those of the source whose keys lie above the first of its last two
+  /// values and not above the second.
+  func insertion(_ copy: EntityCopy, links: CopyLinks) throws -> BoundSQL {
+    let builder = source.predicates()
+    let scope = SQLScope(entity: copy.rows.entity, names: builder.aliases)
+    let columns =
+      try AttributeCopy(plan: self, copy: copy, scope: scope).columns()
+      + links.columns(of: copy, scope: scope, builder: builder)
+    let conditions =
+      try copy.rows.conditions(scope, builder, in: source)
+      + ["\(raw: scope.alias).Z_PK > ? AND \(raw: scope.alias).Z_PK <= ?"]
+    let names = (["Z_PK", "Z_ENT", "Z_OPT"] + columns.map { SQLName.quoted($0.name) }).joined(separator: ", ")
+    let key = copy.copiedKey("\(raw: scope.alias).Z_PK")
+    let values = ([key, "\(raw: String(copy.destination.number))", "1"] + columns.map(\.value)).joined(", ")
+    return """
+      INSERT INTO \(raw: target.table(copy.destination.table)) (\(raw: names)) SELECT \(values) \
+      FROM \(raw: source.table(copy.rows.entity.table)) \(raw: scope.alias)\(raw: scope.joins) \
+      WHERE \(conditions.joined(" AND "))
+      """
+  }
+}

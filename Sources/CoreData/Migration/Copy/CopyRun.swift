@@ -1,0 +1,234 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataSQLite
+import Foundation
+
+/// Carries a plan out, inside a transaction that the caller has begun.
+final class CopyRun {
+  /// So many keys of the source are gone through between two reports of progress.
+  private static let rowsPerStep: Int64 = 20_000
+
+  private let plan: CopyPlan
+  private let connection: SQLiteConnection
+  private let progress: (Double) throws -> Void
+  private let willCopy: (NSEntityMapping) -> Void
+  private var failure: (any Error)?
+  /// The greatest keys that are spoken for, by the number of the root entity.
+  private var reservedKeys: [Int: Int64] = [:]
+  private var done: Int64 = 0
+  private var total: Int64 = 1
+  /// How many objects each mapping has made, by its place.
+  private(set) var counts: [Int: Int] = [:]
+
+  /// - Parameters:
+  ///   - connection: has both databases, under the names that the plan knows.
+  ///   - willCopy: is told of each mapping before its rows are made.
+  ///   - progress: gets the part of the rows that is done, from 0 to 1; may throw to cancel.
+  init(
+    _ plan: CopyPlan, connection: SQLiteConnection, willCopy: @escaping (NSEntityMapping) -> Void = { _ in },
+    progress: @escaping (Double) throws -> Void
+  ) {
+    self.willCopy = willCopy
+    self.plan = plan
+    self.connection = connection
+    self.progress = progress
+  }
+
+  // MARK: Keys
+
+  /// Finds out which keys there are and gives each mapping its own; to be called before any statement is made.
+  ///
+  /// - Parameter given: the greatest keys that the destination has given out so far, by the number of the root entity. They
+  ///   are not given out again, even where their rows are gone.
+  func assignKeys(given: [Int: Int64]) throws {
+    var reservations = KeyReservations()
+    for copy in plan.copies {
+      let (entity, destination) = (copy.rows.entity, copy.destination)
+      // A table without rows makes nothing, whatever its keys would be.
+      guard let keys = try keys(plan.source.table(entity.table)) else { continue }
+      let present = try self.keys(plan.target.table(destination.table))?.upperBound ?? 0
+      let reserved = reservations.reserve(
+        keys, of: .init(entity: entity.number, root: entity.rootNumber),
+        for: .init(entity: destination.number, root: destination.rootNumber),
+        inUse: max(present, given[destination.rootNumber] ?? 0))
+      guard let (offset, last) = reserved else {
+        throw CopyBarrier(mapping: copy.name, reason: "copies rows whose keys leave no room for others")
+      }
+      (copy.offset, copy.keys) = (offset, keys)
+      // Where keys stay as they are, those of objects that were deleted in the source stay unused too.
+      let spent = offset == 0 ? try greatestGivenKey(of: entity) : 0
+      reservedKeys[destination.rootNumber] = max(reservedKeys[destination.rootNumber] ?? 0, last, spent)
+    }
+  }
+
+  private func keys(_ table: String) throws -> ClosedRange<Int64>? {
+    guard let least = try connection.scalar("SELECT MIN(Z_PK) FROM \(table)")?.integer,
+      let greatest = try connection.scalar("SELECT MAX(Z_PK) FROM \(table)")?.integer
+    else { return nil }
+    return least...greatest
+  }
+
+  private func greatestGivenKey(of entity: EntityLayout) throws -> Int64 {
+    let sql = "SELECT Z_MAX FROM \(plan.source.database).Z_PRIMARYKEY WHERE Z_ENT = \(entity.rootNumber)"
+    return try connection.scalar(sql)?.integer ?? 0
+  }
+
+  /// Makes the plan's functions known.
+  func register() throws {
+    for function in plan.functions {
+      try connection.register(function: function.name, argumentCount: function.argumentCount) { [weak self] arguments in
+        do {
+          return try function.body(arguments)
+        } catch {
+          // SQLite hands on the text of an error only.
+          self?.failure = error
+          throw error
+        }
+      }
+    }
+  }
+
+  func unregister() throws {
+    for function in plan.functions {
+      try connection.unregister(function: function.name, argumentCount: function.argumentCount)
+    }
+  }
+
+  // MARK: Rows
+
+  /// Makes all rows, relationships included.
+  func copyRows() throws {
+    for copy in plan.copies { try selectKeys(copy) }
+    let links = try CopyLinks(plan.copies, from: plan.source, to: plan.target)
+    let insertions = try plan.copies.map { ($0, try plan.insertion($0, links: links)) }
+    let joinCopy = JoinCopy(source: plan.source, target: plan.target, joins: links.joins)
+    let joins = try links.joins.map { try joinCopy.statements(for: $0) }
+    let derivations = try plan.copies.flatMap { try CopyDerivations(plan: plan).statements(for: $0) }
+    try register()
+    let lengths = try joins.map { join in
+      try join.insertions.map { try connection.scalar("SELECT \($0.greatestKey)")?.integer ?? 0 }
+    }
+    total = max(1, plan.copies.reduce(0) { $0 + Int64($1.keys.count) } + lengths.joined().reduce(0, +))
+    try progress(0)
+    for (copy, statement) in insertions {
+      willCopy(copy.mapping)
+      let count = try goThrough(statement, copy.keys)
+      if count > 0, copy.destination.isAbstract { throw abstract(copy, count) }
+      counts[copy.position] = count
+    }
+    for (join, lengths) in zip(joins, lengths) {
+      if let removal = join.removal { try run(removal) }
+      for (insertion, greatest) in zip(join.insertions, lengths) where greatest >= insertion.leastKey {
+        _ = try goThrough(insertion.statement, insertion.leastKey...greatest)
+      }
+    }
+    for statement in CopyOrders(plan: plan).statements() { try run(statement) }
+    for statement in derivations { try run(statement) }
+    try unregister()
+  }
+
+  private func abstract(_ copy: EntityCopy, _ count: Int) -> CopyProblem {
+    CopyProblem(
+      mapping: copy.name, entity: copy.destination.name,
+      reason:
+        "'\(copy.destination.name)' is abstract in the destination, and there are \(count) objects to be made of it.",
+      suggestion: "Map the objects to an entity that is not abstract.")
+  }
+
+  /// Runs a statement for one stretch of keys after another.
+  private func goThrough(_ statement: BoundSQL, _ keys: ClosedRange<Int64>) throws -> Int {
+    var key = keys.lowerBound - 1
+    let before = connection.totalChanges
+    while key < keys.upperBound {
+      let next = keys.upperBound - key > Self.rowsPerStep ? key + Self.rowsPerStep : keys.upperBound
+      try run(BoundSQL(statement.sql, statement.values + [.integer(key), .integer(next)]))
+      done += next - key
+      key = next
+      try progress(Double(done) / Double(total))
+    }
+    return connection.totalChanges - before
+  }
+
+  /// Runs a statement and throws the error that a function gave, where one has ended it.
+  func run(_ statement: BoundSQL) throws {
+    do {
+      try connection.run(statement.sql, statement.values)
+    } catch {
+      if let failure {
+        self.failure = nil
+        throw failure
+      }
+      throw error
+    }
+  }
+
+  /// Writes down the keys of rows whose filter SQL cannot express.
+  private func selectKeys(_ copy: EntityCopy) throws {
+    guard let table = copy.rows.keyTable, let filter = copy.rows.filter else { return }
+    try connection.run("DROP TABLE IF EXISTS \(table)")
+    try connection.run("CREATE TABLE \(table) (K INTEGER PRIMARY KEY)")
+    let entity = copy.rows.entity
+    let condition = plan.source.sharesTable(entity) ? " WHERE Z_ENT = \(entity.number)" : ""
+    let statement = try connection.prepare("SELECT Z_PK FROM \(plan.source.table(entity.table))\(condition)")
+    try statement.forEachRow { row in
+      let key = row.int64(at: 0)
+      let object = try plan.objects.object(entity, key)
+      if try PredicateEvaluator().evaluate(filter, with: object) {
+        try connection.run("INSERT INTO \(table) (K) VALUES (?)", [.integer(key)])
+      }
+    }
+  }
+
+  /// Writes down the greatest keys.
+  func writePrimaryKeys() throws {
+    for (root, key) in reservedKeys {
+      try connection.run(
+        "UPDATE \(plan.target.database).Z_PRIMARYKEY SET Z_MAX = MAX(IFNULL(Z_MAX, 0), ?) WHERE Z_ENT = ?",
+        [.integer(key), .integer(Int64(root))])
+    }
+  }
+}
+
+/// Gives places in ordered relationships to members that bring none along: after the others, in the order of their keys.
+struct CopyOrders {
+  let plan: CopyPlan
+
+  func statements() -> [BoundSQL] {
+    var seen: Set<String> = []
+    return plan.copies.flatMap { copy in
+      copy.destination.relationships.values.sorted { $0.name < $1.name }.flatMap { relationship -> [BoundSQL] in
+        switch relationship.place {
+        case .foreignKey(let key):
+          guard let order = key.orderColumn else { return [] }
+          return statement(copy.destination.table, "Z_PK", "Z_PK", owner: key.column, order: order, &seen)
+        case .inverseForeignKey(let table, let key):
+          guard let order = key.orderColumn else { return [] }
+          return statement(table, "Z_PK", "Z_PK", owner: key.column, order: order, &seen)
+        case .joinTable(let end):
+          let (near, far) = (end.sourceColumn, end.destinationColumn)
+          return (end.orderColumn.map { statement(end.table, "rowid", far, owner: near, order: $0, &seen) } ?? [])
+            + (end.inverseOrderColumn.map { statement(end.table, "rowid", near, owner: far, order: $0, &seen) } ?? [])
+        }
+      }
+    }
+  }
+
+  private func statement(
+    _ table: String, _ key: String, _ member: String, owner: String, order: String, _ seen: inout Set<String>
+  ) -> [BoundSQL] {
+    guard seen.insert("\(table).\(order)").inserted else { return [] }
+    let (name, owner, order) = (plan.target.table(table), SQLName.quoted(owner), SQLName.quoted(order))
+    let member = SQLName.quoted(member)
+    return [
+      """
+      UPDATE \(raw: name) AS r SET \(raw: order) = n.P FROM (SELECT x.\(raw: key) AS K, \
+      IFNULL((SELECT MAX(o.\(raw: order)) FROM \(raw: name) o WHERE o.\(raw: owner) = x.\(raw: owner)), \
+      \(raw: String(OrderKeys.first - OrderKeys.step))) + \(raw: String(OrderKeys.step)) * \
+      ROW_NUMBER() OVER (PARTITION BY x.\(raw: owner) ORDER BY x.\(raw: member)) AS P FROM \(raw: name) x \
+      WHERE x.\(raw: owner) IS NOT NULL AND x.\(raw: order) IS NULL) AS n WHERE r.\(raw: key) = n.K
+      """
+    ]
+  }
+}

@@ -1,0 +1,113 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+
+/// Finds out what an expression of a mapping needs from its source object.
+struct SourceKeys {
+  /// Key paths from the source object that are values of columns, in the order in which they were met.
+  private(set) var paths: [String] = []
+  /// Whether the object itself is needed: for its relationships, or handed on as a whole.
+  private(set) var needsObject = false
+  /// What only the migration manager's objects can answer; nil where nothing is.
+  private(set) var obstacle: String?
+  private let path: (ExpressionSyntax) -> String?
+  private let isColumn: (String) throws -> Bool
+
+  /// - Parameters:
+  ///   - path: finds the key path from the object.
+  ///   - isColumn: whether a key path leads to an attribute without passing a to-many relationship.
+  init(path: @escaping (ExpressionSyntax) -> String? = Self.path, isColumn: @escaping (String) throws -> Bool) {
+    self.path = path
+    self.isColumn = isColumn
+  }
+
+  /// The variable that stands for the value of a key path.
+  static func variable(_ path: String) -> String { "source.\(path)" }
+
+  /// The key path from the object that an expression is evaluated with: for derived attributes.
+  static func ownPath(_ expression: ExpressionSyntax) -> String? {
+    switch expression {
+    case .keyPath(let path), .keyPathOf(.evaluatedObject, let path): path
+    default: nil
+    }
+  }
+
+  /// The key path in `$source.path`, `FUNCTION($source, "valueForKey:", "path")` and their like.
+  static func path(_ expression: ExpressionSyntax) -> String? {
+    switch expression {
+    case .keyPathOf(.variable("source"), let path): path
+    case .function(.variable("source"), "valueForKey:", let arguments),
+      .function(.variable("source"), "valueForKeyPath:", let arguments):
+      if arguments.count == 1, case .constant(.string(let path)) = arguments[0] { path } else { nil }
+    default: nil
+    }
+  }
+
+  /// The expression with variables for the values of columns.
+  mutating func reduced(_ expression: ExpressionSyntax) throws -> ExpressionSyntax {
+    if let path = path(expression) {
+      guard try isColumn(path) else {
+        needsObject = true
+        return expression
+      }
+      if !paths.contains(path) { paths.append(path) }
+      return .variable(Self.variable(path))
+    }
+    switch expression {
+    case .constant, .keyPath, .evaluatedObject, .anyKey: return expression
+    case .variable(let name):
+      note(variable: name)
+      return expression
+    case .keyPathOf(let operand, let path): return .keyPathOf(try reduced(operand), path)
+    case .function(let operand, let name, let arguments):
+      return .function(operand: try operand.map { try reduced($0) }, name: name, arguments: try reduced(arguments))
+    case .aggregate(let elements): return .aggregate(try reduced(elements))
+    case .union(let left, let right): return .union(try reduced(left), try reduced(right))
+    case .intersect(let left, let right): return .intersect(try reduced(left), try reduced(right))
+    case .minus(let left, let right): return .minus(try reduced(left), try reduced(right))
+    case .subquery:
+      // Its collection is a relationship of the object or of one that the object leads to.
+      needsObject = true
+      return expression
+    case .conditional(let condition, let whenTrue, let whenFalse):
+      return .conditional(try reduced(condition), try reduced(whenTrue), try reduced(whenFalse))
+    case .fetch:
+      obstacle = "fetches objects"
+      return expression
+    }
+  }
+
+  private mutating func note(variable: String) {
+    switch variable {
+    case "source": needsObject = true
+    case "entityMapping", "propertyMapping": break
+    default: obstacle = "uses $\(variable)"
+    }
+  }
+
+  private mutating func reduced(_ list: [ExpressionSyntax]) throws -> [ExpressionSyntax] {
+    var result: [ExpressionSyntax] = []
+    for expression in list { result.append(try reduced(expression)) }
+    return result
+  }
+
+  private mutating func reduced(_ predicate: PredicateSyntax) throws -> PredicateSyntax {
+    switch predicate {
+    case .constant: return predicate
+    case .not(let part): return .not(try reduced(part))
+    case .and(let parts): return .and(try reducedParts(parts))
+    case .or(let parts): return .or(try reducedParts(parts))
+    case .comparison(var comparison):
+      comparison.left = try reduced(comparison.left)
+      comparison.right = try reduced(comparison.right)
+      return .comparison(comparison)
+    }
+  }
+
+  private mutating func reducedParts(_ parts: [PredicateSyntax]) throws -> [PredicateSyntax] {
+    var result: [PredicateSyntax] = []
+    for part in parts { result.append(try reduced(part)) }
+    return result
+  }
+}

@@ -1,0 +1,162 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataPredicates
+import CoreDataSQLite
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("Runs of copies")
+struct CopyRunTests {
+  private func notes(
+    _ attributes: [NSAttributeDescription] = [.make("text", .stringAttributeType)], unique: Bool = false
+  ) -> ModelBuilder {
+    var builder = ModelBuilder()
+    let note = builder.entity("Note", attributes)
+    if unique { note.uniquenessConstraints = [["text"]] }
+    return builder
+  }
+
+  private func filled(_ target: ModelBuilder, _ texts: [String?]) throws -> CopySteps {
+    let steps = try CopySteps(notes(), target)
+    try steps.fill { context in for text in texts { context.make("Note", ["text": text]) } }
+    steps.map("Note", "Note", ["text": "$source.text"])
+    return steps
+  }
+
+  @Test("A new file has exactly what a new store of the model has, in the same order")
+  func definitions() throws {
+    let steps = try CopySteps(CompanyModel.make(), CompanyModel.make())
+    try steps.fill { _ in }
+    _ = try steps.copy.run(from: steps.store.url, to: steps.target)
+    let fresh = steps.store.folder.appendingPathComponent("Fresh.sqlite")
+    try StoreFile.create(at: fresh, document: steps.new.document)
+    func master(_ url: URL) throws -> [String] {
+      let connection = try SQLiteConnection(url: url, mode: .readOnly)
+      defer { try? connection.close() }  // Only read from.
+      #expect(try connection.pragma("journal_mode")?.text == "wal")
+      return try connection.rows("SELECT type, name, sql FROM sqlite_master ORDER BY rowid").map { "\($0.values)" }
+    }
+    #expect(try master(steps.target) == master(fresh))
+  }
+
+  @Test("A destination that exists is added to, pass after pass")
+  func passes() throws {
+    let steps = try filled(notes(), ["a", "b"])
+    try steps.run()
+    let dump = try steps.run()
+    #expect(dump.values("Note", "text") == ["a", "a", "b", "b"])
+    #expect(Set(dump.objects.keys) == ["Note/p1", "Note/p2", "Note/p3", "Note/p4"])
+  }
+
+  @Test("Values that are to be unique and are not: 134111 with entity, property and values")
+  func uniqueness() throws {
+    let steps = try filled(notes(unique: true), ["a", "b", "a", nil, nil])
+    let error = try steps.failure()
+    #expect(error.code == NSMigrationConstraintViolationError)
+    let reason = try #require(error.localizedFailureReason)
+    #expect(reason.contains("'Note'") && reason.contains("'text'") && reason.contains("'a'") && !reason.contains("'b'"))
+    #expect(try steps.store.files().filter { $0.contains("Target") } == [])
+  }
+
+  @Test("A failure leaves an existing destination as it was")
+  func failureOfPass() throws {
+    let steps = try filled(notes(unique: true), ["a", "b"])
+    try steps.run()
+    let before = try FileContent(steps.target)
+    #expect(try steps.failure().code == NSMigrationConstraintViolationError)
+    #expect(try FileContent(steps.target) == before)
+  }
+
+  @Test("A required attribute without value: 134110 with entity and attribute")
+  func requiredValue() throws {
+    let steps = try filled(notes([.make("text", .stringAttributeType, optional: false)]), ["a", nil])
+    let error = try steps.failure()
+    #expect(error.code == NSMigrationError)
+    #expect(error.userInfo["entity"] as? String == "Note" && error.userInfo["attribute"] as? String == "text")
+  }
+
+  @Test("Validation predicates of the destination are checked")
+  func validation() throws {
+    let text = NSAttributeDescription.make("text", .stringAttributeType)
+    text.setValidationPredicates([NSPredicate(format: "length <= 3")], withValidationWarnings: ["1660"])
+    let steps = try filled(notes([text]), ["abc", "abcd"])
+    let error = try steps.failure()
+    #expect(error.localizedFailureReason?.contains("abcd") == true)
+    #expect(error.userInfo["attribute"] as? String == "text")
+  }
+
+  @Test("Cancelling: 134120, no file, and the source as it was; progress is told in small steps")
+  func cancelling() throws {
+    let steps = try CopySteps(notes(), notes())
+    try steps.fill { $0.make("Note", ["text": "a"]) }
+    let connection = try SQLiteConnection(url: steps.store.url, mode: .readWrite)
+    try connection.run(
+      "WITH RECURSIVE n(k) AS (SELECT 2 UNION ALL SELECT k + 1 FROM n WHERE k < 100000) "
+        + "INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZTEXT) SELECT k, 1, 1, 'n' || k FROM n")
+    try connection.close()
+    steps.map("Note", "Note", ["text": "$source.text"])
+    let content = try FileContent(steps.store.url)
+    struct Enough: Error {}
+    var told: [Double] = []
+    let error = try steps.failure { fraction in
+      told.append(fraction)
+      if fraction > 0.5 { throw Enough() }
+    }
+    #expect(error.code == NSMigrationCancelledError && told.count >= 3)
+    #expect(try steps.store.files().filter { $0.contains("Target") } == [])
+    #expect(try FileContent(steps.store.url) == content)
+    let dump = try steps.run()
+    #expect(dump.objects.count == 100_000)
+  }
+
+  @Test("Derived attributes are computed, of columns and of relationships")
+  func derived() throws {
+    func model(derived: Bool) -> ModelBuilder {
+      var builder = ModelBuilder()
+      let person = builder.entity("Person", [.make("name", .stringAttributeType)])
+      builder.entity("Dog", [.make("age", .integer32AttributeType)])
+      builder.relate(.init("Person", "dogs", toMany: true), .init("Dog", "owner"))
+      guard derived else { return builder }
+      for (name, type, expression) in [
+        ("search", NSAttributeType.stringAttributeType, "canonical:(name)"),
+        ("dogCount", .integer32AttributeType, "dogs.@count"),
+        ("ages", .integer32AttributeType, "dogs.@sum.age"),
+      ] {
+        let attribute = NSDerivedAttributeDescription()
+        attribute.name = name
+        attribute.attributeType = type
+        attribute.isOptional = true
+        attribute.derivationExpression = NSExpression(format: expression)
+        person.properties.append(attribute)
+      }
+      return builder
+    }
+    let steps = try CopySteps(model(derived: false), model(derived: true))
+    try steps.fill { context in
+      let person = context.make("Person", ["name": "Zoë"])
+      for age in [3, 4] { context.make("Dog", ["age": age, "owner": person]) }
+    }
+    steps.map("Person", "Person", ["name": "$source.name"])
+    steps.map("Dog", "Dog", ["age": "$source.age"], links: ["owner": CopySteps.made(of: "owner")])
+    let person = try #require(try steps.run().objects["Person/p1"])
+    #expect(person["search"] == "zoe" && person["dogCount"] == "2" && person["ages"] == "7")
+  }
+
+  @Test("What stands in the source's write-ahead log is copied, and stays there")
+  func writeAheadLog() throws {
+    let steps = try CopySteps(notes(), notes())
+    try steps.fill { $0.make("Note", ["text": "a"]) }
+    let writer = try SQLiteConnection(url: steps.store.url, mode: .readWrite)
+    try writer.run("INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZTEXT) VALUES (2, 1, 1, 'in the log')")
+    steps.map("Note", "Note", ["text": "$source.text"])
+    let dump = try steps.run()
+    #expect(dump.values("Note", "text") == ["a", "in the log"])
+    #expect(try steps.store.files().contains("Source.sqlite-wal"))
+    try writer.close()
+  }
+}
