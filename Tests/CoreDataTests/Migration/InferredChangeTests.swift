@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataTestSupport
 import Foundation
@@ -312,6 +313,34 @@ struct InferredChangeTests {
         ])
     }
     #expect(after.objects == ["Item/p1": ["a": "new"]])
+  }
+
+  @Test("A property that a sub-entity repeats has one column, whether the model comes from the app or from the store")
+  func repeated() throws {
+    func document(_ extra: [AttributeDocument], below: Bool) -> ModelDocument {
+      let name = AttributeDocument(name: "name", kind: .string)
+      var (parent, child) = (EntityDocument(name: "Media"), EntityDocument(name: "Photo", parentName: "Media"))
+      parent.attributes = [name]
+      child.attributes = [name] + extra
+      var document = ModelDocument(versionIdentifiers: [""])
+      document.entities = below ? [parent, child] : [parent]
+      return document
+    }
+    let old = document([AttributeDocument(name: "size", kind: .integer32)], below: true)
+    let context = try store.context(NSManagedObjectModel(document: old))
+    context.make("Photo", ["name": "p", "size": 3])
+    context.make("Media", ["name": "m"])
+    try context.save()
+    try store.close()
+    let wider = try NSManagedObjectModel(
+      document: document(
+        [AttributeDocument(name: "size", kind: .integer32), AttributeDocument(name: "date", kind: .date)], below: true))
+    #expect(try StoreDump(store.context(wider, options: Self.options)).values("Photo", "name") == ["p"])
+    try store.close()
+    try StoreChecks.check(store.url, wider)
+    let narrower = try NSManagedObjectModel(document: document([], below: false))
+    #expect(try StoreDump(store.context(narrower, options: Self.options)).values("Media", "name") == ["m"])
+    try StoreChecks.check(store.url, narrower)
   }
 
   // MARK: Files

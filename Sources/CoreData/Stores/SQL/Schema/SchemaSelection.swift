@@ -12,6 +12,10 @@ struct SchemaSelection {
   private let names: Set<String>
 
   init(document: ModelDocument, configuration: String?) throws {
+    // Sources may repeat in a sub-entity what it inherits. The model that a store carries does not tell the difference, so
+    // that the layout must not depend on it.
+    var document = document
+    document.removeRepeatedProperties()
     index = EntityIndex(document)
     for entity in document.entities {
       try Self.checkLineage(of: entity, in: index)
