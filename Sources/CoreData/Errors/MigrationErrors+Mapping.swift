@@ -19,7 +19,7 @@ extension MigrationErrors {
   static func missingMappingModel(
     url: URL?, source: String?, destination: String?, suggestion: String? = nil, underlying: (any Error)? = nil
   ) -> NSError {
-    let versions = [source, destination].compactMap { $0.map { "'\($0)'" } }.joined(separator: " to ")
+    let versions = (source.map { " from '\($0)'" } ?? "") + (destination.map { " to '\($0)'" } ?? "")
     let cause = underlying as NSError?
     var info = ErrorDetail.place(
       entity: cause?.userInfo[ErrorDetail.entity] as? String, property: cause?.userInfo[ErrorDetail.property] as? String
@@ -27,7 +27,7 @@ extension MigrationErrors {
     info[ErrorDetail.url] = url
     return NSError.cocoa(
       NSMigrationMissingMappingModelError, missingMapping,
-      reason: "Can't find mapping model for migration\(versions.isEmpty ? "" : " from \(versions)")."
+      reason: "Can't find mapping model for migration\(versions)."
         + (cause?.localizedFailureReason.map { " \($0)" } ?? ""),
       suggestion: suggestion ?? "Add a mapping model, or make the change one that can be inferred.",
       underlying: underlying, info)

@@ -89,6 +89,7 @@ struct FixturePairTests {
       let stores = FilledStores(source.document)
       for destination in destinations.map({ family.versions[$0] }) {
         let place = "\(family.name): \(source.name) -> \(destination.name)"
+        if Self.extent != nil { print("at \(place)") }
         do {
           outcomes.add(
             try FixturePair(stores: stores, old: source.document, new: destination.document, place: place).run())

@@ -215,7 +215,9 @@ struct AttributeCopy {
   private func encoder(_ layout: AttributeLayout, _ attribute: NSAttributeDescription) throws -> ColumnEncoder {
     let encoder = ColumnEncoder(
       layout, attribute, external: plan.target.external, mapping: copy.name, entity: copy.destination.name)
-    guard let encoder else { throw CopyBarrier(mapping: copy.name, property: layout.name, reason: "has no column for it") }
+    guard let encoder else {
+      throw CopyBarrier(mapping: copy.name, property: layout.name, reason: "has no column for it")
+    }
     return encoder
   }
 
@@ -253,7 +255,8 @@ struct ExpressionPlace {
     } catch {
       throw CopyProblem(
         mapping: mapping, entity: entity, property: property,
-        reason: "The expression \(PredicatePrinter().format(expression)) for '\(property)' of '\(entity)' fails: \(error)",
+        reason:
+          "The expression \(PredicatePrinter().format(expression)) for '\(property)' of '\(entity)' fails: \(error)",
         suggestion: "Correct the expression, or the values that it fails for.")
     }
   }

@@ -17,7 +17,8 @@ struct CopyChecks {
   /// - Throws: 134110 naming entity and property, with the error of validation that the object would give beneath it.
   func run(_ copy: EntityCopy) throws {
     for name in copy.destination.attributes.keys.sorted() {
-      guard let layout = copy.destination.attributes[name], let attribute = copy.destinationEntity.attributesByName[name],
+      guard let layout = copy.destination.attributes[name],
+        let attribute = copy.destinationEntity.attributesByName[name],
         !(attribute is NSDerivedAttributeDescription)
       else { continue }
       try check(layout, attribute, copy, "")
@@ -83,7 +84,8 @@ struct CopyChecks {
         "SELECT r.Z_PK FROM \(table) r WHERE \(copy.madeRows("r")) AND r.\(SQLName.quoted(key.column)) IS NULL LIMIT 1")
       if let missing {
         throw invalid(
-          copy, layout.name, "The object \(missing.literal) would have no object there, and the relationship is required.")
+          copy, layout.name,
+          "The object \(missing.literal) would have no object there, and the relationship is required.")
       }
     case .inverseForeignKey(let far, let key):
       let counting = "SELECT COUNT(*) FROM \(target.table(far)) m WHERE m.\(SQLName.quoted(key.column)) = r.Z_PK"
@@ -114,8 +116,10 @@ struct CopyChecks {
   private func invalid(_ copy: EntityCopy, _ property: String, _ reason: String) -> NSError {
     MigrationErrors.failed(
       url: url,
-      reason: "'\(property)' of '\(copy.destination.name)' is not valid after the migration by '\(copy.name)'. \(reason)",
-      suggestion: "Correct the mapping, or the source's data first.", entity: copy.destination.name, attribute: property)
+      reason:
+        "'\(property)' of '\(copy.destination.name)' is not valid after the migration by '\(copy.name)'. \(reason)",
+      suggestion: "Correct the mapping, or the source's data first.", entity: copy.destination.name, attribute: property
+    )
   }
 
   // MARK: Uniqueness

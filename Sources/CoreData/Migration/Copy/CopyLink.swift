@@ -48,7 +48,7 @@ struct CopyLinkReader {
       guard let description = copy.destinationEntity.relationshipsByName[name] else {
         throw problem(copy, name, "It maps '\(name)', and '\(copy.destination.name)' has no relationship of that name.")
       }
-      guard let expression = mapping.valueSyntax, expression != .constant(.null), !description.isTransient,
+      guard let expression = mapping.valueSyntax, !description.isTransient,
         let relationship = copy.destination.relationships[name]
       else { continue }
       found[name] = try link(copy, relationship, expression, (copy.position, position))
@@ -79,11 +79,8 @@ struct CopyLinkReader {
     switch function {
     case "destinationInstancesForEntityMappingNamed:sourceInstances:":
       targets = copies.filter { $0.name == argument }
-      if targets.isEmpty {
-        throw problem(
-          copy, relationship.name, "The expression for '\(relationship.name)' names the mapping '\(argument)', "
-            + "and there is none of that name that makes objects.")
-      }
+      // It may be one of an earlier migration into the same store.
+      if targets.isEmpty { throw barrier }
       if let wrong = targets.first(where: { !fits($0, relationship) }) {
         throw problem(
           copy, relationship.name,
@@ -91,14 +88,12 @@ struct CopyLinkReader {
             + "'\(relationship.destinationEntity)'.")
       }
     case "destinationInstancesForSourceRelationshipNamed:sourceInstances:":
-      guard let named = copy.rows.entity.relationships[argument] else {
-        throw problem(
-          copy, relationship.name, "The expression for '\(relationship.name)' names the relationship '\(argument)', which "
-            + "'\(copy.rows.entity.name)' does not have.")
-      }
-      targets = copies.filter { fits($0, relationship) && $0.rows.isReachable(named.destinationEntity, in: source) }
+      targets = copies.filter { $0.rows.isReachable(last.destinationEntity, in: source) }
+      if !targets.allSatisfy({ fits($0, relationship) }) { throw barrier }
     default: throw barrier
     }
+    // Two copies of one object are one too many for a to-one relationship.
+    if !relationship.isToMany, Set(targets.map(\.rows.entity.number)).count < targets.count { throw barrier }
     return CopyLink(
       owner: copy, relationship: relationship, path: path, source: last, isDirect: isDirect, targets: targets,
       place: place)

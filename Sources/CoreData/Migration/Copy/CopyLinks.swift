@@ -147,8 +147,9 @@ struct LinkLookups {
   ///   - overruled: mappings whose copies are spoken for by others.
   ///   - inverse: the same relationship seen from the other end.
   func own(_ link: CopyLink, except overruled: [EntityCopy], order inverse: CopyLink?) throws -> [Part] {
-    guard case .toOne(let alias, let key, let relationship) = try SourcePath(
-      link.path, from: copy, scope: scope, in: source)
+    guard
+      case .toOne(let alias, let key, let relationship) = try SourcePath(
+        link.path, from: copy, scope: scope, in: source)
     else {
       throw CopyBarrier(
         mapping: copy.name, property: link.relationship.name,
@@ -177,7 +178,8 @@ struct LinkLookups {
     case .inverseForeignKey(_, let layout):
       let owners = copy.rows.entity.relationships.values.first { $0.name == link.source.inverseName }
       key = try copied(
-        column(scope.alias, layout.column), by: link.owner, from: owners?.destinationEntity ?? link.source.declaringEntity)
+        column(scope.alias, layout.column), by: link.owner,
+        from: owners?.destinationEntity ?? link.source.declaringEntity)
       if link.source.isOrdered { order = layout.orderColumn.map { column(scope.alias, $0) } }
     case .foreignKey(let layout):
       let owner = SQLScope(entity: link.owner.rows.entity, names: builder.aliases)

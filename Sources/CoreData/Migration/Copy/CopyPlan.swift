@@ -28,7 +28,7 @@ final class CopyPlan {
     self.objects = objects
     isInferred = mapping.inferred != nil
     copies = try mapping.entityMappings.enumerated().compactMap { position, mapping in
-      if mapping.entityMigrationPolicyClassName?.isEmpty == false {
+      if try PlanBuilder.policyClass(of: mapping) != NSEntityMigrationPolicy.self {
         throw CopyBarrier(mapping: mapping.name ?? "", reason: "has a policy class")
       }
       return try EntityCopy(mapping, position: position, from: source, to: target)

@@ -13,7 +13,10 @@ final class CopyRun {
   private let plan: CopyPlan
   private let connection: SQLiteConnection
   private let progress: (Double) throws -> Void
+  private let willCopy: (NSEntityMapping) -> Void
   private var failure: (any Error)?
+  /// The greatest keys that are spoken for, by the number of the root entity.
+  private var reservedKeys: [Int: Int64] = [:]
   private var done: Int64 = 0
   private var total: Int64 = 1
   /// How many objects each mapping has made, by its place.
@@ -21,8 +24,13 @@ final class CopyRun {
 
   /// - Parameters:
   ///   - connection: has both databases, under the names that the plan knows.
+  ///   - willCopy: is told of each mapping before its rows are made.
   ///   - progress: gets the part of the rows that is done, from 0 to 1; may throw to cancel.
-  init(_ plan: CopyPlan, connection: SQLiteConnection, progress: @escaping (Double) throws -> Void) {
+  init(
+    _ plan: CopyPlan, connection: SQLiteConnection, willCopy: @escaping (NSEntityMapping) -> Void = { _ in },
+    progress: @escaping (Double) throws -> Void
+  ) {
+    self.willCopy = willCopy
     self.plan = plan
     self.connection = connection
     self.progress = progress
@@ -35,16 +43,36 @@ final class CopyRun {
   /// - Parameter given: the greatest keys that the destination has given out so far, by the number of the root entity. They
   ///   are not given out again, even where their rows are gone.
   func assignKeys(given: [Int: Int64]) throws {
-    var lanes = KeyLanes()
+    var reservations = KeyReservations()
     for copy in plan.copies {
-      copy.greatestKey = try greatestKey(plan.source.table(copy.rows.entity.table))
-      let present = try greatestKey(plan.target.table(copy.destination.table))
-      lanes.assign(copy, present: max(present, given[copy.destination.rootNumber] ?? 0))
+      let (entity, destination) = (copy.rows.entity, copy.destination)
+      // A table without rows makes nothing, whatever its keys would be.
+      guard let keys = try keys(plan.source.table(entity.table)) else { continue }
+      let present = try self.keys(plan.target.table(destination.table))?.upperBound ?? 0
+      let reserved = reservations.reserve(
+        keys, of: .init(entity: entity.number, root: entity.rootNumber),
+        for: .init(entity: destination.number, root: destination.rootNumber),
+        inUse: max(present, given[destination.rootNumber] ?? 0))
+      guard let (offset, last) = reserved else {
+        throw CopyBarrier(mapping: copy.name, reason: "copies rows whose keys leave no room for others")
+      }
+      (copy.offset, copy.keys) = (offset, keys)
+      // Where keys stay as they are, those of objects that were deleted in the source stay unused too.
+      let spent = offset == 0 ? try greatestGivenKey(of: entity) : 0
+      reservedKeys[destination.rootNumber] = max(reservedKeys[destination.rootNumber] ?? 0, last, spent)
     }
   }
 
-  private func greatestKey(_ table: String) throws -> Int64 {
-    try connection.scalar("SELECT MAX(Z_PK) FROM \(table)")?.integer ?? 0
+  private func keys(_ table: String) throws -> ClosedRange<Int64>? {
+    guard let least = try connection.scalar("SELECT MIN(Z_PK) FROM \(table)")?.integer,
+      let greatest = try connection.scalar("SELECT MAX(Z_PK) FROM \(table)")?.integer
+    else { return nil }
+    return least...greatest
+  }
+
+  private func greatestGivenKey(of entity: EntityLayout) throws -> Int64 {
+    let sql = "SELECT Z_MAX FROM \(plan.source.database).Z_PRIMARYKEY WHERE Z_ENT = \(entity.rootNumber)"
+    return try connection.scalar(sql)?.integer ?? 0
   }
 
   /// Makes the plan's functions known.
@@ -82,16 +110,19 @@ final class CopyRun {
     let lengths = try joins.map { join in
       try join.insertions.map { try connection.scalar("SELECT \($0.greatestKey)")?.integer ?? 0 }
     }
-    total = max(1, plan.copies.reduce(0) { $0 + $1.greatestKey } + lengths.joined().reduce(0, +))
+    total = max(1, plan.copies.reduce(0) { $0 + Int64($1.keys.count) } + lengths.joined().reduce(0, +))
     try progress(0)
     for (copy, statement) in insertions {
-      let count = try goThrough(statement, upTo: copy.greatestKey)
+      willCopy(copy.mapping)
+      let count = try goThrough(statement, copy.keys)
       if count > 0, copy.destination.isAbstract { throw abstract(copy, count) }
       counts[copy.position] = count
     }
     for (join, lengths) in zip(joins, lengths) {
       if let removal = join.removal { try run(removal) }
-      for (insertion, length) in zip(join.insertions, lengths) { _ = try goThrough(insertion.statement, upTo: length) }
+      for (insertion, greatest) in zip(join.insertions, lengths) where greatest >= insertion.leastKey {
+        _ = try goThrough(insertion.statement, insertion.leastKey...greatest)
+      }
     }
     for statement in CopyOrders(plan: plan).statements() { try run(statement) }
     for statement in derivations { try run(statement) }
@@ -101,16 +132,17 @@ final class CopyRun {
   private func abstract(_ copy: EntityCopy, _ count: Int) -> CopyProblem {
     CopyProblem(
       mapping: copy.name, entity: copy.destination.name,
-      reason: "'\(copy.destination.name)' is abstract in the destination, and there are \(count) objects to be made of it.",
+      reason:
+        "'\(copy.destination.name)' is abstract in the destination, and there are \(count) objects to be made of it.",
       suggestion: "Map the objects to an entity that is not abstract.")
   }
 
   /// Runs a statement for one stretch of keys after another.
-  private func goThrough(_ statement: BoundSQL, upTo greatest: Int64) throws -> Int {
-    var key: Int64 = 0
+  private func goThrough(_ statement: BoundSQL, _ keys: ClosedRange<Int64>) throws -> Int {
+    var key = keys.lowerBound - 1
     let before = connection.totalChanges
-    while key < greatest {
-      let next = min(greatest, key + Self.rowsPerStep)
+    while key < keys.upperBound {
+      let next = keys.upperBound - key > Self.rowsPerStep ? key + Self.rowsPerStep : keys.upperBound
       try run(BoundSQL(statement.sql, statement.values + [.integer(key), .integer(next)]))
       done += next - key
       key = next
@@ -151,11 +183,10 @@ final class CopyRun {
 
   /// Writes down the greatest keys.
   func writePrimaryKeys() throws {
-    let keys = "\(plan.target.database).Z_PRIMARYKEY"
-    for entity in plan.target.schema.entities where entity.isRoot {
+    for (root, key) in reservedKeys {
       try connection.run(
-        "UPDATE \(keys) SET Z_MAX = MAX(IFNULL(Z_MAX, 0), ?) WHERE Z_ENT = ?",
-        [.integer(try greatestKey(plan.target.table(entity.table))), .integer(Int64(entity.number))])
+        "UPDATE \(plan.target.database).Z_PRIMARYKEY SET Z_MAX = MAX(IFNULL(Z_MAX, 0), ?) WHERE Z_ENT = ?",
+        [.integer(key), .integer(Int64(root))])
     }
   }
 }

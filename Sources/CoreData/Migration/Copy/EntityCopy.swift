@@ -15,8 +15,8 @@ final class EntityCopy {
   let destinationEntity: NSEntityDescription
   /// What is added to the key of a source row to get that of its copy.
   var offset: Int64 = 0
-  /// The greatest key among the source rows, or beyond.
-  var greatestKey: Int64 = 0
+  /// All keys of the source's table; those of the source rows are among them.
+  var keys: ClosedRange<Int64> = 1...1
 
   var name: String { mapping.name ?? "" }
 
@@ -47,38 +47,7 @@ final class EntityCopy {
 
   /// Finds the rows that this mapping has made.
   func madeRows(_ alias: String) -> String {
-    "\(alias).Z_PK > \(offset) AND \(alias).Z_PK <= \(offset + greatestKey) AND \(alias).Z_ENT = \(destination.number)"
-  }
-}
-
-/// Gives every mapping keys of its own in the table that it writes to.
-///
-/// Copies keep the keys of their rows where nothing else is in the way; otherwise they come after all keys that are used or
-/// spoken for. Entities of one table have different keys, so that their mappings can share an offset.
-struct KeyLanes {
-  private struct Lane {
-    let offset: Int64
-    let sourceTable: String
-    var entities: Set<String>
-  }
-
-  private var lanes: [String: [Lane]] = [:]
-  private var used: [String: Int64] = [:]
-
-  /// Puts a mapping into a lane.
-  ///
-  /// - Parameters:
-  ///   - present: the greatest key that the destination's table had before.
-  mutating func assign(_ copy: EntityCopy, present: Int64) {
-    let table = copy.destination.table
-    let (source, entity) = (copy.rows.entity.table, copy.rows.entity.name)
-    if let position = lanes[table]?.firstIndex(where: { $0.sourceTable == source && !$0.entities.contains(entity) }) {
-      lanes[table]?[position].entities.insert(entity)
-      copy.offset = lanes[table]?[position].offset ?? 0
-      return
-    }
-    copy.offset = used[table] ?? present
-    lanes[table, default: []].append(Lane(offset: copy.offset, sourceTable: source, entities: [entity]))
-    used[table] = copy.offset + copy.greatestKey
+    "\(alias).Z_PK BETWEEN \(offset + keys.lowerBound) AND \(offset + keys.upperBound) "
+      + "AND \(alias).Z_ENT = \(destination.number)"
   }
 }

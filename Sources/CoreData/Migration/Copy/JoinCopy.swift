@@ -9,7 +9,9 @@ struct JoinCopy {
   /// above the second.
   struct Insertion {
     let statement: BoundSQL
-    /// An expression for the greatest key of the table that is gone through.
+    /// The least key of the table that is gone through, or less.
+    let leastKey: Int64
+    /// An expression for the greatest one.
     let greatestKey: String
   }
 
@@ -66,7 +68,7 @@ struct JoinCopy {
       statement: """
         INSERT OR IGNORE INTO \(raw: target.table(end.table)) (\(raw: columns.joined(separator: ", "))) \
         SELECT \(values.joined(", ")) FROM \(raw: pairs.tables) WHERE \(conditions.joined(" AND "))
-        """, greatestKey: pairs.greatestKey)
+        """, leastKey: pairs.leastKey, greatestKey: pairs.greatestKey)
   }
 
   /// The pairs of a source relationship's objects as parts of a query.
@@ -79,6 +81,7 @@ struct JoinCopy {
     var ownerPlace: String?
     /// What numbers the rows that the query goes through.
     var key: String
+    var leastKey: Int64 = 1
     var greatestKey: String
   }
 
@@ -124,7 +127,7 @@ struct JoinCopy {
         owner: link.owner.copiedKey("\(raw: near)"), member: member.copiedKey("\(raw: far.alias).Z_PK"), tables: tables,
         conditions: ["\(raw: near) IS NOT NULL"] + memberConditions + ownerConditions,
         place: key.orderColumn.map { "\(far.alias).\(name($0))" }, ownerPlace: nil, key: "\(far.alias).Z_PK",
-        greatestKey: "\(member.greatestKey)")
+        leastKey: member.keys.lowerBound, greatestKey: "\(member.keys.upperBound)")
     case .foreignKey(let key):
       let opposite = "\(owner.alias).\(name(key.column))"
       var tables = ownerTable + owner.joins
@@ -134,7 +137,7 @@ struct JoinCopy {
         tables: tables,
         conditions: ["\(raw: opposite) IS NOT NULL"] + ownerConditions + (covers ? [] : memberConditions), place: nil,
         ownerPlace: key.orderColumn.map { "\(owner.alias).\(name($0))" }, key: "\(owner.alias).Z_PK",
-        greatestKey: "\(link.owner.greatestKey)")
+        leastKey: link.owner.keys.lowerBound, greatestKey: "\(link.owner.keys.upperBound)")
     }
   }
 

@@ -14,6 +14,8 @@ struct MappingCopy {
   struct Report {
     /// How many objects each entity mapping has made, by its name.
     var objects: [String: Int] = [:]
+    /// What became of what, for later migrations into the same store.
+    var copies: [EntityCopy] = []
   }
 
   private static let sourceName = "SOURCE"
@@ -22,6 +24,10 @@ struct MappingCopy {
   let sourceModel: NSManagedObjectModel
   let destinationModel: NSManagedObjectModel
   var configuration: String?
+  /// Is told of each mapping before its rows are made.
+  var willCopy: (NSEntityMapping) -> Void = { _ in }
+  /// Is called when all rows are made and may be checked; may throw to cancel.
+  var didCopy: () throws -> Void = {}
 
   /// Why SQL cannot carry the mapping model out; nil where it can.
   ///
@@ -119,7 +125,7 @@ struct MappingCopy {
         filling: StoreFile.Filling(
           prepare: { try work.attach(to: $0, as: Self.sourceName) },
           fill: { connection in
-            let copying = CopyRun(plan, connection: connection, progress: work.report)
+            let copying = CopyRun(plan, connection: connection, willCopy: willCopy, progress: work.report)
             run = copying
             try copying.assignKeys(given: [:])
             try copying.copyRows()
@@ -155,7 +161,7 @@ struct MappingCopy {
     let document = destinationModel.document
     let plan = try plan(work, target: try target.schema(for: document, configuration: name(destinationModel)))
     let given = Dictionary(try target.primaryKeys().map { ($0.number, $0.maximum) }) { max($0, $1) }
-    let run = CopyRun(plan, connection: connection, progress: work.report)
+    let run = CopyRun(plan, connection: connection, willCopy: willCopy, progress: work.report)
     // Triggers of derived attributes tell Apple's framework of changes; here the values are computed without them.
     try connection.register(function: "NSCoreDataDATriggerUpdatedAffectedObjectValue") { _ in .null }
     try work.attach(to: connection, as: Self.sourceName)
@@ -186,12 +192,13 @@ struct MappingCopy {
   }
 
   private func check(_ plan: CopyPlan, _ connection: SQLiteConnection, _ work: CopyWork) throws {
+    try work.cancelling(didCopy)
     let checks = CopyChecks(plan: plan, connection: connection, url: work.destination)
     for copy in plan.copies { try checks.run(copy) }
   }
 
   private func report(_ plan: CopyPlan, _ run: CopyRun?) -> Report {
-    var report = Report()
+    var report = Report(copies: plan.copies)
     for copy in plan.copies { report.objects[copy.name, default: 0] += run?.counts[copy.position] ?? 0 }
     return report
   }
@@ -210,8 +217,13 @@ struct CopyWork {
 
   /// Copying rows is the greater part; indexes and checks come after it.
   func report(_ fraction: Double) throws {
+    try cancelling { try progress(min(fraction, 1) * 0.9) }
+  }
+
+  /// Makes 134120 of what a caller throws.
+  func cancelling(_ body: () throws -> Void) throws {
     do {
-      try progress(min(fraction, 1) * 0.9)
+      try body()
     } catch {
       throw MigrationErrors.cancelled(url: destination)
     }

@@ -31,7 +31,8 @@ final class SourceObjects {
     }
     handedOut += 1
     guard let id = try store?.state().entities.id(entity: entity.number, primaryKey: key) else {
-      throw RowProblem(kind: .unknownEntity(number: Int64(entity.number)), table: entity.table, primaryKey: key, property: "")
+      throw RowProblem(
+        kind: .unknownEntity(number: Int64(entity.number)), table: entity.table, primaryKey: key, property: "")
     }
     return context.object(for: id)
   }

@@ -19,7 +19,7 @@ struct SourceRows {
     let found: (entity: String, filter: String?)
     switch mapping.sourceSyntax {
     case nil:
-      guard let entity = mapping.sourceEntityName else { return nil }
+      guard mapping.mappingType != .addEntityMappingType, let entity = mapping.sourceEntityName else { return nil }
       found = (entity, nil)
     case .fetch(
       .function(.variable("manager"), "fetchRequestForSourceEntityNamed:predicateString:", let arguments),

@@ -47,7 +47,7 @@ struct InPlaceMigration {
       try finish()
       return MigrationReport(rows: counts, statements: executed)
     }
-    try dropped.remove(from: external)
+    dropped.remove(from: external)
     return result
   }
 

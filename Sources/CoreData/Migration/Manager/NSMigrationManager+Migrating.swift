@@ -44,6 +44,10 @@ extension NSMigrationManager {
     }
     let source = try SourceStore(sourceModel, at: sourceURL, options: sourceOptions)
     defer { source.close() }
+    if try copies(from: source, at: sourceURL, mapping, to: destinationURL, options: destinationOptions) {
+      show(progress: 1)
+      return
+    }
     let destination = try DestinationStore(
       destinationModel, at: destinationURL, options: destinationOptions, configuration: source.configuration,
       metadata: source.metadata)

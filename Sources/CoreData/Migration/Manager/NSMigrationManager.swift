@@ -30,6 +30,8 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   /// How many source objects are read before what was made of them is saved.
   var batchSize = 500
+  /// Whether mapping models that need no objects are carried out as SQL.
+  var usesSQL = true
   var run: MigrationRun?
   var associations = Associations()
   private let lock = NSLock()

@@ -55,7 +55,7 @@ struct MigrationByCopy {
       report.replacedStore = outcome.kept
       report.leftover = outcome.leftover
       return report
-    } catch where isCancelled {
+    } catch  where isCancelled {
       throw MigrationErrors.cancelled(url: migration.storeURL)
     }
   }
@@ -219,6 +219,7 @@ extension MigrationProgress {
   /// The same of a migration of more steps, of which these are some.
   fileprivate func moved(by steps: Int, of count: Int) -> MigrationProgress {
     MigrationProgress(
-      step: step + steps, stepCount: count, table: table, rowsDone: rowsDone, rowCount: rowCount, isStepDone: isStepDone)
+      step: step + steps, stepCount: count, table: table, rowsDone: rowsDone, rowCount: rowCount, isStepDone: isStepDone
+    )
   }
 }

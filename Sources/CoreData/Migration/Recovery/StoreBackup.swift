@@ -44,7 +44,7 @@ public enum StoreBackup {
 
 extension FileHandle {
   /// Sees to it that a file is on the disk, and not only on its way there.
-  static func synchronize(_ url: URL) throws {
+  fileprivate static func synchronize(_ url: URL) throws {
     let handle = try FileHandle(forUpdating: url)
     try handle.synchronize()
     try handle.close()

@@ -52,6 +52,7 @@ struct StoreReplacement {
     guard FileManager.default.isWritableFile(atPath: place.file.path) else {
       throw StoreErrors.readOnly(url: place.url)
     }
+    if replacesDamaged, try isNoDatabase() { return nil }
     let connection = try SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: timeout)
     do {
       if connection.isReadOnly { throw StoreErrors.readOnly(url: place.url) }
@@ -59,8 +60,20 @@ struct StoreReplacement {
     } catch {
       // Why the store cannot be had is the error to be told.
       try? connection.close()
-      if replacesDamaged, let failure = error as? SQLiteError, failure.isNotADatabase || failure.isCorrupt { return nil }
+      if replacesDamaged, let failure = error as? SQLiteError, failure.isNotADatabase || failure.isCorrupt {
+        return nil
+      }
       throw error
+    }
+  }
+
+  /// Whether the file does not even begin like a database. SQLite would take away the log beside such a file.
+  private func isNoDatabase() throws -> Bool {
+    do {
+      _ = try SQLiteFileHeader.read(path: place.file.path)
+      return false
+    } catch let failure as SQLiteError where failure.isNotADatabase {
+      return true
     }
   }
 

@@ -5,7 +5,8 @@ import Foundation
 
 /// Methods of Foundation's classes that expressions may call on values: `FUNCTION($source.name, "uppercaseString")`.
 ///
-/// There are no selectors on Linux, so these are the ones there are, with what Foundation's methods of these names give.
+/// Differs from Apple: there are no selectors on Linux, so these are the ones there are, with what Foundation's methods of
+/// these names give.
 /// Arguments that are missing (nil) make the result nil, as does a missing operand.
 internal enum ValueFunctions {
   /// Calls a function on a value.
@@ -93,7 +94,8 @@ private enum TextFunctions {
     "stringByDeletingPathExtension", "stringByDeletingLastPathComponent", "componentsSeparatedByString:",
     "substringToIndex:", "substringFromIndex:", "stringByReplacingOccurrencesOfString:withString:",
     "stringByTrimmingWhitespace", "hasPrefix:", "hasSuffix:", "containsString:", "integerValue", "intValue",
-    "longLongValue", "doubleValue", "floatValue", "boolValue", "compare:", "caseInsensitiveCompare:", "isEqualToString:",
+    "longLongValue", "doubleValue", "floatValue", "boolValue", "compare:", "caseInsensitiveCompare:",
+    "isEqualToString:",
     "dataUsingUTF8Encoding",
   ]
 
@@ -184,7 +186,8 @@ private enum TextFunctions {
 
 private enum NumberFunctions {
   private static let names = [
-    "stringValue", "integerValue", "intValue", "longLongValue", "doubleValue", "floatValue", "boolValue", "decimalValue",
+    "stringValue", "integerValue", "intValue", "longLongValue", "doubleValue", "floatValue", "boolValue",
+    "decimalValue",
     "compare:", "isEqualToNumber:",
   ]
 

@@ -60,7 +60,7 @@ extension StoreFile {
         try? connection.close()
         throw error
       }
-      if filling != nil { try FileHandle.synchronize(draft) }
+      if filling != nil { try synchronize(draft) }
       try putInPlace(draft, at: url)
     } catch {
       // As above; what cannot be removed has a name that nobody looks for.
@@ -112,6 +112,13 @@ extension StoreFile {
 
   /// How many KiB of pages are kept in memory while a store is filled; indexes are sorted in as much.
   private static let fillingCache: Int64 = 24 * 1024
+
+  /// Waits until a file is on the disk.
+  private static func synchronize(_ file: URL) throws {
+    let handle = try FileHandle(forWritingTo: file)
+    try handle.synchronize()
+    try handle.close()
+  }
 
   private static func putInPlace(_ draft: URL, at url: URL) throws {
     let files = FileManager.default

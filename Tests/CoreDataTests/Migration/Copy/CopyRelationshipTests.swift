@@ -51,7 +51,8 @@ struct CopyRelationshipTests {
     steps.map(
       "Person", "Person", name,
       links: [
-        "dogs": CopySteps.made(by: "DogToDog", "$source.dogs"), "clubs": CopySteps.made(by: "ClubToClub", "$source.clubs"),
+        "dogs": CopySteps.made(by: "DogToDog", "$source.dogs"),
+        "clubs": CopySteps.made(by: "ClubToClub", "$source.clubs"),
       ])
     steps.map("Dog", "Dog", name, links: ["owner": CopySteps.made(by: "PersonToPerson", "$source.owner")])
     steps.map("Club", "Club", name, links: ["members": CopySteps.made(by: "PersonToPerson", "$source.members")])
@@ -175,10 +176,13 @@ struct CopyRelationshipTests {
     steps.map("Person", "Person", name, links: ["dogs": "FUNCTION($manager, 'somethingElse:', $source.dogs)"])
     #expect(try steps.copy.barrier()?.property == "dogs")
     let custom = try CopySteps(model(), model())
-    custom.map("Dog", "Dog", name).entityMigrationPolicyClassName = "App.Policy"
+    custom.map("Dog", "Dog", name).entityMigrationPolicyClassName = "CoreDataTests.CopyTestPolicy"
     #expect(try custom.copy.barrier()?.reason == "has a policy class")
     let destination = try CopySteps(model(), model())
     destination.map("Dog", "Dog", ["name": "$destination.name"])
     #expect(try destination.copy.barrier()?.property == "name")
   }
 }
+
+/// A policy that changes nothing; that there is one is enough.
+final class CopyTestPolicy: NSEntityMigrationPolicy {}

@@ -31,7 +31,7 @@ struct CopyRunTests {
   @Test("A new file has exactly what a new store of the model has, in the same order")
   func definitions() throws {
     let steps = try CopySteps(CompanyModel.make(), CompanyModel.make())
-    try steps.fill { $0.make("Person", ["name": "x"]) }
+    try steps.fill { _ in }
     _ = try steps.copy.run(from: steps.store.url, to: steps.target)
     let fresh = steps.store.folder.appendingPathComponent("Fresh.sqlite")
     try StoreFile.create(at: fresh, document: steps.new.document)
@@ -83,7 +83,7 @@ struct CopyRunTests {
   @Test("Validation predicates of the destination are checked")
   func validation() throws {
     let text = NSAttributeDescription.make("text", .stringAttributeType)
-    text.setValidationPredicates([NSPredicate(format: "length <= 3")], withValidationWarnings: [1660])
+    text.setValidationPredicates([NSPredicate(format: "length <= 3")], withValidationWarnings: ["1660"])
     let steps = try filled(notes([text]), ["abc", "abcd"])
     let error = try steps.failure()
     #expect(error.localizedFailureReason?.contains("abcd") == true)
@@ -123,7 +123,8 @@ struct CopyRunTests {
       builder.relate(.init("Person", "dogs", toMany: true), .init("Dog", "owner"))
       guard derived else { return builder }
       for (name, type, expression) in [
-        ("search", NSAttributeType.stringAttributeType, "canonical:(name)"), ("dogCount", .integer32AttributeType, "dogs.@count"),
+        ("search", NSAttributeType.stringAttributeType, "canonical:(name)"),
+        ("dogCount", .integer32AttributeType, "dogs.@count"),
         ("ages", .integer32AttributeType, "dogs.@sum.age"),
       ] {
         let attribute = NSDerivedAttributeDescription()

@@ -90,13 +90,27 @@ final class CopySteps {
     let left = try store.files().filter { $0.contains(".new") }
     #expect(left == [], sourceLocation: sourceLocation)
     try StoreChecks.check(target, new, sourceLocation: sourceLocation)
-    return try dump()
+    let result = try dump(target)
+    let byObjects = store.folder.appendingPathComponent("Objects.sqlite")
+    try migrate(to: byObjects, usesSQL: false)
+    let expected = try dump(byObjects).objects
+    for key in Set(expected.keys).union(result.objects.keys) {
+      #expect(result.objects[key] == expected[key], "\(key) as by objects", sourceLocation: sourceLocation)
+    }
+    return result
   }
 
-  /// What the destination holds.
-  func dump() throws -> StoreDump {
+  /// Has a migration manager do the same.
+  func migrate(to url: URL, usesSQL: Bool) throws {
+    let manager = NSMigrationManager(sourceModel: old, destinationModel: new)
+    manager.usesSQL = usesSQL
+    try manager.migrateStore(from: store.url, type: .sqlite, mapping: copy.mapping, to: url, type: .sqlite)
+  }
+
+  /// What a store of the destination model holds.
+  func dump(_ url: URL) throws -> StoreDump {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: new)
-    let added = try coordinator.addPersistentStore(type: .sqlite, at: target)
+    let added = try coordinator.addPersistentStore(type: .sqlite, at: url)
     let context = NSManagedObjectContext(.privateQueue)
     context.persistentStoreCoordinator = coordinator
     defer { try? coordinator.remove(added) }  // Only read from.

@@ -37,16 +37,32 @@ struct GeneratedCopyTests {
       count += 1
       let target = prepared.store.folder.appendingPathComponent("Copy.sqlite")
       do {
-        _ = try copy.run(from: prepared.store.url, to: target)
+        let report = try copy.run(from: prepared.store.url, to: target)
         try StoreChecks.check(target, new)
         let result = try image(target, prepared.new)
-        #expect(result.differences(from: prepared.expected) == [], "COREDATA_SEED=\(seed)")
+        var expected = prepared.expected
+        if report.copies.contains(where: { $0.offset != 0 }) {
+          // Hierarchies that become one get keys in the order of mappings, which the reference knows nothing of.
+          expected = try imageByObjects(prepared, old, new, mapping)
+        }
+        #expect(result.differences(from: expected) == [], "COREDATA_SEED=\(seed)")
       } catch {
         Issue.record("COREDATA_SEED=\(seed): \(error)")
       }
     }
     #expect(barriers == [])
     #expect(count > Self.seeds.count / 3)
+  }
+
+  private func imageByObjects(
+    _ prepared: PreparedMigration, _ old: NSManagedObjectModel, _ new: NSManagedObjectModel, _ mapping: NSMappingModel
+  ) throws -> StoreImage {
+    let target = prepared.store.folder.appendingPathComponent("Objects.sqlite")
+    let manager = NSMigrationManager(sourceModel: old, destinationModel: new)
+    manager.usesSQL = false
+    try manager.migrateStore(
+      from: prepared.store.url, type: .sqlite, mapping: mapping, to: target, type: .sqlite)
+    return try image(target, prepared.new)
   }
 
   private func image(_ url: URL, _ document: ModelDocument) throws -> StoreImage {

@@ -7,11 +7,13 @@ import Testing
 
 @testable import CoreData
 
-/// Inferred mapping models over random models and rows, carried out object by object, against the slow reference.
+/// Inferred mapping models over random models and rows, carried out object by object and as SQL, against the slow
+/// reference.
 @Suite("A migration manager over generated models")
 struct GeneratedManagerTests {
-  @Test("Carries inferred mapping models out with every object and value", arguments: [1, 400, 800, 1200])
-  func results(_ first: UInt64) throws {
+  @Test(
+    "Carries inferred mapping models out with every object and value", arguments: [1, 400, 800, 1200], [false, true])
+  func results(_ first: UInt64, usesSQL: Bool) throws {
     for prepared in try PreparedMigration.some(10, from: first) {
       let destination = prepared.store.folder.appendingPathComponent("Destination.sqlite")
       let (old, new) = (
@@ -21,6 +23,7 @@ struct GeneratedManagerTests {
       let mapping = try NSMappingModel.inferredMappingModel(forSourceModel: old, destinationModel: new)
       let manager = NSMigrationManager(sourceModel: old, destinationModel: new)
       manager.batchSize = 2
+      manager.usesSQL = usesSQL
       var progress: [Float] = []
       manager.progressHandler = { progress.append($0.migrationProgress) }
       try manager.migrateStore(
@@ -36,7 +39,11 @@ struct GeneratedManagerTests {
       let context = NSManagedObjectContext(.privateQueue)
       context.persistentStoreCoordinator = coordinator
       let image = try StoreImage(context, prepared.new)
-      #expect(image.differences(from: prepared.expected) == [])
+      // Rows of tables that become one get keys that follow from nothing but the result.
+      let reference = MigrationReference(from: prepared.old, to: prepared.new)
+      let distances = reference.distances(from: prepared.before, to: image)
+      let moved = reference.expected(after: prepared.before.moved(distances, in: prepared.old)).image
+      #expect(image.differences(from: moved) == [])
       try coordinator.remove(store)
     }
   }

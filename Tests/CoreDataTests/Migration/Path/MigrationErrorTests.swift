@@ -123,6 +123,9 @@ struct MigrationErrorTests {
   @Test("A store of a version that is gone is migrated from the model that it carries")
   func ownModel() throws {
     let other = try NoteVersions(Array(NoteVersions.plain.dropFirst()))
+    let error = try failure(
+      NSMigrationMissingMappingModelError, try other.model("v3"), options([MigrationOption.isProgressive: false]))
+    #expect(error.localizedFailureReason?.contains("for migration to 'v3'") == true)
     let context = try notes.store.context(other.model("v4"), options: options())
     #expect(try context.all("Note").count == 2)
   }

@@ -92,7 +92,7 @@ final class NoteVersions {
     return names
   }
 
-  /// Writes a compiled mapping model between two versions, as it would be inferred, and changed.
+  /// Writes a compiled mapping model between two versions: what inference would make, but a text `a` is the note's name.
   @discardableResult
   func writeMapping(
     _ name: String, _ source: NSManagedObjectModel, _ destination: NSManagedObjectModel, policy: String? = nil
@@ -105,6 +105,10 @@ final class NoteVersions {
     entity.attributeMappings = [
       PropertyMappingDocument(name: "name", valueExpression: .keyPathOf(.variable("source"), "name"))
     ]
+    if destination.entitiesByName["Note"]?.attributesByName["a"]?.attributeType == .stringAttributeType {
+      entity.attributeMappings.append(
+        PropertyMappingDocument(name: "a", valueExpression: .keyPathOf(.variable("source"), "name")))
+    }
     var document = MappingDocument(entityMappings: [entity])
     document.takeHashes(
       source: source.entityVersionHashesByName, destination: destination.entityVersionHashesByName)

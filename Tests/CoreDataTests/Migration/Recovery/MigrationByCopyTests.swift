@@ -49,7 +49,8 @@ struct MigrationByCopyTests {
     ])
   func mixtures(_ kinds: [StoreMigration.Step.Kind]) throws {
     var fractions: [Double] = []
-    let report = try run(kinds.enumerated().map { ($0.offset + 2, $0.element) }, progress: { fractions.append($0.fractionCompleted) })
+    let report = try run(
+      kinds.enumerated().map { ($0.offset + 2, $0.element) }, progress: { fractions.append($0.fractionCompleted) })
     #expect(try RecoverySample.version(store.url) == kinds.count + 1)
     #expect(try RecoverySample.content(store.url) == before)
     #expect(fractions == fractions.sorted())
@@ -116,10 +117,12 @@ struct MigrationByCopyTests {
     while number < 100 {
       var count = 0
       let failure = error {
-        _ = try run([(2, .inferred), (3, .mapping), (4, .inferred)], progress: { _ in
-          count += 1
-          if count > number { throw Stop() }
-        })
+        _ = try run(
+          [(2, .inferred), (3, .mapping), (4, .inferred)],
+          progress: { _ in
+            count += 1
+            if count > number { throw Stop() }
+          })
       }
       guard let failure else { break }
       #expect(failure.code == NSMigrationCancelledError)
@@ -167,10 +170,12 @@ struct MigrationByCopyTests {
     let content = try FileContent(store.url)
     for (words, spoil) in spoilings {
       let failure = error {
-        _ = try run([(2, .mapping)], copyStep: { step, source, destination, progress in
-          try RecoverySample.copyStep(step, source, destination, progress)
-          try spoil(destination)
-        })
+        _ = try run(
+          [(2, .mapping)],
+          copyStep: { step, source, destination, progress in
+            try RecoverySample.copyStep(step, source, destination, progress)
+            try spoil(destination)
+          })
       }
       #expect(failure?.code == NSMigrationManagerDestinationStoreError, "\(words): \(String(describing: failure))")
       #expect(failure?.localizedFailureReason?.contains(words) == true, "\(String(describing: failure))")
@@ -184,16 +189,18 @@ struct MigrationByCopyTests {
     var rival: NSError?
     var writer: SQLiteError?
     var rows: Int64?
-    _ = try run([(2, .mapping)], copyStep: { step, source, destination, progress in
-      rival = error { _ = try run([(2, .mapping)]) }
-      let other = try SQLiteConnection(url: store.url, mode: .readWrite, busyTimeout: 0)
-      do { try other.run("UPDATE ZNOTE SET ZBODY = 'lost'") } catch { writer = error as? SQLiteError }
-      rows = try other.scalar("SELECT COUNT(*) FROM ZNOTE")?.integer
-      try other.close()
-      #expect(try StoreRecovery.inspect(storeAt: store.url)?.isRunning == true)
-      #expect(error { try StoreRecovery.recover(storeAt: store.url) }?.code == NSMigrationError)
-      try RecoverySample.copyStep(step, source, destination, progress)
-    })
+    _ = try run(
+      [(2, .mapping)],
+      copyStep: { step, source, destination, progress in
+        rival = error { _ = try run([(2, .mapping)]) }
+        let other = try SQLiteConnection(url: store.url, mode: .readWrite, busyTimeout: 0)
+        do { try other.run("UPDATE ZNOTE SET ZBODY = 'lost'") } catch { writer = error as? SQLiteError }
+        rows = try other.scalar("SELECT COUNT(*) FROM ZNOTE")?.integer
+        try other.close()
+        #expect(try StoreRecovery.inspect(storeAt: store.url)?.isRunning == true)
+        #expect(error { try StoreRecovery.recover(storeAt: store.url) }?.code == NSMigrationError)
+        try RecoverySample.copyStep(step, source, destination, progress)
+      })
     #expect(rival?.code == NSMigrationError)
     #expect(rival?.localizedFailureReason?.contains("another process") == true)
     #expect(writer?.isBusy == true)
@@ -219,10 +226,12 @@ struct MigrationByCopyTests {
     let other = store.folder.appendingPathComponent("Other.sqlite")
     try StoreFiles.copy(from: store.url, to: other)
     let failure = error {
-      _ = try run([(2, .mapping)], copyStep: { step, source, destination, progress in
-        try RecoverySample.copyStep(step, source, destination, progress)
-        try FileCalls.rename(other, to: store.url)
-      })
+      _ = try run(
+        [(2, .mapping)],
+        copyStep: { step, source, destination, progress in
+          try RecoverySample.copyStep(step, source, destination, progress)
+          try FileCalls.rename(other, to: store.url)
+        })
     }
     #expect(failure?.localizedFailureReason?.contains("replaced or moved") == true, "\(String(describing: failure))")
     #expect(try RecoverySample.version(store.url) == 1)

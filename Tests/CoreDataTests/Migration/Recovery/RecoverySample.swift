@@ -36,7 +36,8 @@ enum RecoverySample {
     context.persistentStoreCoordinator = coordinator
     let folders = (0..<5).map { context.make("Folder", ["name": "Folder \($0)"]) }
     for number in 0..<rows {
-      let note = context.make("Note", ["title": "Note \(number)", "body": String(repeating: "text ", count: number % 40)])
+      let note = context.make(
+        "Note", ["title": "Note \(number)", "body": String(repeating: "text ", count: number % 40)])
       note.setValue(folders[number % 5], forKey: "folder")
       if number < photos {
         note.setValue(Data(repeating: UInt8(number % 251), count: 110_000 + number), forKey: "photo")
@@ -75,7 +76,8 @@ enum RecoverySample {
 
   /// A migration over versions, each step by copying or in place.
   static func migration(
-    _ url: URL, _ steps: [(to: Int, kind: StoreMigration.Step.Kind)], timeout: TimeInterval = 0.2
+    _ url: URL, _ steps: [(to: Int, kind: StoreMigration.Step.Kind)], policy: String? = nil,
+    timeout: TimeInterval = 0.2
   ) throws -> StoreMigration {
     let metadata = try SQLiteStore.metadataForPersistentStore(with: url)
     var from = 1
@@ -85,7 +87,9 @@ enum RecoverySample {
       return StoreMigration.Step(
         source: "\(from)", destination: "\(step.to)", kind: step.kind, sourceModel: source,
         destinationModel: destination,
-        mappingModel: try NSMappingModel.inferredMappingModel(forSourceModel: source, destinationModel: destination),
+        mappingModel: step.kind == .mapping
+          ? mapping(from: from, to: step.to, policy: policy)
+          : try NSMappingModel.inferredMappingModel(forSourceModel: source, destinationModel: destination),
         mappingURL: nil, reason: "")
     }
     let last = model(from)
@@ -93,6 +97,23 @@ enum RecoverySample {
       storeAt: url, metadata: metadata, known: ModelVersions(around: last),
       destination: .init(name: "\(from)", model: last), configuration: nil, busyTimeout: timeout)
     return StoreMigration(planned, steps: made, of: url, metadata: metadata)
+  }
+
+  /// A mapping model that somebody could have written.
+  private static func mapping(from old: Int, to new: Int, policy: String?) -> NSMappingModel {
+    func title(_ version: Int) -> String { version >= 3 ? "headline" : "title" }
+    let mapping = NSMappingModel()
+    mapping.entityMappings = [
+      ManagerSample.entity(
+        "FolderToFolder", "Folder", "Folder", ["name": "$source.name"],
+        ["notes": ManagerSample.of("NoteToNote", "notes")]),
+      ManagerSample.entity(
+        "NoteToNote", "Note", "Note",
+        [title(new): "$source.\(title(old))", "body": "$source.body", "photo": "$source.photo"],
+        ["folder": ManagerSample.of("FolderToFolder", "folder")]),
+    ]
+    for entity in mapping.entityMappings { entity.entityMigrationPolicyClassName = policy }
+    return mapping
   }
 
   /// A step that makes a new store, quickly: rows as they are, files of values under new names.
@@ -140,5 +161,18 @@ enum RecoverySample {
     let values = names.filter { $0.contains("_EXTERNAL_DATA/") }
     let others = names.filter { !$0.contains("_EXTERNAL_DATA/") && !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm") }
     return others.sorted() + (values.isEmpty ? [] : ["\(values.count) values"])
+  }
+}
+
+/// A policy as somebody could have written it: it has a hand in every object.
+final class TorturePolicy: NSEntityMigrationPolicy {
+  override func createDestinationInstances(
+    forSource sInstance: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager
+  ) throws {
+    try super.createDestinationInstances(forSource: sInstance, in: mapping, manager: manager)
+    for object in manager.destinationInstances(forEntityMappingName: mapping.name, sourceInstances: [sInstance])
+    where object.entity.attributesByName["body"] != nil {
+      object.setValue(sInstance.value(forKey: "body"), forKey: "body")
+    }
   }
 }

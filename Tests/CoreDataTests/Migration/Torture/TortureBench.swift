@@ -11,7 +11,7 @@ import Testing
 @testable import CoreData
 
 /// A folder with the files of a case, copied for each run, and the two states that a run may end in.
-final class TortureBench {
+final class TortureBench: @unchecked Sendable {
   /// What a store and the files beside it look like.
   struct State: Equatable {
     let rows: [String]
@@ -26,6 +26,8 @@ final class TortureBench {
   let new: State
   /// How many calls of the file system a run makes.
   let callCount: Int
+  /// How long a run takes, in microseconds.
+  let duration: Int
 
   init(_ torture: TortureCase) throws {
     self.torture = torture
@@ -38,7 +40,9 @@ final class TortureBench {
     let done = try Self.copy(template, to: store.folder.appendingPathComponent("done"))
     faultInjectionArm(done.path, 0, Int32(FaultKindNone.rawValue), 0)
     defer { faultInjectionDisarm() }
+    let start = DispatchTime.now().uptimeNanoseconds
     try torture.run(in: done)
+    duration = Int((DispatchTime.now().uptimeNanoseconds - start) / 1000)
     callCount = faultInjectionDisarm()
     new = try Self.state(done)
   }

@@ -13,7 +13,8 @@ import Testing
 /// One way to change a store as a whole, which is killed and made to fail at every moment.
 enum TortureCase: String, CaseIterable, Sendable {
   case inPlace
-  case byCopying
+  case byMapping
+  case byPolicy
   case threeSteps
   case externalData
   case hotLog
@@ -22,7 +23,9 @@ enum TortureCase: String, CaseIterable, Sendable {
   case replacing
   case destroying
 
-  var photos: Int { self == .externalData || self == .settingAside || self == .restoring ? 3 : self == .replacing ? 2 : 0 }
+  var photos: Int {
+    self == .externalData || self == .settingAside || self == .restoring ? 3 : self == .replacing ? 2 : 0
+  }
 
   /// Makes the files that each run begins with a copy of.
   func prepare(in folder: URL) throws {
@@ -32,7 +35,9 @@ enum TortureCase: String, CaseIterable, Sendable {
       try StoreRecovery.setAside(storeAt: url, model: RecoverySample.model(2))
       return
     }
-    if self == .replacing { try RecoverySample.fill(folder.appendingPathComponent("Other.sqlite"), rows: 11, photos: 1) }
+    if self == .replacing {
+      try RecoverySample.fill(folder.appendingPathComponent("Other.sqlite"), rows: 11, photos: 1)
+    }
     guard self == .hotLog else { return try RecoverySample.fill(url, rows: 30, photos: photos) }
     let cold = folder.appendingPathComponent("Cold.sqlite")
     try RecoverySample.fill(cold, rows: 30, photos: photos)
@@ -51,7 +56,10 @@ enum TortureCase: String, CaseIterable, Sendable {
     let url = folder.appendingPathComponent("Data.sqlite")
     switch self {
     case .inPlace: try migrate(url, [(2, .inferred)])
-    case .byCopying, .externalData, .hotLog: try migrate(url, [(2, .mapping)])
+    case .byMapping, .externalData, .hotLog: try migrate(url, [(2, .mapping)])
+    case .byPolicy:
+      MigrationPolicyClasses.register(TorturePolicy.self)
+      try RecoverySample.migration(url, [(2, .mapping)], policy: "TorturePolicy").run()
     case .threeSteps: try migrate(url, [(2, .inferred), (3, .mapping), (4, .inferred)])
     case .settingAside: try StoreRecovery.setAside(storeAt: url, model: RecoverySample.model(2))
     case .restoring:
@@ -67,14 +75,6 @@ enum TortureCase: String, CaseIterable, Sendable {
   }
 
   private func migrate(_ url: URL, _ steps: [(to: Int, kind: StoreMigration.Step.Kind)]) throws {
-    let migration = try RecoverySample.migration(url, steps)
-    guard steps.contains(where: { $0.kind == .mapping }) else {
-      try migration.run()
-      return
-    }
-    _ = try migration.translating {
-      try MigrationByCopy(migration, copyStep: RecoverySample.copyStep)
-        .run(keptAt: url.deletingLastPathComponent().appendingPathComponent("Data~.sqlite")) { _ in }
-    }
+    try RecoverySample.migration(url, steps).run()
   }
 }

@@ -10,6 +10,8 @@ final class ObjectEngine: MappingEngine {
   /// The values of variables in expressions.
   private var evaluator = PredicateEvaluator()
   private weak var evaluatedPlan: EntityPlan?
+  /// Derived attributes may count the objects of a relationship, which then must be known to have changed on both sides.
+  private lazy var hasDerivations = !Derivations(run.destination.model).isEmpty
 
   init(run: MigrationRun) {
     self.run = run
@@ -69,12 +71,22 @@ final class ObjectEngine: MappingEngine {
   ) throws {
     let value = Operand.unwrapped(value)
     if value == nil, attribute.keepsDefault { return }
-    guard let slot = Slot(value, for: attribute.attribute) else {
+    guard let slot = Slot(value, for: attribute.attribute), Self.isInRange(slot, of: attribute.attribute) else {
       throw MappingErrors.unfitValue(
         plan.place(attribute.name, attribute.syntax), found: Operand.description(value),
         wanted: Wanted.words(for: attribute.attribute))
     }
     destination.slots[attribute.position] = slot
+  }
+
+  /// Whether a whole number is one that its attribute's type can hold: none becomes another in silence.
+  private static func isInRange(_ slot: Slot, of attribute: NSAttributeDescription) -> Bool {
+    guard case .integer(let number) = slot else { return true }
+    switch attribute.attributeType {
+    case .integer16AttributeType: return Int16(exactly: number) != nil
+    case .integer32AttributeType: return Int32(exactly: number) != nil
+    default: return true
+    }
   }
 
   // MARK: Second pass
@@ -195,7 +207,9 @@ final class ObjectEngine: MappingEngine {
         plan.place(relationship.name, relationship.syntax), found: "\(objects.count) objects",
         wanted: "one object for the to-one relationship '\(relationship.name)'")
     }
-    if destination.relate(objects, at: relationship.position, description) { run.saveBeforeAsking() }
+    if destination.relate(objects, at: relationship.position, description, mayBeOneSided: !hasDerivations) {
+      run.saveBeforeAsking()
+    }
   }
 
   // MARK: Expressions
@@ -251,11 +265,12 @@ extension NSManagedObject {
   ///
   /// - Returns: whether only this side was set, so that the store is to be told before it is asked.
   fileprivate func relate(
-    _ objects: [NSManagedObject], at position: Int, _ relationship: NSRelationshipDescription
+    _ objects: [NSManagedObject], at position: Int, _ relationship: NSRelationshipDescription, mayBeOneSided: Bool
   ) -> Bool {
     realize()
     let isOneSided =
-      relationship.inverseRelationship?.isToMany == true && relationship.inverseRelationship !== relationship
+      mayBeOneSided && relationship.inverseRelationship?.isToMany == true
+      && relationship.inverseRelationship !== relationship
     guard isOneSided, objects.allSatisfy({ $0.hasUnreadInverse(of: relationship) }) else {
       store(relationship.value(of: objects), at: position)
       noteChange()

@@ -46,7 +46,7 @@ struct PlanBuilder {
       mapping: mapping, entity: entity, side: side, expected: expected, found: found)
   }
 
-  private static func policyClass(of mapping: NSEntityMapping) throws -> NSEntityMigrationPolicy.Type {
+  static func policyClass(of mapping: NSEntityMapping) throws -> NSEntityMigrationPolicy.Type {
     let place = MappingErrors.Place(
       mapping: mapping.name ?? "", entity: mapping.destinationEntityName ?? mapping.sourceEntityName)
     guard let name = mapping.entityMigrationPolicyClassName, !name.isEmpty else {
