@@ -81,6 +81,9 @@ enum CopyWorkloads {
     mapping.mappingType = policy == nil ? .transformEntityMappingType : .customEntityMappingType
     mapping.sourceEntityName = name
     mapping.destinationEntityName = name
+    // By these a mapping model is found for a store.
+    mapping.sourceEntityVersionHash = NotesModel.plain().entitiesByName[name]?.versionHash
+    mapping.destinationEntityVersionHash = NotesModel.split().entitiesByName[name]?.versionHash
     mapping.entityMigrationPolicyClassName = policy.map { NSStringFromClass($0) }
     mapping.attributeMappings = properties(attributes)
     mapping.relationshipMappings = properties(relationships)

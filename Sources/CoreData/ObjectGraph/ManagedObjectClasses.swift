@@ -25,6 +25,7 @@ public enum ManagedObjectClasses {
   /// The class of an entity's objects; `NSManagedObject` where the model names none that can be found, as on Apple.
   static func of(_ entity: NSEntityDescription) -> NSManagedObject.Type {
     let name: String = entity.managedObjectClassName
+    if name == "NSManagedObject" { return NSManagedObject.self }
     if let known = registry.type(named: name, of: NSManagedObject.self) { return known }
     // What was not found is not looked for again with every object.
     registry.remember(NSManagedObject.self, as: name)

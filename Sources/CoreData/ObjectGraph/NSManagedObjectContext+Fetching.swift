@@ -13,7 +13,12 @@ extension NSManagedObjectContext {
   /// - Parameter request: what to fetch.
   /// - Throws: 134060 for an entity or key path that the model does not have; the store's errors.
   public func fetch<T>(_ request: NSFetchRequest<T>) throws -> [T] {
-    try results(of: request.specification, affectedStores: request.affectedStores).map { result in
+    let specification = request.specification
+    if T.self == NSManagedObject.self, specification.resultType == .managedObjectResultType {
+      let objects = try FetchExecution(specification, in: self, affectedStores: request.affectedStores).objects()
+      if let typed = objects as? [T] { return typed }
+    }
+    return try results(of: specification, affectedStores: request.affectedStores).map { result in
       guard let typed = result as? T else {
         throw ObjectGraphErrors.badRequest(
           "The request was typed for \(T.self), and its results are \(Swift.type(of: result)).",

@@ -7,14 +7,18 @@ import Foundation
 struct DestinationReader {
   let run: MigrationRun
   let table: Int
+  /// Whether rows are read together, before anybody asks for them.
+  var readsRows: Bool
 
-  func read(_ body: (NSManagedObject) throws -> Void, afterBatch: (Int) throws -> Void) throws {
+  mutating func read(_ body: (NSManagedObject) throws -> Void, afterBatch: (Int) throws -> Void) throws {
     // The table may grow meanwhile: those are destinations of what other policies do in this pass.
     let spans = run.manager.associations.tables[table].destinationSpans
     var batch: [NSManagedObject] = []
     func finishBatch() throws {
-      let sources = try readSources(of: batch)
+      let sources = readsRows ? try readSources(of: batch) : []
       for object in batch where !object.isDeleted { try body(object) }
+      // A policy that asks for the values of one object asks for those of others too.
+      if batch.contains(where: { !$0.isFault }) { readsRows = true }
       try withExtendedLifetime(sources) { try afterBatch(batch.count) }
       batch = []
     }
@@ -25,15 +29,25 @@ struct DestinationReader {
         var query = RowQuery(entity: entity, includesSubentities: false)
         query.keys = next...span.keys.upperBound
         query.limit = run.batchSize - batch.count
-        let rows = try run.destination.store.rows(for: query) ?? []
-        batch += rows.map { run.destination.context.object(for: $0) }
-        let isEnd = rows.count < query.limit
+        let (found, isEnd) = try objects(for: query, in: span)
+        batch += found
         if batch.count >= run.batchSize { try finishBatch() }
-        guard !isEnd, let last = rows.last else { break }
-        next = last.id.key.number + 1
+        guard !isEnd, let last = found.last else { break }
+        next = last.identifier.key.number + 1
       }
     }
     if !batch.isEmpty { try finishBatch() }
+  }
+
+  private func objects(for query: RowQuery, in span: RowSpan) throws -> (objects: [NSManagedObject], isEnd: Bool) {
+    if readsRows {
+      let rows = try run.destination.store.rows(for: query) ?? []
+      return (rows.map { run.destination.context.object(for: $0) }, rows.count < query.limit)
+    }
+    let keys = try run.destination.store.primaryKeys(
+      ofEntity: Int(span.entity), in: query.keys ?? span.keys, limit: query.limit)
+    let objects = keys.compactMap { run.destination.object(of: RowKey(entity: span.entity, number: $0)) }
+    return (objects, keys.count < query.limit)
   }
 
   /// The sources of a batch, read with one statement where they lie close together; kept alive by the caller.

@@ -23,6 +23,7 @@ final class MigrationRun {
   let batchSize: Int
   /// Has the mappings without code of somebody else carried out object by object.
   private(set) lazy var objects = ObjectEngine(run: self)
+  private lazy var rows = RowEngine(run: self)
 
   init(
     manager: NSMigrationManager, mappings: NSMappingModel, source: MigrationStack, destination: MigrationStack,
@@ -83,7 +84,7 @@ final class MigrationRun {
   func didObjects(_ count: Int) { progress.didObjects(count) }
 
   /// What carries a mapping out in the first two passes.
-  private func engine(for plan: EntityPlan) -> any MappingEngine { objects }
+  private func engine(for plan: EntityPlan) -> any MappingEngine { rows.canCarryOut(plan) ? rows : objects }
 
   /// The plan of a mapping that a policy was called with.
   func plan(of mapping: NSEntityMapping) -> EntityPlan {
@@ -158,12 +159,23 @@ final class MigrationRun {
     let context = destination.context
     if let failure { throw failure }
     guard context.hasChanges else { return }
-    do {
+    try namingDuplicates {
       // Saving asks the stores itself, and must not be asked to save then.
       let hook = context.willAskStores
       context.willAskStores = nil
       defer { context.willAskStores = hook }
       try context.save()
+    }
+  }
+
+  /// Writes rows that no object stands for.
+  func write(_ changes: [RowChange]) throws {
+    try namingDuplicates { _ = try destination.store.write(changes) }
+  }
+
+  private func namingDuplicates(_ body: () throws -> Void) throws {
+    do {
+      try body()
     } catch let error as NSError where error.code == NSManagedObjectConstraintMergeError {
       throw MigrationErrors.constraintViolation(
         url: destination.store.url, entity: "", properties: [],
@@ -185,7 +197,7 @@ final class MigrationRun {
   }
 }
 
-/// What carries an entity mapping out: object by object, or some other way.
+/// What carries an entity mapping out: object by object, or row by row.
 ///
 /// In the first pass rows are made, and what became of what is noted in the mapping's association table; in the second
 /// their relationships are set.

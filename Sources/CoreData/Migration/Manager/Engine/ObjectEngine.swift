@@ -93,7 +93,9 @@ final class ObjectEngine: MappingEngine {
 
   func createRelationships(of plan: EntityPlan) throws {
     guard let table = plan.table else { return }
-    try DestinationReader(run: run, table: table).read { object in
+    // Without relationships in the mapping only the policy knows whether any values are needed.
+    var reader = DestinationReader(run: run, table: table, readsRows: !plan.relationships.isEmpty)
+    try reader.read { object in
       try run.call(plan) {
         try plan.policy.createRelationships(forDestination: object, in: plan.mapping, manager: manager)
       }

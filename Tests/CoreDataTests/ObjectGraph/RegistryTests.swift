@@ -1,0 +1,116 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("Objects that come and go")
+struct RegistryTests {
+  @Test("An object that nobody uses leaves the context at once, and comes back as another one")
+  func leaving() throws {
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
+    var ada: NSManagedObject? = context.make("Employee", ["name": "Ada"])
+    try context.save()
+    let id = try #require(ada?.objectID)
+    weak var witness: NSManagedObject?
+    witness = ada
+    #expect(context.registeredObject(for: id) === ada)
+    ada = nil
+    #expect(witness == nil)
+    #expect(context.registeredObject(for: id) == nil)
+    #expect(context.registeredObjects.isEmpty)
+    #expect(try context.existingObject(with: id).value(forKey: "name") as? String == "Ada")
+  }
+
+  @Test("A context that retains its objects lets them go when it goes")
+  func retaining() throws {
+    let store = try TemporaryStore()
+    weak var witness: NSManagedObject?
+    do {
+      let context = try store.context(CompanyModel.make())
+      context.retainsRegisteredObjects = true
+      witness = context.make("Employee", ["name": "Ada"])
+      try context.save()
+      #expect(witness != nil)
+      #expect(context.registeredObjects.count == 1)
+    }
+    try store.close()
+    #expect(witness == nil)
+  }
+
+  @Test("An object outlives its context, and says that it has none")
+  func outliving() throws {
+    let store = try TemporaryStore()
+    var context: NSManagedObjectContext? = try store.context(CompanyModel.make())
+    let ada = try #require(context?.make("Employee", ["name": "Ada"]))
+    try context?.save()
+    weak var witness: NSManagedObjectContext?
+    witness = context
+    context = nil
+    try store.close()
+    #expect(witness == nil)
+    #expect(ada.managedObjectContext == nil)
+    #expect(ada.value(forKey: "name") as? String == "Ada")
+    ada.setValue("Grace", forKey: "name")
+    #expect(ada.value(forKey: "name") as? String == "Grace")
+  }
+
+  @Test("Objects may go away on other threads while they are looked for")
+  func racing() throws {
+    let registry = ObjectRegistry()
+    let model = CompanyModel.make()
+    let entity = try #require(model.entitiesByName["Employee"])
+    for _ in 0..<200 {
+      let keys = Keys()
+      let objects = Objects((0..<20).map { _ in NSManagedObject(entity: entity, insertInto: nil) })
+      for object in objects.list {
+        keys.list.append(object.identifier.key)
+        registry.add(object)
+      }
+      DispatchQueue.concurrentPerform(iterations: 2) { thread in
+        if thread == 0 {
+          while !objects.list.isEmpty { objects.list.removeLast() }
+        } else {
+          for key in keys.list {
+            if let found = registry[key] { #expect(found.identifier.key == key) }
+          }
+        }
+      }
+      #expect(registry.objects.isEmpty)
+      for key in keys.list { #expect(registry[key] == nil) }
+    }
+  }
+
+  private final class Objects: @unchecked Sendable {
+    var list: [NSManagedObject]
+
+    init(_ list: [NSManagedObject]) { self.list = list }
+  }
+
+  private final class Keys: @unchecked Sendable {
+    var list: [ObjectKey] = []
+  }
+
+  @Test("Changed objects keep their order through any number of gaps")
+  func order() throws {
+    let entity = try #require(CompanyModel.make().entitiesByName["Employee"])
+    let objects = (0..<500).map { _ in NSManagedObject(entity: entity, insertInto: nil) }
+    var list = ChangeList()
+    for object in objects { list.add(object) }
+    list.add(objects[7])
+    #expect(list.count == 500)
+    for (position, object) in objects.enumerated() where position % 5 != 0 { list.remove(object) }
+    #expect(list.objects == objects.enumerated().filter { $0.offset % 5 == 0 }.map(\.element))
+    #expect(list.contains(objects[495]))
+    #expect(!list.contains(objects[494]))
+    list.add(objects[1])
+    #expect(list.objects.last === objects[1])
+    list.removeAll()
+    #expect(list.isEmpty)
+    #expect(!list.contains(objects[0]))
+  }
+}
