@@ -244,7 +244,9 @@ extension NSManagedObject {
     _ objects: [NSManagedObject], at position: Int, _ relationship: NSRelationshipDescription, mayBeOneSided: Bool
   ) -> Bool {
     realize()
-    let isOneSided = mayBeOneSided && relationship.inverseRelationship?.isToMany == true && relationship.inverseRelationship !== relationship
+    let isOneSided =
+      mayBeOneSided && relationship.inverseRelationship?.isToMany == true
+      && relationship.inverseRelationship !== relationship
     guard isOneSided, objects.allSatisfy({ $0.hasUnreadInverse(of: relationship) }) else {
       store(relationship.value(of: objects), at: position)
       noteChange()
