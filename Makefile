@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 #   make demo     an old store is refused, migrated and read, in half a minute (after the build)
-#   make test     all tests, and the example that finds its model
+#   make test     all tests, and the examples that find their model and migrate by a policy
 #   make lint     formatting and house rules
 #   make format   rewrites the sources as `make lint` wants them
 #   make build    the library and the command
@@ -30,6 +30,7 @@ demo: libraries
 test: libraries
 	swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS)
 	@Examples/Finding/check.sh --scratch-path $(abspath $(SCRATCH))/finding $(BUILD_FLAGS)
+	@Examples/Splitting/check.sh --scratch-path $(abspath $(SCRATCH))/splitting $(BUILD_FLAGS)
 
 # BENCH holds the arguments of the program; Benchmarks/README.md has them.
 BENCH ?=

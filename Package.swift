@@ -18,10 +18,12 @@ let package = Package(
     .systemLibrary(
       name: "CZlib", pkgConfig: "zlib",
       providers: [.apt(["zlib1g-dev"]), .yum(["zlib-devel"]), .brew(["zlib"])]),
+    .systemLibrary(name: "CSwiftRuntime"),
     .target(name: "CoreDataSQLite", dependencies: ["CSQLite"]),
     .target(name: "CoreDataPredicates"),
     .target(name: "CoreDataModelFiles", dependencies: ["CoreDataPredicates", "CZlib"]),
-    .target(name: "CoreData", dependencies: ["CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
+    .target(
+      name: "CoreData", dependencies: ["CSwiftRuntime", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
     .target(
       name: "CoreDataAnalysis",
       dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
@@ -37,8 +39,10 @@ let package = Package(
     .testTarget(name: "CoreDataPredicatesTests", dependencies: ["CoreDataPredicates"]),
     .testTarget(
       name: "CoreDataModelFilesTests", dependencies: ["CoreDataModelFiles", "CoreDataTestSupport", "CSQLite"]),
+    // Calls of the file system that fail when a test wants it.
+    .target(name: "FaultInjection", path: "Tests/FaultInjection"),
     .testTarget(
-      name: "CoreDataTests", dependencies: ["CoreData", "CoreDataTestSupport"],
+      name: "CoreDataTests", dependencies: ["CoreData", "CoreDataTestSupport", "FaultInjection"],
       resources: [.copy("Resources/Books.xcdatamodeld"), .copy("Resources/Readers.xcdatamodeld")]),
     .testTarget(
       name: "CoreDataAnalysisTests",

@@ -24,6 +24,9 @@ struct CommandInvocation {
   }
 
   /// The file that an argument names.
+  /// The mapping models, and folders of such, that `--mappings` names.
+  var mappings: [URL] { arguments.values("mappings").map { URL(fileURLWithPath: $0) } }
+
   func url(_ name: String) -> URL { URL(fileURLWithPath: arguments.argument(name)) }
 
   /// Writes a result made of JSON.

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataAnalysis
 import CoreDataTerminal
 import Foundation
@@ -11,6 +12,7 @@ enum PlanText {
     [
       .init("format", "coredata.plan/1"), .init("from", .string(plan.from)), .init("to", .string(plan.to)),
       .init("steps", .array(plan.steps.map { json($0) })),
+      .init("explanation", .array(plan.explanation.map { .string($0) })),
       .init(
         "findings",
         .array(
@@ -31,6 +33,7 @@ enum PlanText {
   static func json(_ step: MigrationPlan.Step) -> JSONText {
     [
       "from": .string(step.from), "to": .string(step.to), "kind": .string(step.kind),
+      "mapping": .optional(step.mapping?.path), "reason": .string(step.reason),
       "inPlace": .bool(step.isInPlace), "rowsTouched": .integer(step.rowsTouched),
       "changes": .array(step.difference.changes.map { ChangeText.json($0) }),
     ]
@@ -48,20 +51,29 @@ enum PlanText {
       report.indented { report in
         let rows = NumberText.counted(step.rowsTouched, "row")
         report.line(
-          "\(position + 1)  \(step.from) -> \(step.to)   \(step.kind), \(step.isInPlace ? "in place" : "copy")   "
+          "\(position + 1)  \(step.from) -> \(step.to)   \(kind(step)), \(step.isInPlace ? "in place" : "copy")   "
             + "\(rows) touched")
         report.indented { report in
+          if step.reason != StoreMigration.Step.plainReason { report.indented { $0.line(step.reason) } }
           report.indented { ChangeText.write(step.difference.changes.filter { $0.changesVersionHash }, to: &$0) }
         }
       }
     }
     report.line()
+    if plan.steps.contains(where: { $0.kind != "inferred" }) {
+      report.indented { report in for sentence in plan.explanation { report.line(sentence) } }
+      report.line()
+    }
     report.indented { report in
       writeFindings(plan, to: &report)
       let free = plan.bytesFree.map { ", \(NumberText.bytes($0)) free" } ?? ""
       report.line("Disk   needs \(NumberText.bytes(plan.bytesNeeded)) beside the store\(free)")
     }
     report.line(summary(plan))
+  }
+
+  private static func kind(_ step: MigrationPlan.Step) -> String {
+    step.mapping.map { "mapping \($0.lastPathComponent)" } ?? step.kind
   }
 
   private static func writeFindings(_ plan: MigrationPlan, to report: inout TextReport) {
@@ -87,7 +99,7 @@ enum PlanText {
     ])
     for (position, step) in plan.steps.enumerated() {
       steps.add([
-        String(position + 1), step.from, step.to, step.kind + (step.isInPlace ? ", in place" : ", copy"),
+        String(position + 1), step.from, step.to, kind(step) + (step.isInPlace ? ", in place" : ", copy"),
         NumberText.grouped(step.rowsTouched),
       ])
     }

@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
+import CoreDataModelFiles
 import CoreDataTerminal
 import Foundation
 import Testing
@@ -16,6 +18,44 @@ struct MigrateCommandTests {
     workshop = try Workshop()
     store = workshop.path("Shop.sqlite")
     try workshop.fill(store, orders: 4)
+  }
+
+  @Test("--mappings: plan, run and status go by the mapping models, and say so; a stale one is no way")
+  func mappings() throws {
+    let url = URL(fileURLWithPath: workshop.model)
+    let (old, new) = try (
+      NSManagedObjectModel.load(contentsOf: url, version: "Shop"),
+      NSManagedObjectModel.load(contentsOf: url, version: "Shop 2")
+    )
+    let folder = workshop.path("Mappings")
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    let file = URL(fileURLWithPath: folder).appendingPathComponent("Shop.cdm")
+    var mapping = try NSMappingModel.inferredMappingModel(forSourceModel: old, destinationModel: new).document
+    try mapping.writeCompiled(to: file)
+    let plan = CommandRun("migrate", "plan", store, workshop.model, "--mappings", folder)
+    #expect(plan.output.contains("1  Shop -> Shop 2   mapping Shop.cdm, copy   4 rows touched\n"))
+    #expect(plan.output.contains("The mapping model 'Shop.cdm' is for these two versions.\n"))
+    #expect(plan.output.contains("A mapping model was written for exactly the way from 'Shop' to 'Shop 2'.\n"))
+    let json = try CommandRun(
+      "migrate", "status", store, workshop.model, "--mappings", folder, "--format", "json"
+    ).json
+    #expect((json["steps"] as? [[String: Any]])?.map { $0["kind"] as? String } == ["mapping"])
+    let run = CommandRun("migrate", "run", store, workshop.model, "--mappings", folder)
+    #expect(run.status == .done, "\(run.error)")
+    #expect(run.output.hasPrefix("Migrated Shop.sqlite: Shop -> Shop 2\n"))
+    #expect(CommandRun("migrate", "status", store, workshop.model, "--check").status == .done)
+
+    let second = workshop.path("Second.sqlite")
+    try workshop.fill(second, orders: 1)
+    let position = try #require(mapping.entityMappings.firstIndex { $0.destinationEntityName == "Order" })
+    mapping.entityMappings[position].destinationEntityVersionHash = Data(repeating: 7, count: 32)
+    try mapping.writeCompiled(to: file)
+    let stale = CommandRun("migrate", "run", second, workshop.model, "--mappings", folder)
+    #expect(stale.status == .noWay)
+    #expect(stale.error.contains("Shop.cdm") && stale.error.contains(String(repeating: "07", count: 32)))
+    let status = CommandRun("migrate", "status", second, workshop.model, "--mappings", folder)
+    #expect(status.output.contains("1 version behind Shop 2. No way leads there: The mapping model 'Shop.cdm'"))
+    #expect(CommandRun("migrate", "status", second, workshop.model, "--mappings", "/nowhere.cdm").status != .done)
   }
 
   @Test("status: behind, then up to date; --check answers with the status")

@@ -97,6 +97,24 @@ public enum StoreChecks {
     #expect(found.metadata == fresh.metadata, sourceLocation: sourceLocation)
     #expect(found.cache == fresh.cache, "the model cache", sourceLocation: sourceLocation)
     #expect(found.triggers == fresh.triggers, sourceLocation: sourceLocation)
+    try checkDefinitions(url, store.url, sourceLocation)
+  }
+
+  /// Checks that tables whose columns are in the order of a new store are defined as there, quotation marks apart.
+  private static func checkDefinitions(_ url: URL, _ fresh: URL, _ sourceLocation: SourceLocation) throws {
+    func tables(_ url: URL) throws -> [DatabaseCatalog.Table] {
+      let connection = try SQLiteConnection(url: url, mode: .readOnly)
+      defer { try? connection.close() }  // As above.
+      return try connection.catalog().tables
+    }
+    func plain(_ sql: String?) -> String { (sql ?? "").filter { !$0.isWhitespace && $0 != "\"" } }
+    let found = try tables(url)
+    for table in try tables(fresh) {
+      guard let twin = found.first(where: { $0.name == table.name }),
+        twin.columns.map(\.name) == table.columns.map(\.name)
+      else { continue }
+      #expect(plain(twin.sql) == plain(table.sql), sourceLocation: sourceLocation)
+    }
   }
 
   /// Checks that the files beside a store are those that its rows name, each and no other.

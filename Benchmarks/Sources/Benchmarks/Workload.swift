@@ -39,7 +39,7 @@ struct Workload: Sendable {
     var destination: URL { store.deletingLastPathComponent().appendingPathComponent("destination.sqlite") }
   }
 
-  static let all = InPlaceWorkloads.all + ObjectWorkloads.all
+  static let all = InPlaceWorkloads.all + CopyWorkloads.all + ObjectWorkloads.all
 
   static func named(_ name: String) -> Workload? { all.first { $0.name == name } }
 }

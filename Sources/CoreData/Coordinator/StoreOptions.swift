@@ -63,6 +63,7 @@ struct StoreOptions {
   }
   var ignoresVersioning: Bool { flag(NSIgnorePersistentStoreVersioningOption) }
   var setsAside: Bool { flag(StoreSetAsideOption) }
+  var destroysByForce: Bool { flag(NSPersistentStoreForceDestroyOption) }
   var analyzes: Bool { flag(NSSQLiteAnalyzeOption) }
   var vacuums: Bool { flag(NSSQLiteManualVacuumOption) }
 

@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-
 import Foundation
 
 /// Errors of the file system, where stores are moved, replaced and recovered.
@@ -17,6 +16,20 @@ internal enum FileErrors {
       [ErrorDetail.url: store, NSFilePathErrorKey: failure.path])
   }
 
+  /// The same for an error of Foundation, which tells neither what nor why in words.
+  static func error(_ error: CocoaError, store: URL) -> NSError {
+    let error = error as NSError
+    let path = (error.userInfo[NSFilePathErrorKey] as? String) ?? (error.userInfo["NSURL"] as? URL)?.path
+    guard let system = error.userInfo[NSUnderlyingErrorKey] as? NSError, system.domain == NSPOSIXErrorDomain else {
+      return .cocoa(
+        error.code, "The files of the persistent store could not be changed.",
+        reason: "To use '\(path ?? store.path)' failed.", suggestion: "Remove the cause and try again; no row is lost.",
+        underlying: error, [ErrorDetail.url: store])
+    }
+    return self.error(
+      FileFailure(operation: "use", path: path ?? store.path, number: Int32(system.code)), store: store)
+  }
+
   private static func kind(of failure: FileFailure) -> (CocoaError.Code, String) {
     switch failure.number {
     case ENOSPC, EDQUOT:
@@ -29,4 +42,9 @@ internal enum FileErrors {
       (.fileWriteUnknown, "Remove the cause and try again; no row is lost.")
     }
   }
+}
+
+extension CocoaError {
+  /// Foundation's errors about files have no reason in words; those of this framework always have one.
+  var localizedFailureReasonIsMissing: Bool { (self as NSError).localizedFailureReason == nil }
 }

@@ -41,42 +41,22 @@ extension MigrationErrors {
     url: URL?, mapping: URL?, source: String, destination: String, mismatches: [MappingMismatch]
   ) -> NSError {
     let name = mapping.map { "'\($0.lastPathComponent)'" } ?? "that was made in code"
-    return mismatched(
-      NSMigrationMissingMappingModelError, missingMapping,
-      opening:
-        "The mapping model \(name) is for the migration from '\(source)' to '\(destination)', but was made for other "
-        + "states of these versions, so that it cannot be used.", mapping, mismatches,
-      suggestion:
-        "Compile the mapping model again with the models as they are now, or undo the change of the models. If it "
-        + "is not needed any more, remove it from the program.", [ErrorDetail.url: url as Any?].compactMapValues { $0 })
-  }
-
-  /// 134110 for a mapping model that a migration manager was given, and that is not for its two models.
-  static func mismatch(source: URL?, destination: URL?, mismatches: [MappingMismatch]) -> NSError {
-    var info: [String: Any] = [:]
-    info[ErrorDetail.sourceURL] = source
-    info[ErrorDetail.destinationURL] = destination
-    return mismatched(
-      NSMigrationError, "An error occurred during persistent store migration.",
-      opening: "Mismatch between mapping and source/destination models.", nil, mismatches,
-      suggestion:
-        "Use the mapping model that was made for these two versions, or compile it again with the models as they "
-        + "are now.", info)
-  }
-
-  private static let missingMapping = "Persistent store migration failed, missing mapping model."
-
-  private static func mismatched(
-    _ code: Int, _ description: String, opening: String, _ mapping: URL?, _ mismatches: [MappingMismatch],
-    suggestion: String, _ details: [String: Any]
-  ) -> NSError {
     let first = mismatches.first
-    var info = details.merging(ErrorDetail.place(entity: first?.entity)) { $1 }
+    var info = ErrorDetail.place(entity: first?.entity)
+    info[ErrorDetail.url] = url
     info[ErrorDetail.mappingModelURL] = mapping
     info[ErrorDetail.mappingHash] = first?.wanted.map(MappingMismatch.hex)
     info[ErrorDetail.modelHash] = first?.found.map(MappingMismatch.hex)
+    let opening =
+      "The mapping model \(name) is for the migration from '\(source)' to '\(destination)', but was made for other states of "
+      + "these versions, so that it cannot be used."
     return NSError.cocoa(
-      code, description, reason: ([opening] + mismatches.map(\.sentence)).joined(separator: " "),
-      suggestion: suggestion, info)
+      NSMigrationMissingMappingModelError, missingMapping,
+      reason: ([opening] + mismatches.map(\.sentence)).joined(separator: " "),
+      suggestion:
+        "Compile the mapping model again with the models as they are now, or undo the change of the models. If it "
+        + "is not needed any more, remove it from the program.", info)
   }
+
+  private static let missingMapping = "Persistent store migration failed, missing mapping model."
 }

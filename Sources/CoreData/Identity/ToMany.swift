@@ -67,11 +67,13 @@ struct ToMany: @unchecked Sendable {
     return true
   }
 
-  /// Puts the identifiers that saving has made in the place of temporary ones; false where there are none.
-  mutating func replaceTemporaryIDs() -> Bool {
-    guard storage.ids.contains(where: { $0.isTemporaryID }) else { return false }
-    storage = Storage(ids: storage.ids.map(\.current))
-    return true
+  var hasTemporaryIDs: Bool { storage.ids.contains { $0.key.store == 0 } }
+
+  /// With the identifiers that saving has made in the place of temporary ones.
+  func withPermanentIDs() -> ToMany {
+    var copy = self
+    copy.storage = Storage(ids: storage.ids.map(\.current))
+    return copy
   }
 
   /// Takes out the members that are not wanted.

@@ -35,8 +35,9 @@ struct ChangeList {
     if count == 0 {
       entries = []
     } else if entries.count > ChangeList.few, count * 2 < entries.count {
-      entries = entries.compactMap { $0 }
-      for (position, object) in entries.enumerated() { object?.changePosition = position }
+      let left = objects
+      for (position, object) in left.enumerated() { object.changePosition = position }
+      entries = left
     }
   }
 

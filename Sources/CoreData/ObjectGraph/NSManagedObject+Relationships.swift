@@ -132,8 +132,8 @@ extension NSManagedObject {
     for position in table.firstRelationship..<table.count {
       switch slots[position] {
       case .toOne(let id) where id.isTemporaryID: slots[position] = .toOne(id.current)
-      case .toMany(var members):
-        if members.replaceTemporaryIDs() { slots[position] = .toMany(members) }
+      case .toMany(let members) where members.hasTemporaryIDs:
+        slots[position] = .toMany(members.withPermanentIDs())
       default: break
       }
     }

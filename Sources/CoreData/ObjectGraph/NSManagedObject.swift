@@ -22,7 +22,9 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   public let entity: NSEntityDescription
   final let table: SlotTable
   private var knownIdentifier: NSManagedObjectID?
-  final weak var context: NSManagedObjectContext?
+  /// The registry of the object's context; nil for an object without context.
+  final var registry: ObjectRegistry?
+  final var context: NSManagedObjectContext? { registry?.context }
   final var changes: Changes = []
   /// What has happened since the last `processPendingChanges()`.
   final var eventChanges: Changes = []
@@ -71,14 +73,13 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   public final override var hash: Int { Int(bitPattern: ObjectIdentifier(self)) }
 
   deinit {
-    if let context, let knownIdentifier { context.forget(knownIdentifier.key) }
+    if let registry, let knownIdentifier { registry.forget(self, knownIdentifier.key) }
   }
 
   /// Makes an object without values for a row that a store holds.
   static func makeFault(_ identifier: NSManagedObjectID, in context: NSManagedObjectContext) -> NSManagedObject {
     let object = ManagedObjectClasses.of(identifier.entity).init(entity: identifier.entity, insertInto: nil)
     object.knownIdentifier = identifier
-    object.context = context
     object.slots = []
     object.isRealized = false
     return object

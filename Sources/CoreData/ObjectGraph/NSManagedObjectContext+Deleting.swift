@@ -48,8 +48,7 @@ extension NSManagedObjectContext {
     for object in objects {
       gone.insert(object.identifier.key)
       forgetChanges(of: object)
-      registry.remove(object.identifier.key)
-      object.context = nil
+      registry.remove(object)
     }
     // Relationships without inverse, and those without action, have not been told.
     for object in changed.objects { object.forgetDestinations { gone.contains($0.key) } }

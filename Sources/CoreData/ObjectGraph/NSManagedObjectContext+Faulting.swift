@@ -163,8 +163,7 @@ extension NSManagedObjectContext {
       let wasInserted = object.isInserted
       forgetChanges(of: object)
       if wasInserted {
-        registry.remove(object.identifier.key)
-        object.context = nil
+        registry.remove(object)
       } else {
         object.turnIntoFault(keeping: object.snapshot)
       }
@@ -173,7 +172,6 @@ extension NSManagedObjectContext {
 
   /// Forgets all objects.
   public func reset() {
-    for object in registry.objects { object.context = nil }
     registry.removeAll()
     changed.removeAll()
     readAhead = [:]

@@ -29,9 +29,8 @@ extension NSManagedObjectContext {
     for object in gone {
       if !object.isRealized { object.loseValues() }
       forgetChanges(of: object)
-      registry.remove(object.identifier.key)
+      registry.remove(object)
       object.changes = .deleted
-      object.context = nil
     }
     // Unsaved changes here may have led to rows that are gone now.
     if !keys.isEmpty {

@@ -104,8 +104,7 @@ extension NSManagedObjectContext {
       let isGone = object.isDeleted
       forgetChanges(of: object)
       if isGone {
-        registry.remove(key)
-        object.context = nil
+        registry.remove(object)
       } else if object.isRealized {
         object.snapshot = RowSnapshot(
           id: object.identifier, version: versions[key] ?? object.snapshot?.version ?? 1, slots: object.slots)

@@ -28,7 +28,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// How the context is tied to a queue.
   public let concurrencyType: NSManagedObjectContextConcurrencyType
   let queue: ContextQueue
-  var registry = ObjectRegistry()
+  let registry = ObjectRegistry()
   /// Objects with unsaved changes, kept alive until they are saved.
   var changed = ChangeList()
   /// Objects deleted since the last `processPendingChanges()`.
@@ -55,6 +55,12 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     concurrencyType = ct
     queue = ContextQueue(ct)
     super.init()
+    registry.context = self
+  }
+
+  deinit {
+    // Objects that are kept alive keep the registry alive in turn.
+    registry.retainsObjects = false
   }
 
   /// Makes a context.
@@ -131,7 +137,6 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       object.changes.remove(.deleted)
       return
     }
-    object.context = self
     object.changes = .inserted
     registry.add(object)
     note(object, .inserted)
@@ -186,11 +191,6 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   func noteInaccessible(_ object: NSManagedObject) {
     object.isInaccessible = true
     object.changes.insert(.deleted)
-  }
-
-  /// Forgets an object that is going away.
-  func forget(_ key: ObjectKey) {
-    registry.removeIfGone(key)
   }
 
   /// Changed objects in the order in which they were first changed.

@@ -13,8 +13,12 @@ package struct MigrationPlan {
   package struct Step {
     package let from: String
     package let to: String
-    /// `inferred`, as long as nothing else is known.
+    /// `inferred` or `mapping`.
     package let kind: String
+    /// The file of the mapping model; nil for an inferred one.
+    package let mapping: URL?
+    /// Why the step goes this way.
+    package let reason: String
     package let isInPlace: Bool
     package let difference: ModelDifference
     /// Findings of this step, worst first.
@@ -27,6 +31,8 @@ package struct MigrationPlan {
   package let from: String
   package let to: String
   package let steps: [Step]
+  /// Why this way over the versions was chosen, in sentences.
+  package let explanation: [String]
   /// Rows of exactly each entity before the migration.
   package let rows: [String: Int]
   /// Bytes for a backup beside the store.
@@ -52,13 +58,15 @@ package struct MigrationPlan {
   ///   - url: where the store is.
   ///   - modelURL: where the versions of its model are.
   ///   - version: the version to reach; nil for the current one.
+  ///   - mappings: mapping models, and folders of such.
   /// - Throws: `StoreProblem`; the errors of `StoreMigration`.
-  package init(storeAt url: URL, modelsAt modelURL: URL, version: String? = nil) throws {
+  package init(storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = []) throws {
     let plain = try StoreReader(url: url)
-    let migration = try plain.planningMigration(modelsAt: modelURL, version: version)
+    let migration = try plain.planningMigration(modelsAt: modelURL, version: version, mappings: mappings)
     store = url
     from = migration.source
     to = migration.destination
+    explanation = migration.explanation
     // The version is known by its hashes, which an old store without a model of its own has too.
     let reader = try migration.steps.first.map { try StoreReader(url: url, model: $0.sourceModel.document) } ?? plain
     var counts = try reader.counts()
@@ -69,7 +77,9 @@ package struct MigrationPlan {
       let difference = ModelDifference(from: old, to: new)
       steps.append(
         Step(
-          from: step.source, to: step.destination, kind: step.kind.rawValue, isInPlace: step.isInPlace,
+          from: step.source, to: step.destination, kind: step.kind.rawValue, mapping: step.mappingURL,
+          reason: step.reason,
+          isInPlace: step.isInPlace,
           difference: difference, findings: MigrationFindings(from: old, to: new, counts: counts).findings,
           rowsTouched: Self.rowsTouched(from: step.sourceModel, to: step.destinationModel, counts)))
       counts = counts.after(difference, from: old, to: new)

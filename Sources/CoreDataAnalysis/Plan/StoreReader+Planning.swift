@@ -11,8 +11,10 @@ extension StoreReader {
   /// A plan needs the store's metadata and its model, no rows. Both are put into a database of their own in the temporary
   /// folder, so that no `-wal` or `-shm` file appears beside a store that is only looked at.
   ///
-  /// - Throws: as `StoreMigration.init(storeAt:modelsAt:version:)`.
-  package func planningMigration(modelsAt modelURL: URL, version: String?) throws -> StoreMigration {
+  /// - Throws: as `StoreMigration.init(storeAt:modelsAt:version:mappings:isProgressive:)`.
+  package func planningMigration(modelsAt modelURL: URL, version: String?, mappings: [URL] = []) throws
+    -> StoreMigration
+  {
     try withTemporaryFolder { folder in
       let standIn = folder.appendingPathComponent(url.lastPathComponent)
       try reading {
@@ -27,18 +29,18 @@ extension StoreReader {
         }
         try target.close()
       }
-      return try StoreMigration(storeAt: standIn, modelsAt: modelURL, version: version)
+      return try StoreMigration(storeAt: standIn, modelsAt: modelURL, version: version, mappings: mappings)
     }
   }
 
   /// The SQL of a migration, found out by making it on a copy.
   ///
   /// - Throws: as `StoreMigration.run(progress:)`.
-  package func migrationStatements(modelsAt modelURL: URL, version: String?) throws -> [String] {
+  package func migrationStatements(modelsAt modelURL: URL, version: String?, mappings: [URL] = []) throws -> [String] {
     try withTemporaryFolder { folder in
       let copy = folder.appendingPathComponent(url.lastPathComponent)
       try reading { try connection.backup(toPath: copy.path) }
-      return try StoreMigration(storeAt: copy, modelsAt: modelURL, version: version).statements()
+      return try StoreMigration(storeAt: copy, modelsAt: modelURL, version: version, mappings: mappings).statements()
     }
   }
 

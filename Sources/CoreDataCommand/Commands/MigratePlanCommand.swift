@@ -13,6 +13,9 @@ enum MigratePlanCommand: Command {
     positionals: [.store, .model],
     options: [
       OptionSpecification("to", .text("V"), summary: "The version to reach (the current one)."),
+      OptionSpecification(
+        "mappings", .text("DIR"), repeats: true,
+        summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
       .flag("sql", summary: "Show the SQL too; it is found out on a copy in the temporary folder."),
       .format(.text, .json, .markdown),
     ])
@@ -20,10 +23,12 @@ enum MigratePlanCommand: Command {
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
     let target = try model.version(invocation.arguments.value("to"))
-    let plan = try MigrationPlan(storeAt: invocation.url("STORE"), modelsAt: model.url, version: target.name)
+    let plan = try MigrationPlan(
+      storeAt: invocation.url("STORE"), modelsAt: model.url, version: target.name, mappings: invocation.mappings)
     var sql: [String]?
     if invocation.arguments.flag("sql") {
-      sql = try StoreReader(url: plan.store).migrationStatements(modelsAt: model.url, version: target.name)
+      sql = try StoreReader(url: plan.store).migrationStatements(
+        modelsAt: model.url, version: target.name, mappings: invocation.mappings)
     }
     switch invocation.options.format {
     case .json:

@@ -9,13 +9,16 @@ import Foundation
 /// `coredata migrate run`
 enum MigrateRunCommand: Command {
   static let specification = CommandSpecification(
-    ["migrate", "run"], summary: "Migrate the store, in one transaction, after a backup.",
+    ["migrate", "run"], summary: "Migrate the store, after a backup.",
     discussion:
       "The backup is made beside the store, as Orders~.sqlite for Orders.sqlite. Whatever goes wrong, the store is "
       + "as it was. With --verbose the SQL is told on standard error afterwards.",
     positionals: [.store, .model],
     options: [
       OptionSpecification("to", .text("V"), summary: "The version to reach (the current one)."),
+      OptionSpecification(
+        "mappings", .text("DIR"), repeats: true,
+        summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
       OptionSpecification("backup", .text("DIR"), summary: "The folder for the backup (that of the store)."),
       .flag("no-backup", summary: "Make no backup."),
       OptionSpecification(
@@ -32,7 +35,7 @@ enum MigrateRunCommand: Command {
     let url = invocation.url("STORE")
     let model = try ModelArgument(path: arguments.argument("MODEL"))
     let target = try model.version(arguments.value("to"))
-    let plan = try MigrationPlan(storeAt: url, modelsAt: model.url, version: target.name)
+    let plan = try MigrationPlan(storeAt: url, modelsAt: model.url, version: target.name, mappings: invocation.mappings)
     guard !plan.steps.isEmpty else {
       let rows = plan.rows.mapValues { (before: $0, after: $0) }
       try write(plan, backup: nil, rows, invocation)
@@ -72,10 +75,14 @@ enum MigrateRunCommand: Command {
       writer.finish()
       stop.end()
     }
-    let migration = try StoreMigration(storeAt: plan.store, modelsAt: model.url, version: plan.to)
+    var migration = try StoreMigration(
+      storeAt: plan.store, modelsAt: model.url, version: plan.to, mappings: invocation.mappings)
+    // The backup is made by the command, also of stores that are migrated in place.
+    migration.keepsReplacedStore = false
+    let steps = migration.steps
     let report = try migration.run { progress in
       try stop.check()
-      let step = migration.steps[progress.step - 1]
+      let step = steps[progress.step - 1]
       writer.update(
         ProgressEvent(
           step: progress.step, of: progress.stepCount, title: "\(step.source) -> \(step.destination)",

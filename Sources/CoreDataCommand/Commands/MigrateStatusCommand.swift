@@ -1,8 +1,10 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataAnalysis
 import CoreDataTerminal
+import Foundation
 
 /// `coredata migrate status`
 enum MigrateStatusCommand: Command {
@@ -10,6 +12,9 @@ enum MigrateStatusCommand: Command {
     ["migrate", "status"], summary: "Up to date, behind by how many versions, or of no known version.",
     positionals: [.store, .model],
     options: [
+      OptionSpecification(
+        "mappings", .text("DIR"), repeats: true,
+        summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
       .flag("check", summary: "End with status 1 where a migration is pending."),
       .format(.text, .json),
     ])
@@ -26,20 +31,49 @@ enum MigrateStatusCommand: Command {
       names.firstIndex(of: current.name).map { $0 - position }
     }
     let status = word(distance)
+    let way = try distance == 0 ? nil : match.version.map { try Way(from: $0, to: current.name, model, invocation) }
     if invocation.options.format == .json {
       try invocation.write(
         [
           "format": "coredata.status/1", "status": .string(status), "version": .optional(match.version),
           "current": .string(current.name), "behind": .optional(distance), "nearest": .optional(match.nearest),
+          "steps": way?.steps.map { steps in
+            .array(
+              steps.map {
+                ["from": .string($0.source), "to": .string($0.destination), "kind": .string($0.kind.rawValue)]
+              })
+          } ?? .null,
+          "obstacle": .optional(way?.obstacle),
         ])
     } else {
       try invocation.result.write(
-        sentence(distance, match, store: reader.url.lastPathComponent, current: current.name) + "\n")
+        sentence(distance, match, store: reader.url.lastPathComponent, current: current.name)
+          + (way?.obstacle.map { " No way leads there: \($0)" } ?? "") + "\n")
     }
     switch status {
     case "current": return .done
     case "unknown": return .unreadableStore
     default: return invocation.arguments.flag("check") ? .no : .done
+    }
+  }
+
+  /// How the current version can be reached.
+  private struct Way {
+    var steps: [StoreMigration.Step]?
+    var obstacle: String?
+
+    /// - Throws: what is wrong with the models or mapping models; that no way leads there is an answer.
+    init(from source: String, to destination: String, _ model: ModelArgument, _ invocation: CommandInvocation) throws {
+      guard !model.isStore else { return }
+      do {
+        steps = try MigrationPath(
+          modelsAt: model.url, from: source, to: destination, mappings: invocation.mappings
+        ).steps
+      } catch let error as NSError
+        where [NSInferredMappingModelError, NSMigrationMissingMappingModelError].contains(error.code)
+      {
+        obstacle = error.localizedFailureReason
+      }
     }
   }
 

@@ -23,8 +23,55 @@ extension GeneratedModel {
     // A transient value is gone when its object is read again, so that a required one could not be saved a second time.
     attribute.isTransient = attribute.isOptional && random.oneIn(8)
     attribute.allowsExternalBinaryDataStorage = kind == .binaryData && random.oneIn(2)
+    if attribute.isOptional, !attribute.isTransient, attribute.defaultValue == nil, random.oneIn(6) {
+      derive(&attribute, entity)
+    }
     document.entities[entity].attributes.append(attribute)
     note("add attribute \(document.entities[entity].name).\(name)")
+  }
+
+  /// Makes it the number of objects of a to-many relationship, or another attribute's text in small letters.
+  private mutating func derive(_ attribute: inout AttributeDocument, _ entity: Int) {
+    let toMany = document.entities[entity].relationships.filter { $0.isToMany && !$0.isTransient }.map(\.name)
+    let texts = document.entities[entity].attributes.filter {
+      $0.kind == .string && !$0.isTransient && $0.derivation == nil
+    }.map(\.name)
+    if random.oneIn(2), let name = random.pick(toMany) {
+      attribute.kind = .integer64
+      attribute.allowsExternalBinaryDataStorage = false
+      attribute.derivation = .keyPath("\(name).@count")
+    } else if let name = random.pick(texts) {
+      attribute.kind = .string
+      attribute.allowsExternalBinaryDataStorage = false
+      attribute.derivation = .function(operand: nil, name: "lowercase:", arguments: [.keyPath(name)])
+    }
+  }
+
+  /// What is derived from something that is not there any more, or is something else now, becomes an ordinary attribute.
+  mutating func repairDerivations() {
+    let index = index
+    for entity in document.entities.indices {
+      let lineage = index.lineage(of: document.entities[entity].name)
+      for position in document.entities[entity].attributes.indices {
+        let attribute = document.entities[entity].attributes[position]
+        let isWhole = [.integer16, .integer32, .integer64].contains(attribute.kind)
+        let fits =
+          switch attribute.derivation {
+          case .keyPath(let path)?:
+            isWhole
+              && lineage.flatMap(\.relationships).contains {
+                "\($0.name).@count" == path && $0.isToMany && !$0.isTransient
+              }
+          case .function(_, _, let arguments)?:
+            attribute.kind == .string
+              && lineage.flatMap(\.attributes).contains {
+                arguments == [.keyPath($0.name)] && $0.kind == .string && !$0.isTransient && $0.derivation == nil
+              }
+          default: false
+          }
+        if !fits || attribute.isTransient { document.entities[entity].attributes[position].derivation = nil }
+      }
+    }
   }
 
   func defaultValue(of kind: AttributeKind) -> PlainValue {

@@ -12,7 +12,8 @@ extension GeneratedModel {
   mutating func mutate() {
     let steps: [(inout GeneratedModel) -> Void] = [
       { $0.addEntity(depthLimit: 3) }, { $0.removeEntity() }, { $0.renameEntity() }, { $0.swapEntityNames() },
-      { $0.addParent() }, { $0.addCommonParent() }, { $0.leaveHierarchy() }, { $0.changeParent() }, { $0.changeAbstractness() },
+      { $0.addParent() }, { $0.addCommonParent() }, { $0.leaveHierarchy() }, { $0.changeParent() },
+      { $0.changeAbstractness() },
       { $0.addAttribute() }, { $0.removeAttribute() }, { $0.renameAttribute() }, { $0.swapAttributeNames() },
       { $0.changeOptionality() }, { $0.changeNumericKind() }, { $0.changeTransience() }, { $0.changeExternalStorage() },
       { $0.moveAttributeUp() }, { $0.moveAttributeDown() }, { $0.changeConstraint() }, { $0.changeIndex() },
@@ -20,7 +21,7 @@ extension GeneratedModel {
       { $0.swapRelationshipNames() },
       { $0.makeToMany() }, { $0.makeToMany() }, { $0.changeOrder() }, { $0.changeOrder() }, { $0.dropInverse() },
       { $0.addInverse() }, { $0.moveRelationshipUp() }, { $0.moveRelationshipDown() }, { $0.widenDestination() },
-      { $0.makeOneToMany() }, { $0.makeOneToMany() }, { $0.couple() }, { $0.uncouple() },
+      { $0.makeOneToMany() }, { $0.makeOneToMany() }, { $0.couple() }, { $0.narrowDestination() }, { $0.uncouple() },
     ]
     random.pick(steps)?(&self)
   }
@@ -251,6 +252,16 @@ extension GeneratedModel {
       let child = random.pick(document.entities.filter { $0.parentName == place.entity })?.name
     else { return }
     move(place, to: child)
+  }
+
+  /// Leads a relationship without inverse to a child of its destination.
+  mutating func narrowDestination() {
+    guard let place = random.pick(places { $0.relationship.inverseName == nil }),
+      let child = random.pick(
+        document.entities.filter { $0.parentName == place.relationship.destinationEntityName })?.name
+    else { return }
+    edit(place.relationship.name, in: place.entity) { $0.destinationEntityName = child }
+    note("lead \(place.entity).\(place.relationship.name) to \(child)")
   }
 
   /// Leads a relationship without inverse to the parent of its destination.

@@ -37,6 +37,7 @@ package struct GeneratedModel {
     next.previous = document
     next.markOrigins()
     for _ in 0..<next.random.number(1...5) { next.mutate() }
+    next.repairDerivations()
     // Hashes do not tell indexes and defaults apart, and without another hash there is no migration.
     if VersionHashes(next.document).entities == VersionHashes(document).entities {
       next.document.entities[0].versionHashModifier = "\(next.random.peek)"

@@ -51,7 +51,8 @@ package struct GeneratedRows {
   }
 
   private mutating func setAttributes(of object: NSManagedObject, _ entity: String) {
-    for (name, attribute) in shape.attributes(of: entity).sorted(by: { $0.key < $1.key }) {
+    for (name, attribute) in shape.attributes(of: entity).sorted(by: { $0.key < $1.key })
+    where attribute.derivation == nil {
       if attribute.isOptional, random.oneIn(4) {
         object.setValue(nil, forKey: name)
       } else if !random.oneIn(5) || (!attribute.isOptional && attribute.defaultValue == nil) {

@@ -90,7 +90,7 @@ package struct MigrationReference {
     for (key, successor) in successors {
       guard let object = before.objects[key] else { continue }
       var image = StoreImage.Object()
-      for (name, attribute) in new.attributes(of: successor.entity) {
+      for (name, attribute) in new.attributes(of: successor.entity) where attribute.derivation == nil {
         let value = value(of: attribute, successor.entity, key.entity, object)
         image.attributes[name] = value
         if value == nil { obstacles.append(.misfit(entity: successor.entity, attribute: name)) }
@@ -109,6 +109,7 @@ package struct MigrationReference {
         }
       }
     }
+    derive(&result)
     obstacles += duplicates(in: result)
     return (result, obstacles)
   }
@@ -137,7 +138,8 @@ package struct MigrationReference {
     _ values: [String: StoreImage.Value], of attribute: AttributeDocument, _ before: AttributeDocument
   ) -> StoreImage.Value {
     let names = Self.match(
-      before.elements.map { ($0.name, $0.renamingIdentifier) }, attribute.elements.map { ($0.name, $0.renamingIdentifier) })
+      before.elements.map { ($0.name, $0.renamingIdentifier) },
+      attribute.elements.map { ($0.name, $0.renamingIdentifier) })
     var result: [String: StoreImage.Value] = [:]
     for element in attribute.elements {
       let value = names[element.name].flatMap { values[$0] } ?? plain(element.defaultValue, element.kind)
@@ -193,6 +195,27 @@ package struct MigrationReference {
     abs(value) > 3.4e165 ? .nan : Decimal(string: String(format: "%.15g", value)) ?? .nan
   }
 
+  /// Gives derived attributes their values, as far as the generator makes them.
+  private func derive(_ image: inout StoreImage) {
+    for (key, object) in image.objects {
+      for (name, attribute) in new.attributes(of: key.entity) {
+        switch attribute.derivation {
+        case .keyPath(let path)?:
+          let members = object.relationships[String(path.split(separator: ".")[0])] ?? []
+          image.objects[key]?.attributes[name] = .integer(Int64(members.count))
+        case .function(_, _, let arguments)?:
+          guard case .keyPath(let source)? = arguments.first else { continue }
+          if case .text(let text)? = object.attributes[source] {
+            image.objects[key]?.attributes[name] = .text(text.lowercased())
+          } else {
+            image.objects[key]?.attributes[name] = StoreImage.Value.none
+          }
+        default: continue
+        }
+      }
+    }
+  }
+
   private func duplicates(in image: StoreImage) -> [Obstacle] {
     new.document.entities.flatMap { entity in
       entity.uniquenessConstraints.compactMap { constraint -> Obstacle? in
@@ -218,7 +241,8 @@ package struct MigrationReference {
       present.values.map { ($0.relationship.name, $0.relationship.renamingIdentifier) })
     guard let name = names[relationship], let was = known[name]?.relationship.destinationEntityName,
       let now = present[relationship]?.relationship.destinationEntityName,
-      let successor = entities.first(where: { $0.value == was })?.key, new.isKind(successor, of: now)
+      let successor = entities.first(where: { $0.value == was })?.key,
+      new.isKind(successor, of: now) || new.isKind(now, of: successor)
     else { return nil }
     return name
   }

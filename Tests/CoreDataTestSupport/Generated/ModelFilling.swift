@@ -160,9 +160,13 @@ package struct ModelFilling {
     case .decimal:
       let texts = ["10.11", "-99999999999999", "0.000001", "0"]
       return NSDecimalNumber(string: texts[number % 4])
-    case .string: return ["", "1e400", "\u{1F980} 'quoted' \"twice\"\n", String(repeating: "long ", count: 2000)][number % 4]
+    case .string:
+      return ["", "1e400", "\u{1F980} 'quoted' \"twice\"\n", String(repeating: "long ", count: 2000)][number % 4]
     case .date:
-      return [Date.distantPast, Date.distantFuture, Date(timeIntervalSinceReferenceDate: 0), Date(timeIntervalSince1970: 0.125)][
+      return [
+        Date.distantPast, Date.distantFuture, Date(timeIntervalSinceReferenceDate: 0),
+        Date(timeIntervalSince1970: 0.125),
+      ][
         number % 4]
     // The first bytes and the length of the third are those by which a column would name a file.
     case .binaryData:

@@ -89,6 +89,7 @@ struct FixturePairTests {
       let stores = FilledStores(source.document)
       for destination in destinations.map({ family.versions[$0] }) {
         let place = "\(family.name): \(source.name) -> \(destination.name)"
+        if Self.extent != nil { print("at \(place)") }
         do {
           outcomes.add(
             try FixturePair(stores: stores, old: source.document, new: destination.document, place: place).run())
@@ -125,7 +126,9 @@ private final class FilledStores {
 
   init(_ document: ModelDocument) { self.document = document }
 
-  func filled(_ kind: ModelFilling.Kind, without leftOut: Set<String>) throws -> (store: TemporaryStore, image: StoreImage) {
+  func filled(_ kind: ModelFilling.Kind, without leftOut: Set<String>) throws -> (
+    store: TemporaryStore, image: StoreImage
+  ) {
     let key = "\(kind) \(leftOut.sorted())"
     if let store = known[key] { return store }
     let store = try TemporaryStore()
@@ -164,7 +167,9 @@ private struct FixturePair {
       let reference = MigrationReference(from: old, to: new)
       let (expected, obstacles) = reference.expected(after: before)
       try migrate(source, before, expected, obstacles, reference, kind)
-      if obstacles.isEmpty { return outcomes + ["migrated with \(kind) data", "objects: \(before.objects.isEmpty ? 0 : 1)"] }
+      if obstacles.isEmpty {
+        return outcomes + ["migrated with \(kind) data", "objects: \(before.objects.isEmpty ? 0 : 1)"]
+      }
       for case .abstractRows(let entity) in obstacles {
         leftOut.formUnion(reference.sources(of: entity))
       }

@@ -29,7 +29,13 @@ struct DroppedFiles {
   }
 
   /// Removes the files; for after the commit.
-  func remove(from external: ExternalData) throws {
+  ///
+  /// Nothing is thrown: the store is migrated by then, and what is left over harms nobody.
+  func remove(from external: ExternalData) {
+    try? removeFiles(external)
+  }
+
+  private func removeFiles(_ external: ExternalData) throws {
     guard try connection.scalar("SELECT 1 FROM temp.sqlite_master WHERE name = 'Z_MIGRATION_FILES'") != nil else {
       return
     }

@@ -23,6 +23,7 @@ struct InPlaceMigration {
     try connection.register(function: ValueConversion.inlineFunction, argumentCount: 1) { arguments in
       .blob(try external.value(of: arguments.first?.blob ?? Data()))
     }
+    try DerivedColumns.register(in: connection)
     let dropped = DroppedFiles(connection: connection)
     let result = try connection.transaction(.exclusive) {
       try migration.checkMetadata(of: file)
@@ -32,7 +33,8 @@ struct InPlaceMigration {
       for (position, step) in migration.steps.enumerated() {
         let run = try InPlaceStepRun(
           step: step, configuration: migration.configuration, file: file, cleanup: cleanup)
-        let found = try run.carryOut(dropped) { table, done, total, isStepDone in
+        let found = try run.carryOut(dropped, countsAllRows: migration.countsAllRows) {
+          table, done, total, isStepDone in
           try report(
             MigrationProgress(
               step: position + 1, stepCount: migration.steps.count, table: table, rowsDone: done, rowCount: total,
@@ -45,7 +47,7 @@ struct InPlaceMigration {
       try finish()
       return MigrationReport(rows: counts, statements: executed)
     }
-    try dropped.remove(from: external)
+    dropped.remove(from: external)
     return result
   }
 

@@ -52,12 +52,13 @@ struct InPlaceStepRun {
 
   /// - Returns: the statements, and the rows of every entity.
   func carryOut(
-    _ dropped: DroppedFiles,
+    _ dropped: DroppedFiles, countsAllRows: Bool = true,
     _ progress: (_ table: String?, _ done: Int, _ total: Int, _ isStepDone: Bool) throws -> Void
   ) throws -> (statements: [String], counts: [Count]) {
     try checkRequiredValues()
     try NumberRanges(step: step, connection: connection).check()
-    let before = try rowCounts(of: step.sourceSchema)
+    let census = try RowCensus(step: step, connection: connection)
+    let before = try census.before(includingResting: countsAllRows)
     try checkAbstractEntities(before)
     try checkConfiguration(before)
     try dropped.note(step)
@@ -75,10 +76,10 @@ struct InPlaceStepRun {
       case .structure, .index, .link, .housekeeping: break
       }
     }
-    try numberStrays()
+    try numberStrays(census)
     try writePrimaryKeys(maxima, shifts)
     try remapHistory()
-    let counts = try checkedCounts(before: before)
+    let counts = try checkedCounts(before: before, after: census.after(before))
     try progress(nil, total, total, true)
     return (statements.map(\.sql), counts)
   }
@@ -164,32 +165,8 @@ struct InPlaceStepRun {
     }
   }
 
-  private func rowCounts(of schema: StoreSchema) throws -> [String: Int] {
-    var counts: [String: Int] = [:]
-    for entity in schema.entities { counts[entity.name] = 0 }
-    for table in schema.tables {
-      for row in try connection.rows("SELECT Z_ENT, COUNT(*) FROM \(SQLName.quoted(table.name)) GROUP BY Z_ENT") {
-        let count = row[1].integer ?? 0
-        let hierarchy = schema.entities.filter { $0.table == table.name }
-        let entity =
-          hierarchy.count == 1 ? hierarchy[0] : hierarchy.first { Int64($0.number) == row[0].integer }
-        guard let entity else {
-          throw InPlaceProblem(
-            entity: table.rootEntity,
-            reason:
-              "The table \(table.name) has \(count) rows of an entity with the number \(row[0].literal), which the "
-              + "store's model does not have.",
-            suggestion: "Check the store; it was changed by something else than Core Data.")
-        }
-        counts[entity.name, default: 0] += Int(count)
-      }
-    }
-    return counts
-  }
-
   /// Every row that was to live on must be there; the migration is taken back otherwise.
-  private func checkedCounts(before: [String: Int]) throws -> [Count] {
-    let after = try rowCounts(of: step.destinationSchema)
+  private func checkedCounts(before: [String: Int], after: [String: Int]) throws -> [Count] {
     var result: [Count] = []
     for entity in step.destinationSchema.entities {
       let source = step.mapping.sourceEntity(of: entity.name)
@@ -211,8 +188,10 @@ struct InPlaceStepRun {
   // MARK: Housekeeping
 
   /// Gives rows their entity's number in tables of one entity, where rows put in by hand may have any.
-  private func numberStrays() throws {
-    for table in step.destinationSchema.tables {
+  ///
+  /// Where no row is written they may keep it: such rows can be read as before.
+  private func numberStrays(_ census: RowCensus) throws {
+    for table in step.destinationSchema.tables where !census.isResting(table) {
       let hierarchy = step.destinationSchema.entities.filter { $0.table == table.name }
       guard hierarchy.count == 1, let number = hierarchy.first?.number else { continue }
       try connection.run(

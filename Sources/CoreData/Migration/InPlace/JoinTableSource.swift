@@ -18,8 +18,22 @@ struct JoinTableQuery {
   let pairs: [(pairs: RelationshipPairs, fromOwner: Bool)]
 
   func sql(names: [String: String]) -> String {
+    "SELECT \(values.joined(separator: ", ")) FROM (\(source(names)))"
+  }
+
+  private func source(_ names: [String: String]) -> String {
     let queries = pairs.flatMap { $0.pairs.queries(fromOwner: $0.fromOwner, names: names) }
-    return "SELECT \(values.joined(separator: ", ")) FROM (\(queries.joined(separator: " UNION ALL ")))"
+      .joined(separator: " UNION ALL ")
+    guard Set(pairs.map(\.fromOwner)).count > 1 else { return queries }
+    // What both sides knew apart from one another is one pair now, and each side tells the places that it knew itself.
+    let told = pairs.flatMap { known in
+      known.pairs.queries(fromOwner: known.fromOwner, names: names).map { query in
+        let places = known.fromOwner ? "PLACE, NULL AS OWNERPLACE" : "NULL AS PLACE, OWNERPLACE"
+        return "SELECT OWNER, MEMBER, \(places) FROM (\(query))"
+      }
+    }
+    return "SELECT OWNER, MEMBER, MAX(PLACE) AS PLACE, MAX(OWNERPLACE) AS OWNERPLACE FROM "
+      + "(\(told.joined(separator: " UNION ALL "))) GROUP BY OWNER, MEMBER"
   }
 }
 
@@ -43,7 +57,8 @@ struct JoinTablePlanner {
     }
     var values = ["OWNER", "MEMBER"]
     if table.inverseOrderColumn != nil {
-      values.append(keepsInverseOrder ? "OWNERPLACE" : place(of: "OWNER", after: "OWNERPLACE", inverses, within: "MEMBER"))
+      values.append(
+        keepsInverseOrder ? "OWNERPLACE" : place(of: "OWNER", after: "OWNERPLACE", inverses, within: "MEMBER"))
     }
     if table.orderColumn != nil {
       values.append(keepsOrder ? "PLACE" : place(of: "MEMBER", after: "PLACE", forward, within: "OWNER"))

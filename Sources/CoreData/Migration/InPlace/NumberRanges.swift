@@ -67,7 +67,8 @@ struct NumberRanges {
     switch new {
     case .integer16: conditions.append("\(column) >= 32768 OR \(column) <= -32769")
     case .integer32 where old != .integer16: conditions.append("\(column) >= 2147483648 OR \(column) <= -2147483649")
-    case .integer64 where isReal: conditions.append("\(column) >= 9223372036854775808.0 OR \(column) < -9223372036854775808.0")
+    case .integer64 where isReal:
+      conditions.append("\(column) >= 9223372036854775808.0 OR \(column) < -9223372036854775808.0")
     case .float where old == .double || old == .decimal:
       conditions.append("ABS(\(column)) > 3.4028235677973366e38 AND ABS(\(column)) <= 1.7976931348623157e308")
     // The greatest decimal has 128 bits, shifted by 127 digits.

@@ -137,7 +137,8 @@ struct RelationshipKey {
         "CREATE UNIQUE INDEX \(link)_INDEX ON \(link) (MEMBER)", [],
         .link(
           LinkCheck(
-            entity: declaringEntity, relationship: name, table: link, memberEntity: memberEntity, ownerEntity: ownerEntity)
+            entity: declaringEntity, relationship: name, table: link, memberEntity: memberEntity,
+            ownerEntity: ownerEntity)
         )),
       MigrationStatement(
         "UPDATE \(quotedTable) SET \(values.joined(separator: ", ")) WHERE Z_PK IN (SELECT MEMBER FROM \(link))", [],

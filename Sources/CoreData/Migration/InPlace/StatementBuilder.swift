@@ -7,7 +7,8 @@ import CoreDataSQLite
 ///
 /// Join tables come first, while the entity tables still have their old names and keys, and with them the pairs of
 /// relationships that change from one way of being stored to another; a table that is to be made anew gets out of the way
-/// under another name; references are settled when all rows are where they stay; indexes are made last.
+/// under another name; references are settled when all rows are where they stay; derived values follow them; indexes are
+/// made last.
 struct StatementBuilder {
   /// The prefix of tables that are only there during a migration.
   private static let temporaryPrefix = "Z_MIGRATION_"
@@ -46,6 +47,7 @@ struct StatementBuilder {
     statements += try entityTableStatements(&obsolete)
     statements += joinPlans.flatMap { JoinTablePlanner(step: step).forgetting($0.table) }
     statements += keys.flatMap { $1.settling(from: Self.linkTable($0), places: Self.temporaryPrefix + "PLACES") }
+    statements += DerivedColumns(step: step).statements()
     statements += obsolete.map { MigrationStatement("DROP TABLE \(SQLName.quoted($0))") }
     statements += step.destinationSchema.indexes.filter { !keptIndexes.contains($0.name) }
       .map { MigrationStatement($0.statement.sql, [], .index) }
@@ -75,7 +77,7 @@ struct StatementBuilder {
     var staying = Set(joins.compactMap { join in if case .same = join.source { join.table.name } else { nil } })
     // Values that are changed may become alike: that must show when the index is made, with all of them in place.
     var changing: Set<String> = []
-    for case .alter(let table, let old, let columns) in tables where old.name == table.name && columns.renamed.isEmpty {
+    for case .alter(let table, let old, let columns) in tables where old.name == table.name {
       staying.insert(table.name)
       if !columns.updates.isEmpty { changing.insert(table.name) }
     }

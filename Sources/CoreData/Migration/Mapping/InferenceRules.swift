@@ -49,11 +49,9 @@ internal struct RelationshipRules {
       return InferenceObstacle(
         "The relationship '\(destination.name)' of entity '\(entity)' is to-many in the source and to-one in the "
           + "destination; there is no telling which object to keep.",
-        advice:
-          "Write a mapping model that chooses one, or give the relationship another renaming identifier to drop its "
-          + "objects.", entity: entity, property: destination.name)
+        advice: adviceForOne(of: source, destination), entity: entity, property: destination.name)
     }
-    guard isRedirected(from: source, to: destination), !destination.isOptional else { return nil }
+    guard !destination.isOptional, !leadsToSame(source, destination, orBelow: false) else { return nil }
     let old = source.destinationEntityName ?? ""
     let new = destination.destinationEntityName ?? ""
     return InferenceObstacle(
@@ -63,13 +61,39 @@ internal struct RelationshipRules {
       entity: entity, property: destination.name)
   }
 
+  /// Where the inverse goes on, it still knows the objects: a new relationship is filled from there.
+  private func adviceForOne(of source: RelationshipDocument, _ destination: RelationshipDocument) -> String {
+    let old = inference.source.relationships(of: source.destinationEntityName ?? "")
+      .first { $0.name == source.inverseName }
+    let new = inference.destination.relationships(of: destination.destinationEntityName ?? "")
+      .first { $0.name == destination.inverseName }
+    guard let old, let new, new.isToMany, destination.isOptional,
+      (old.renamingIdentifier ?? old.name) == (new.renamingIdentifier ?? new.name)
+    else {
+      return "Write a mapping model that chooses one, or give the relationship another renaming identifier to drop its "
+        + "objects."
+    }
+    return
+      "Write a mapping model that chooses one. Where no object has several, give the relationship another renaming "
+      + "identifier: its objects are then those that its inverse '\(new.name)' knows."
+  }
+
   /// Whether the relationship leads to another entity than before, so that its objects cannot be kept.
   ///
-  /// It may lead to what its destination has become, or to an ancestor of that.
+  /// It may lead to what its destination has become, to an ancestor of that, or to an entity below it: then the objects
+  /// that are of this kind are kept.
   func isRedirected(from source: RelationshipDocument, to destination: RelationshipDocument) -> Bool {
-    guard let old = source.destinationEntityName, let new = destination.destinationEntityName else { return false }
-    guard let successor = inference.destinationNames[old] else { return true }
-    return !inference.destination.index.lineage(of: successor).contains { $0.name == new }
+    !leadsToSame(source, destination, orBelow: true)
+  }
+
+  private func leadsToSame(
+    _ source: RelationshipDocument, _ destination: RelationshipDocument, orBelow: Bool
+  ) -> Bool {
+    guard let old = source.destinationEntityName, let new = destination.destinationEntityName else { return true }
+    guard let successor = inference.destinationNames[old] else { return false }
+    let index = inference.destination.index
+    return index.lineage(of: successor).contains { $0.name == new }
+      || (orBelow && index.lineage(of: new).contains { $0.name == successor })
   }
 
   /// What is wrong with a relationship that is new in an entity which may have objects.

@@ -47,10 +47,7 @@ internal struct MappingSearch {
   }
 
   private func fits(_ document: MappingDocument) -> Bool {
-    document.entityMappings.allSatisfy { mapping in
-      mapping.sourceEntityName.map { sourceHashes[$0] == mapping.sourceEntityVersionHash } ?? true
-        && mapping.destinationEntityName.map { destinationHashes[$0] == mapping.destinationEntityVersionHash } ?? true
-    }
+    MappingFile.mismatches(of: document, source: sourceHashes, destination: destinationHashes).isEmpty
   }
 
   private func hasVersion(_ name: String, _ hashes: [String: Data], in search: ModelSearch) -> Bool {

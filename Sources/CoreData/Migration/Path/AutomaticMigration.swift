@@ -23,7 +23,10 @@ struct AutomaticMigration {
         url: url, reason: "The store was opened read-only, and has another model version than the one given.",
         suggestion: "Open it without NSReadOnlyPersistentStoreOption once, so that it can be migrated.")
     }
-    try migration().run()
+    var migration = try migration()
+    // Nobody sees the report.
+    migration.countsAllRows = false
+    try migration.run()
   }
 
   /// The migration, planned.

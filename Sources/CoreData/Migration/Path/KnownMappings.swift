@@ -22,7 +22,7 @@ struct KnownMappings {
 
   private let versions: [ModelVersions.Version]
   private let names: [String: Int]
-  /// The mapping models for two versions, best first.
+  /// The mapping models for two versions, those that map the most entities first.
   private(set) var fitting: [Pair: [MappingFile]] = [:]
   /// The mapping models that were meant for two versions, and do not fit them.
   private(set) var stale: [Pair: [MappingFile]] = [:]
@@ -49,6 +49,17 @@ struct KnownMappings {
         return counts.0 == counts.1 ? left.offset < right.offset : counts.0 > counts.1
       }.map(\.element)
     }
+  }
+
+  /// Keeps what Core Data would find for two versions: every mapping model that fits them, whatever else it may be for.
+  mutating func keep(_ mappings: [MappingFile], from source: Int, to destination: Int) {
+    let ends = [versions[source], versions[destination]]
+    // Models that were made in code may have one name, which tells nothing then.
+    let names = ends[0].name == ends[1].name ? [:] : [ends[0].name: 0, ends[1].name: 1]
+    let two = KnownMappings(mappings, versions: ends, names: names)
+    let pair = Pair(source: source, destination: destination)
+    fitting = two.fitting[Pair(source: 0, destination: 1)].map { [pair: $0] } ?? [:]
+    stale = stale.filter { $0.key == pair }
   }
 
   /// The versions that a source names, where both are known.

@@ -77,12 +77,13 @@ public struct MigrationPath {
       (steps, explanation) = ([], [])
       return
     }
-    let order = VersionOrder(
-      known: rules.isProgressive ? known.versions : [], source: source, destination: destination)
+    let order = VersionOrder(known: known.versions, source: source, destination: destination)
+    let files = try rules.mappings.mappings()
+    var mappings = KnownMappings(files, versions: order.versions, names: order.names)
+    if !rules.isProgressive { mappings.keep(files, from: order.source, to: order.destination) }
     let search = PathSearch(
-      versions: order.versions, source: order.source, destination: order.destination,
-      mappings: KnownMappings(try rules.mappings.mappings(), versions: order.versions, names: order.names),
-      inferred: InferredSteps(order.versions), infers: rules.infers)
+      versions: order.versions, source: order.source, destination: order.destination, mappings: mappings,
+      inferred: InferredSteps(order.versions), infers: rules.infers, isProgressive: rules.isProgressive)
     let planner = PathPlanner(search: search, storeURL: storeURL)
     (steps, explanation) = try planner.plan()
   }

@@ -9,7 +9,7 @@ struct PathCost: Comparable {
   var codeSteps = 0
   /// How many steps make a copy of the store.
   var copies = 0
-  /// How many versions are gone through that do not lie between the two ends.
+  /// How many mapping models lead over versions that do not lie between the two ends.
   var outside = 0
   /// How many versions in between are not gone through by an inferred step.
   var skipped = 0

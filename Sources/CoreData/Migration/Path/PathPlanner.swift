@@ -20,7 +20,7 @@ struct PathPlanner {
         throw staleMapping(stale.pair, stale.mapping)
       }
     }
-    return (try legs.map { try step($0, among: legs) }, explanation(legs))
+    return (try legs.map { try step($0) }, explanation(legs))
   }
 
   private func name(_ version: Int) -> String { search.versions[version].name }
@@ -44,25 +44,20 @@ struct PathPlanner {
 
   // MARK: Steps
 
-  private func step(_ leg: PathSearch.Leg, among legs: [PathSearch.Leg]) throws -> StoreMigration.Step {
+  private func step(_ leg: PathSearch.Leg) throws -> StoreMigration.Step {
     let (source, destination) = (search.versions[leg.source], search.versions[leg.destination])
-    let mapping =
-      try leg.mapping?.mappingModel(source: source.model, destination: destination.model)
-      ?? NSMappingModel.inferredMappingModel(forSourceModel: source.model, destinationModel: destination.model)
+    guard let file = leg.mapping else {
+      return StoreMigration.Step(
+        source: source.name, destination: destination.name, kind: .inferred, sourceModel: source.model,
+        destinationModel: destination.model,
+        mappingModel: try .inferredMappingModel(forSourceModel: source.model, destinationModel: destination.model),
+        mappingURL: nil, reason: inferredReason(leg))
+    }
+    let files = search.mappings.fitting[.init(source: leg.source, destination: leg.destination)] ?? [file]
+    let mapping = try JoinedMapping(files, source: source.model, destination: destination.model)
     return StoreMigration.Step(
-      source: source.name, destination: destination.name, kind: leg.mapping == nil ? .inferred : .mapping,
-      sourceModel: source.model, destinationModel: destination.model, mappingModel: mapping,
-      mappingURL: leg.mapping?.url, reason: leg.mapping == nil ? inferredReason(leg) : mappingReason(leg))
-  }
-
-  private func mappingReason(_ leg: PathSearch.Leg) -> String {
-    let files = search.mappings.fitting[.init(source: leg.source, destination: leg.destination)] ?? []
-    let others = files.dropFirst().map(\.name)
-    let name = files.first?.name ?? ""
-    return "The mapping model \(name) is for these two versions"
-      + (others.isEmpty
-        ? "."
-        : "; so \(others.count == 1 ? "is" : "are") \(others.joined(separator: ", ")), which maps fewer entities.")
+      source: source.name, destination: destination.name, kind: .mapping, sourceModel: source.model,
+      destinationModel: destination.model, mappingModel: mapping.model, mappingURL: file.url, reason: mapping.reason)
   }
 
   private func inferredReason(_ leg: PathSearch.Leg) -> String {
@@ -74,7 +69,7 @@ struct PathPlanner {
       return "'\(name(version))' is left out: "
         + (leads ? "going through it would drop what both ends have." : "it lies on no way that can be inferred.")
     }
-    return (["No mapping model is for these two versions; one can be inferred."] + sentences).joined(separator: " ")
+    return ([StoreMigration.Step.plainReason] + sentences).joined(separator: " ")
   }
 
   private func explanation(_ legs: [PathSearch.Leg]) -> [String] {

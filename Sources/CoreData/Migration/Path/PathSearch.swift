@@ -20,6 +20,8 @@ struct PathSearch {
   let mappings: KnownMappings
   let inferred: InferredSteps
   let infers: Bool
+  /// Whether there may be several steps.
+  let isProgressive: Bool
 
   /// A version, and where the inferred steps began that have led there.
   private struct State: Hashable {
@@ -37,6 +39,10 @@ struct PathSearch {
   func legs() -> [Leg]? {
     if let mapping = mappings.fitting[.init(source: source, destination: destination)]?.first {
       return [Leg(source: source, destination: destination, mapping: mapping)]
+    }
+    guard isProgressive else {
+      let isPossible = infers && inferred.mapping(from: source, to: destination) != nil
+      return isPossible ? [Leg(source: source, destination: destination, mapping: nil)] : nil
     }
     var arrivals: [State: Arrival] = [:]
     var queue = CheapestFirst<Arrival>()
@@ -80,13 +86,13 @@ struct PathSearch {
             PathCost(codeSteps: mapping.needsCode ? 1 : 0, copies: 1, outside: onward ? 0 : 1, steps: 1)
           ))
       }
-      if infers {
+      // Inference drops what a version does not have: no way leads over versions that are not on the way.
+      if infers, onward {
         found.append(
           (
             Arrival(state: State(version: next, runStart: state.runStart), previous: state, mapping: nil),
             PathCost(
-              passedOver: passedOver(state, to: next), outside: onward ? 0 : 1, skipped: abs(next - state.version) - 1,
-              steps: 1)
+              passedOver: passedOver(state, to: next), skipped: abs(next - state.version) - 1, steps: 1)
           ))
       }
     }
@@ -133,8 +139,9 @@ struct PathSearch {
     .sorted { (rank($0.pair.source), rank($0.pair.destination)) < (rank($1.pair.source), rank($1.pair.destination)) }
   }
 
-  /// The versions that lie strictly between two others, in the order of going.
+  /// The versions that lie strictly between two others, in the order of going; none where there may be only one step.
   func between(_ start: Int, _ end: Int) -> [Int] {
+    guard isProgressive else { return [] }
     let inside = versions.indices.filter { $0 > min(start, end) && $0 < max(start, end) }
     return start < end ? inside : inside.reversed()
   }

@@ -30,7 +30,7 @@ extension StoreMigration {
       }
       let keptAt =
         keepsReplacedStore ? StoreBackup.freeName(for: storeURL, in: StorePlace(storeURL).folder) : nil
-      return try MigrationByCopy(self, copyStep: StoreMigration.copyStep).run(keptAt: keptAt, progress: progress)
+      return try MigrationByCopy(self).run(keptAt: keptAt, progress: progress)
     }
   }
 
@@ -45,13 +45,6 @@ extension StoreMigration {
       // The transaction has been rolled back; the first error is the one to tell, whatever closing says.
       try? file.close()
       throw error
-    }
-  }
-
-  /// How a step that makes a new store is carried out.
-  static var copyStep: MigrationByCopy.CopyStep {
-    { step, source, _, _ in
-      throw MigrationErrors.failed(url: source, reason: "\(step.kind)", suggestion: "")
     }
   }
 

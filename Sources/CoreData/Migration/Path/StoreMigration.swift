@@ -40,6 +40,9 @@ public struct StoreMigration {
     public let mappingURL: URL?
     /// Why the step goes this way, in a sentence.
     public let reason: String
+
+    /// The reason of a step about which there is nothing more to say.
+    package static let plainReason = "No mapping model is for these two versions; one can be inferred."
   }
 
   /// Where the store is.
@@ -56,6 +59,8 @@ public struct StoreMigration {
   public let explanation: [String]
   let configuration: String?
   let busyTimeout: TimeInterval
+  /// Whether rows that no step touches are counted for the report, which takes longer than a step that adds a column.
+  var countsAllRows = true
   /// Whether a store that another file has taken the place of stays beside it: `Data.sqlite` as `Data~.sqlite`.
   ///
   /// Core Data's guide tells so of migrations by mapping models. A migration that changes the store's own file replaces

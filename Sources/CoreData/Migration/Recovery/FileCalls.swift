@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-
 import Foundation
 
 /// A call of the file system that failed.

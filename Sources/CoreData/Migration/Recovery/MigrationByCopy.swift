@@ -21,9 +21,13 @@ struct MigrationByCopy {
   var journal: WorkJournal
   let copyStep: CopyStep
 
-  init(_ migration: StoreMigration, copyStep: @escaping CopyStep) {
+  init(_ migration: StoreMigration, copyStep: CopyStep? = nil) {
     self.migration = migration
-    self.copyStep = copyStep
+    let timeout = migration.busyTimeout
+    self.copyStep =
+      copyStep ?? { step, source, destination, progress in
+        try ManagerStep(step: step, timeout: timeout).run(from: source, to: destination, progress: progress)
+      }
     place = StorePlace(migration.storeURL)
     journal = WorkJournal(purpose: .migration, source: migration.source, destination: migration.destination)
   }
@@ -51,7 +55,7 @@ struct MigrationByCopy {
       report.replacedStore = outcome.kept
       report.leftover = outcome.leftover
       return report
-    } catch where isCancelled {
+    } catch  where isCancelled {
       throw MigrationErrors.cancelled(url: migration.storeURL)
     }
   }
@@ -95,7 +99,7 @@ struct MigrationByCopy {
     for group in groups {
       if group.isInPlace {
         let file = current ?? place.intermediateStore(group.first + 1)
-        if current == nil { try StoreReplacement.copy(origin.connection, of: migration.storeURL, to: file) }
+        if current == nil { try StoreReplacement.copy(migration.storeURL, to: file) }
         report.statements += try runInPlace(group, at: file, progress)
         current = file
       } else {
@@ -105,8 +109,9 @@ struct MigrationByCopy {
         current = file
       }
     }
-    if current == nil { try StoreReplacement.copy(origin.connection, of: migration.storeURL, to: place.newStore) }
+    if current == nil { try StoreReplacement.copy(migration.storeURL, to: place.newStore) }
     if let current { try renameStore(current) }
+    try addMetadata()
     let found = try StoreVerification(
       url: place.newStore, model: migration.steps.last?.destinationModel, configuration: migration.configuration
     ).carryOut(leaving: hold?.journalMode ?? .wal)
@@ -123,7 +128,9 @@ struct MigrationByCopy {
     do {
       // The file is worth nothing before all is done, and goes to the disk as a whole then.
       try file.connection.setPragma("synchronous", to: 0)
-      let migration = StoreMigration(migration, steps: group.steps, of: url, metadata: try file.metadata())
+      var migration = StoreMigration(migration, steps: group.steps, of: url, metadata: try file.metadata())
+      // What comes with the last step is added when all are done.
+      migration.addedMetadata = [:]
       let report = try InPlaceMigration(migration: migration, file: file).run { event in
         try progress(event.moved(by: group.first, of: self.migration.steps.count))
       }
@@ -156,6 +163,16 @@ struct MigrationByCopy {
   }
 
   // MARK: Files between steps
+
+  private func addMetadata() throws {
+    guard !migration.addedMetadata.isEmpty else { return }
+    let file = try StoreFile.open(place.newStore, isReadOnly: false)
+    defer {
+      // A failure to write has been thrown; closing changes nothing.
+      try? file.close()
+    }
+    try file.setMetadata(file.metadata().merging(migration.addedMetadata) { $1 })
+  }
 
   private func removeStore(_ url: URL) throws {
     for file in StoreFiles.databaseFiles(of: url) { try FileCalls.removeFile(file) }
@@ -202,6 +219,7 @@ extension MigrationProgress {
   /// The same of a migration of more steps, of which these are some.
   fileprivate func moved(by steps: Int, of count: Int) -> MigrationProgress {
     MigrationProgress(
-      step: step + steps, stepCount: count, table: table, rowsDone: rowsDone, rowCount: rowCount, isStepDone: isStepDone)
+      step: step + steps, stepCount: count, table: table, rowsDone: rowsDone, rowCount: rowCount, isStepDone: isStepDone
+    )
   }
 }

@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-
 import Foundation
 
 /// The right to work on a store as a whole, which one process at a time has: to migrate it by copying, to replace it, and

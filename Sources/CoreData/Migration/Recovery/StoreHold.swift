@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-
 import CoreDataSQLite
 import Foundation
 
@@ -45,6 +44,7 @@ final class StoreHold {
   ///
   /// - Throws: `Intrusion`; `SQLiteError`.
   func takeAlone() throws {
+    if try connection.hasMoved() { throw Intrusion.moved }
     try connection.rollback()
     let end = Date().addingTimeInterval(timeout)
     while true {
@@ -74,6 +74,20 @@ final class StoreHold {
   /// Closes the connection.
   func letGo() {
     // Nothing was written through it, so nothing can be lost.
+    try? connection.close()
+  }
+
+  /// Has SQLite remove the journal that it leaves when it is stopped while it leaves the mode of write-ahead logs.
+  ///
+  /// Such a journal is empty or has been rolled back, and harms nobody; a store in that mode would keep it for ever, though.
+  static func removeIdleJournal(of place: StorePlace) {
+    guard FileCalls.exists(StorePlace.url(place.file, "-journal")) else { return }
+    // Where somebody has the store open this is impossible, and there is no need for it.
+    guard let connection = try? SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: 0) else { return }
+    if (try? connection.journalMode()) == .wal {
+      try? connection.setJournalMode(.delete)
+      try? connection.setJournalMode(.wal)
+    }
     try? connection.close()
   }
 }

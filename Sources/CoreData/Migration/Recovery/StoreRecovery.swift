@@ -122,7 +122,11 @@ public enum StoreRecovery {
   public static func storesSetAside(from url: URL) throws -> [SetAsideStore] {
     let place = StorePlace(url)
     let folder = place.folder.appendingPathComponent(SetAsideStore.folderName, isDirectory: true)
-    return try FileCalls.names(in: folder).compactMap { name -> SetAsideStore? in
+    return try RecoveryErrors.translating(url: url) { try stores(in: folder, of: place) }
+  }
+
+  private static func stores(in folder: URL, of place: StorePlace) throws -> [SetAsideStore] {
+    try FileCalls.names(in: folder).compactMap { name -> SetAsideStore? in
       let store = folder.appendingPathComponent(name, isDirectory: true)
         .appendingPathComponent(place.file.lastPathComponent)
       guard FileCalls.exists(store), FileCalls.exists(SetAsideNote.file(besideStoreAt: store)) else { return nil }
@@ -157,7 +161,7 @@ public enum StoreRecovery {
     _ migration: StoreMigration, to url: URL, _ progress: (MigrationProgress) throws -> Void = { _ in }
   ) throws -> MigrationReport {
     try migration.translating {
-      var work = MigrationByCopy(migration, copyStep: StoreMigration.copyStep)
+      var work = MigrationByCopy(migration)
       work.place = StorePlace(url)
       work.journal = WorkJournal(
         purpose: .restoring, source: migration.source, destination: migration.destination)

@@ -13,6 +13,8 @@ struct StoreReplacement {
   let timeout: TimeInterval
   /// Whether a file that SQLite cannot open may be replaced.
   var replacesDamaged = false
+  /// Whether a file that somebody has open may be replaced.
+  var ignoresLocks = false
 
   /// The store that is to take the place, complete and closed, as `StorePlace.newStore`.
   struct Draft {
@@ -46,10 +48,11 @@ struct StoreReplacement {
   }
 
   private func makeHold() throws -> StoreHold? {
-    guard FileCalls.exists(place.file) else { return nil }
+    guard !ignoresLocks, FileCalls.exists(place.file) else { return nil }
     guard FileManager.default.isWritableFile(atPath: place.file.path) else {
       throw StoreErrors.readOnly(url: place.url)
     }
+    if replacesDamaged, try isNoDatabase() { return nil }
     let connection = try SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: timeout)
     do {
       if connection.isReadOnly { throw StoreErrors.readOnly(url: place.url) }
@@ -57,15 +60,33 @@ struct StoreReplacement {
     } catch {
       // Why the store cannot be had is the error to be told.
       try? connection.close()
-      if replacesDamaged, let failure = error as? SQLiteError, failure.isNotADatabase || failure.isCorrupt { return nil }
+      if replacesDamaged, let failure = error as? SQLiteError, failure.isNotADatabase || failure.isCorrupt {
+        return nil
+      }
       throw error
+    }
+  }
+
+  /// Whether the file does not even begin like a database. SQLite would take away the log beside such a file.
+  private func isNoDatabase() throws -> Bool {
+    do {
+      _ = try SQLiteFileHeader.read(path: place.file.path)
+      return false
+    } catch let failure as SQLiteError where failure.isNotADatabase {
+      return true
     }
   }
 
   /// Makes the new store as a copy of one that nobody changes, its log included.
   ///
   /// The files of values are not copied where a further name will do.
-  static func copy(_ connection: SQLiteConnection, of source: URL, to destination: URL) throws {
+  static func copy(_ source: URL, to destination: URL) throws {
+    // Not by the connection of a hold: SQLite copies nothing from one that may write at this moment.
+    let connection = try SQLiteConnection(url: source, mode: .readOnly)
+    defer {
+      // Nothing was written through it.
+      try? connection.close()
+    }
     try connection.backup(toPath: destination.path)
     let folder = StorePlace.externalData(of: source)
     let names = try ExternalReferences.presentNames(in: connection, folder: folder)

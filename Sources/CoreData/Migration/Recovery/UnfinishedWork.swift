@@ -80,6 +80,7 @@ struct UnfinishedWork {
       if FileCalls.exists(moved), !FileCalls.exists(original) { try FileCalls.rename(moved, to: original) }
     }
     try remove(journal.added)
+    StoreHold.removeIdleJournal(of: place)
     try lock.removeWorkFolder()
   }
 

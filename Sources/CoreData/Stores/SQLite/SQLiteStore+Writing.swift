@@ -8,18 +8,19 @@ extension SQLiteStore {
   func makeIdentifiers(for entities: [NSEntityDescription]) throws -> [NSManagedObjectID] {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      let layouts = try entities.map { try state.plans.plan(for: $0).layout }
-      let wanted = Dictionary(layouts.map { ($0.rootNumber, 1) }, uniquingKeysWith: +)
+      let plans = try entities.map { try state.plans.plan(for: $0) }
+      var wanted: [Int: Int] = [:]
+      for plan in plans { wanted[plan.layout.rootNumber, default: 0] += 1 }
       var next: [Int: Int64] = [:]
       try state.connection.transaction {
         for (root, count) in wanted.sorted(by: { $0.key < $1.key }) {
           next[root] = try reserve(count, root: root, state)
         }
       }
-      return layouts.compactMap { layout in
-        let key = next[layout.rootNumber, default: 1]
-        next[layout.rootNumber] = key + 1
-        return state.entities.id(entity: layout.number, primaryKey: key)
+      return plans.compactMap { plan in
+        let key = next[plan.layout.rootNumber, default: 1]
+        next[plan.layout.rootNumber] = key + 1
+        return state.entities.id(entity: plan.layout.number, primaryKey: key)
       }
     }
   }

@@ -71,7 +71,9 @@ extension StoreFile {
   /// The size of a file; 0 where there is none.
   private static func fileSize(of path: String) throws -> Int {
     guard FileManager.default.fileExists(atPath: path) else { return 0 }
-    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    // A symbolic link has a size of its own.
+    let file = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+    let attributes = try FileManager.default.attributesOfItem(atPath: file)
     return (attributes[.size] as? NSNumber)?.intValue ?? 0
   }
 

@@ -16,7 +16,9 @@ struct GeneratedManagerTests {
   func results(_ first: UInt64, usesSQL: Bool) throws {
     for prepared in try PreparedMigration.some(10, from: first) {
       let destination = prepared.store.folder.appendingPathComponent("Destination.sqlite")
-      let (old, new) = (try NSManagedObjectModel(document: prepared.old), try NSManagedObjectModel(document: prepared.new))
+      let (old, new) = (
+        try NSManagedObjectModel(document: prepared.old), try NSManagedObjectModel(document: prepared.new)
+      )
       let content = try FileContent(prepared.store.url)
       let mapping = try NSMappingModel.inferredMappingModel(forSourceModel: old, destinationModel: new)
       let manager = NSMigrationManager(sourceModel: old, destinationModel: new)
@@ -37,7 +39,11 @@ struct GeneratedManagerTests {
       let context = NSManagedObjectContext(.privateQueue)
       context.persistentStoreCoordinator = coordinator
       let image = try StoreImage(context, prepared.new)
-      #expect(image.differences(from: prepared.expected) == [])
+      // Rows of tables that become one get keys that follow from nothing but the result.
+      let reference = MigrationReference(from: prepared.old, to: prepared.new)
+      let distances = reference.distances(from: prepared.before, to: image)
+      let moved = reference.expected(after: prepared.before.moved(distances, in: prepared.old)).image
+      #expect(image.differences(from: moved) == [])
       try coordinator.remove(store)
     }
   }

@@ -123,8 +123,10 @@ struct AssociationTable: Sendable {
 
   private func spans(_ ranges: [ClosedRange<Int64>], of entity: Int32, and rows: [RowKey]) -> [RowSpan] {
     let isAscending = zip(ranges, ranges.dropFirst()).allSatisfy { $0.upperBound < $1.lowerBound }
-    let sorted = isAscending && rows.isEmpty
-      ? ranges : (ranges + rows.filter { $0.entity == entity }.map { $0.number...$0.number }).sorted {
+    let sorted =
+      isAscending && rows.isEmpty
+      ? ranges
+      : (ranges + rows.filter { $0.entity == entity }.map { $0.number...$0.number }).sorted {
         $0.lowerBound < $1.lowerBound
       }
     var merged: [ClosedRange<Int64>] = []

@@ -6,7 +6,7 @@ struct Associations: Sendable {
   private(set) var tables: [AssociationTable] = []
   private var names: [String] = []
   private var byName: [String: [Int]] = [:]
-  private var bySourceEntity: [Int32: [Int]] = [:]
+  private var namesBySourceEntity: [Int32: [String]] = [:]
   /// The stores that the tables are about; tables of other stores mean nothing.
   let stores: [String]
 
@@ -19,24 +19,35 @@ struct Associations: Sendable {
     tables.append(table)
     names.append(name)
     byName[name, default: []].append(tables.count - 1)
-    bySourceEntity[table.source, default: []].append(tables.count - 1)
+    note(name, ofSource: table.source)
     return tables.count - 1
   }
 
   /// The tables of an entity mapping; nil when there is none of that name.
   func tables(named name: String) -> [Int]? { byName[name] }
 
-  /// The tables of the mappings of a source entity.
-  func tables(ofSource entity: Int32) -> [Int] { bySourceEntity[entity] ?? [] }
+  /// The names of the mappings of a source entity.
+  func names(ofSource entity: Int32) -> [String] { namesBySourceEntity[entity] ?? [] }
+
+  private mutating func note(_ name: String, ofSource entity: Int32) {
+    if namesBySourceEntity[entity]?.contains(name) != true { namesBySourceEntity[entity, default: []].append(name) }
+  }
+
+  /// The destinations that one mapping has made of a source: those of the last pass that has made any.
+  func destinations(of source: RowKey, in tables: [Int], exists: (RowKey) throws -> Bool) rethrows -> [RowKey] {
+    for table in tables.reversed() {
+      let found = try self.tables[table].destinations(of: source, exists: exists)
+      if !found.isEmpty { return found }
+    }
+    return []
+  }
 
   var knownNames: [String] { byName.keys.sorted() }
 
   mutating func add(_ source: RowKey, _ destination: RowKey, to table: Int, after previous: Int64?) {
     tables[table].add(source, destination, after: previous)
     // Rows of other entities are rare; the mapping then is one of theirs too.
-    if source.entity != tables[table].source, bySourceEntity[source.entity]?.contains(table) != true {
-      bySourceEntity[source.entity, default: []].append(table)
-    }
+    if source.entity != tables[table].source { note(names[table], ofSource: source.entity) }
   }
 
   mutating func addAll(_ keys: ClosedRange<Int64>, offset: Int64, isPartial: Bool, to table: Int) {

@@ -20,7 +20,7 @@ struct DestinationValidation {
   /// - Throws: 1550 to 1680, or 1560 for several failures.
   mutating func validate(_ entity: NSEntityDescription) throws {
     guard validated.insert(entity.name ?? "").inserted, !entity.isAbstract else { return }
-    guard entity.hasRules, let number = run.destination.store.number(of: entity),
+    guard !entity.slotTable.restricted.isEmpty, let number = run.destination.store.number(of: entity),
       let root = run.destination.store.rootNumber(ofEntity: number)
     else { return }
     var query = RowQuery(entity: entity, includesSubentities: false)
@@ -50,13 +50,5 @@ struct DestinationValidation {
   /// Checks the objects of entities that no mapping is about.
   mutating func validateRest() throws {
     for entity in run.destination.model.entities { try validate(entity) }
-  }
-}
-
-extension NSEntityDescription {
-  /// Whether the model asks anything of the objects that a value could fail.
-  fileprivate var hasRules: Bool {
-    attributesByName.values.contains { !$0.isOptional || !$0.validations.isEmpty || $0.attributeType == .compositeAttributeType }
-      || relationshipsByName.values.contains { !$0.isOptional || $0.minCount > 0 || ($0.isToMany && $0.maxCount > 0) }
   }
 }

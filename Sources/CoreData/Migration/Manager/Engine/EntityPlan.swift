@@ -53,14 +53,15 @@ final class EntityPlan {
   }
 
   /// Whether a relationship without inverse leads to objects of the destination entity.
-  private(set) lazy var isTargetWithoutInverse = destinationEntity.map { destination in
-    destination.managedObjectModel.entities.contains { entity in
-      entity.relationshipsByName.values.contains { relationship in
-        relationship.inverseRelationship == nil
-          && relationship.destinationEntity.map { destination.isKindOf(entity: $0) } ?? false
+  private(set) lazy var isTargetWithoutInverse =
+    destinationEntity.map { destination in
+      destination.managedObjectModel.entities.contains { entity in
+        entity.relationshipsByName.values.contains { relationship in
+          relationship.inverseRelationship == nil
+            && relationship.destinationEntity.map { destination.isKindOf(entity: $0) } ?? false
+        }
       }
-    }
-  } ?? true
+    } ?? true
 
   /// Whether nobody but the framework has a say in this mapping.
   var isPlain: Bool { type(of: policy) == NSEntityMigrationPolicy.self }

@@ -35,7 +35,8 @@ extension MigrationRun {
     guard let offset = plan.offset, source.entity == plan.sourceNumber, object.entity === plan.destinationEntity,
       let number = plan.destinationNumber,
       let id = destination.store.identifier(entity: Int(number), primaryKey: source.number + offset),
-      destination.context.registry[id.key] == nil, try !isTaken(RowKey(entity: number, number: id.key.number), source, plan)
+      destination.context.registry[id.key] == nil,
+      try !isTaken(RowKey(entity: number, number: id.key.number), source, plan)
     else {
       try destination.context.obtainPermanentIDs(for: [object])
       return
@@ -102,23 +103,22 @@ extension MigrationRun {
     try anyDestinationKeys(of: sources.compactMap(source.rowKey)).compactMap(destination.object)
   }
 
-  /// The rows that certain tables have for source rows.
+  /// The rows that the tables of one mapping have for source rows.
   func destinationKeys(in tables: [Int], of sources: [RowKey]) throws -> [RowKey] {
     var found: [RowKey] = []
     for source in sources {
-      for table in tables {
-        found += try manager.associations.tables[table].destinations(of: source) { try exists($0) }
-      }
+      found += try manager.associations.destinations(of: source, in: tables) { try exists($0) }
     }
     return try distinct(found)
   }
 
-  /// The rows that any table has for source rows, as far as they fit the relationship that is being set.
+  /// The rows that any mapping has for source rows, as far as they fit the relationship that is being set.
   func anyDestinationKeys(of sources: [RowKey]) throws -> [RowKey] {
     var found: [RowKey] = []
     for source in sources {
-      for table in manager.associations.tables(ofSource: source.entity) {
-        found += try manager.associations.tables[table].destinations(of: source) { try exists($0) }
+      for name in manager.associations.names(ofSource: source.entity) {
+        let tables = manager.associations.tables(named: name) ?? []
+        found += try manager.associations.destinations(of: source, in: tables) { try exists($0) }
       }
     }
     if let wantedDestination {

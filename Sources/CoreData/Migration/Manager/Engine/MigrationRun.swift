@@ -137,7 +137,9 @@ final class MigrationRun {
 
   /// Cocoa's errors as they are; others as 134170.
   private func translated(_ error: any Error, of plan: EntityPlan) -> any Error {
-    if type(of: error) is NSError.Type || error is CocoaError || error is POSIXError || error is URLError { return error }
+    if type(of: error) is NSError.Type || error is CocoaError || error is POSIXError || error is URLError {
+      return error
+    }
     return MappingErrors.policyFailed(plan.place, policy: "\(type(of: plan.policy))", error)
   }
 

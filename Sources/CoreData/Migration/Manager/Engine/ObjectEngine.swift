@@ -71,12 +71,22 @@ final class ObjectEngine: MappingEngine {
   ) throws {
     let value = Operand.unwrapped(value)
     if value == nil, attribute.keepsDefault { return }
-    guard let slot = Slot(value, for: attribute.attribute) else {
+    guard let slot = Slot(value, for: attribute.attribute), Self.isInRange(slot, of: attribute.attribute) else {
       throw MappingErrors.unfitValue(
         plan.place(attribute.name, attribute.syntax), found: Operand.description(value),
         wanted: Wanted.words(for: attribute.attribute))
     }
     destination.slots[attribute.position] = slot
+  }
+
+  /// Whether a whole number is one that its attribute's type can hold: none becomes another in silence.
+  private static func isInRange(_ slot: Slot, of attribute: NSAttributeDescription) -> Bool {
+    guard case .integer(let number) = slot else { return true }
+    switch attribute.attributeType {
+    case .integer16AttributeType: return Int16(exactly: number) != nil
+    case .integer32AttributeType: return Int32(exactly: number) != nil
+    default: return true
+    }
   }
 
   // MARK: Second pass
@@ -117,7 +127,12 @@ final class ObjectEngine: MappingEngine {
     switch relationship.value {
     case .mapping(let name, let sources):
       do {
-        return try run.destinationKeys(in: run.tables(named: name), of: rows(sources, of: key))
+        let tables = try run.tables(named: name)
+        return try run.destinationKeys(in: tables, of: rows(sources, of: key)).filter { key in
+          // A policy may have made objects of several entities; those of the mapping's own are to fit.
+          fits(key, relationship.relationship)
+            || tables.contains { run.manager.associations.tables[$0].destination == key.entity }
+        }
       } catch let failure as EvaluationError {
         throw MappingErrors.failedExpression(plan.place(relationship.name, relationship.syntax), failure)
       }
@@ -130,6 +145,11 @@ final class ObjectEngine: MappingEngine {
         name: relationship.name)
       return try rows(value, for: relationship, plan)
     }
+  }
+
+  private func fits(_ key: RowKey, _ relationship: NSRelationshipDescription) -> Bool {
+    guard let wanted = relationship.destinationEntity else { return true }
+    return run.destination.store.entity(number: Int(key.entity))?.isKindOf(entity: wanted) ?? false
   }
 
   /// The rows of source objects, without making objects of them.
@@ -158,7 +178,9 @@ final class ObjectEngine: MappingEngine {
       }
       // A new object gets its identifier now: relationships are set by numbers.
       if object.identifier.isTemporaryID { try context.obtainPermanentIDs(for: [object]) }
-      guard let key = run.destination.rowKey(of: object) else { throw ObjectGraphErrors.missingObject(object.identifier) }
+      guard let key = run.destination.rowKey(of: object) else {
+        throw ObjectGraphErrors.missingObject(object.identifier)
+      }
       return key
     }
   }
@@ -169,7 +191,7 @@ final class ObjectEngine: MappingEngine {
     let description = relationship.relationship
     let objects = try keys.map { key in
       guard let object = run.destination.object(of: key),
-        description.destinationEntity.map({ object.entity.isKindOf(entity: $0) }) ?? true
+        fits(key, description)
       else {
         throw MappingErrors.unfitValue(
           plan.place(relationship.name, relationship.syntax),

@@ -155,7 +155,8 @@ struct PlanBuilder {
     else {
       throw MappingErrors.failed(
         place(property, mapping),
-        reason: "The entity mapping '\(mapping.name ?? "")' has objects for the relationship '\(name)', which the entity "
+        reason:
+          "The entity mapping '\(mapping.name ?? "")' has objects for the relationship '\(name)', which the entity "
           + "'\(mapping.destinationEntityName ?? "")' does not have.")
     }
     guard let syntax = property.valueSyntax else { return nil }

@@ -64,7 +64,8 @@ struct SourceReader {
     for path in condition.keyPaths {
       // An unknown key is a mistake in the mapping model, whether or not there is a row to try it on.
       let key = path.split(separator: ".").first.map(String.init) ?? path
-      guard entity.propertiesByName[key] != nil || key.hasPrefix("@") || ["self", "SELF", "objectID"].contains(key) else {
+      guard entity.propertiesByName[key] != nil || key.hasPrefix("@") || ["self", "SELF", "objectID"].contains(key)
+      else {
         throw ObjectEngine.failed(plan, syntax, EvaluationError.unknownKey(key, object: "The entity \(name)"))
       }
     }

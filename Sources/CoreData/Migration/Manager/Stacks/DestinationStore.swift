@@ -100,7 +100,8 @@ final class DestinationStore {
       let error = Self.translated(error)
       throw MigrationErrors.destinationStore(
         url: url,
-        reason: "The destination store cannot be completed: \(error.localizedFailureReason ?? error.localizedDescription)",
+        reason:
+          "The destination store cannot be completed: \(error.localizedFailureReason ?? error.localizedDescription)",
         underlying: error)
     }
   }

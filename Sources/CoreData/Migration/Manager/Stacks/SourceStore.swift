@@ -30,7 +30,8 @@ struct SourceStore {
     } catch {
       let error = error as NSError
       throw MigrationErrors.sourceStore(
-        url: url, reason: "The source store cannot be used: \(error.localizedFailureReason ?? error.localizedDescription)",
+        url: url,
+        reason: "The source store cannot be used: \(error.localizedFailureReason ?? error.localizedDescription)",
         underlying: error)
     }
   }

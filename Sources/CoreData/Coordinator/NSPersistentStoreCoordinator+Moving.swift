@@ -1,0 +1,116 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+/// Option: a Bool; a store is destroyed also while somebody has it open.
+public let NSPersistentStoreForceDestroyOption = "NSPersistentStoreForceDestroyOption"
+
+extension NSPersistentStoreCoordinator {
+  /// Makes a store empty: its rows, its log and its external data go, and an empty file stays, in which a new store can be
+  /// made by opening it.
+  ///
+  /// Remove the store from coordinators first. A store that is damaged is destroyed too; where there is none, nothing is
+  /// done.
+  ///
+  /// - Parameters:
+  ///   - url: where the store is.
+  ///   - storeType: the kind of store.
+  ///   - options: `NSPersistentStoreForceDestroyOption` to do it though somebody has the store open.
+  /// - Throws: 134000 for a kind of store that is not known; 134080 and its family when somebody has the store open; 134110
+  ///   when it is being migrated; 512, 513, 640 and 642 when the file system fails. The store is as it was then.
+  public func destroyPersistentStore(
+    at url: URL, type storeType: NSPersistentStore.StoreType, options: [AnyHashable: Any]? = nil
+  ) throws {
+    _ = try StoreKinds.kind(of: storeType.rawValue)
+    try movingStores(at: url) {
+      let place = StorePlace(url)
+      guard FileCalls.exists(place.file) else { return }
+      let settings = StoreOptions(options)
+      _ = try StoreReplacement(
+        place: place, journal: WorkJournal(purpose: .destruction),
+        timeout: settings.timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true,
+        ignoresLocks: settings.destroysByForce
+      ).run(keptAt: nil) { _ in
+        try FileCalls.write(Data(), to: place.newStore)
+        return .init()
+      }
+    }
+  }
+
+  /// Makes a store empty, as `destroyPersistentStore(at:type:options:)`.
+  ///
+  /// - Parameters:
+  ///   - url: where the store is.
+  ///   - storeType: the kind of store, such as `NSSQLiteStoreType`.
+  ///   - options: the store's options.
+  /// - Throws: as `destroyPersistentStore(at:type:options:)`.
+  public func destroyPersistentStore(
+    at url: URL, ofType storeType: String, options: [AnyHashable: Any]? = nil
+  ) throws {
+    try destroyPersistentStore(at: url, type: .init(rawValue: storeType), options: options)
+  }
+
+  /// Puts a copy of a store in the place of another, or where there is none.
+  ///
+  /// What the log of the source holds is part of the copy, and so is its external data. The exchange is one moment: a store
+  /// that is there is either the old one or the new one, whole. Remove it from coordinators first.
+  ///
+  /// - Parameters:
+  ///   - destinationURL: where the copy is to be.
+  ///   - destinationOptions: the options of the store that is there.
+  ///   - sourceURL: the store to copy; others may use it meanwhile.
+  ///   - sourceOptions: the options of that store.
+  ///   - sourceType: the kind of both.
+  /// - Throws: 134000 for a kind of store that is not known; 260 when there is no source; 259 when it is not a store; 134080
+  ///   and its family when somebody has the destination open; 134110 when it is being migrated; 512, 513, 640 and 642 when
+  ///   the file system fails. The destination is as it was then.
+  public func replacePersistentStore(
+    at destinationURL: URL, destinationOptions: [AnyHashable: Any]? = nil,
+    withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil,
+    type sourceType: NSPersistentStore.StoreType
+  ) throws {
+    _ = try StoreKinds.kind(of: sourceType.rawValue)
+    try movingStores(at: sourceURL) {
+      // What is unfinished there needs no settling: the store is whole.
+      try StoreFile.peek(sourceURL).close()
+    }
+    try movingStores(at: destinationURL) {
+      let place = StorePlace(destinationURL)
+      _ = try StoreReplacement(
+        place: place, journal: WorkJournal(purpose: .replacement),
+        timeout: StoreOptions(destinationOptions).timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true
+      ).run(keptAt: nil) { hold in
+        try StoreReplacement.copy(sourceURL, to: place.newStore)
+        let found = try StoreVerification(url: place.newStore).carryOut(leaving: hold?.journalMode ?? .wal)
+        return .init(external: found.external)
+      }
+    }
+  }
+
+  /// Puts a copy of a store in the place of another, as
+  /// `replacePersistentStore(at:destinationOptions:withPersistentStoreFrom:sourceOptions:type:)`.
+  ///
+  /// - Parameters:
+  ///   - destinationURL: where the copy is to be.
+  ///   - destinationOptions: the options of the store that is there.
+  ///   - sourceURL: the store to copy.
+  ///   - sourceOptions: the options of that store.
+  ///   - storeType: the kind of both, such as `NSSQLiteStoreType`.
+  /// - Throws: as the other.
+  public func replacePersistentStore(
+    at destinationURL: URL, destinationOptions: [AnyHashable: Any]? = nil,
+    withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil, ofType storeType: String
+  ) throws {
+    try replacePersistentStore(
+      at: destinationURL, destinationOptions: destinationOptions, withPersistentStoreFrom: sourceURL,
+      sourceOptions: sourceOptions, type: .init(rawValue: storeType))
+  }
+
+  private func movingStores(at url: URL, _ body: () throws -> Void) throws {
+    try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+      try RecoveryErrors.translating(url: url, body)
+    }
+  }
+}

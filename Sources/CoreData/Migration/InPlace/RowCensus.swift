@@ -1,0 +1,89 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+
+/// Counts the rows of a step's entities, and knows which tables need no counting.
+///
+/// Counting goes through a whole table, where adding a column to it takes a few milliseconds at any size. So rows are not
+/// counted where the step cannot change their number: where the table stays, every entity in it lives on, and its rows keep
+/// their entity.
+struct RowCensus {
+  private let step: InPlaceStep
+  private let connection: SQLiteConnection
+  /// The destination tables whose rows stay, by the names of the source tables: no row is moved or removed.
+  private let steady: [String: String]
+  /// Those of them in which no row is written either.
+  private let resting: Set<String>
+
+  /// - Throws: `InPlaceProblem` for changes that cannot be made inside the file.
+  init(step: InPlaceStep, connection: SQLiteConnection) throws {
+    self.step = step
+    self.connection = connection
+    let planner = TablePlanner(step: step)
+    var steady: [String: String] = [:]
+    var resting: Set<String> = []
+    for table in step.destinationSchema.tables {
+      guard case .alter(_, let old, let columns) = try planner.plan(table) else { continue }
+      let pairs = step.pairs(in: table)
+      let inSource = step.sourceSchema.entities.filter { $0.table == old.name }
+      let inDestination = step.destinationSchema.entities.filter { $0.table == table.name }
+      let keepsNumbers = pairs.allSatisfy { $0.source.number == $0.destination.number }
+      let becomesAbstract = pairs.contains { $0.destination.isAbstract && !$0.source.isAbstract }
+      guard pairs.count == inSource.count, pairs.count == inDestination.count, !becomesAbstract,
+        pairs.count == 1 || keepsNumbers
+      else { continue }
+      steady[old.name] = table.name
+      if columns.updates.isEmpty, keepsNumbers { resting.insert(old.name) }
+    }
+    self.steady = steady
+    self.resting = resting
+  }
+
+  /// Whether no statement of the step writes a row of a destination table.
+  func isResting(_ table: TableLayout) -> Bool {
+    steady.contains { $0.value == table.name && resting.contains($0.key) }
+  }
+
+  /// The rows of the source entities; those of tables at rest only where the caller wants to know.
+  func before(includingResting: Bool) throws -> [String: Int] {
+    try counts(of: step.sourceSchema) { includingResting || !resting.contains($0) }
+  }
+
+  /// The rows of the destination entities: counted, or as many as there were.
+  func after(_ before: [String: Int]) throws -> [String: Int] {
+    let kept = Set(steady.values)
+    var counts = try counts(of: step.destinationSchema) { !kept.contains($0) }
+    for entity in step.destinationSchema.entities where kept.contains(entity.table) {
+      counts[entity.name] = step.mapping.sourceEntity(of: entity.name).flatMap { before[$0] }
+    }
+    return counts
+  }
+
+  private func counts(of schema: StoreSchema, where isWanted: (String) -> Bool) throws -> [String: Int] {
+    var counts: [String: Int] = [:]
+    for table in schema.tables where isWanted(table.name) {
+      let hierarchy = schema.entities.filter { $0.table == table.name }
+      for entity in hierarchy { counts[entity.name] = 0 }
+      let name = SQLName.quoted(table.name)
+      if hierarchy.count == 1, let only = hierarchy.first {
+        // Rows that were put in by hand may have any number here.
+        counts[only.name] = Int(try connection.scalar("SELECT COUNT(*) FROM \(name)")?.integer ?? 0)
+        continue
+      }
+      for row in try connection.rows("SELECT Z_ENT, COUNT(*) FROM \(name) GROUP BY Z_ENT") {
+        let count = row[1].integer ?? 0
+        guard let entity = hierarchy.first(where: { Int64($0.number) == row[0].integer }) else {
+          throw InPlaceProblem(
+            entity: table.rootEntity,
+            reason:
+              "The table \(table.name) has \(count) rows of an entity with the number \(row[0].literal), which the "
+              + "store's model does not have.",
+            suggestion: "Check the store; it was changed by something else than Core Data.")
+        }
+        counts[entity.name, default: 0] += Int(count)
+      }
+    }
+    return counts
+  }
+}

@@ -1,0 +1,44 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+/// A step by a mapping model: a migration manager makes the next store from the one before.
+struct ManagerStep {
+  let step: StoreMigration.Step
+  /// How long to wait for other users of the store, in seconds.
+  let timeout: TimeInterval
+
+  /// Does it.
+  ///
+  /// - Throws: as `NSMigrationManager.migrateStore(from:type:options:mapping:to:type:options:)`, or what `progress` throws.
+  func run(from source: URL, to destination: URL, progress: (Int, Int) throws -> Void) throws {
+    let total = try rowCount(source)
+    let manager = NSMigrationManager(sourceModel: step.sourceModel, destinationModel: step.destinationModel)
+    let options = [NSPersistentStoreTimeoutOption: NSNumber(value: timeout)]
+    try withoutActuallyEscaping(progress) { progress in
+      manager.progressHandler = { manager in
+        do {
+          try progress(Int(Double(manager.migrationProgress) * Double(total)), total)
+        } catch {
+          manager.cancelMigrationWithError(error)
+        }
+      }
+      defer { manager.progressHandler = nil }
+      try manager.migrateStore(
+        from: source, type: .sqlite, options: options, mapping: step.mappingModel, to: destination, type: .sqlite,
+        options: options)
+    }
+  }
+
+  /// How many objects the source has.
+  private func rowCount(_ url: URL) throws -> Int {
+    let file = try StoreFile.open(url, isReadOnly: true, timeout: timeout)
+    defer {
+      // Opened for reading, so that nothing can be lost.
+      try? file.close()
+    }
+    return try StoreVerification.rows(file, file.schema(for: step.sourceModel.document)).values.reduce(0, +)
+  }
+}

@@ -1,0 +1,103 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("Stores opened with mapping models on the way")
+struct MappingOpeningTests {
+  private let notes: NoteVersions
+
+  init() throws {
+    notes = try NoteVersions()
+    try notes.fill("v1")
+  }
+
+  private func values(_ version: String, _ property: String) throws -> [String?] {
+    let context = try notes.store.context(notes.model(version))
+    let values = try context.all("Note").map { $0[property] as? String }
+    try notes.store.close()
+    return values
+  }
+
+  private func stores() throws -> [String] { try notes.store.files().filter { $0.hasPrefix("Store") } }
+
+  @Test("A mapping model between inferred steps is carried out, and the replaced store stays as Core Data names it")
+  func chain() throws {
+    try notes.writeMapping("v2", "v3")
+    #expect(try notes.open("v4") == ["one", "two"])
+    // Inference would leave it empty.
+    #expect(try values("v4", "a") == ["one", "two"])
+    #expect(try stores().contains("Store~.sqlite"))
+    try StoreChecks.check(notes.store.url, try notes.model("v4"))
+    let kept = notes.store.folder.appendingPathComponent("Store~.sqlite")
+    let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: kept)
+    #expect(try notes.model("v1").isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata))
+    #expect(metadata[NSStoreUUIDKey] as? String == (try notes.metadata()[NSStoreUUIDKey] as? String))
+  }
+
+  @Test("The replaced store goes where that is asked for; a migration in place leaves none")
+  func nothingKept() throws {
+    try notes.open("v2")
+    #expect(try !stores().contains("Store~.sqlite"))
+    try notes.writeMapping("v2", "v3")
+    try notes.open("v3", [MigrationOption.keepsReplacedStore: false])
+    #expect(try values("v3", "a") == ["one", "two"])
+    #expect(try !stores().contains("Store~.sqlite"))
+    #expect(try notes.store.files().filter { $0.hasPrefix(".") } == [])
+  }
+
+  @Test("Without inference a chain of mapping models alone is gone")
+  func mappingsAlone() throws {
+    try notes.writeMapping("v1", "v2")
+    try notes.writeMapping("v2", "v3")
+    let options = [NSInferMappingModelAutomaticallyOption: false]
+    let error = try #require(throws: NSError.self) {
+      try notes.open("v3", options.merging([MigrationOption.isProgressive: false]) { $1 })
+    }
+    #expect(error.code == NSMigrationMissingMappingModelError)
+    #expect(try notes.version() == "v1")
+    #expect(try notes.open("v3", options) == ["one", "two"])
+    #expect(try values("v3", "a") == ["one", "two"])
+  }
+
+  @Test("A mapping model that was made in code")
+  func inCode() throws {
+    let url = try notes.writeMapping("v1", "v3")
+    let mapping = try NSMappingModel.load(contentsOf: url)
+    #expect(try notes.open("v3", [MigrationOption.mappings: [mapping]]) == ["one", "two"])
+    #expect(try values("v3", "a") == ["one", "two"])
+  }
+
+  @Test("A policy that fails leaves the store as it was")
+  func failingPolicy() throws {
+    try notes.writeMapping("v2", "v3", policy: "CoreDataTests.FailingNotePolicy")
+    let error = try #require(throws: NSError.self) { try notes.open("v4") }
+    #expect(error.code == NSEntityMigrationPolicyError)
+    #expect(try notes.version() == "v1")
+    #expect(try stores().filter { $0.contains("~") } == [])
+    try FileManager.default.removeItem(at: notes.mappings.appendingPathComponent("v2tov3.cdm"))
+    #expect(try notes.open("v4") == ["one", "two"])
+  }
+
+  @Test("Mapping models for parts of the entities complement one another")
+  func parts() throws {
+    let files = ["A", "B"].map { name in
+      let mapping = NSMappingModel()
+      let entity = NSEntityMapping()
+      (entity.name, entity.sourceEntityName, entity.destinationEntityName) = (name, name, name)
+      mapping.entityMappings = [entity]
+      return MappingFile(mapping)
+    }
+    let joined = try JoinedMapping(files, source: NSManagedObjectModel(), destination: NSManagedObjectModel())
+    #expect(joined.model.entityMappings.map(\.name) == ["A", "B"])
+    #expect(joined.reason.contains("made in code is for them too, and maps 'B'."))
+    let again = try JoinedMapping(
+      files + [files[0]], source: NSManagedObjectModel(), destination: NSManagedObjectModel())
+    #expect(again.model.entityMappings.count == 2)
+    #expect(again.reason.contains("is not used: it maps no other entities."))
+  }
+}

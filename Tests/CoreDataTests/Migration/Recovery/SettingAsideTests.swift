@@ -1,0 +1,132 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("Stores set aside, and brought back")
+struct SettingAsideTests {
+  private let store: TemporaryStore
+  private let before: [String]
+
+  init() throws {
+    store = try TemporaryStore("Data.sqlite")
+    try RecoverySample.fill(store.url, rows: 20, photos: 2)
+    before = try RecoverySample.content(store.url)
+  }
+
+  /// A model that nothing can be inferred to.
+  private func foreignModel() -> NSManagedObjectModel {
+    var builder = ModelBuilder()
+    builder.entity("Folder", [.make("name", .stringAttributeType)])
+    builder.entity("Note", [.make("title", .dateAttributeType, optional: false)])
+    return builder.model()
+  }
+
+  @Test("By an option: the old store lies in a folder of the date, a new one is open, and the caller is told")
+  func option() throws {
+    let container = NSPersistentContainer(name: "Data", managedObjectModel: foreignModel())
+    let description = NSPersistentStoreDescription(url: store.url)
+    description.shouldSetAsideIncompatibleStore = true
+    container.persistentStoreDescriptions = [description]
+    var told: (NSPersistentStoreDescription, (any Error)?)?
+    container.loadPersistentStores { told = ($0, $1) }
+    #expect(told?.1 == nil)
+    let aside = try #require(told?.0.storeSetAside)
+    #expect(aside.code == NSMigrationMissingMappingModelError)
+    #expect(aside.reason.contains("title"), "\(aside.reason)")
+    #expect(abs(aside.date.timeIntervalSinceNow) < 60)
+    let opened = try #require(container.persistentStoreCoordinator.persistentStores.first)
+    #expect(opened.storeSetAside == aside)
+    #expect(try container.viewContext.count(for: NSFetchRequest<NSManagedObject>(entityName: "Note")) == 0)
+    container.viewContext.make("Note", ["title": Date()])
+    try container.viewContext.save()
+    try container.persistentStoreCoordinator.remove(opened)
+    #expect(aside.url.deletingLastPathComponent().deletingLastPathComponent().lastPathComponent == "Incompatible")
+    #expect(try RecoverySample.content(aside.url) == before)
+    #expect(try StoreRecovery.storesSetAside(from: store.url) == [aside])
+    // The next opening finds a store that fits, and sets nothing aside.
+    let again = NSPersistentStoreCoordinator(managedObjectModel: foreignModel())
+    let second = try again.addPersistentStore(type: .sqlite, at: store.url, options: [StoreSetAsideOption: true])
+    #expect(second.storeSetAside == nil)
+    try again.remove(second)
+  }
+
+  @Test("Never without the option, for a store that is in use, or for one that may only be read")
+  func notUnasked() throws {
+    for options in [
+      [:], [StoreSetAsideOption: true, NSReadOnlyPersistentStoreOption: true],
+    ] as [[String: Any]] {
+      #expect(throws: (any Error).self) {
+        try NSPersistentStoreCoordinator(managedObjectModel: foreignModel())
+          .addPersistentStore(type: .sqlite, at: store.url, options: options)
+      }
+    }
+    let reader = try SQLiteConnection(url: store.url, mode: .readWrite)
+    _ = try reader.scalar("SELECT COUNT(*) FROM ZNOTE")
+    #expect(throws: (any Error).self) {
+      try NSPersistentStoreCoordinator(managedObjectModel: foreignModel()).addPersistentStore(
+        type: .sqlite, at: store.url, options: [StoreSetAsideOption: true, NSPersistentStoreTimeoutOption: 0.1])
+    }
+    try reader.close()
+    #expect(try RecoverySample.files(store.folder) == ["Data.sqlite", "2 values"])
+    #expect(try RecoverySample.content(store.url) == before)
+  }
+
+  @Test("A damaged file is set aside as it is, with what lies beside it")
+  func damaged() throws {
+    let bytes = Data("this is no database, and never was".utf8)
+    try bytes.write(to: store.url)
+    try Data("a log".utf8).write(to: StorePlace.url(store.url, "-wal"))
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: RecoverySample.model(2))
+    let opened = try coordinator.addPersistentStore(
+      type: .sqlite, at: store.url, options: [StoreSetAsideOption: true])
+    let aside = try #require(opened.storeSetAside)
+    #expect(aside.code == CocoaError.Code.fileReadCorruptFile.rawValue)
+    #expect(try Data(contentsOf: aside.url) == bytes)
+    #expect(try Data(contentsOf: StorePlace.url(aside.url, "-wal")) == Data("a log".utf8))
+    #expect(try FileCalls.names(in: StorePlace.externalData(of: aside.url)).count == 2)
+    try coordinator.remove(opened)
+    try StoreChecks.check(store.url, RecoverySample.model(2))
+  }
+
+  @Test("Two in one second have folders of their own")
+  func collision() throws {
+    let first = try StoreRecovery.setAside(storeAt: store.url, model: RecoverySample.model(2))
+    let second = try StoreRecovery.setAside(storeAt: store.url, model: RecoverySample.model(2))
+    #expect(first.url != second.url)
+    #expect(try RecoverySample.content(first.url) == before)
+    #expect(try RecoverySample.content(second.url) == [])
+    #expect(Set(try StoreRecovery.storesSetAside(from: store.url)) == [first, second])
+  }
+
+  @Test("A store comes back, migrated; the one in its place is set aside in turn, and nothing is lost")
+  func back() throws {
+    let aside = try StoreRecovery.setAside(storeAt: store.url, model: RecoverySample.model(2))
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: RecoverySample.model(2))
+    let opened = try coordinator.addPersistentStore(type: .sqlite, at: store.url)
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    context.make("Note", ["title": "written since", "photo": Data(repeating: 1, count: 150_000)])
+    try context.save()
+    try coordinator.remove(opened)
+    let since = try RecoverySample.content(store.url)
+    let report = try StoreRecovery.restore(RecoverySample.migration(aside.url, [(2, .inferred)]), to: store.url)
+    #expect(try RecoverySample.content(store.url) == before)
+    #expect(try RecoverySample.version(store.url) == 2)
+    #expect(report.rows["Note"] == .init(before: 20, after: 20))
+    let replaced = try #require(report.replacedStore)
+    #expect(try RecoverySample.content(replaced) == since)
+    // The original stays until it is removed.
+    #expect(try RecoverySample.content(aside.url) == before)
+    #expect(try StoreRecovery.storesSetAside(from: store.url).count == 2)
+    for store in try StoreRecovery.storesSetAside(from: store.url) { try store.remove() }
+    #expect(try RecoverySample.files(store.folder) == ["Data.sqlite", "2 values"])
+    #expect(try RecoverySample.content(store.url) == before)
+  }
+}

@@ -1,0 +1,172 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("Unfinished work, and stores that are replaced or destroyed")
+struct StoreRecoveryTests {
+  private let store: TemporaryStore
+  private let before: [String]
+
+  init() throws {
+    store = try TemporaryStore("Data.sqlite")
+    try RecoverySample.fill(store.url, rows: 12, photos: 2)
+    before = try RecoverySample.content(store.url)
+  }
+
+  private var coordinator: NSPersistentStoreCoordinator {
+    NSPersistentStoreCoordinator(managedObjectModel: RecoverySample.model(1))
+  }
+
+  private func error(_ body: () throws -> Void) -> NSError? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return error as NSError
+    }
+  }
+
+  /// Leaves what a process leaves that ends before the exchange.
+  private func interrupt() throws {
+    let place = StorePlace(store.url)
+    let lock = try MigrationLock.take(place)
+    var journal = WorkJournal(purpose: .migration, source: "1", destination: "2")
+    journal.phase = .exchanging
+    journal.added = [UUID().uuidString]
+    try journal.write(place)
+    try Data("new".utf8).write(to: place.newStore)
+    try Data("value".utf8).write(to: place.externalData.appendingPathComponent(journal.added[0]))
+    withExtendedLifetime(lock) {}
+  }
+
+  @Test("Inspection tells what was going on; recovery undoes it, and then there is nothing")
+  func inspection() throws {
+    #expect(try StoreRecovery.inspect(storeAt: store.url) == nil)
+    #expect(try StoreRecovery.recover(storeAt: store.url) == nil)
+    try interrupt()
+    let found = try #require(try StoreRecovery.inspect(storeAt: store.url))
+    #expect(found.purpose == .migration)
+    #expect(found.source == "1")
+    #expect(found.destination == "2")
+    #expect(found.process == Int(getpid()))
+    #expect(!found.isRunning)
+    #expect(!found.isCommitted)
+    #expect(try StoreRecovery.recover(storeAt: store.url) == .undone)
+    #expect(try StoreRecovery.inspect(storeAt: store.url) == nil)
+    #expect(try RecoverySample.files(store.folder) == ["Data.sqlite", "2 values"])
+    #expect(try RecoverySample.content(store.url) == before)
+  }
+
+  @Test("Opening a store clears up; opening it for reading only, or while the work goes on, does not")
+  func opening() throws {
+    try interrupt()
+    let place = StorePlace(store.url)
+    let reading = coordinator
+    try reading.remove(
+      reading.addPersistentStore(type: .sqlite, at: place.url, options: [NSReadOnlyPersistentStoreOption: true]))
+    #expect(FileCalls.exists(place.workFolder))
+    let lock = try MigrationLock.take(place)
+    #expect(try StoreRecovery.inspect(storeAt: place.url)?.isRunning == true)
+    #expect(try RecoverySample.content(place.url) == before)
+    #expect(FileCalls.exists(place.newStore))
+    withExtendedLifetime(lock) {}
+  }
+
+  @Test("A journal of a later version is left alone, and told of")
+  func laterVersion() throws {
+    try interrupt()
+    let place = StorePlace(store.url)
+    let text = try String(contentsOf: place.journalFile, encoding: .utf8)
+    try text.replacingOccurrences(of: "\"version\" : 1", with: "\"version\" : 2")
+      .write(to: place.journalFile, atomically: true, encoding: .utf8)
+    for failure in [
+      error { try StoreRecovery.recover(storeAt: place.url) },
+      error { _ = try StoreRecovery.inspect(storeAt: place.url) },
+      error { try coordinator.addPersistentStore(type: .sqlite, at: place.url) },
+    ] {
+      #expect(failure?.code == NSPersistentStoreOperationError)
+      #expect(failure?.localizedFailureReason?.contains("version 2") == true, "\(String(describing: failure))")
+    }
+    #expect(FileCalls.exists(place.newStore))
+  }
+
+  @Test("Values that a copy put back needs are not removed by late clearing up")
+  func copyPutBack() throws {
+    let copy = store.folder.appendingPathComponent("Copy.sqlite")
+    let connection = try SQLiteConnection(url: store.url, mode: .readOnly)
+    try connection.backup(toPath: copy.path)
+    let names = try ExternalReferences.names(in: connection).sorted()
+    try connection.close()
+    let place = StorePlace(store.url)
+    let lock = try MigrationLock.take(place)
+    var journal = WorkJournal(purpose: .migration)
+    journal.phase = .exchanging
+    journal.obsolete = names
+    try journal.write(place)
+    for file in place.companions { try FileCalls.removeFile(file) }
+    try FileCalls.rename(copy, to: place.file)
+    #expect(try UnfinishedWork.settle(lock) == .finished)
+    #expect(try RecoverySample.content(store.url) == before)
+  }
+
+  @Test("A store is replaced by a copy of another, log and values included, which stays as it is")
+  func replacement() throws {
+    let other = store.folder.appendingPathComponent("Other.sqlite")
+    try RecoverySample.fill(other, rows: 5, photos: 1)
+    let writer = try SQLiteConnection(url: other, mode: .readWrite)
+    try writer.setPragma("wal_autocheckpoint", to: 0)
+    try writer.run("UPDATE ZNOTE SET ZBODY = 'in the log'")
+    try coordinator.replacePersistentStore(at: store.url, withPersistentStoreFrom: other, type: .sqlite)
+    try writer.close()
+    let content = try RecoverySample.content(store.url)
+    #expect(content.count == 5)
+    #expect(content.allSatisfy { $0.contains("in the log") })
+    #expect(try RecoverySample.content(other) == content)
+    let fresh = store.folder.appendingPathComponent("Fresh.sqlite")
+    try coordinator.replacePersistentStore(at: fresh, withPersistentStoreFrom: other, ofType: NSSQLiteStoreType)
+    #expect(try RecoverySample.content(fresh) == content)
+    #expect(
+      try RecoverySample.files(store.folder) == ["Data.sqlite", "Fresh.sqlite", "Other.sqlite", "3 values"])
+    let missing = store.folder.appendingPathComponent("Missing.sqlite")
+    let failure = error {
+      try coordinator.replacePersistentStore(at: store.url, withPersistentStoreFrom: missing, type: .sqlite)
+    }
+    #expect(failure?.code == CocoaError.Code.fileReadNoSuchFile.rawValue)
+    #expect(try RecoverySample.content(store.url) == content)
+  }
+
+  @Test("A destroyed store is an empty file, in which a new store can be made")
+  func destruction() throws {
+    let reader = try SQLiteConnection(url: store.url, mode: .readWrite)
+    _ = try reader.scalar("SELECT COUNT(*) FROM ZNOTE")
+    let options = [NSPersistentStoreTimeoutOption: 0.1]
+    let failure = error { try coordinator.destroyPersistentStore(at: store.url, type: .sqlite, options: options) }
+    #expect(failure?.code == NSPersistentStoreTimeoutError)
+    try reader.close()
+    #expect(try RecoverySample.content(store.url) == before)
+    try coordinator.destroyPersistentStore(at: store.url, type: .sqlite)
+    #expect(try RecoverySample.files(store.folder) == ["Data.sqlite"])
+    #expect(try Data(contentsOf: store.url).isEmpty)
+    let making = coordinator
+    try making.remove(making.addPersistentStore(type: .sqlite, at: store.url))
+    try StoreChecks.check(store.url, RecoverySample.model(1))
+    try coordinator.destroyPersistentStore(at: store.folder.appendingPathComponent("None.sqlite"), type: .sqlite)
+  }
+
+  @Test("By force a store is destroyed though somebody has it open")
+  func force() throws {
+    let reader = try SQLiteConnection(url: store.url, mode: .readWrite)
+    _ = try reader.scalar("SELECT COUNT(*) FROM ZNOTE")
+    try coordinator.destroyPersistentStore(
+      at: store.url, ofType: NSSQLiteStoreType, options: [NSPersistentStoreForceDestroyOption: true])
+    #expect(try Data(contentsOf: store.url).isEmpty)
+    try reader.close()
+  }
+}

@@ -1,0 +1,80 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataTestSupport
+import FaultInjection
+import Foundation
+import Testing
+
+@testable import CoreData
+
+/// One way to change a store as a whole, which is killed and made to fail at every moment.
+enum TortureCase: String, CaseIterable, Sendable {
+  case inPlace
+  case byMapping
+  case byPolicy
+  case threeSteps
+  case externalData
+  case hotLog
+  case settingAside
+  case restoring
+  case replacing
+  case destroying
+
+  var photos: Int {
+    self == .externalData || self == .settingAside || self == .restoring ? 3 : self == .replacing ? 2 : 0
+  }
+
+  /// Makes the files that each run begins with a copy of.
+  func prepare(in folder: URL) throws {
+    let url = folder.appendingPathComponent("Data.sqlite")
+    if self == .restoring {
+      try RecoverySample.fill(url, rows: 30, photos: photos)
+      try StoreRecovery.setAside(storeAt: url, model: RecoverySample.model(2))
+      return
+    }
+    if self == .replacing {
+      try RecoverySample.fill(folder.appendingPathComponent("Other.sqlite"), rows: 11, photos: 1)
+    }
+    guard self == .hotLog else { return try RecoverySample.fill(url, rows: 30, photos: photos) }
+    let cold = folder.appendingPathComponent("Cold.sqlite")
+    try RecoverySample.fill(cold, rows: 30, photos: photos)
+    let connection = try SQLiteConnection(url: cold, mode: .readWrite)
+    try connection.setPragma("wal_autocheckpoint", to: 0)
+    try connection.run("UPDATE ZNOTE SET ZBODY = 'from the log'")
+    for suffix in ["", "-wal"] {
+      try FileManager.default.copyItem(atPath: cold.path + suffix, toPath: url.path + suffix)
+    }
+    try connection.close()
+    StoreFiles.removeIfPresent(at: cold)
+  }
+
+  /// Does what is to be killed.
+  func run(in folder: URL) throws {
+    let url = folder.appendingPathComponent("Data.sqlite")
+    switch self {
+    case .inPlace: try migrate(url, [(2, .inferred)])
+    case .byMapping, .externalData, .hotLog: try migrate(url, [(2, .mapping)])
+    case .byPolicy:
+      MigrationPolicyClasses.register(TorturePolicy.self)
+      try RecoverySample.migration(url, [(2, .mapping)], policy: "TorturePolicy").run()
+    case .threeSteps: try migrate(url, [(2, .inferred), (3, .mapping), (4, .inferred)])
+    case .settingAside: try StoreRecovery.setAside(storeAt: url, model: RecoverySample.model(2))
+    case .restoring:
+      let aside = try StoreRecovery.storesSetAside(from: url)[0]
+      _ = try StoreRecovery.restore(RecoverySample.migration(aside.url, [(2, .inferred)]), to: url)
+    case .replacing:
+      try NSPersistentStoreCoordinator(managedObjectModel: RecoverySample.model(1)).replacePersistentStore(
+        at: url, withPersistentStoreFrom: folder.appendingPathComponent("Other.sqlite"), type: .sqlite)
+    case .destroying:
+      try NSPersistentStoreCoordinator(managedObjectModel: RecoverySample.model(1))
+        .destroyPersistentStore(at: url, type: .sqlite)
+    }
+  }
+
+  private func migrate(_ url: URL, _ steps: [(to: Int, kind: StoreMigration.Step.Kind)]) throws {
+    try RecoverySample.migration(url, steps).run()
+  }
+}

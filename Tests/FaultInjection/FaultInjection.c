@@ -1,0 +1,187 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls of the file system that fail, or never return, when a test wants it. The functions stand in the executable of the
+// tests, where the dynamic linker finds them before those of the C library, also for SQLite and Foundation.
+
+#define _GNU_SOURCE
+#include "FaultInjection.h"
+
+#ifdef __linux__
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char folder[4096];
+static size_t folderLength = 0;
+static volatile int isArmed = 0;
+static long chosen = 0, count = 0;
+static int kind = 0, failure = 0;
+static char call[512];
+
+void faultInjectionArm(const char *path, long number, int what, int error) {
+  pthread_mutex_lock(&lock);
+  strncpy(folder, path, sizeof folder - 1);
+  folderLength = strlen(folder);
+  chosen = number;
+  count = 0;
+  kind = what;
+  failure = error;
+  call[0] = 0;
+  isArmed = 1;
+  pthread_mutex_unlock(&lock);
+}
+
+long faultInjectionDisarm(void) {
+  isArmed = 0;
+  return count;
+}
+
+const char *faultInjectionCall(void) { return call; }
+
+static void killProcess(void) {
+  kill(getpid(), SIGKILL);
+  for (;;) pause();
+}
+
+/// Whether the call is to fail. 2 where the process is to be killed after a half of the call.
+static int isChosen(const char *name, const char *path, int writes) {
+  if (!isArmed || path == NULL || strncmp(path, folder, folderLength) != 0) return 0;
+  int result = 0;
+  pthread_mutex_lock(&lock);
+  count++;
+  if (chosen > 0 && (count == chosen || (kind == FaultKindLasting && count > chosen))) {
+    if (count == chosen) {
+      const char *last = strrchr(path, '/');
+      snprintf(call, sizeof call, "%s %s", name, last ? last + 1 : path);
+    }
+    if (kind == FaultKindKill) {
+      if (!writes) killProcess();
+      result = 2;
+    } else if (kind != FaultKindNone) {
+      errno = failure;
+      result = 1;
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return result;
+}
+
+static int isChosenFile(const char *name, int descriptor, int writes) {
+  if (!isArmed) return 0;
+  char link[64], path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length < 0) return 0;
+  path[length] = 0;
+  return isChosen(name, path, writes);
+}
+
+static int isChosenAt(const char *name, int descriptor, const char *path) {
+  if (!isArmed) return 0;
+  if (path != NULL && path[0] == '/') return isChosen(name, path, 0);
+  return isChosenFile(name, descriptor, 0);
+}
+
+#define REAL(name)                                          \
+  static __typeof__(&name) real = NULL;                     \
+  if (real == NULL) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+
+#define OPEN(name)                                          \
+  int name(const char *path, int flags, ...) {              \
+    va_list list;                                           \
+    va_start(list, flags);                                  \
+    mode_t mode = (mode_t)va_arg(list, int);                \
+    va_end(list);                                           \
+    REAL(name);                                             \
+    if (isChosen("open", path, 0)) return -1;               \
+    return real(path, flags, mode);                         \
+  }
+OPEN(open)
+OPEN(open64)
+
+#define OPENAT(name)                                            \
+  int name(int descriptor, const char *path, int flags, ...) {  \
+    va_list list;                                               \
+    va_start(list, flags);                                      \
+    mode_t mode = (mode_t)va_arg(list, int);                    \
+    va_end(list);                                               \
+    REAL(name);                                                 \
+    if (isChosenAt("open", descriptor, path)) return -1;        \
+    return real(descriptor, path, flags, mode);                 \
+  }
+OPENAT(openat)
+OPENAT(openat64)
+
+ssize_t write(int descriptor, const void *bytes, size_t size) {
+  REAL(write);
+  switch (isChosenFile("write", descriptor, 1)) {
+  case 1: return -1;
+  case 2: real(descriptor, bytes, size / 2); killProcess();
+  }
+  return real(descriptor, bytes, size);
+}
+
+#define PWRITE(name, offset_type)                                                   \
+  ssize_t name(int descriptor, const void *bytes, size_t size, offset_type offset) { \
+    REAL(name);                                                                     \
+    switch (isChosenFile("write", descriptor, 1)) {                                 \
+    case 1: return -1;                                                              \
+    case 2: real(descriptor, bytes, size / 2, offset); killProcess();               \
+    }                                                                               \
+    return real(descriptor, bytes, size, offset);                                   \
+  }
+PWRITE(pwrite, off_t)
+PWRITE(pwrite64, off64_t)
+
+#define ON_FILE(type, name, word, parameters, arguments)  \
+  type name parameters {                                  \
+    REAL(name);                                           \
+    if (isChosenFile(word, descriptor, 0)) return -1;     \
+    return real arguments;                                \
+  }
+ON_FILE(int, fsync, "sync", (int descriptor), (descriptor))
+ON_FILE(int, fdatasync, "sync", (int descriptor), (descriptor))
+ON_FILE(int, ftruncate, "truncate", (int descriptor, off_t size), (descriptor, size))
+ON_FILE(int, ftruncate64, "truncate", (int descriptor, off64_t size), (descriptor, size))
+ON_FILE(ssize_t, writev, "write", (int descriptor, const struct iovec *parts, int number), (descriptor, parts, number))
+
+#define ON_PATH(name, word, parameters, arguments)  \
+  int name parameters {                             \
+    REAL(name);                                     \
+    if (isChosen(word, path, 0)) return -1;         \
+    return real arguments;                          \
+  }
+ON_PATH(truncate, "truncate", (const char *path, off_t size), (path, size))
+ON_PATH(truncate64, "truncate", (const char *path, off64_t size), (path, size))
+ON_PATH(rename, "rename", (const char *path, const char *to), (path, to))
+ON_PATH(link, "link", (const char *path, const char *to), (path, to))
+ON_PATH(mkdir, "mkdir", (const char *path, mode_t mode), (path, mode))
+ON_PATH(rmdir, "rmdir", (const char *path), (path))
+ON_PATH(unlink, "unlink", (const char *path), (path))
+ON_PATH(chmod, "chmod", (const char *path, mode_t mode), (path, mode))
+
+int unlinkat(int descriptor, const char *path, int flags) {
+  REAL(unlinkat);
+  if (isChosenAt("unlink", descriptor, path)) return -1;
+  return real(descriptor, path, flags);
+}
+
+#else
+
+void faultInjectionArm(const char *path, long number, int what, int error) {}
+long faultInjectionDisarm(void) { return 0; }
+const char *faultInjectionCall(void) { return ""; }
+
+#endif
