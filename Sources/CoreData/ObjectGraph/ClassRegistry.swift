@@ -43,7 +43,9 @@ final class ClassRegistry: @unchecked Sendable {
   private func candidates(for name: String) -> [AnyClass] {
     let bare = name.hasPrefix(".") ? String(name.dropFirst()) : name
     let known = [registered[name], registered[bare]].compactMap { $0 }
-    return known + [bare, "\(Self.mainModule).\(bare)"].compactMap { NSClassFromString($0) }
+    // A name that has a module needs no other one; Foundation complains about names with two dots.
+    let names = bare.contains(".") ? [bare] : [bare, "\(Self.mainModule).\(bare)"]
+    return known + names.compactMap { NSClassFromString($0) }
   }
 
   /// The module of the main executable: its file name, with what no module name can hold replaced as SwiftPM does.

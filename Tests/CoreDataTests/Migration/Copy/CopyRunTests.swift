@@ -83,7 +83,7 @@ struct CopyRunTests {
   @Test("Validation predicates of the destination are checked")
   func validation() throws {
     let text = NSAttributeDescription.make("text", .stringAttributeType)
-    text.setValidationPredicates([NSPredicate(format: "length <= 3")], withValidationWarnings: ["1660"])
+    text.setValidationPredicates([NSPredicate(format: "length <= 3")], withValidationWarnings: ["too long"])
     let steps = try filled(notes([text]), ["abc", "abcd"])
     let error = try steps.failure()
     #expect(error.localizedFailureReason?.contains("abcd") == true)

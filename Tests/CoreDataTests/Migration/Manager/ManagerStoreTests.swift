@@ -1,0 +1,216 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("What a migration manager writes")
+struct ManagerStoreTests {
+  private static func pictures(isUnique: Bool = false) -> NSManagedObjectModel {
+    var builder = ModelBuilder()
+    let entity = builder.entity(
+      "Picture",
+      [
+        .make("name", .stringAttributeType), .make("image", .binaryDataAttributeType, external: true),
+        .make("token", .UUIDAttributeType),
+      ])
+    if isUnique { entity.uniquenessConstraints = [["name"]] }
+    return builder.model()
+  }
+
+  private func mapping() -> NSMappingModel {
+    let mapping = NSMappingModel()
+    mapping.entityMappings = [
+      ManagerSample.entity(
+        "Pictures", "Picture", "Picture",
+        ["name": "$source.name", "image": "$source.image", "token": "$source.token"])
+    ]
+    return mapping
+  }
+
+  private func filled(_ store: TemporaryStore, names: [String?], size: Int = 10) throws {
+    let context = try store.context(Self.pictures())
+    for (number, name) in names.enumerated() {
+      let object = context.make(
+        "Picture", ["image": Data(repeating: UInt8(number), count: size + number), "token": UUID()])
+      object.setValue(name, forKey: "name")
+    }
+    try context.save()
+    try store.close()
+  }
+
+  private func externalFiles(_ url: URL) throws -> [String] { try ManagerSample.Snapshot.externalFiles(of: url) }
+
+  @Test("External data go along, and not a file stays after a failure")
+  func externalData() throws {
+    let store = try TemporaryStore()
+    try filled(store, names: ["a", "b", "c"], size: 200_000)
+    let target = store.folder.appendingPathComponent("New.sqlite")
+    let manager = NSMigrationManager(sourceModel: Self.pictures(), destinationModel: Self.pictures())
+    func migrate() throws {
+      try manager.migrateStore(from: store.url, type: .sqlite, mapping: mapping(), to: target, type: .sqlite)
+    }
+    let before = try externalFiles(store.url)
+    #expect(before.count == 3)
+    try migrate()
+    #expect(try externalFiles(store.url) == before)
+    let first = try externalFiles(target)
+    #expect(first.count == 3)
+    #expect(try store.files() == [".New_SUPPORT", ".Store_SUPPORT", "New.sqlite", "Store.sqlite"])
+    try store.open(target, Self.pictures()) { context in
+      let pictures = try context.all("Picture")
+      let images = pictures.map { $0.value(forKey: "image") as? Data }
+      #expect(images == (0..<3).map { Data(repeating: UInt8($0), count: 200_000 + $0) })
+    }
+    // Appending that fails takes its files away again.
+    manager.progressHandler = { manager in
+      if manager.migrationProgress > 0.9 { manager.cancelMigrationWithError(NSError(domain: "Enough", code: 1)) }
+    }
+    #expect(throws: NSError.self) { try migrate() }
+    #expect(try externalFiles(target) == first)
+    manager.progressHandler = nil
+    try migrate()
+    #expect(try externalFiles(target).count == 6)
+  }
+
+  @Test("Values that must be unique and are not are 134111, with the values")
+  func uniqueness() throws {
+    let store = try TemporaryStore()
+    try filled(store, names: ["a", "b", "a", nil, nil, "b", "c"])
+    let target = store.folder.appendingPathComponent("New.sqlite")
+    let manager = NSMigrationManager(sourceModel: Self.pictures(), destinationModel: Self.pictures(isUnique: true))
+    let error = try #require(throws: NSError.self) {
+      try manager.migrateStore(from: store.url, type: .sqlite, mapping: mapping(), to: target, type: .sqlite)
+    }
+    #expect(error.code == NSMigrationConstraintViolationError)
+    #expect(error.userInfo["entity"] as? String == "Picture")
+    #expect(error.userInfo["property"] as? String == "name")
+    #expect(error.localizedFailureReason?.contains("'a' (2 times); 'b' (2 times)") == true)
+    #expect(try store.files() == ["Store.sqlite"])
+  }
+
+  @Test("A policy may mend what must be unique, until the end")
+  func mended() throws {
+    final class MendingPolicy: NSEntityMigrationPolicy {
+      override func performCustomValidation(forMapping mapping: NSEntityMapping, manager: NSMigrationManager) throws {
+        for picture in try manager.destinationContext.fetch(NSFetchRequest<NSManagedObject>(entityName: "Picture")) {
+          picture.setValue(
+            "\(picture.text("name") ?? "") \(picture.objectID.uriRepresentation().lastPathComponent)", forKey: "name")
+        }
+      }
+    }
+    MigrationPolicyClasses.register(MendingPolicy.self)
+    let store = try TemporaryStore()
+    try filled(store, names: ["a", "a", "b"])
+    let target = store.folder.appendingPathComponent("New.sqlite")
+    let model = Self.pictures(isUnique: true)
+    let manager = NSMigrationManager(sourceModel: Self.pictures(), destinationModel: model)
+    let mapping = mapping()
+    mapping.entityMappings[0].entityMigrationPolicyClassName = "MendingPolicy"
+    try manager.migrateStore(from: store.url, type: .sqlite, mapping: mapping, to: target, type: .sqlite)
+    try StoreChecks.check(target, Self.pictures(isUnique: true))
+    try store.open(target, Self.pictures(isUnique: true)) { context in
+      let names = try context.all("Picture").compactMap { $0.text("name") }
+      #expect(names == ["a p1", "a p2", "b p3"])
+    }
+  }
+
+  @Test("Keys go on beyond those that the source has ever given out")
+  func greatestKeys() throws {
+    let store = try TemporaryStore()
+    try filled(store, names: ["a", "b", "c"])
+    try store.open(store.url, Self.pictures()) { context in
+      let last = try context.all("Picture").last
+      last.map { context.delete($0) }
+      try context.save()
+    }
+    let target = store.folder.appendingPathComponent("New.sqlite")
+    let manager = NSMigrationManager(sourceModel: Self.pictures(), destinationModel: Self.pictures())
+    try manager.migrateStore(from: store.url, type: .sqlite, mapping: mapping(), to: target, type: .sqlite)
+    try store.open(target, Self.pictures()) { context in
+      let made = context.make("Picture", ["name": "new"])
+      try context.save()
+      #expect(StoreDump.key(made.objectID) == "Picture/p4")
+    }
+  }
+
+  @Test("Number values that a type cannot hold are refused, others converted")
+  func conversions() throws {
+    func model(_ type: NSAttributeType) -> NSManagedObjectModel {
+      var builder = ModelBuilder()
+      builder.entity("Thing", [.make("value", type)])
+      return builder.model()
+    }
+    let store = try TemporaryStore()
+    let context = try store.context(model(.doubleAttributeType))
+    for value in [1.5, 70_000] { context.make("Thing", ["value": value]) }
+    try context.save()
+    try store.close()
+    let mapping = NSMappingModel()
+    mapping.entityMappings = [ManagerSample.entity("Things", "Thing", "Thing", ["value": "$source.value"])]
+    for (type, isFit) in [
+      (NSAttributeType.integer16AttributeType, false), (.integer32AttributeType, true), (.decimalAttributeType, true),
+      (.stringAttributeType, false), (.dateAttributeType, false), (.floatAttributeType, true),
+    ] {
+      let target = store.folder.appendingPathComponent("\(type.rawValue).sqlite")
+      let manager = NSMigrationManager(sourceModel: model(.doubleAttributeType), destinationModel: model(type))
+      do {
+        try manager.migrateStore(from: store.url, type: .sqlite, mapping: mapping, to: target, type: .sqlite)
+        #expect(isFit)
+      } catch let error as NSError {
+        #expect(!isFit && error.code == NSMigrationError && error.userInfo["property"] as? String == "value")
+      }
+      #expect(FileManager.default.fileExists(atPath: target.path) == isFit)
+    }
+  }
+
+  /// Counts what it is told.
+  final class CountingManager: NSMigrationManager, @unchecked Sendable {
+    var count = 0
+
+    override func associate(
+      sourceInstance: NSManagedObject, withDestinationInstance destinationInstance: NSManagedObject,
+      for entityMapping: NSEntityMapping
+    ) {
+      count += 1
+      super.associate(
+        sourceInstance: sourceInstance, withDestinationInstance: destinationInstance, for: entityMapping)
+    }
+  }
+
+  @Test("A subclass of the manager sees what is associated; a store names the manager's class")
+  func subclass() throws {
+    let sample = try ManagerSample()
+    sample.manager = CountingManager(sourceModel: sample.old, destinationModel: sample.new)
+    for mapping in sample.mapping.entityMappings {
+      mapping.entityMigrationPolicyClassName = "CoreDataTests.PlainPolicy"
+    }
+    try sample.migrate()
+    #expect((sample.manager as? CountingManager)?.count == 12)
+    #expect(NSPersistentStore.migrationManagerClass() is NSMigrationManager.Type)
+  }
+
+  @Test("The older spelling does the same")
+  @available(*, deprecated)
+  func olderSpelling() throws {
+    let sample = try ManagerSample()
+    try sample.manager.migrateStore(
+      from: sample.store.url, sourceType: NSSQLiteStoreType, with: sample.mapping,
+      toDestinationURL: sample.destination, destinationType: NSSQLiteStoreType)
+    try sample.result { context in
+      let notes = try context.all("Note", by: "rank")
+      #expect(notes.count == 7)
+    }
+    let error = try #require(throws: NSError.self) {
+      try sample.manager.migrateStore(
+        from: sample.store.url, sourceType: NSSQLiteStoreType, with: nil, toDestinationURL: sample.destination,
+        destinationType: NSSQLiteStoreType)
+    }
+    #expect(error.code == NSMigrationMissingMappingModelError)
+  }
+}
+
+final class PlainPolicy: NSEntityMigrationPolicy {}
