@@ -7,8 +7,8 @@ extension NSMigrationManager {
   /// Has SQL carry the migration out where nobody but the framework has a say in it: no policy, no subclass of the manager,
   /// a new destination, no expression that needs objects of the destination.
   ///
-  /// - Returns: whether that was done. Where it was not the destination is as it was: what is wrong with mappings or data is
-  ///   for the objects to tell, which then are asked one by one.
+  /// - Returns: whether that was done. Where it was not the destination is as it was. What is wrong, be it with mappings,
+  ///   data or files, is then told by the objects, which are asked one by one: the error is the same whichever way.
   func copies(
     from source: SourceStore, at sourceURL: URL, _ mapping: NSMappingModel, to destination: URL,
     options: [AnyHashable: Any]?
@@ -41,18 +41,9 @@ extension NSMigrationManager {
       }
       associate(report.copies, stores: source.metadata[NSStoreUUIDKey] as? String ?? "")
       return true
-    } catch let error as NSError
-      where error.domain == NSCocoaErrorDomain
-      && [NSMigrationError, NSMigrationConstraintViolationError].contains(error.code)
-    {
-      try checkCancellation()
-      return false
     } catch {
       try checkCancellation()
-      throw MigrationErrors.destinationStore(
-        url: destination,
-        reason: "The destination store cannot be written: \((error as NSError).localizedFailureReason ?? "\(error)")",
-        underlying: error)
+      return false
     }
   }
 
