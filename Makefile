@@ -6,6 +6,9 @@
 #   make lint     formatting and house rules
 #   make format   rewrites the sources as `make lint` wants them
 #   make build    the library and the command
+#   make torture  kills 1,000 processes at different moments, and has every call of the file system fail, for each way to
+#                 change a store as a whole (migration in place, by mapping model, by policy, over three steps, with external
+#                 data, with a log; setting aside, restoring, replacing, destroying); about an hour on two cores
 #   make bench    speed and memory against the same work written by hand; BENCH="--notes 100000" for other arguments
 
 SHELL := /bin/bash
@@ -19,7 +22,7 @@ endif
 
 FORMATTED := Package.swift $(wildcard Sources Tests Examples Benchmarks)
 
-.PHONY: build demo test lint format bench libraries
+.PHONY: build demo test lint format bench torture libraries
 
 build: libraries
 	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS)
@@ -36,6 +39,10 @@ test: libraries
 BENCH ?=
 bench: libraries
 	swift run -c release --package-path Benchmarks --scratch-path $(abspath $(SCRATCH))/benchmarks Benchmarks $(BENCH)
+
+torture: libraries
+	COREDATA_TORTURE=full COREDATA_KILLS=1000 swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS) \
+	  --filter 'TortureTests|MigrationKillTests'
 
 lint:
 	swift format lint --strict --recursive --parallel $(FORMATTED)

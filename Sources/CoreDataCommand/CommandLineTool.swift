@@ -12,7 +12,7 @@ enum CommandLineTool {
       MappingInferCommand.self, MappingShowCommand.self, MappingCheckCommand.self, MappingCompileCommand.self,
       StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self, StoreCreateCommand.self,
       StoreExtractModelCommand.self,
-      MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRunCommand.self,
+      MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRunCommand.self, MigrateRecoverCommand.self,
     ]
   }
 

@@ -233,4 +233,35 @@ struct MigrateCommandTests {
     #expect(run.error == "step 1 of 1: Gamma -> Alpha\n")
     #expect(names(try CommandRun("store", "export", store).jsonLines, "name") == names(before, "name"))
   }
+
+  @Test("recover inspects, clears up and sets aside")
+  func recover() throws {
+    let idle = CommandRun("migrate", "recover", store, "--inspect")
+    #expect(idle.status == .done)
+    #expect(idle.output == "Shop.sqlite: nothing is unfinished.\n")
+    // What a process leaves that ends right after it has begun.
+    let work = URL(fileURLWithPath: store).deletingLastPathComponent().appendingPathComponent(".Shop.sqlite-migration")
+    try FileManager.default.createDirectory(at: work, withIntermediateDirectories: true)
+    try Data("half".utf8).write(to: work.appendingPathComponent("step1.sqlite"))
+    let found = CommandRun("migrate", "recover", store, "--inspect")
+    #expect(found.status == .interruptedWorkFound)
+    #expect(found.output.contains("was interrupted.\n  The store is the old one, whole"))
+    #expect(
+      try CommandRun("migrate", "recover", store, "--inspect", "--format", "json").json["unfinished"] is [String: Any])
+    let status = CommandRun("migrate", "status", store, workshop.model, "--check")
+    #expect(status.status == .interruptedWorkFound)
+    #expect(status.error.contains("migrate recover"))
+    #expect(CommandRun("migrate", "recover", store).output.hasPrefix("Shop.sqlite is the old store, whole"))
+    #expect(!FileManager.default.fileExists(atPath: work.path))
+    #expect(CommandRun("migrate", "recover", store).output == "Shop.sqlite: nothing was unfinished.\n")
+
+    #expect(CommandRun("migrate", "recover", store, "--set-aside").status == .usage)
+    #expect(
+      CommandRun("migrate", "recover", store, "--set-aside", "--inspect", "--model", workshop.model).status == .usage)
+    #expect(CommandRun("migrate", "recover", workshop.path("None.sqlite")).status == .unreadableStore)
+    let aside = CommandRun("migrate", "recover", store, "--set-aside", "--model", workshop.model)
+    #expect(aside.status == .done, "\(aside.error)")
+    #expect(aside.output.contains("/Incompatible/"))
+    #expect(CommandRun("migrate", "status", store, workshop.model, "--check").status == .done)
+  }
 }

@@ -15,7 +15,7 @@ enum MigrateStatusCommand: Command {
       OptionSpecification(
         "mappings", .text("DIR"), repeats: true,
         summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
-      .flag("check", summary: "End with status 1 where a migration is pending."),
+      .flag("check", summary: "End with status 1 where a migration is pending, 7 where one was interrupted."),
       .format(.text, .json),
     ])
 
@@ -49,6 +49,11 @@ enum MigrateStatusCommand: Command {
       try invocation.result.write(
         sentence(distance, match, store: reader.url.lastPathComponent, current: current.name)
           + (way?.obstacle.map { " No way leads there: \($0)" } ?? "") + "\n")
+    }
+    if let work = try StoreRecovery.inspect(storeAt: reader.url), !work.isRunning {
+      invocation.remark(
+        "Work on it was interrupted. See:  coredata migrate recover \(reader.url.relativePath) --inspect")
+      if invocation.arguments.flag("check") { return .interruptedWorkFound }
     }
     switch status {
     case "current": return .done
