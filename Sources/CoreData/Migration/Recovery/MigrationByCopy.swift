@@ -164,6 +164,27 @@ struct MigrationByCopy {
 
   // MARK: Files between steps
 
+  /// Makes certain that nothing of a store is in a log beside it.
+  ///
+  /// SQLite folds a log in when the last connection closes, and does not tell where that fails: the log stays then, and
+  /// the file alone may hold the one half of a change and not the other.
+  private func foldLog(_ url: URL) throws {
+    let companions = StorePlace(url).companions
+    guard companions.contains(where: FileCalls.exists) else { return }
+    let connection = try SQLiteConnection(url: url, mode: .readWrite)
+    do {
+      try connection.setJournalMode(.delete)
+      try connection.close()
+    } catch {
+      // Why the log cannot be folded in is what matters.
+      try? connection.close()
+      throw error
+    }
+    if let log = companions.first(where: FileCalls.exists) {
+      throw StoreVerification.Problem(reason: "'\(log.lastPathComponent)' is left beside it.")
+    }
+  }
+
   private func addMetadata() throws {
     guard !migration.addedMetadata.isEmpty else { return }
     let file = try StoreFile.open(place.newStore, isReadOnly: false)
@@ -180,6 +201,7 @@ struct MigrationByCopy {
   }
 
   private func renameStore(_ url: URL) throws {
+    try foldLog(url)
     try FileCalls.rename(url, to: place.newStore)
     let external = StoreFiles.externalData(of: url)
     guard FileCalls.exists(external) else { return }

@@ -60,7 +60,8 @@ struct SettingAside {
           try StoreFile.create(
             at: place.newStore, document: model.document, configuration: configuration, pragmas: pragmas)
           let mode = pragmas["journal_mode"].flatMap { SQLiteJournalMode(rawValue: $0.lowercased()) } ?? .wal
-          return .init(external: try StoreVerification(url: place.newStore).carryOut(leaving: mode).external)
+          let verification = StoreVerification(url: place.newStore, model: model, configuration: configuration)
+          return .init(external: try verification.carryOut(leaving: mode).external)
         }
         return SetAsideStore(url: outcome.kept ?? keptAt, date: note.date, code: note.code, reason: note.reason)
       }

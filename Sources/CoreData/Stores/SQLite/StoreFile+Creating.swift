@@ -54,6 +54,8 @@ extension StoreFile {
       let connection = try SQLiteConnection(url: draft, mode: .create)
       do {
         try fill(connection, schema, document, identifier, metadata, pragmas, filling)
+        // Closing folds the log in, too, but does not tell where that fails; the log would stay under the old name then.
+        _ = try connection.checkpoint(.truncate)
         try connection.close()
       } catch {
         // The error that broke the creation is the one to be told.

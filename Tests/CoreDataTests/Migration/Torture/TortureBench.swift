@@ -92,7 +92,7 @@ final class TortureBench: @unchecked Sendable {
     try coordinator.remove(try coordinator.addPersistentStore(type: .sqlite, at: url))
     return State(
       rows: try RecoverySample.content(url), version: try RecoverySample.version(url),
-      files: try RecoverySample.files(folder).map(withoutDate))
+      files: try RecoverySample.files(folder).map(withoutDate).sorted())
   }
 
   /// Names of folders that bear a date, without it.
