@@ -18,7 +18,8 @@ struct Measurement: Codable {
 
   /// What the kernel has noted for this process. `getrusage` would count the program that started it too.
   private static func peakMegabytes() -> Double {
-    if let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) {  // Linux only; unknown elsewhere.
+    // Linux only; unknown elsewhere.
+    if let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) {
       for line in status.split(separator: "\n") where line.hasPrefix("VmHWM:") {
         let kilobytes = line.split(whereSeparator: { !$0.isNumber }).first.flatMap { Double($0) } ?? 0
         return kilobytes / 1024
