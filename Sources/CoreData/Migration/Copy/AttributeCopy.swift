@@ -178,13 +178,13 @@ struct AttributeCopy {
       ColumnDecoder(input.2, input.3, external: plan.source.external).map { (input.variable, $0) }
     }
     let place = ExpressionPlace(mapping: copy.name, entity: copy.destination.name, property: layout.name)
-    var evaluator = PredicateEvaluator(variables: variables(mapping))
+    let compiled = CompiledExpression(expression, inputs: decoders.map(\.0), variables: variables(mapping))
     let name = plan.addFunction(argumentCount: inputs.count) { arguments in
       try place.locating(expression) {
-        for (position, decoder) in decoders.enumerated() {
-          evaluator.variables[decoder.0] = .some(try decoder.1.value(arguments[position]))
-        }
-        return try encoder.stored(try evaluator.value(expression, with: nil))
+        var values: [Any?] = []
+        values.reserveCapacity(decoders.count)
+        for (position, decoder) in decoders.enumerated() { values.append(try decoder.1.value(arguments[position])) }
+        return try encoder.stored(try compiled.value(values))
       }
     }
     return "\(raw: name)(\(inputs.map(\.value).joined(", ")))"
