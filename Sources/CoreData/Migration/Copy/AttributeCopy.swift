@@ -121,8 +121,18 @@ struct AttributeCopy {
     case (.transformable, _), (_, .transformable), (.float, .decimal), (.double, .decimal):
       return [(column, try converted())]
     case let (old, new) where old == new: return [(column, value)]
-    case let (old, new) where old.isNumeric && new.isNumeric: return [(column, Self.number(value, old, new))]
+    case let (old, new) where old.isNumeric && new.isNumeric:
+      // A value that the new type cannot hold is refused, which a function does and a cast does not.
+      return [(column, Self.holdsAll(old, in: new) ? Self.number(value, old, new) : try converted())]
     default: throw incompatible(description, attribute)
+    }
+  }
+
+  /// Whether a type has room for all values of another.
+  private static func holdsAll(_ old: AttributeKind, in new: AttributeKind) -> Bool {
+    switch (old, new) {
+    case (.boolean, _), (_, .boolean), (.integer16, _), (.integer32, .integer64), (_, .double): true
+    default: false
     }
   }
 
