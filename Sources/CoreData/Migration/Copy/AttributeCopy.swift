@@ -121,8 +121,18 @@ struct AttributeCopy {
     case (.transformable, _), (_, .transformable), (.float, .decimal), (.double, .decimal):
       return [(column, try converted())]
     case let (old, new) where old == new: return [(column, value)]
-    case let (old, new) where old.isNumeric && new.isNumeric: return [(column, Self.number(value, old, new))]
+    case let (old, new) where old.isNumeric && new.isNumeric:
+      // A value that the new type cannot hold is refused, which a function does and a cast does not.
+      return [(column, Self.holdsAll(old, in: new) ? Self.number(value, old, new) : try converted())]
     default: throw incompatible(description, attribute)
+    }
+  }
+
+  /// Whether a type has room for all values of another.
+  private static func holdsAll(_ old: AttributeKind, in new: AttributeKind) -> Bool {
+    switch (old, new) {
+    case (.boolean, _), (_, .boolean), (.integer16, _), (.integer32, .integer64), (_, .double): true
+    default: false
     }
   }
 
@@ -178,13 +188,13 @@ struct AttributeCopy {
       ColumnDecoder(input.2, input.3, external: plan.source.external).map { (input.variable, $0) }
     }
     let place = ExpressionPlace(mapping: copy.name, entity: copy.destination.name, property: layout.name)
-    var evaluator = PredicateEvaluator(variables: variables(mapping))
+    let compiled = CompiledExpression(expression, inputs: decoders.map(\.0), variables: variables(mapping))
     let name = plan.addFunction(argumentCount: inputs.count) { arguments in
       try place.locating(expression) {
-        for (position, decoder) in decoders.enumerated() {
-          evaluator.variables[decoder.0] = .some(try decoder.1.value(arguments[position]))
-        }
-        return try encoder.stored(try evaluator.value(expression, with: nil))
+        var values: [Any?] = []
+        values.reserveCapacity(decoders.count)
+        for (position, decoder) in decoders.enumerated() { values.append(try decoder.1.value(arguments[position])) }
+        return try encoder.stored(try compiled.value(values))
       }
     }
     return "\(raw: name)(\(inputs.map(\.value).joined(", ")))"

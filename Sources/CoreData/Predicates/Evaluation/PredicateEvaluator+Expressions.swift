@@ -22,15 +22,7 @@ extension PredicateEvaluator {
       let target = try value(operand, with: object)
       // As a message to nil has none, a function of nothing has no value.
       guard let target else { return nil }
-      let values = try arguments.map { try value($0, with: object) }
-      if !(target is String), let provider = target as? any FunctionProviding {
-        return try provider.callFunction(name, arguments: values)
-      }
-      do {
-        return try ValueFunctions.call(name, on: target, values)
-      } catch is ValueFunctions.MissingArgument {
-        return nil
-      }
+      return try Self.callFunction(name, on: target, try arguments.map { try value($0, with: object) })
     case .function(nil, PredefinedFunction.index, let arguments) where arguments.count == 2:
       return try element(arguments[1], of: try value(arguments[0], with: object), with: object)
     case .function(nil, let name, let arguments):
@@ -59,6 +51,22 @@ extension PredicateEvaluator {
         throw EvaluationError.notEvaluable("A fetch without a managed object context")
       }
       return try context.evaluateFetch(try value(request, with: object), countOnly: countOnly)
+    }
+  }
+
+  /// Calls a function of a manager, a policy, an object, or a plain value.
+  internal static func callFunction(_ name: String, on target: Any, _ arguments: [Any?]) throws -> Any? {
+    do {
+      // Casts of what is a text or a list of texts already are what evaluations would spend most of their time on.
+      if type(of: target) == String.self || type(of: target) == [String].self {
+        return try ValueFunctions.call(name, on: target, arguments)
+      }
+      if let provider = target as? any FunctionProviding {
+        return try provider.callFunction(name, arguments: arguments)
+      }
+      return try ValueFunctions.call(name, on: target, arguments)
+    } catch is ValueFunctions.MissingArgument {
+      return nil
     }
   }
 

@@ -15,6 +15,13 @@ internal enum ValueFunctions {
   internal static func call(_ name: String, on target: Any, _ arguments: [Any?]) throws -> Any? {
     let call = Call(name: name, target: target, arguments: arguments)
     if let text = target as? String { return try TextFunctions.value(call, text) }
+    if type(of: target) == [String].self, let texts = target as? [String] {
+      switch name {
+      case "firstObject": return texts.first
+      case "lastObject": return texts.last
+      default: return try CollectionFunctions.value(call, texts)
+      }
+    }
     if let date = target as? Date { return try DateFunctions.value(call, date) }
     if let number = target as? NSNumber { return try NumberFunctions.value(call, number) }
     if let elements = Operand.elements(target) { return try CollectionFunctions.value(call, elements) }
