@@ -188,10 +188,8 @@ struct InPlaceStepRun {
   // MARK: Housekeeping
 
   /// Gives rows their entity's number in tables of one entity, where rows put in by hand may have any.
-  ///
-  /// Where no row is written they may keep it: such rows can be read as before.
   private func numberStrays(_ census: RowCensus) throws {
-    for table in step.destinationSchema.tables where !census.isResting(table) {
+    for table in step.destinationSchema.tables where census.mayHaveStrays(table) {
       let hierarchy = step.destinationSchema.entities.filter { $0.table == table.name }
       guard hierarchy.count == 1, let number = hierarchy.first?.number else { continue }
       try connection.run(

@@ -15,6 +15,8 @@ struct RowCensus {
   private let steady: [String: String]
   /// Those of them in which no row is written either.
   private let resting: Set<String>
+  /// The destination tables that stay with another set of entities than they had.
+  private let regrouped: Set<String>
 
   /// - Throws: `InPlaceProblem` for changes that cannot be made inside the file.
   init(step: InPlaceStep, connection: SQLiteConnection) throws {
@@ -23,6 +25,7 @@ struct RowCensus {
     let planner = TablePlanner(step: step)
     var steady: [String: String] = [:]
     var resting: Set<String> = []
+    var regrouped: Set<String> = []
     for table in step.destinationSchema.tables {
       guard case .alter(_, let old, let columns) = try planner.plan(table) else { continue }
       let pairs = step.pairs(in: table)
@@ -32,18 +35,21 @@ struct RowCensus {
       let becomesAbstract = pairs.contains { $0.destination.isAbstract && !$0.source.isAbstract }
       guard pairs.count == inSource.count, pairs.count == inDestination.count, !becomesAbstract,
         pairs.count == 1 || keepsNumbers
-      else { continue }
+      else {
+        regrouped.insert(table.name)
+        continue
+      }
       steady[old.name] = table.name
       if columns.updates.isEmpty, keepsNumbers { resting.insert(old.name) }
     }
     self.steady = steady
     self.resting = resting
+    self.regrouped = regrouped
   }
 
-  /// Whether no statement of the step writes a row of a destination table.
-  func isResting(_ table: TableLayout) -> Bool {
-    steady.contains { $0.value == table.name && resting.contains($0.key) }
-  }
+  /// Whether rows of a destination table may have numbers of no entity in it. Rows that are copied get theirs with that;
+  /// where the one entity of a table stays, its rows can be read as before, whatever number they have.
+  func mayHaveStrays(_ table: TableLayout) -> Bool { regrouped.contains(table.name) }
 
   /// The rows of the source entities; those of tables at rest only where the caller wants to know.
   func before(includingResting: Bool) throws -> [String: Int] {
