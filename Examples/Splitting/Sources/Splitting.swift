@@ -9,6 +9,7 @@ struct Splitting {
   static func main() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    // A folder that stays is one of the temporary files of the system.
     defer { try? FileManager.default.removeItem(at: folder) }
     let old = folder.appendingPathComponent("Contacts.sqlite")
     let new = folder.appendingPathComponent("Contacts 2.sqlite")

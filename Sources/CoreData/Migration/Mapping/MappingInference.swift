@@ -104,7 +104,8 @@ internal struct MappingInference {
       InferenceObstacle(
         "Entity '\(new)' inherits from '\(ancestor.name)' in the destination, but their hierarchies were separate in the "
           + "source; existing hierarchies cannot be merged.",
-        advice: "Write a mapping model, give both a new common parent instead, or keep the hierarchies apart.", entity: new))
+        advice: "Write a mapping model, give both a new common parent instead, or keep the hierarchies apart.",
+        entity: new))
   }
 
   private mutating func complain(ofAmbiguous found: [(identifier: String, names: [String])], entity: String) {

@@ -80,7 +80,7 @@ final class ExternalData {
     let copy = folder.appendingPathComponent(name)
     do {
       try FileManager.default.linkItem(at: file, to: copy)
-    } catch where FileManager.default.fileExists(atPath: file.path) {
+    } catch  where FileManager.default.fileExists(atPath: file.path) {
       // Another file system, or one that has no links.
       try FileManager.default.copyItem(at: file, to: copy)
     } catch {
