@@ -9,7 +9,14 @@ import Foundation
 struct CopyFunction {
   let name: String
   let argumentCount: Int
+  /// Answers most calls by itself where it is given.
+  var texts: TextExpression?
   let body: ([SQLiteValue]) throws -> SQLiteValue
+
+  func answer(_ call: SQLiteFunctionCall) throws {
+    if let texts, texts.answer(call) { return }
+    call.giveBack(try body((0..<call.argumentCount).map(call.value)))
+  }
 }
 
 /// Turns what stands in a column into the value that expressions get, as an object would hand it out.
@@ -24,6 +31,9 @@ struct ColumnDecoder {
     self.attribute = attribute
     self.external = external
   }
+
+  /// Whether values are texts in the column and in expressions alike.
+  var isText: Bool { if case .string = coding { true } else { false } }
 
   func value(_ stored: SQLiteValue) throws -> Any? {
     // The common case, without a slot in between.
@@ -62,6 +72,9 @@ struct ColumnEncoder {
     self.mapping = mapping
     self.entity = entity
   }
+
+  /// Whether texts go into the column as they are.
+  var takesText: Bool { if case .string = coding { true } else { false } }
 
   /// - Throws: `CopyProblem` for a value that is not of the attribute's type.
   func stored(_ value: Any?) throws -> SQLiteValue {
