@@ -80,7 +80,9 @@ struct ColumnEncoder {
   func stored(_ value: Any?) throws -> SQLiteValue {
     guard let value else { return .null }
     if case .string = coding, let text = value as? String { return .text(text) }
-    guard var slot = Slot(value, for: attribute) else { throw unacceptable(value) }
+    guard var slot = Slot(value, for: attribute), slot.isInRange(of: attribute.attributeType) else {
+      throw unacceptable(value)
+    }
     if case .archived = coding, case .object(let object) = slot {
       slot = .archived(try TransformableValues.encode(object, of: attribute))
     }
@@ -92,8 +94,8 @@ struct ColumnEncoder {
     CopyProblem(
       mapping: mapping, entity: entity, property: attribute.name,
       reason:
-        "The expression for '\(attribute.name)' of '\(entity)' gives a \(type(of: value)), and the attribute is of type "
-        + "\(attribute.attributeType.kind.title).",
+        "The expression for '\(attribute.name)' of '\(entity)' gives \(Operand.description(value)), and the attribute is of "
+        + "type \(attribute.attributeType.kind.title).",
       suggestion: "Correct the expression, or the type of the attribute.")
   }
 }
