@@ -82,8 +82,8 @@ enum CopyWorkloads {
     mapping.sourceEntityName = name
     mapping.destinationEntityName = name
     // By these a mapping model is found for a store.
-    mapping.sourceEntityVersionHash = NotesModel.plain().entitiesByName[name]?.versionHash
-    mapping.destinationEntityVersionHash = NotesModel.split().entitiesByName[name]?.versionHash
+    mapping.sourceEntityVersionHash = versionHash(of: name, in: NotesModel.plain())
+    mapping.destinationEntityVersionHash = versionHash(of: name, in: NotesModel.split())
     mapping.entityMigrationPolicyClassName = policy.map { NSStringFromClass($0) }
     mapping.attributeMappings = properties(attributes)
     mapping.relationshipMappings = properties(relationships)
@@ -91,6 +91,11 @@ enum CopyWorkloads {
       format: "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', %@, 'TRUEPREDICATE'), "
         + "$manager.sourceContext, NO)", argumentArray: [name])
     return mapping
+  }
+
+  /// An entity's hash, which takes the whole model: that has to be kept until it is worked out.
+  private static func versionHash(of entity: String, in model: NSManagedObjectModel) -> Data? {
+    withExtendedLifetime(model) { model.entitiesByName[entity]?.versionHash }
   }
 
   private static func properties(_ expressions: [String: String]) -> [NSPropertyMapping] {
