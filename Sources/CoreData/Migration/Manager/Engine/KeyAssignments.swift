@@ -7,7 +7,8 @@
 /// What is set is collected, and written before anybody can see that it is not there yet.
 final class KeyAssignments {
   let plan: EntityPlan
-  private unowned let run: MigrationRun
+  /// The run has its engines, and they have this.
+  private unowned(unsafe) let run: MigrationRun
   /// By relationship mapping.
   private let tables: [[Int]]
   private let sourceKeys: KeyColumns

@@ -5,7 +5,8 @@ import Foundation
 
 /// One migration: two stacks, the mappings made ready, and the three passes over them.
 final class MigrationRun {
-  unowned let manager: NSMigrationManager
+  /// The manager has the run, which ends before the manager's method does.
+  unowned(unsafe) let manager: NSMigrationManager
   let source: MigrationStack
   let destination: MigrationStack
   private(set) var plans: [EntityPlan] = []

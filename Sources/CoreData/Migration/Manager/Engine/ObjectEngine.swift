@@ -6,7 +6,8 @@ import Foundation
 
 /// Carries mappings out object by object, as policies want it.
 final class ObjectEngine: MappingEngine {
-  unowned let run: MigrationRun
+  /// The run has its engines.
+  unowned(unsafe) let run: MigrationRun
   /// The values of variables in expressions.
   private var evaluator = PredicateEvaluator()
   private weak var evaluatedPlan: EntityPlan?

@@ -8,7 +8,8 @@ import Foundation
 ///
 /// What comes out is what objects would give. Where that cannot be promised, the mapping is left to `ObjectEngine`.
 final class RowEngine: MappingEngine {
-  private unowned let run: MigrationRun
+  /// The run has its engines.
+  private unowned(unsafe) let run: MigrationRun
   /// The mappings whose rows were made here, with the extent of their associations then.
   private var made: [ObjectIdentifier: Int] = [:]
 
