@@ -81,10 +81,9 @@ enum CopyWorkloads {
     mapping.mappingType = policy == nil ? .transformEntityMappingType : .customEntityMappingType
     mapping.sourceEntityName = name
     mapping.destinationEntityName = name
-    // By these a mapping model is found for a store. The models are asked, not their entities: a relationship does not keep
-    // the entity at its other end, and its part of the hash is that entity's name.
-    mapping.sourceEntityVersionHash = NotesModel.plain().entityVersionHashesByName[name]
-    mapping.destinationEntityVersionHash = NotesModel.split().entityVersionHashesByName[name]
+    // By these a mapping model is found for a store.
+    mapping.sourceEntityVersionHash = versionHash(of: name, in: NotesModel.plain())
+    mapping.destinationEntityVersionHash = versionHash(of: name, in: NotesModel.split())
     mapping.entityMigrationPolicyClassName = policy.map { NSStringFromClass($0) }
     mapping.attributeMappings = properties(attributes)
     mapping.relationshipMappings = properties(relationships)
@@ -92,6 +91,11 @@ enum CopyWorkloads {
       format: "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', %@, 'TRUEPREDICATE'), "
         + "$manager.sourceContext, NO)", argumentArray: [name])
     return mapping
+  }
+
+  /// An entity's hash, which takes the whole model: that has to be kept until it is worked out.
+  private static func versionHash(of entity: String, in model: NSManagedObjectModel) -> Data? {
+    withExtendedLifetime(model) { model.entitiesByName[entity]?.versionHash }
   }
 
   private static func properties(_ expressions: [String: String]) -> [NSPropertyMapping] {

@@ -11,7 +11,12 @@ import Foundation
 /// Differs from Apple: editing the hierarchy keeps the indexes. `NSCoding` is not there yet.
 open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   internal weak var owningModel: NSManagedObjectModel?
-  internal weak var parent: NSEntityDescription?
+  internal var parent: NSEntityDescription? {
+    get { parentReference?.entity }
+    set { parentReference = newValue?.reference }
+  }
+  private var parentReference: EntityReference?
+  internal let ownReference = EntityReference()
   internal var children: [NSEntityDescription] = []
   /// What the entity itself declares; what it inherits is in `derived`.
   internal var ownProperties: [NSPropertyDescription] = []
@@ -24,6 +29,10 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   internal var inheritedCopies: [ObjectIdentifier: NSPropertyDescription] = [:]
   internal let derivedState = DerivedStateCell<EntityDerivedState>()
   internal let slotTableState = DerivedStateCell<SlotTable>()
+
+  deinit {
+    ownReference.clear()
+  }
 
   /// The entity's name.
   open var name: String? {

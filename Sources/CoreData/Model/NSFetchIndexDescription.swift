@@ -7,7 +7,11 @@ import Foundation
 
 /// An index that makes fetches of an entity faster. Not part of version hashes.
 open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
-  internal weak var owningEntity: NSEntityDescription?
+  internal var owningEntity: NSEntityDescription? {
+    get { owningEntityReference?.entity }
+    set { owningEntityReference = newValue?.reference }
+  }
+  private var owningEntityReference: EntityReference?
   private var parts: [NSFetchIndexElementDescription] = []
 
   /// The index's name.

@@ -13,7 +13,11 @@ import Foundation
 /// `NSCoding` is not there yet.
 open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   /// The entity that the property was given to, if any.
-  internal weak var owningEntity: NSEntityDescription?
+  internal var owningEntity: NSEntityDescription? {
+    get { owningEntityReference?.entity }
+    set { owningEntityReference = newValue?.reference }
+  }
+  private var owningEntityReference: EntityReference?
 
   /// The ancestor's property that this one is a copy of; nil for an entity's own property.
   internal weak var inheritedFrom: NSPropertyDescription?

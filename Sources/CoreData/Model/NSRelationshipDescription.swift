@@ -19,7 +19,14 @@ public enum NSDeleteRule: UInt, Sendable {
 /// A relationship to one object or to many.
 open class NSRelationshipDescription: NSPropertyDescription, @unchecked Sendable {
   /// The entity of the objects at the other end. Not retained: the model holds it.
-  open weak var destinationEntity: NSEntityDescription? { willSet { willEdit() } }
+  open var destinationEntity: NSEntityDescription? {
+    get { destinationReference?.entity }
+    set {
+      willEdit()
+      destinationReference = newValue?.reference
+    }
+  }
+  private var destinationReference: EntityReference?
 
   /// The relationship that leads back. Not retained: its entity holds it.
   open weak var inverseRelationship: NSRelationshipDescription? { willSet { willEdit() } }

@@ -26,6 +26,7 @@ extension NSManagedObjectContext {
     if let known = registeredObject(for: objectID), known.isRealized, !known.isDeleted { return known }
     let id = objectID.current
     if id.isTemporaryID { throw ObjectGraphErrors.missingObject(id) }
+    willReadRow?()
     guard let row = try coordinator.row(for: id) else { throw ObjectGraphErrors.missingObject(id) }
     let object = object(for: row)
     object.realize()
@@ -72,6 +73,7 @@ extension NSManagedObjectContext {
   /// Whoever asks for a value cannot be thrown an error at: it is kept, and the next `save()` throws it before anything is
   /// written. `existingObject(with:)` and fetches throw at once.
   func readRow(for object: NSManagedObject) -> RowSnapshot? {
+    willReadRow?()
     do {
       return try coordinator.row(for: object.identifier)
     } catch {

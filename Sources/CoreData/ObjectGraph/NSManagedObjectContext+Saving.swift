@@ -32,7 +32,10 @@ extension NSManagedObjectContext {
     var derivation = DerivedValues(context: self, derivations: coordinator.derivations)
     for _ in 0..<NSManagedObjectContext.maximumRounds {
       processPendingChanges()
-      let untold = changedInOrder.filter { told.insert(ObjectIdentifier($0)).inserted }
+      // Only a class of the program can have something to do.
+      let untold = changedInOrder.filter {
+        type(of: $0) != NSManagedObject.self && told.insert(ObjectIdentifier($0)).inserted
+      }
       for object in untold { object.willSave() }
       if untold.isEmpty, try !derivation.update() { return }
     }

@@ -46,6 +46,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Called before the stores are asked for members or answer a fetch: what has been related on one side only is to be
   /// saved then.
   var willAskStores: (() -> Void)?
+  /// Called before a single row is read.
+  var willReadRow: (() -> Void)?
   private var knownCoordinator: NSPersistentStoreCoordinator?
 
   /// Makes a context.

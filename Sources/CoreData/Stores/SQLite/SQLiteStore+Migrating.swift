@@ -8,7 +8,7 @@ import Foundation
 extension SQLiteStore {
   /// The number of an entity in this store; nil when the store does not hold it.
   func number(of entity: NSEntityDescription) -> Int? {
-    opened?.entities.schema[entity.name ?? ""]?.number
+    opened?.entities.number(of: entity)
   }
 
   /// The number of the entity that shares its table with an entity's sub-entities.

@@ -7,6 +7,8 @@ import Foundation
 struct DestinationReader {
   let run: MigrationRun
   let table: Int
+  /// What needs the keys of the sources where it does not need their rows.
+  let keys: KeyAssignments?
   /// Whether rows are read together, before anybody asks for them.
   var readsRows: Bool
 
@@ -15,7 +17,7 @@ struct DestinationReader {
     let spans = run.manager.associations.tables[table].destinationSpans
     var batch: [NSManagedObject] = []
     func finishBatch() throws {
-      let sources = readsRows ? try readSources(of: batch) : []
+      let sources = try readSources(of: batch)
       for object in batch where !object.isDeleted { try body(object) }
       // A policy that asks for the values of one object asks for those of others too.
       if batch.contains(where: { !$0.isFault }) { readsRows = true }
@@ -52,6 +54,7 @@ struct DestinationReader {
 
   /// The sources of a batch, read with one statement where they lie close together; kept alive by the caller.
   private func readSources(of batch: [NSManagedObject]) throws -> [NSManagedObject] {
+    guard readsRows || keys != nil else { return [] }
     let associations = run.manager.associations.tables[table]
     guard let entity = run.source.store.entity(number: Int(associations.source)) else { return [] }
     var (least, greatest, count) = (Int64.max, Int64.min, 0)
@@ -63,7 +66,11 @@ struct DestinationReader {
         count += 1
       }
     }
-    guard count > 1, greatest - least < Int64(count) * 8 else { return [] }
+    guard count > 0, greatest - least < Int64(count) * 8 else { return [] }
+    guard readsRows else {
+      _ = try keys?.readAhead(least...greatest)
+      return []
+    }
     var query = RowQuery(entity: entity, includesSubentities: false)
     query.keys = least...greatest
     return try (run.source.store.rows(for: query) ?? []).map { run.source.context.object(for: $0) }

@@ -66,6 +66,16 @@ final class EntityPlan {
   /// Whether nobody but the framework has a say in this mapping.
   var isPlain: Bool { type(of: policy) == NSEntityMigrationPolicy.self }
 
+  /// Whether each relationship is a key in the row, taken from a key in the source's row, which nothing but the row itself
+  /// has to know of.
+  private(set) lazy var hasPlainRelationships = relationships.allSatisfy { relationship in
+    guard case .mapping(_, .relationship(let name)) = relationship.value,
+      let origin = sourceEntity?.relationshipsByName[name], !origin.isToMany,
+      let inverse = relationship.relationship.inverseRelationship
+    else { return false }
+    return !relationship.relationship.isToMany && inverse.isToMany && !inverse.isOrdered
+  }
+
   /// Where in the mapping model this is, for errors.
   var place: MappingErrors.Place {
     MappingErrors.Place(mapping: name, entity: mapping.destinationEntityName ?? mapping.sourceEntityName)

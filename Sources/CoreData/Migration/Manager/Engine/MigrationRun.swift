@@ -5,7 +5,8 @@ import Foundation
 
 /// One migration: two stacks, the mappings made ready, and the three passes over them.
 final class MigrationRun {
-  unowned let manager: NSMigrationManager
+  /// The manager has the run, which ends before the manager's method does.
+  unowned(unsafe) let manager: NSMigrationManager
   let source: MigrationStack
   let destination: MigrationStack
   private(set) var plans: [EntityPlan] = []
@@ -16,6 +17,8 @@ final class MigrationRun {
   /// The entity that the relationship which is being set leads to.
   var wantedDestination: NSEntityDescription?
   private var keys = KeyReservations()
+  /// Whether relationships have been set of which only one side is known, and not saved.
+  private var hasOneSides = false
   /// The greatest keys in use before the migration, by the destination's root entities.
   private(set) var greatestKeysBefore: [Int: Int64] = [:]
   private var progress: RunProgress
@@ -151,13 +154,14 @@ final class MigrationRun {
     try saveChanges()
     destination.releaseValues()
     source.releaseValues()
-    destination.context.willAskStores = nil
+    stopListening()
   }
 
   /// Saves what there is to save; objects keep their values.
   func saveChanges() throws {
     let context = destination.context
     if let failure { throw failure }
+    try objects.writeKeys()
     guard context.hasChanges else { return }
     try namingDuplicates {
       // Saving asks the stores itself, and must not be asked to save then.
@@ -185,15 +189,39 @@ final class MigrationRun {
 
   /// Sees to it that the stores know of relationships of which only one side was set, before they are asked.
   func saveBeforeAsking() {
+    hasOneSides = true
+    listen()
+  }
+
+  /// Sees to it that the stores know of relationships that were set without objects, before they are asked.
+  func writeKeysBeforeAsking() {
+    listen()
+  }
+
+  private func listen() {
     guard destination.context.willAskStores == nil else { return }
     destination.context.willAskStores = { [unowned self] in
-      destination.context.willAskStores = nil
       do {
+        guard hasOneSides else { return try objects.writeKeys() }
+        stopListening()
         try saveChanges()
       } catch {
         failure = failure ?? error
       }
     }
+    destination.context.willReadRow = { [unowned self] in
+      do {
+        try objects.writeKeys()
+      } catch {
+        failure = failure ?? error
+      }
+    }
+  }
+
+  private func stopListening() {
+    hasOneSides = false
+    destination.context.willAskStores = nil
+    destination.context.willReadRow = nil
   }
 }
 

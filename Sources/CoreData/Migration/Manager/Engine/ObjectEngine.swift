@@ -6,12 +6,15 @@ import Foundation
 
 /// Carries mappings out object by object, as policies want it.
 final class ObjectEngine: MappingEngine {
-  unowned let run: MigrationRun
+  /// The run has its engines.
+  unowned(unsafe) let run: MigrationRun
   /// The values of variables in expressions.
   private var evaluator = PredicateEvaluator()
   private weak var evaluatedPlan: EntityPlan?
   /// Derived attributes may count the objects of a relationship, which then must be known to have changed on both sides.
   private lazy var hasDerivations = !Derivations(run.destination.model).isEmpty
+  /// What sets the relationships of the mapping that is being carried out where objects are not needed for it.
+  private var keys: KeyAssignments?
 
   init(run: MigrationRun) {
     self.run = run
@@ -83,8 +86,11 @@ final class ObjectEngine: MappingEngine {
 
   func createRelationships(of plan: EntityPlan) throws {
     guard let table = plan.table else { return }
-    // Without relationships in the mapping only the policy knows whether any values are needed.
-    var reader = DestinationReader(run: run, table: table, readsRows: !plan.relationships.isEmpty)
+    keys = hasDerivations ? nil : try KeyAssignments(plan, run)
+    defer { keys = nil }
+    // Where the mapping itself needs no values only the policy knows whether any are needed.
+    var reader = DestinationReader(
+      run: run, table: table, keys: keys, readsRows: !plan.relationships.isEmpty && keys == nil)
     try reader.read { object in
       try run.call(plan) {
         try plan.policy.createRelationships(forDestination: object, in: plan.mapping, manager: manager)
@@ -103,6 +109,10 @@ final class ObjectEngine: MappingEngine {
     }
     let sources = run.manager.associations.tables[table].sources(of: key)
     guard !sources.isEmpty else { return }
+    if let keys, keys.plan === plan, try keys.set(destination, key, from: sources) {
+      run.writeKeysBeforeAsking()
+      return
+    }
     for relationship in plan.relationships {
       run.wantedDestination = relationship.relationship.destinationEntity
       defer { run.wantedDestination = nil }
@@ -111,6 +121,11 @@ final class ObjectEngine: MappingEngine {
       for source in sources { keys += try objects(for: relationship, of: source, destination, plan) }
       try set(keys, for: relationship, of: destination, plan)
     }
+  }
+
+  /// Writes the relationships that were set without objects.
+  func writeKeys() throws {
+    try keys?.write()
   }
 
   private func objects(
@@ -286,7 +301,7 @@ extension NSManagedObject {
   }
 
   /// Whether the members of a to-many inverse have not been read.
-  private func hasUnreadInverse(of relationship: NSRelationshipDescription) -> Bool {
+  func hasUnreadInverse(of relationship: NSRelationshipDescription) -> Bool {
     guard isRealized else { return true }
     guard !identifier.isTemporaryID, !isInserted, let inverse = relationship.inverseRelationship,
       let position = table.position(of: inverse.name), case .unread = slots[position]

@@ -8,7 +8,8 @@ import Foundation
 ///
 /// What comes out is what objects would give. Where that cannot be promised, the mapping is left to `ObjectEngine`.
 final class RowEngine: MappingEngine {
-  private unowned let run: MigrationRun
+  /// The run has its engines.
+  private unowned(unsafe) let run: MigrationRun
   /// The mappings whose rows were made here, with the extent of their associations then.
   private var made: [ObjectIdentifier: Int] = [:]
 
@@ -28,16 +29,7 @@ final class RowEngine: MappingEngine {
       case .convert, .expression: false
       }
     }
-    return areValuesPlain && plan.relationships.allSatisfy { isPlain($0, from: source) }
-  }
-
-  /// Whether a relationship is a key in the row, which nothing but the row itself has to know of.
-  private func isPlain(_ relationship: RelationshipPlan, from source: NSEntityDescription) -> Bool {
-    guard case .mapping(_, .relationship(let name)) = relationship.value,
-      let origin = source.relationshipsByName[name], !origin.isToMany,
-      let inverse = relationship.relationship.inverseRelationship
-    else { return false }
-    return !relationship.relationship.isToMany && inverse.isToMany && !inverse.isOrdered
+    return areValuesPlain && plan.hasPlainRelationships
   }
 
   // MARK: First pass
@@ -102,54 +94,27 @@ final class RowEngine: MappingEngine {
     // What a policy has associated or deleted meanwhile is for the other engine.
     guard run.destination.context.deletionCount == 0, let extent = made[ObjectIdentifier(plan)],
       plan.table.map({ run.manager.associations.tables[$0].storedCount }) == extent,
-      let query = try SourceReader(run: run, plan: plan).wholeQuery()
+      let keys = try KeyAssignments(plan, run), try setKeys(keys)
     else {
       try run.objects.createRelationships(of: plan)
       return
     }
-    do {
-      try batches(of: query) { rows in
-        let changes = try rows.compactMap { try change(of: $0, plan) }
-        try run.write(changes)
-      }
-    } catch is RowConflicts {
-      // A policy has worked on objects of this mapping too.
-      try run.objects.createRelationships(of: plan)
-    }
   }
 
-  /// The keys that a row gets; nil where it gets none.
-  private func change(of row: RowSnapshot, _ plan: EntityPlan) throws -> RowChange? {
-    guard let to = plan.destinationNumber, let offset = plan.offset, let source = plan.sourceEntity?.slotTable,
-      let id = run.destination.store.identifier(entity: Int(to), primaryKey: row.id.key.number + offset),
-      let table = plan.destinationEntity?.slotTable
-    else { return nil }
-    var slots = table.defaults
-    var changed: [Int] = []
-    for relationship in plan.relationships {
-      guard case .mapping(let name, .relationship(let key)) = relationship.value,
-        let position = source.position(of: key), case .toOne(let target) = row.slots[position],
-        let number = run.source.store.number(of: target.entity)
-      else { continue }
-      let found = try run.destinationKeys(
-        in: run.tables(named: name), of: [RowKey(entity: Int32(number), number: target.key.number)])
-      guard found.count <= 1, found.allSatisfy({ fits($0, relationship.relationship) }) else {
-        // The other engine says what is wrong, and with which object.
-        throw RowConflicts(conflicts: [])
-      }
-      guard let one = found.first, let destination = run.destination.identifier(of: one) else { continue }
-      slots[relationship.position] = .toOne(destination)
-      changed.append(relationship.position)
+  /// - Returns: whether that was possible for all rows.
+  private func setKeys(_ keys: KeyAssignments) throws -> Bool {
+    guard let to = keys.plan.destinationNumber, let offset = keys.plan.offset else { return false }
+    var next = Int64.min
+    while true {
+      let rows = try keys.readAhead(next...Int64.max, limit: run.batchSize)
+      guard let last = rows.last else { return true }
+      try run.manager.checkCancellation()
+      for row in rows where try !keys.set(RowKey(entity: to, number: row + offset), from: row) { return false }
+      try keys.write()
+      run.didObjects(rows.count)
+      if rows.count < run.batchSize || last == Int64.max { return true }
+      next = last + 1
     }
-    if changed.isEmpty { return nil }
-    return RowChange(
-      kind: .update, id: id, old: RowSnapshot(id: id, version: 1, slots: table.defaults), slots: slots,
-      changed: changed)
-  }
-
-  private func fits(_ key: RowKey, _ relationship: NSRelationshipDescription) -> Bool {
-    guard let wanted = relationship.destinationEntity else { return true }
-    return run.destination.store.entity(number: Int(key.entity))?.isKindOf(entity: wanted) ?? false
   }
 
   // MARK: Rows

@@ -36,6 +36,7 @@ struct MigrationStack {
   /// Closes the store. Objects that are still around lose their context.
   func close() {
     context.willAskStores = nil
+    context.willReadRow = nil
     context.reset()
     store.willRemove(from: coordinator)
   }

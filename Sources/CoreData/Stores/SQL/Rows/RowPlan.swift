@@ -118,6 +118,8 @@ final class RowPlans {
   private let entities: StoredEntities
   private let connection: SQLiteConnection
   private var plans: [ObjectIdentifier: RowPlan] = [:]
+  /// The plan that was asked for last: changes come entity by entity.
+  private var last: RowPlan?
 
   init(entities: StoredEntities, connection: SQLiteConnection) {
     self.entities = entities
@@ -126,9 +128,10 @@ final class RowPlans {
 
   /// - Throws: `SchemaProblem` when the store does not hold the entity.
   func plan(for entity: NSEntityDescription) throws -> RowPlan {
-    if let plan = plans[ObjectIdentifier(entity)] { return plan }
-    let made = RowPlan(entity, try entities.layout(of: entity), connection)
-    plans[ObjectIdentifier(entity)] = made
-    return made
+    if let last, last.entity === entity { return last }
+    let plan = try plans[ObjectIdentifier(entity)] ?? RowPlan(entity, entities.layout(of: entity), connection)
+    plans[ObjectIdentifier(entity)] = plan
+    last = plan
+    return plan
   }
 }

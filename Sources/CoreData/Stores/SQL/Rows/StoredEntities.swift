@@ -6,8 +6,10 @@ struct StoredEntities {
   let schema: StoreSchema
   /// By entity number.
   private let members: [Member?]
-  /// Nil where rows are not handed out, and need no identifiers.
-  private unowned let store: NSPersistentStore?
+  private let numbers: [ObjectIdentifier: Int]
+  /// Nil where rows are not handed out, and need no identifiers. The store has these entities, so that it is there as long
+  /// as they are asked for anything, which is once for every row: too often for its uses to be counted.
+  private unowned(unsafe) let store: NSPersistentStore?
 
   /// What is asked of an entity for every row.
   private struct Member {
@@ -28,11 +30,21 @@ struct StoredEntities {
         root: entity.rootNumber, description: known[entity.name], only: hierarchy.count == 1 ? hierarchy[0] : 0)
     }
     self.members = members
+    numbers = Dictionary(
+      members.enumerated().compactMap { number, member in
+        member?.description.map { (ObjectIdentifier($0), number) }
+      }
+    ) { first, _ in first }
   }
 
   private func member(_ number: Int) -> Member? { members.indices.contains(number) ? members[number] : nil }
 
   func description(number: Int) -> NSEntityDescription? { member(number)?.description }
+
+  /// The number of an entity in the store; nil when the store does not hold it.
+  func number(of entity: NSEntityDescription) -> Int? {
+    numbers[ObjectIdentifier(entity)] ?? schema[entity.name ?? ""]?.number
+  }
 
   /// The layout of an entity.
   ///
