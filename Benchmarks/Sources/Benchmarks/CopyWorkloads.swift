@@ -81,9 +81,10 @@ enum CopyWorkloads {
     mapping.mappingType = policy == nil ? .transformEntityMappingType : .customEntityMappingType
     mapping.sourceEntityName = name
     mapping.destinationEntityName = name
-    // By these a mapping model is found for a store.
-    mapping.sourceEntityVersionHash = NotesModel.plain().entitiesByName[name]?.versionHash
-    mapping.destinationEntityVersionHash = NotesModel.split().entitiesByName[name]?.versionHash
+    // By these a mapping model is found for a store. The models are asked, not their entities: a relationship does not keep
+    // the entity at its other end, and its part of the hash is that entity's name.
+    mapping.sourceEntityVersionHash = NotesModel.plain().entityVersionHashesByName[name]
+    mapping.destinationEntityVersionHash = NotesModel.split().entityVersionHashesByName[name]
     mapping.entityMigrationPolicyClassName = policy.map { NSStringFromClass($0) }
     mapping.attributeMappings = properties(attributes)
     mapping.relationshipMappings = properties(relationships)
