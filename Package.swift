@@ -46,7 +46,10 @@ let package = Package(
       resources: [.copy("Resources/Books.xcdatamodeld"), .copy("Resources/Readers.xcdatamodeld")]),
     .testTarget(
       name: "CoreDataAnalysisTests",
-      dependencies: ["CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataTestSupport"]),
+      dependencies: [
+        "CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite",
+        "CoreDataTestSupport",
+      ]),
     .testTarget(name: "CoreDataTerminalTests", dependencies: ["CoreDataTerminal"]),
     .testTarget(
       name: "CoreDataCommandTests",

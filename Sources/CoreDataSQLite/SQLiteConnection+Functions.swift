@@ -20,6 +20,19 @@ extension SQLiteConnection {
   package func register(
     function name: String, argumentCount: Int? = nil, deterministic: Bool = false, _ body: @escaping Function
   ) throws {
+    try register(directFunction: name, argumentCount: argumentCount, deterministic: deterministic) { call in
+      call.giveBack(try body((0..<call.argumentCount).map(call.value)))
+    }
+  }
+
+  /// Makes a function that reads its arguments where SQLite has them, and gives its result back itself.
+  ///
+  /// - Parameters: as above.
+  ///   - body: the work; where it gives nothing back, the result is null. It must not keep the call.
+  package func register(
+    directFunction name: String, argumentCount: Int? = nil, deterministic: Bool = false,
+    _ body: @escaping (SQLiteFunctionCall) throws -> Void
+  ) throws {
     let database = try handle.opened()
     let flags = SQLITE_UTF8 | (deterministic ? SQLITE_DETERMINISTIC : 0)
     let box = Unmanaged.passRetained(FunctionBox(body)).toOpaque()
@@ -28,10 +41,9 @@ extension SQLiteConnection {
       database, name, Int32(argumentCount ?? -1), flags, box,
       { context, count, arguments in
         guard let context, let data = sqlite3_user_data(context) else { return }
-        let body = Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue().body
-        let values = (0..<Int(count)).map { SQLiteValue(argument: arguments?[$0]) }
+        let box = Unmanaged<FunctionBox>.fromOpaque(data).takeUnretainedValue()
         do {
-          try body(values).giveBack(to: context)
+          try box.body(SQLiteFunctionCall(context: context, arguments: arguments, argumentCount: Int(count)))
         } catch {
           sqlite3_result_error(context, String(describing: error), -1)
           if let error = error as? SQLiteError { sqlite3_result_error_code(context, error.extendedCode) }
@@ -76,9 +88,9 @@ extension SQLiteConnection {
 }
 
 private final class FunctionBox {
-  let body: SQLiteConnection.Function
+  let body: (SQLiteFunctionCall) throws -> Void
 
-  init(_ body: @escaping SQLiteConnection.Function) {
+  init(_ body: @escaping (SQLiteFunctionCall) throws -> Void) {
     self.body = body
   }
 }
@@ -88,45 +100,5 @@ private final class CollationBox {
 
   init(_ compare: @escaping (String, String) -> ComparisonResult) {
     self.compare = compare
-  }
-}
-
-extension SQLiteValue {
-  fileprivate init(argument: OpaquePointer?) {
-    switch sqlite3_value_type(argument) {
-    case SQLITE_INTEGER: self = .integer(sqlite3_value_int64(argument))
-    case SQLITE_FLOAT: self = .real(sqlite3_value_double(argument))
-    case SQLITE_TEXT:
-      let start = sqlite3_value_text(argument)
-      let bytes = UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(argument)))
-      self = .text(String(decoding: bytes, as: UTF8.self))
-    case SQLITE_BLOB:
-      let start = sqlite3_value_blob(argument)
-      self = .blob(Data(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(argument)))))
-    default: self = .null
-    }
-  }
-
-  fileprivate func giveBack(to context: OpaquePointer) {
-    switch self {
-    case .null: sqlite3_result_null(context)
-    case .integer(let value): sqlite3_result_int64(context, value)
-    case .real(let value): sqlite3_result_double(context, value)
-    case .text(var value):
-      value.withUTF8 { bytes in
-        bytes.withMemoryRebound(to: CChar.self) {
-          sqlite3_result_text64(
-            context, $0.baseAddress, UInt64($0.count), copiedBySQLite, UInt8(SQLITE_UTF8))
-        }
-      }
-    case .blob(let value):
-      value.withUnsafeBytes { bytes in
-        if bytes.isEmpty {
-          sqlite3_result_zeroblob(context, 0)
-        } else {
-          sqlite3_result_blob64(context, bytes.baseAddress, UInt64(bytes.count), copiedBySQLite)
-        }
-      }
-    }
   }
 }

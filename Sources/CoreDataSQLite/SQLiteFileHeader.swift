@@ -79,41 +79,7 @@ package struct SQLiteFileHeader: Hashable, Sendable {
   /// - Returns: nil for an empty file, which SQLite takes for a new database.
   /// - Throws: `SQLiteError` (`isNotADatabase`), or another where the file cannot be read.
   package static func read(path: String) throws -> SQLiteFileHeader? {
-    let connection = try SQLiteConnection(path: path, mode: .readOnly)
-    let bytes: Data
-    do {
-      bytes = try connection.firstBytes(100)
-      try connection.close()
-    } catch {
-      // Nothing was written, and why the file cannot be read is what matters.
-      try? connection.close()
-      throw error
-    }
+    let bytes = try DatabaseFile(path: path).firstBytes(100)
     return bytes.isEmpty ? nil : try SQLiteFileHeader(bytes: bytes, path: path)
-  }
-}
-
-extension SQLiteConnection {
-  /// The first bytes of the database file as they lie on the disk, without any lock; fewer where it is shorter.
-  fileprivate func firstBytes(_ count: Int) throws -> Data {
-    var file: UnsafeMutablePointer<sqlite3_file>?
-    try handle.check(sqlite3_file_control(try handle.opened(), "main", SQLITE_FCNTL_FILE_POINTER, &file))
-    guard let file, let methods = file.pointee.pMethods, let size = methods.pointee.xFileSize,
-      let read = methods.pointee.xRead
-    else {
-      throw SQLiteError(extendedCode: SQLITE_CANTOPEN, message: "the file is not open", sql: nil, path: path)
-    }
-    var length: Int64 = 0
-    try check(size(file, &length), "the size of the file cannot be had")
-    var bytes = Data(count: min(count, Int(length)))
-    guard !bytes.isEmpty else { return bytes }
-    let result = bytes.withUnsafeMutableBytes { read(file, $0.baseAddress, Int32($0.count), 0) }
-    try check(result, "the file cannot be read")
-    return bytes
-  }
-
-  private func check(_ result: Int32, _ message: String) throws {
-    guard result != SQLITE_OK else { return }
-    throw SQLiteError(extendedCode: result, message: message, sql: nil, path: path)
   }
 }

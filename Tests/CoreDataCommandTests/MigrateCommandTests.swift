@@ -48,6 +48,14 @@ struct MigrateCommandTests {
     let second = workshop.path("Second.sqlite")
     try workshop.fill(second, orders: 1)
     let position = try #require(mapping.entityMappings.firstIndex { $0.destinationEntityName == "Order" })
+    mapping.entityMappings[position].policyClassName = "Shop.OrderPolicy"
+    try mapping.writeCompiled(to: file)
+    let content = FileManager.default.contents(atPath: second)
+    let custom = CommandRun("migrate", "run", second, workshop.model, "--mappings", folder)
+    #expect(custom.status == .noWay)
+    #expect(custom.error.contains("need code of the app, which this tool does not have: Shop.OrderPolicy."))
+    #expect(FileManager.default.contents(atPath: second) == content)
+    mapping.entityMappings[position].policyClassName = nil
     mapping.entityMappings[position].destinationEntityVersionHash = Data(repeating: 7, count: 32)
     try mapping.writeCompiled(to: file)
     let stale = CommandRun("migrate", "run", second, workshop.model, "--mappings", folder)

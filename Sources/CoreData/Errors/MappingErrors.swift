@@ -89,7 +89,8 @@ internal enum MappingErrors {
         : "There is no class '\(name)', which the entity mapping '\(place.mapping)' names as its migration policy.",
       suggestion: isKnown
         ? "Name a subclass of NSEntityMigrationPolicy."
-        : "Name it with its module, as in 'App.\(name)', or make it known with MigrationPolicyClasses.register(_:as:).")
+        : (name.contains(".") ? "Link the class into the program" : "Name it with its module, as in 'App.\(name)'")
+          + ", or make it known with MigrationPolicyClasses.register(_:as:).")
   }
 
   /// 134170: what a policy has thrown, where that is no Cocoa error.

@@ -188,3 +188,15 @@ final class SwiftValueBox: NSObject, @unchecked Sendable {
     return a == b
   }
 }
+
+extension Slot {
+  /// Whether a whole number is one that a type can hold. Migrations ask: none of them makes another of it in silence.
+  func isInRange(of type: NSAttributeType) -> Bool {
+    guard case .integer(let number) = self else { return true }
+    return switch type {
+    case .integer16AttributeType: Int16(exactly: number) != nil
+    case .integer32AttributeType: Int32(exactly: number) != nil
+    default: true
+    }
+  }
+}

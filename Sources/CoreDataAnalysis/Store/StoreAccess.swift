@@ -22,13 +22,13 @@ package final class StoreAccess {
   /// - Throws: `StoreProblem`.
   package init(url: URL) throws {
     self.url = url
-    let path = url.path
+    let path = DatabaseFile.target(of: url.path)
     let header = try Self.header(path: path)
     let needsCopy = Self.hasContent(path + "-wal") || Self.hasContent(path + "-journal")
     let folder = needsCopy ? try Self.copy(path) : nil
     do {
       let mode: SQLiteConnection.Mode = needsCopy ? .readWrite : header.usesWriteAheadLog ? .immutable : .readOnly
-      let file = folder?.appendingPathComponent(url.lastPathComponent).path ?? path
+      let file = folder?.appendingPathComponent((path as NSString).lastPathComponent).path ?? path
       let opened = try SQLiteConnection(path: file, mode: mode)
       _ = try opened.pragma("schema_version")
       connection = opened
@@ -48,7 +48,8 @@ package final class StoreAccess {
 
   /// Bytes of the file and its write-ahead log.
   package var sizes: (store: Int, log: Int) {
-    (Self.size(url.path) ?? 0, Self.size(url.path + "-wal") ?? 0)
+    let path = DatabaseFile.target(of: url.path)
+    return (Self.size(path) ?? 0, Self.size(path + "-wal") ?? 0)
   }
 
   private static func header(path: String) throws -> SQLiteFileHeader {
@@ -60,18 +61,14 @@ package final class StoreAccess {
     guard !isFolder.boolValue else {
       throw StoreProblem(.notAStore, "\(path) is a folder, not a store. Name the store's file, often *.sqlite.")
     }
-    guard FileManager.default.isReadableFile(atPath: path), let file = FileHandle(forReadingAtPath: path) else {
+    guard FileManager.default.isReadableFile(atPath: path) else {
       throw StoreProblem(.noAccess, "\(path) cannot be read. Check its permissions.")
-    }
-    defer {
-      // Nothing was written, so nothing can be lost by a failure to close.
-      try? file.close()
     }
     let bytes: Data
     do {
-      bytes = try file.read(upToCount: 100) ?? Data()
-    } catch {
-      throw StoreProblem(.noAccess, "\(path) cannot be read: \(error.localizedDescription)")
+      bytes = try DatabaseFile(path: path).firstBytes(100)
+    } catch let error as SQLiteError {
+      throw StoreProblem(.noAccess, "\(path) cannot be read: \(error.message)")
     }
     guard !bytes.isEmpty else {
       throw StoreProblem(.notAStore, "\(name) is empty: it holds no store. Restore it from a backup.")
@@ -111,6 +108,10 @@ package final class StoreAccess {
           let target = folder.appendingPathComponent(name + suffix).path
           if FileManager.default.fileExists(atPath: target) { try FileManager.default.removeItem(atPath: target) }
           guard hasContent(path + suffix) else { continue }
+          if suffix.isEmpty {
+            try DatabaseFile(path: path).copy(to: target)
+            continue
+          }
           try FileManager.default.copyItem(atPath: path + suffix, toPath: target)
           try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: target)
         }
@@ -121,11 +122,15 @@ package final class StoreAccess {
       try? FileManager.default.removeItem(at: folder)
       throw StoreProblem(
         .noAccess,
-        "\(name) has a write-ahead log, and could not be copied to be read safely: \(error.localizedDescription)")
+        "\(name) has a write-ahead log, and could not be copied to be read safely: \(Self.reason(error))")
     }
     // As above.
     try? FileManager.default.removeItem(at: folder)
     throw StoreProblem(.locked, "\(name) is being written by another program. Close it and try again.")
+  }
+
+  private static func reason(_ error: any Error) -> String {
+    (error as? SQLiteError)?.message ?? error.localizedDescription
   }
 
   /// Sizes and times of the files, which tell whether they were written meanwhile.

@@ -44,6 +44,14 @@ enum MigrateRunCommand: Command {
     for (_, finding) in plan.findings where finding.level == .error {
       invocation.remark("\(finding.code.rawValue)  \(finding.place): \(finding.message)")
     }
+    let migration = try migration(plan, model, invocation)
+    guard migration.missingPolicies.isEmpty else {
+      throw CommandFailure(
+        .noWay,
+        "The mapping models on the way to \(plan.to) need code of the app, which this tool does not have: "
+          + migration.missingPolicies.joined(separator: ", ") + ". Nothing was changed. Run the migration in a program "
+          + "that has these policies, with StoreMigration or by opening the store.")
+    }
     guard FileManager.default.isWritableFile(atPath: url.path) else {
       throw CommandFailure(.failed, "\(url.path) is read-only, and cannot be migrated. Check its permissions.")
     }
@@ -53,7 +61,7 @@ enum MigrateRunCommand: Command {
       : try StoreBackup.make(
         of: url, in: arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) })
     do {
-      let rows = try migrate(plan, model: model, invocation)
+      let rows = try migrate(migration, invocation)
       try write(plan, backup: backup, rows, invocation)
     } catch {
       try removeNeedlessBackup(backup, plan)
@@ -62,8 +70,18 @@ enum MigrateRunCommand: Command {
     return .done
   }
 
+  private static func migration(
+    _ plan: MigrationPlan, _ model: ModelArgument, _ invocation: CommandInvocation
+  ) throws -> StoreMigration {
+    var migration = try StoreMigration(
+      storeAt: plan.store, modelsAt: model.url, version: plan.to, mappings: invocation.mappings)
+    // The backup is made by the command, also of stores that are migrated in place.
+    migration.keepsReplacedStore = false
+    return migration
+  }
+
   private static func migrate(
-    _ plan: MigrationPlan, model: ModelArgument, _ invocation: CommandInvocation
+    _ migration: StoreMigration, _ invocation: CommandInvocation
   ) throws -> [String: (before: Int, after: Int)] {
     let mode: ProgressWriter.Mode =
       invocation.arguments.choice("progress") ?? (invocation.options.isQuiet ? .none : .auto)
@@ -75,10 +93,6 @@ enum MigrateRunCommand: Command {
       writer.finish()
       stop.end()
     }
-    var migration = try StoreMigration(
-      storeAt: plan.store, modelsAt: model.url, version: plan.to, mappings: invocation.mappings)
-    // The backup is made by the command, also of stores that are migrated in place.
-    migration.keepsReplacedStore = false
     let steps = migration.steps
     let report = try migration.run { progress in
       try stop.check()

@@ -189,7 +189,9 @@ struct AttributeCopy {
     }
     let place = ExpressionPlace(mapping: copy.name, entity: copy.destination.name, property: layout.name)
     let compiled = CompiledExpression(expression, inputs: decoders.map(\.0), variables: variables(mapping))
-    let name = plan.addFunction(argumentCount: inputs.count) { arguments in
+    let takesTexts = encoder.takesText && decoders.count == inputs.count && decoders.allSatisfy(\.1.isText)
+    let texts = takesTexts ? TextExpression(expression, inputs: decoders.map(\.0)) : nil
+    let name = plan.addFunction(argumentCount: inputs.count, texts: texts) { arguments in
       try place.locating(expression) {
         var values: [Any?] = []
         values.reserveCapacity(decoders.count)

@@ -9,7 +9,14 @@ import Foundation
 struct CopyFunction {
   let name: String
   let argumentCount: Int
+  /// Answers most calls by itself where it is given.
+  var texts: TextExpression?
   let body: ([SQLiteValue]) throws -> SQLiteValue
+
+  func answer(_ call: SQLiteFunctionCall) throws {
+    if let texts, texts.answer(call) { return }
+    call.giveBack(try body((0..<call.argumentCount).map(call.value)))
+  }
 }
 
 /// Turns what stands in a column into the value that expressions get, as an object would hand it out.
@@ -24,6 +31,9 @@ struct ColumnDecoder {
     self.attribute = attribute
     self.external = external
   }
+
+  /// Whether values are texts in the column and in expressions alike.
+  var isText: Bool { if case .string = coding { true } else { false } }
 
   func value(_ stored: SQLiteValue) throws -> Any? {
     // The common case, without a slot in between.
@@ -63,11 +73,16 @@ struct ColumnEncoder {
     self.entity = entity
   }
 
+  /// Whether texts go into the column as they are.
+  var takesText: Bool { if case .string = coding { true } else { false } }
+
   /// - Throws: `CopyProblem` for a value that is not of the attribute's type.
   func stored(_ value: Any?) throws -> SQLiteValue {
     guard let value else { return .null }
     if case .string = coding, let text = value as? String { return .text(text) }
-    guard var slot = Slot(value, for: attribute) else { throw unacceptable(value) }
+    guard var slot = Slot(value, for: attribute), slot.isInRange(of: attribute.attributeType) else {
+      throw unacceptable(value)
+    }
     if case .archived = coding, case .object(let object) = slot {
       slot = .archived(try TransformableValues.encode(object, of: attribute))
     }
@@ -79,8 +94,8 @@ struct ColumnEncoder {
     CopyProblem(
       mapping: mapping, entity: entity, property: attribute.name,
       reason:
-        "The expression for '\(attribute.name)' of '\(entity)' gives a \(type(of: value)), and the attribute is of type "
-        + "\(attribute.attributeType.kind.title).",
+        "The expression for '\(attribute.name)' of '\(entity)' gives \(Operand.description(value)), and the attribute is of "
+        + "type \(attribute.attributeType.kind.title).",
       suggestion: "Correct the expression, or the type of the attribute.")
   }
 }

@@ -36,9 +36,13 @@ final class CopyPlan {
   }
 
   /// A function for the statements.
-  func addFunction(argumentCount: Int, _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue) -> String {
+  ///
+  /// - Parameter texts: does the same for the arguments that it knows to deal with.
+  func addFunction(
+    argumentCount: Int, texts: TextExpression? = nil, _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue
+  ) -> String {
     let name = "CDCOPY\(functions.count)"
-    functions.append(CopyFunction(name: name, argumentCount: argumentCount, body: body))
+    functions.append(CopyFunction(name: name, argumentCount: argumentCount, texts: texts, body: body))
     return name
   }
 

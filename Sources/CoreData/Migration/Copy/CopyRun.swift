@@ -78,9 +78,10 @@ final class CopyRun {
   /// Makes the plan's functions known.
   func register() throws {
     for function in plan.functions {
-      try connection.register(function: function.name, argumentCount: function.argumentCount) { [weak self] arguments in
+      let (name, count) = (function.name, function.argumentCount)
+      try connection.register(directFunction: name, argumentCount: count) { [weak self] call in
         do {
-          return try function.body(arguments)
+          try function.answer(call)
         } catch {
           // SQLite hands on the text of an error only.
           self?.failure = error

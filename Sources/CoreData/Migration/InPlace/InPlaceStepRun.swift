@@ -58,19 +58,24 @@ struct InPlaceStepRun {
     try checkRequiredValues()
     try NumberRanges(step: step, connection: connection).check()
     let census = try RowCensus(step: step, connection: connection)
-    let before = try census.before(includingResting: countsAllRows)
+    var before = try census.before(includingAll: countsAllRows)
     try checkAbstractEntities(before)
     try checkConfiguration(before)
     try dropped.note(step)
     let maxima = Dictionary(primaryKeys.map { ($0.number, $0.maximum) }) { $1 }
     let shifts = try KeyShifts(step: step, connection: connection, rows: before, maxima: maxima)
     let statements = try StatementBuilder(step: step, catalog: catalog, shifts: shifts).statements()
-    let total = statements.reduce(0) { $0 + expectedRows($1, before) }
+    let counted = before
+    let total = statements.reduce(0) { $0 + expectedRows($1, counted) }
     var done = 0
     try progress(nil, 0, total, false)
     for statement in statements {
+      let changes = connection.totalChanges
       try execute(statement, shifts)
-      done += expectedRows(statement, before)
+      if statement.isCopy, case .rows(let table) = statement.purpose {
+        census.note(connection.totalChanges - changes, copiedInto: table, in: &before)
+      }
+      done += expectedRows(statement, counted)
       switch statement.purpose {
       case .rows(let table), .keys(let table): try progress(table, done, total, false)
       case .structure, .index, .link, .housekeeping: break

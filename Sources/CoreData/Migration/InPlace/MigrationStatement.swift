@@ -32,6 +32,8 @@ struct MigrationStatement: Sendable {
   let sql: String
   let bindings: [SQLiteValue]
   let purpose: Purpose
+  /// Whether it makes the rows of a table that is made anew, those of one entity.
+  var isCopy = false
 
   init(_ sql: String, _ bindings: [SQLiteValue] = [], _ purpose: Purpose = .structure) {
     self.sql = sql

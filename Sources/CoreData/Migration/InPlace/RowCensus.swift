@@ -7,14 +7,18 @@ import CoreDataSQLite
 ///
 /// Counting goes through a whole table, where adding a column to it takes a few milliseconds at any size. So rows are not
 /// counted where the step cannot change their number: where the table stays, every entity in it lives on, and its rows keep
-/// their entity.
+/// their entity. Nor are they where one statement without a condition copies a table: it tells how many rows it has found,
+/// and what it has made of them is counted.
 struct RowCensus {
   private let step: InPlaceStep
   private let connection: SQLiteConnection
   /// The destination tables whose rows stay, by the names of the source tables: no row is moved or removed.
   private let steady: [String: String]
-  /// Those of them in which no row is written either.
-  private let resting: Set<String>
+  /// The source tables that need not be counted: those of them in which no row is written, or which have one entity, and
+  /// those that are copied whole.
+  private let uncounted: Set<String>
+  /// The source entities whose table is copied whole, by the names of the destination tables.
+  private let copied: [String: String]
   /// The destination tables that stay with another set of entities than they had.
   private let regrouped: Set<String>
 
@@ -24,10 +28,17 @@ struct RowCensus {
     self.connection = connection
     let planner = TablePlanner(step: step)
     var steady: [String: String] = [:]
-    var resting: Set<String> = []
+    var uncounted: Set<String> = []
+    var copied: [String: String] = [:]
     var regrouped: Set<String> = []
     for table in step.destinationSchema.tables {
-      guard case .alter(_, let old, let columns) = try planner.plan(table) else { continue }
+      let plan = try planner.plan(table)
+      if case .rebuild(_, let olds) = plan, olds.count == 1, let entity = Self.onlyEntity(of: olds[0], to: table, step)
+      {
+        copied[table.name] = entity
+        uncounted.insert(olds[0].name)
+      }
+      guard case .alter(_, let old, let columns) = plan else { continue }
       let pairs = step.pairs(in: table)
       let inSource = step.sourceSchema.entities.filter { $0.table == old.name }
       let inDestination = step.destinationSchema.entities.filter { $0.table == table.name }
@@ -40,10 +51,12 @@ struct RowCensus {
         continue
       }
       steady[old.name] = table.name
-      if columns.updates.isEmpty, keepsNumbers { resting.insert(old.name) }
+      // Numbers of no entity are found by counting; in a table of one entity they mean nothing.
+      if inSource.count == 1 || (columns.updates.isEmpty && keepsNumbers) { uncounted.insert(old.name) }
     }
     self.steady = steady
-    self.resting = resting
+    self.uncounted = uncounted
+    self.copied = copied
     self.regrouped = regrouped
   }
 
@@ -51,9 +64,29 @@ struct RowCensus {
   /// where the one entity of a table stays, its rows can be read as before, whatever number they have.
   func mayHaveStrays(_ table: TableLayout) -> Bool { regrouped.contains(table.name) }
 
-  /// The rows of the source entities; those of tables at rest only where the caller wants to know.
-  func before(includingResting: Bool) throws -> [String: Int] {
-    try counts(of: step.sourceSchema) { includingResting || !resting.contains($0) }
+  /// The one entity of a source table, where all rows are copied into a table in which there is nothing else.
+  private static func onlyEntity(of old: TableLayout, to table: TableLayout, _ step: InPlaceStep) -> String? {
+    let entities = step.sourceSchema.entities.filter { $0.table == old.name }
+    let pairs = step.pairs(in: table)
+    guard entities.count == 1, let entity = entities.first, pairs.count == 1, let pair = pairs.first,
+      pair.source.name == entity.name, !entity.isAbstract, !pair.destination.isAbstract,
+      step.condition(entity).isEmpty,
+      step.destinationSchema.tables.allSatisfy({ other in
+        other.name == table.name || !step.pairs(in: other).contains { $0.source.name == entity.name }
+      })
+    else { return nil }
+    return entity.name
+  }
+
+  /// The rows of the source entities; of tables that need no counting only where the caller wants to know.
+  func before(includingAll: Bool) throws -> [String: Int] {
+    try counts(of: step.sourceSchema) { includingAll || !uncounted.contains($0) }
+  }
+
+  /// Takes down how many rows a copy of a whole table has found, where they have not been counted.
+  func note(_ count: Int, copiedInto table: String, in before: inout [String: Int]) {
+    guard let entity = copied[table], before[entity] == nil else { return }
+    before[entity] = count
   }
 
   /// The rows of the destination entities: counted, or as many as there were.

@@ -213,10 +213,12 @@ struct StatementBuilder {
       let values = columns.compactMap { sources[$0.name]?.expression }
       let names = (["Z_PK", "Z_ENT", "Z_OPT"] + columns.map { SQLName.quoted($0.name) }).joined(separator: ", ")
       let expressions = (["Z_PK", "\(destination.number)", "Z_OPT"] + values.map(\.sql)).joined(separator: ", ")
-      return MigrationStatement(
+      var statement = MigrationStatement(
         "INSERT INTO \(SQLName.quoted(table.name)) (\(names)) SELECT \(expressions) "
           + "FROM \(SQLName.quoted(moved[source.table] ?? source.table))\(step.condition(source))",
         values.flatMap(\.values), .rows(table: table.name))
+      statement.isCopy = true
+      return statement
     }
   }
 }

@@ -129,6 +129,18 @@ public struct StoreMigration {
   /// How long to wait for other users of the store, in seconds.
   static let defaultBusyTimeout: TimeInterval = 5
 
+  /// The migration policies that mapping models on the way name and this program does not have, without which `run` fails.
+  public var missingPolicies: [String] {
+    var names: [String] = []
+    for mapping in steps.filter({ $0.kind == .mapping }).flatMap({ $0.mappingModel.entityMappings ?? [] }) {
+      guard let name = mapping.entityMigrationPolicyClassName, !names.contains(name),
+        MigrationPolicyClasses.type(named: name) == nil
+      else { continue }
+      names.append(name)
+    }
+    return names
+  }
+
   /// Whether there is anything to do.
   public var isNeeded: Bool { !steps.isEmpty }
 }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import Foundation
 
 /// A call of the file system that failed.
@@ -114,7 +115,8 @@ enum FileCalls {
     let draft = new.deletingLastPathComponent().appendingPathComponent(".\(new.lastPathComponent).part")
     try removeFile(draft)
     do {
-      try FileManager.default.copyItem(at: old, to: draft)
+      try DatabaseFile(path: old.path).copy(to: draft.path)
+      try takeRights(of: old, for: draft)
       try synchronize(draft)
       try rename(draft, to: new)
     } catch {

@@ -70,12 +70,15 @@ struct StoreVerification {
   static func rows(_ file: StoreFile, _ schema: StoreSchema) throws -> [String: Int] {
     var counts = Dictionary(schema.entities.map { ($0.name, 0) }) { $1 }
     for table in schema.tables {
+      let name = SQLName.quoted(table.name)
       let hierarchy = schema.entities.filter { $0.table == table.name }
-      for row in try file.connection.rows(
-        "SELECT Z_ENT, COUNT(*) FROM \(SQLName.quoted(table.name)) GROUP BY Z_ENT")
-      {
-        // A table of one entity may have been filled by hand, with any number.
-        let entity = hierarchy.count == 1 ? hierarchy[0] : hierarchy.first { Int64($0.number) == row[0].integer }
+      if hierarchy.count == 1, let only = hierarchy.first {
+        // It may have been filled by hand, with any number; and rows need not be sorted in order to be counted.
+        counts[only.name] = Int(try file.connection.scalar("SELECT COUNT(*) FROM \(name)")?.integer ?? 0)
+        continue
+      }
+      for row in try file.connection.rows("SELECT Z_ENT, COUNT(*) FROM \(name) GROUP BY Z_ENT") {
+        let entity = hierarchy.first { Int64($0.number) == row[0].integer }
         if let entity { counts[entity.name, default: 0] += Int(row[1].integer ?? 0) }
       }
     }

@@ -36,8 +36,9 @@ extension StoreFile {
   package static func peek(_ url: URL) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
     try checkHeader(of: url)
-    guard try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true, try fileSize(of: url.path + "-wal") == 0
-    else { return try open(url, isReadOnly: true) }
+    guard try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true, try logSize(of: url) == 0 else {
+      return try open(url, isReadOnly: true)
+    }
     let file = StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
     try file.checkTables()
     return file
@@ -49,7 +50,7 @@ extension StoreFile {
     guard files.fileExists(atPath: url.path) else { return true }
     guard try fileSize(of: url.path) == 0 else { return false }
     // All of a young store can be in its log, which the main file then must not be separated from.
-    return try fileSize(of: url.path + "-wal") == 0
+    return try logSize(of: url) == 0
   }
 
   private static func checkHeader(of url: URL) throws {
@@ -63,7 +64,7 @@ extension StoreFile {
     let expected = header.pageCount * header.pageSize
     let found = try fileSize(of: url.path)
     // The log may hold the pages that the file is short of.
-    if found < expected, try fileSize(of: url.path + "-wal") == 0 {
+    if found < expected, try logSize(of: url) == 0 {
       throw StoreFileProblem.truncated(path: url.path, expectedBytes: expected, foundBytes: found)
     }
   }
@@ -77,6 +78,11 @@ extension StoreFile {
     return (attributes[.size] as? NSNumber)?.intValue ?? 0
   }
 
+  /// The size of a store's log, which is where the store itself is, whatever links lead there.
+  private static func logSize(of url: URL) throws -> Int {
+    try fileSize(of: DatabaseFile.target(of: url.path) + "-wal")
+  }
+
   private static func connect(to url: URL, isReadOnly: Bool, timeout: TimeInterval?) throws -> StoreFile {
     let connection = try SQLiteConnection(
       url: url, mode: isReadOnly ? .readOnly : .readWrite, busyTimeout: timeout ?? 5)
@@ -85,7 +91,7 @@ extension StoreFile {
       return StoreFile(url: url, connection: connection)
     } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
       try connection.close()
-      if try fileSize(of: url.path + "-wal") == 0 {
+      if try logSize(of: url) == 0 {
         return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
       }
       let copy = try copyWithLog(url)
@@ -98,11 +104,10 @@ extension StoreFile {
     let folder = files.temporaryDirectory.appendingPathComponent("store-\(UUID().uuidString)", isDirectory: true)
     try files.createDirectory(at: folder, withIntermediateDirectories: true)
     let copy = folder.appendingPathComponent(url.lastPathComponent)
-    for suffix in ["", "-wal"] {
-      let target = copy.path + suffix
-      try files.copyItem(atPath: url.path + suffix, toPath: target)
-      try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: target)
-    }
+    let source = DatabaseFile.target(of: url.path)
+    try DatabaseFile(path: source).copy(to: copy.path)
+    try files.copyItem(atPath: source + "-wal", toPath: copy.path + "-wal")
+    try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: copy.path + "-wal")
     return copy
   }
 

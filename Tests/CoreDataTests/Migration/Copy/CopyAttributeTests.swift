@@ -27,7 +27,7 @@ struct CopyAttributeTests {
     try steps.fill { context in
       context.make("Person", ["fullName": "Ada Lovelace", "age": 36])
       context.make("Person", ["fullName": "Madonna", "age": 12])
-      context.make("Person", ["fullName": nil, "age": nil])
+      context.make("Person", optional: ["fullName": nil, "age": nil])
     }
     steps.map(
       "Person", "Person",

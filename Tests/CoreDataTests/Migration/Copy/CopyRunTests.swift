@@ -23,7 +23,7 @@ struct CopyRunTests {
 
   private func filled(_ target: ModelBuilder, _ texts: [String?]) throws -> CopySteps {
     let steps = try CopySteps(notes(), target)
-    try steps.fill { context in for text in texts { context.make("Note", ["text": text]) } }
+    try steps.fill { context in for text in texts { context.make("Note", optional: ["text": text]) } }
     steps.map("Note", "Note", ["text": "$source.text"])
     return steps
   }

@@ -132,13 +132,10 @@ final class CopySteps {
 }
 
 extension NSManagedObjectContext {
-  /// Makes an object with values.
+  /// Makes an object with values, some of which are none.
   @discardableResult
-  func make(_ entity: String, _ values: [String: Any?] = [:]) -> NSManagedObject {
-    guard let description = persistentStoreCoordinator?.managedObjectModel.entitiesByName[entity] else {
-      preconditionFailure("There is no entity \(entity).")
-    }
-    let object = NSManagedObject(entity: description, insertInto: self)
+  func make(_ entity: String, optional values: [String: Any?]) -> NSManagedObject {
+    let object = make(entity)
     for (key, value) in values { object.setValue(value, forKey: key) }
     return object
   }

@@ -159,7 +159,7 @@ struct ManagerStoreTests {
       let manager = NSMigrationManager(sourceModel: model(.doubleAttributeType), destinationModel: model(type))
       do {
         try manager.migrateStore(from: store.url, type: .sqlite, mapping: mapping, to: target, type: .sqlite)
-        #expect(isFit)
+        #expect(isFit, "\(type)")
       } catch let error as NSError {
         #expect(!isFit && error.code == NSMigrationError && error.userInfo["property"] as? String == "value")
       }

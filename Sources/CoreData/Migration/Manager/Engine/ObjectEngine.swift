@@ -74,22 +74,12 @@ final class ObjectEngine: MappingEngine {
   ) throws {
     let value = Operand.unwrapped(value)
     if value == nil, attribute.keepsDefault { return }
-    guard let slot = Slot(value, for: attribute.attribute), Self.isInRange(slot, of: attribute.attribute) else {
+    guard let slot = Slot(value, for: attribute.attribute), slot.isInRange(of: attribute.attribute.attributeType) else {
       throw MappingErrors.unfitValue(
         plan.place(attribute.name, attribute.syntax), found: Operand.description(value),
         wanted: Wanted.words(for: attribute.attribute))
     }
     destination.slots[attribute.position] = slot
-  }
-
-  /// Whether a whole number is one that its attribute's type can hold: none becomes another in silence.
-  private static func isInRange(_ slot: Slot, of attribute: NSAttributeDescription) -> Bool {
-    guard case .integer(let number) = slot else { return true }
-    switch attribute.attributeType {
-    case .integer16AttributeType: return Int16(exactly: number) != nil
-    case .integer32AttributeType: return Int32(exactly: number) != nil
-    default: return true
-    }
   }
 
   // MARK: Second pass

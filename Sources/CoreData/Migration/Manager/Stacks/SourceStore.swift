@@ -15,7 +15,7 @@ struct SourceStore {
   /// - Throws: 134150 when the store is not there, cannot be read, or is not of the source model.
   init(_ model: NSManagedObjectModel, at url: URL, options: [AnyHashable: Any]?) throws {
     self.url = url
-    hadLog = FileManager.default.fileExists(atPath: url.path + "-wal")
+    hadLog = FileManager.default.fileExists(atPath: DatabaseFile.target(of: url.path) + "-wal")
     do {
       metadata = try SQLiteStore.metadataForPersistentStore(with: url)
       guard let found = Self.configuration(of: model, fitting: metadata) else {
@@ -48,7 +48,8 @@ struct SourceStore {
   /// Closes the store, and takes away the empty log that reading a store in WAL mode leaves where there was none.
   func close() {
     stack.close()
-    guard !hadLog, FileManager.default.fileExists(atPath: url.path + "-wal") else { return }
+    let log = DatabaseFile.target(of: url.path) + "-wal"
+    guard !hadLog, FileManager.default.fileExists(atPath: log) else { return }
     // SQLite itself removes the files when the last user who may write goes, and knows whether others are there. A store
     // that may not be written keeps two files that hold nothing; that is no reason to fail.
     guard let connection = try? SQLiteConnection(url: url, mode: .readWrite) else { return }

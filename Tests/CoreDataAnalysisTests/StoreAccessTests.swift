@@ -1,0 +1,62 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreDataAnalysis
+
+@Suite("Stores that are only looked at")
+struct StoreAccessTests {
+  private let store: TemporaryStore
+  /// Has the store open, with two rows of which one is in the log alone.
+  private let owner: SQLiteConnection
+
+  init() throws {
+    store = try TemporaryStore()
+    owner = try SQLiteConnection(url: store.url, mode: .create)
+    try owner.setJournalMode(.wal)
+    try owner.execute("CREATE TABLE T (a); INSERT INTO T VALUES (1)")
+    try owner.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    try owner.execute("INSERT INTO T VALUES (2)")
+  }
+
+  private func rows(_ access: StoreAccess) throws -> Int64? {
+    try access.connection.scalar("SELECT COUNT(*) FROM T")?.integer
+  }
+
+  @Test("Reading a store takes no locks from those of this process who have it open")
+  func locks() async throws {
+    do {
+      let access = try StoreAccess(url: store.url)
+      #expect(access.isCopy)
+      #expect(try rows(access) == 2)
+    }
+    let path = store.url.path
+    // The last one who leaves removes the log; this one must see that it is not the last.
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      let other = try SQLiteConnection(path: path, mode: .readWrite)
+      _ = try other.scalar("SELECT COUNT(*) FROM T")
+      try other.close()
+    }
+    #expect(FileManager.default.fileExists(atPath: path + "-wal"))
+    try owner.execute("INSERT INTO T VALUES (3)")
+    #expect(try rows(StoreAccess(url: store.url)) == 3)
+    #expect(try owner.integrityCheck() == [])
+  }
+
+  @Test("Behind a symbolic link the log is found where the store is")
+  func symbolicLink() throws {
+    let folder = store.folder.appendingPathComponent("elsewhere")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let link = folder.appendingPathComponent("Link.sqlite")
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: store.url)
+    let access = try StoreAccess(url: link)
+    #expect(access.isCopy)
+    #expect(try rows(access) == 2)
+    #expect(access.sizes.store > 100 && access.sizes.log > 0)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["Link.sqlite"])
+  }
+}
