@@ -32,13 +32,15 @@ struct RelationshipKeyTests {
     let numbers = way == .deleting ? (1...10).filter { $0 % 3 != 0 } : Array(1...10)
     if way != .none, way != .deleting { #expect(log.calls == numbers.map { "N\($0) in \(Self.label($0))" }) }
     try sample.result { context in
-      let notes = try context.all("Note").sorted { $0.int("rank") < $1.int("rank") }
+      let notes = try context.all("Note", by: "title").sorted { $0.int("rank") < $1.int("rank") }
       #expect(
         notes.map { "\($0.text("title") ?? "") \(($0["box"] as? NSManagedObject)?.text("label") ?? "")" }
           == numbers.map { "N\($0) \(Self.label($0))" })
       let added = way == .changing ? 100 : 0
       #expect(notes.map { $0.int("rank") } == numbers.map { $0 + added })
-      let boxes = try context.all("Box").reduce(into: [:]) { $0[$1.text("label") ?? ""] = $1.names("notes", "title") }
+      let boxes = try context.all("Box", by: "label").reduce(into: [:]) {
+        $0[$1.text("label") ?? ""] = $1.names("notes", "title")
+      }
       for (label, titles) in boxes {
         #expect(titles == numbers.filter { Self.label($0) == label }.map { "N\($0)" }.sorted())
       }
@@ -49,13 +51,15 @@ struct RelationshipKeyTests {
   func replaced() throws {
     let sample = try sample()
     try sample.store.open(sample.store.url, ManagerSample.first()) { context in
-      for note in try context.all("Note") where note.int("rank") % 2 == 0 { note.setValue(nil, forKey: "folder") }
+      for note in try context.all("Note", by: "title") where note.int("rank") % 2 == 0 {
+        note.setValue(nil, forKey: "folder")
+      }
       try context.save()
     }
     sample["NoteToNote"].entityMigrationPolicyClassName = "CoreDataTests.WronglyBoxingPolicy"
     try sample.migrate()
     try sample.result { context in
-      for note in try context.all("Note") {
+      for note in try context.all("Note", by: "title") {
         let number = note.int("rank")
         #expect((note["box"] as? NSManagedObject)?.text("label") == (number % 2 == 0 ? nil : Self.label(number)))
       }
