@@ -43,7 +43,13 @@ extension SQLiteConnection {
   ///
   /// - Throws: `SQLiteError`; as busy when readers are in the way, and then the transaction is still open.
   package func commit() throws {
-    try run("COMMIT")
+    let wasOpen = inTransaction
+    do {
+      try run("COMMIT")
+    } catch let error as SQLiteError where error.isInterrupted && wasOpen && !inTransaction {
+      // SQLite asks a progress handler once more when all is written, and tells of an interruption that came too late. One
+      // that came in time has left the transaction open.
+    }
   }
 
   /// Undoes the open transaction; does nothing where none is open, since SQLite itself rolls back after some errors.

@@ -23,6 +23,12 @@ enum TortureCase: String, CaseIterable, Sendable {
   case replacing
   case destroying
 
+  /// Those that are tortured: all, or those that `COREDATA_TORTURE_CASES` names, separated by commas.
+  static let chosen: [TortureCase] = {
+    let names = ProcessInfo.processInfo.environment["COREDATA_TORTURE_CASES"]?.split(separator: ",").map(String.init)
+    return allCases.filter { names?.contains($0.rawValue) ?? true }
+  }()
+
   var photos: Int {
     self == .externalData || self == .settingAside || self == .restoring ? 3 : self == .replacing ? 2 : 0
   }

@@ -38,7 +38,7 @@ struct TortureTests {
   #if os(Linux)
   @Test(
     "Whatever call of the file system fails, the store is the old one or the new one, and the error says what failed",
-    arguments: TortureCase.allCases)
+    arguments: TortureCase.chosen)
   func faults(_ torture: TortureCase) throws {
     let bench = try TortureBench(torture)
     #expect(bench.callCount > 10)
@@ -71,7 +71,7 @@ struct TortureTests {
 
   @Test(
     "Whenever the process is killed, the store is the old one or the new one, with every row",
-    arguments: TortureCase.allCases)
+    arguments: TortureCase.chosen)
   func kills(_ torture: TortureCase) async throws {
     let bench = try TortureBench(torture)
     let moments = TortureSize.moments(calls: bench.callCount, duration: bench.duration)
