@@ -57,11 +57,14 @@ struct Splitting {
   private static func printContacts(of url: URL, _ model: NSManagedObjectModel) throws {
     let request = NSFetchRequest<NSManagedObject>(entityName: "Contact")
     request.sortDescriptors = [NSSortDescriptor(key: "firstName", ascending: true)]
-    for contact in try context(url, model).fetch(request) {
+    let context = try context(url, model)
+    for contact in try context.fetch(request) {
       let messages = contact.value(forKey: "messages") as? Set<NSManagedObject> ?? []
       print(
         contact.value(forKey: "firstName") ?? "-", contact.value(forKey: "lastName") ?? "-",
         messages.compactMap { $0.value(forKey: "text") }, separator: " | ")
     }
+    // Objects are nothing without their context: it has to be there until they have been read.
+    context.reset()
   }
 }
