@@ -113,7 +113,7 @@ extension StoreFile {
   }
 
   /// How many KiB of pages are kept in memory while a store is filled; indexes are sorted in as much.
-  private static let fillingCache: Int64 = 24 * 1024
+  private static let fillingCache: Int64 = 12 * 1024
 
   /// Waits until a file is on the disk.
   private static func synchronize(_ file: URL) throws {
