@@ -36,7 +36,8 @@ struct LinkProblem {
   /// An object as its identifier names it, by the key that it has in the store as it is.
   private func object(_ key: Int64, _ entity: String) -> String {
     let table = step.destinationSchema[entity]?.table ?? ""
-    // The concrete entity is that of the row, where there are sub-entities.
+    // The concrete entity is that of the row, where there are sub-entities; where it cannot be read, the relationship's own
+    // names the object well enough, and the problem that is being told is the one that matters.
     let number = try? connection.scalar("SELECT Z_ENT FROM \(SQLName.quoted(table)) WHERE Z_PK = ?", [.integer(key)])
     let name = number?.integer.flatMap { step.destinationSchema.entity(number: Int($0))?.name } ?? entity
     return "\(step.mapping.sourceEntity(of: name) ?? name)/p\(shifts.original(key, in: table))"

@@ -13,7 +13,7 @@ extension NSMigrationManager {
     from source: SourceStore, at sourceURL: URL, _ mapping: NSMappingModel, to destination: URL,
     options: [AnyHashable: Any]?
   ) throws -> Bool {
-    guard usesSQL, type(of: self) == NSMigrationManager.self, associations.knownNames.isEmpty,
+    guard usesStoreSpecificMigrationManager, type(of: self) == NSMigrationManager.self, associations.knownNames.isEmpty,
       try StoreFile.isNew(destination)
     else { return false }
     var work = MappingCopy(

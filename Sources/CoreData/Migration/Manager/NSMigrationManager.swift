@@ -19,9 +19,8 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   public let destinationModel: NSManagedObjectModel
   /// The app's own values, for policies.
   open var userInfo: [AnyHashable: Any]?
-  /// Whether a store's own way of migrating may be used; true unless set. Then no calls of policies are promised.
-  ///
-  /// Mappings without a policy have the same result either way.
+  /// Whether the store's own way of migrating may be used: SQL, for a mapping model without policies into a new store; true
+  /// unless set. The result is the same either way.
   open var usesStoreSpecificMigrationManager = true
   /// Called on the migrating thread whenever `migrationProgress` or `currentEntityMapping` has changed.
   ///
@@ -30,8 +29,6 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   /// How many source objects are read before what was made of them is saved.
   var batchSize = 500
-  /// Whether mapping models that need no objects are carried out as SQL.
-  var usesSQL = true
   var run: MigrationRun?
   var associations = Associations()
   private let lock = NSLock()

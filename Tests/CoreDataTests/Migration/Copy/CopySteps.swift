@@ -103,7 +103,7 @@ final class CopySteps {
   /// Has a migration manager do the same.
   func migrate(to url: URL, usesSQL: Bool) throws {
     let manager = NSMigrationManager(sourceModel: old, destinationModel: new)
-    manager.usesSQL = usesSQL
+    manager.usesStoreSpecificMigrationManager = usesSQL
     try manager.migrateStore(from: store.url, type: .sqlite, mapping: copy.mapping, to: url, type: .sqlite)
   }
 

@@ -55,7 +55,7 @@ struct GeneratedCopyTests {
   ) throws -> StoreImage {
     let target = prepared.store.folder.appendingPathComponent("Objects.sqlite")
     let manager = NSMigrationManager(sourceModel: old, destinationModel: new)
-    manager.usesSQL = false
+    manager.usesStoreSpecificMigrationManager = false
     try manager.migrateStore(
       from: prepared.store.url, type: .sqlite, mapping: mapping, to: target, type: .sqlite)
     return try image(target, prepared.new)

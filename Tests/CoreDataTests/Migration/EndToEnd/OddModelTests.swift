@@ -107,7 +107,7 @@ struct OddModelTests {
     let target = store.folder.appendingPathComponent("New.sqlite")
     let manager = NSMigrationManager(sourceModel: Self.old(), destinationModel: Self.new())
     manager.batchSize = 4
-    manager.usesSQL = way == .sql
+    manager.usesStoreSpecificMigrationManager = way == .sql
     var progress: [Float] = []
     manager.progressHandler = { progress.append($0.migrationProgress) }
     try manager.migrateStore(from: store.url, type: .sqlite, mapping: Self.mapping(way), to: target, type: .sqlite)

@@ -26,7 +26,7 @@ struct SplitMappingTests {
   private func sample(policies: [Bool], usesSQL: Bool) throws -> ManagerSample {
     MigrationPolicyClasses.register(PlainPolicy.self, as: "SplitMappingPolicy")
     let sample = try ManagerSample(folders: 3, notes: 14)
-    sample.manager.usesSQL = usesSQL
+    sample.manager.usesStoreSpecificMigrationManager = usesSQL
     var mappings = zip(Self.names, Self.conditions).map { name, condition in
       ManagerSample.entity(
         name, "Note", "Note", ["title": "$source.title", "rank": "$source.rank"],
