@@ -49,7 +49,7 @@ extension NSMigrationManager {
 
   /// Notes what became of what, for migrations of other mapping models into the same store.
   private func associate(_ copies: [EntityCopy], stores identifier: String) {
-    var associations = Associations(stores: [identifier, identifier])
+    let associations = Associations(stores: [identifier, identifier])
     for copy in copies {
       let table = associations.add(
         AssociationTable(source: Int32(copy.rows.entity.number), destination: Int32(copy.destination.number)),

@@ -6,7 +6,7 @@
 /// In the ordinary case a source row has become one destination row whose key is the source's key plus an offset: then a
 /// run of thousands of rows takes three numbers. What is not ordinary – several destinations of one source, rows of other
 /// entities, associations made in another order – is kept as pairs.
-struct AssociationTable: Sendable {
+final class AssociationTable {
   /// The entity whose rows the mapping is about.
   let source: Int32
   /// The entity that the mapping makes rows of.
@@ -40,7 +40,7 @@ struct AssociationTable: Sendable {
   ///
   /// - Parameter previous: the row of the source entity that comes before this one, where that is known; an ordinary run
   ///   that ends there goes on with this source.
-  mutating func add(_ source: RowKey, _ destination: RowKey, after previous: Int64? = nil) {
+  func add(_ source: RowKey, _ destination: RowKey, after previous: Int64? = nil) {
     guard source.entity == self.source, destination.entity == self.destination else {
       addPair(source, destination)
       return
@@ -65,7 +65,7 @@ struct AssociationTable: Sendable {
     addPair(source, destination)
   }
 
-  private mutating func addPair(_ source: RowKey, _ destination: RowKey) {
+  private func addPair(_ source: RowKey, _ destination: RowKey) {
     if others.values(of: source).contains(destination) { return }
     others.add(source, destination)
     othersBack.add(destination, source)
@@ -74,7 +74,7 @@ struct AssociationTable: Sendable {
   /// Notes that the rows of the source entity in a range of keys have become rows with the keys plus an offset.
   ///
   /// - Parameter isPartial: whether a condition has left some of them out.
-  mutating func addAll(_ keys: ClosedRange<Int64>, offset: Int64, isPartial: Bool) {
+  func addAll(_ keys: ClosedRange<Int64>, offset: Int64, isPartial: Bool) {
     runs.append(Run(first: keys.lowerBound, last: keys.upperBound, offset: offset, isPartial: isPartial))
     runs.sort { $0.first < $1.first }
     runsBack = RunIndex()

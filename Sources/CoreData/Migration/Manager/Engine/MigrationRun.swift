@@ -151,7 +151,7 @@ final class MigrationRun {
 
   /// Saves what there is to save, and has all objects give up their values.
   func save() throws {
-    try saveChanges()
+    try saveChanges(releasingValues: true)
     destination.releaseValues()
     source.releaseValues()
     stopListening()
@@ -159,6 +159,10 @@ final class MigrationRun {
 
   /// Saves what there is to save; objects keep their values.
   func saveChanges() throws {
+    try saveChanges(releasingValues: false)
+  }
+
+  private func saveChanges(releasingValues isReleasing: Bool) throws {
     let context = destination.context
     if let failure { throw failure }
     try objects.writeKeys()
@@ -168,13 +172,13 @@ final class MigrationRun {
       let hook = context.willAskStores
       context.willAskStores = nil
       defer { context.willAskStores = hook }
-      try context.save()
+      try context.save(releasingValues: isReleasing)
     }
   }
 
   /// Writes rows that no object stands for.
   func write(_ changes: [RowChange]) throws {
-    try namingDuplicates { _ = try destination.store.write(changes) }
+    try namingDuplicates { try destination.store.write(changes) }
   }
 
   private func namingDuplicates(_ body: () throws -> Void) throws {

@@ -53,7 +53,7 @@ final class RowEngine: MappingEngine {
         guard let id = run.destination.store.identifier(entity: Int(to), primaryKey: key + offset) else { continue }
         let values = values(of: plan, from: row, slots.defaults)
         let changed = values.indices.filter { !slots.isTransient(at: $0) && !isEmpty(values[$0]) }
-        changes.append(RowChange(kind: .insert, id: id, old: nil, slots: values, changed: changed))
+        changes.append(RowChange(kind: .insert, id: id, old: nil, slots: values, changed: SlotSet(changed)))
       }
       try run.write(changes)
       for row in rows {

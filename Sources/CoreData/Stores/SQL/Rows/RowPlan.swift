@@ -31,7 +31,7 @@ final class RowPlan {
   private let connection: SQLiteConnection
   private let indexes: [String: Int]
   private var insertion: SQLiteStatement?
-  private var updates: [[Int]: SQLiteStatement] = [:]
+  private var updates: [SlotSet: SQLiteStatement] = [:]
 
   init(_ entity: NSEntityDescription, _ layout: EntityLayout, _ connection: SQLiteConnection) {
     self.entity = entity
@@ -97,7 +97,7 @@ final class RowPlan {
 
   /// The statement that writes some slots of a row: parameter 1 is the key, 2 the version that the row is to have, 3 the
   /// one that it has, and the columns have the parameters that they have in the other statement.
-  func updateStatement(_ changed: [Int]) throws -> SQLiteStatement {
+  func updateStatement(_ changed: SlotSet) throws -> SQLiteStatement {
     if let known = updates[changed] { return known }
     let assignments = changed.flatMap { RowPlan.columns(of: steps[$0]) }
       .compactMap { column in indexes[column].map { "\(SQLName.quoted(column)) = ?\($0)" } }

@@ -14,11 +14,8 @@ struct RowWriter {
   /// Writes the changes: deletions first, so that they free what must be unique, then updates, insertions, and the
   /// relationships that stand outside the rows.
   ///
-  /// - Returns: the new versions of the rows inserted and updated.
   /// - Throws: `RowConflicts` naming every row that has been changed since it was read; the caller rolls back then.
-  func write(_ changes: [RowChange]) throws -> [ObjectKey: Int64] {
-    var versions: [ObjectKey: Int64] = [:]
-    versions.reserveCapacity(changes.count)
+  func write(_ changes: [RowChange]) throws {
     var conflicts: [RowConflicts.Conflict] = []
     for kind in [RowChange.Kind.delete, .update, .insert] {
       for position in changes.indices where changes[position].kind == kind {
@@ -28,20 +25,14 @@ struct RowWriter {
         case .delete:
           if try !delete(change, plan) { conflicts.append(try conflict(change, plan.layout)) }
         case .update:
-          if let version = try update(change, plan) {
-            versions[change.id.key] = version
-          } else {
-            conflicts.append(try conflict(change, plan.layout))
-          }
+          if try !update(change, plan) { conflicts.append(try conflict(change, plan.layout)) }
         case .insert:
           try insert(change, plan)
-          versions[change.id.key] = 1
         }
       }
     }
     guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
     try writeRelationships(of: changes)
-    return versions
   }
 
   private func insert(_ change: RowChange, _ plan: RowPlan) throws {
@@ -54,8 +45,8 @@ struct RowWriter {
     }
   }
 
-  /// The new version; nil when the row is not as it was read.
-  private func update(_ change: RowChange, _ plan: RowPlan) throws -> Int64? {
+  /// Whether the row is as it was read.
+  private func update(_ change: RowChange, _ plan: RowPlan) throws -> Bool {
     try noteReplacedFiles(of: change, plan, all: false)
     let version = (change.old?.version ?? 0) + 1
     let statement = try plan.updateStatement(change.changed)
@@ -65,7 +56,7 @@ struct RowWriter {
       try statement.bind(version - 1, at: 3)
       try bindColumns(of: change, plan, to: statement)
     }
-    return connection.changes == 1 ? version : nil
+    return connection.changes == 1
   }
 
   /// Runs a statement that the plan keeps, and leaves nothing in it.

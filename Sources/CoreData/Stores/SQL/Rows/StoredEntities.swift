@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The entities of an open store: where they stand, and the descriptions that rows are handed out under.
-struct StoredEntities {
+///
+/// One object for all who ask, since it is asked for every row, and a copy of a structure would count all its parts anew.
+final class StoredEntities {
   let schema: StoreSchema
   /// By entity number.
   private let members: [Member?]
