@@ -88,7 +88,7 @@ struct ManagerStoreTests {
     #expect(error.code == NSMigrationConstraintViolationError)
     #expect(error.userInfo["entity"] as? String == "Picture")
     #expect(error.userInfo["property"] as? String == "name")
-    #expect(error.localizedFailureReason?.contains("'a' (2 times); 'b' (2 times)") == true)
+    #expect(error.localizedFailureReason?.contains("'a' (2 rows); 'b' (2 rows)") == true)
     #expect(try store.files() == ["Store.sqlite"])
   }
 

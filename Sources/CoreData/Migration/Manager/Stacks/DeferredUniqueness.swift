@@ -48,23 +48,10 @@ struct DeferredUniqueness {
 
   private func violation(
     of constraint: Constraint, _ store: SQLiteStore.Opened, _ url: URL, _ failure: SQLiteError
-  ) throws -> NSError {
-    let columns = constraint.index.elements.map { SQLName.quoted($0.column) }
-    let list = columns.joined(separator: ", ")
-    let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-    let rows = try store.connection.rows(
-      "SELECT \(list), COUNT(*) FROM \(SQLName.quoted(constraint.index.table)) WHERE \(present) GROUP BY \(list) "
-        + "HAVING COUNT(*) > 1 LIMIT 5")
-    let values = rows.map { row in
-      let values = columns.indices.map { row[$0].literal }.joined(separator: ", ")
-      return "\(values) (\(row[columns.count].integer ?? 0) times)"
-    }
-    var entity = ""
-    if case .uniqueness(let name) = constraint.index.purpose { entity = name }
-    let names = columns.map { column in
-      store.entities.schema[entity]?.attributes.values.first { $0.column.map(SQLName.quoted) == column }?.name ?? column
-    }
+  ) throws -> any Error {
+    let found = try DuplicateValues(violating: constraint.index, of: store.entities.schema, on: store.connection)
+    guard let found else { return failure }
     return MigrationErrors.constraintViolation(
-      url: url, entity: entity, properties: names, values: values.joined(separator: "; "), underlying: failure)
+      url: url, entity: found.entity, properties: found.properties, values: found.summary, underlying: failure)
   }
 }
