@@ -51,6 +51,9 @@ struct RowQuery {
   var offset = 0
   /// The primary keys to look at; nil for all.
   var keys: ClosedRange<Int64>?
+
+  /// Whether rows are looked for by something that is no key.
+  var isSearch: Bool { predicate != nil || !order.isEmpty || keys == nil }
 }
 
 /// A change of one row.

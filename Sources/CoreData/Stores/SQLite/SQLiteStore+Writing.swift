@@ -46,6 +46,7 @@ extension SQLiteStore {
         let writer = RowWriter(
           connection: state.connection, entities: state.entities, external: state.external,
           plans: state.plans)
+        if let willSearch, try writer.isSearching(for: changes) { try willSearch(state) }
         try state.connection.transaction {
           try writer.write(changes)
           if hasUnsavedMetadata { try state.file.setMetadata(metadata) }

@@ -21,6 +21,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   }
 
   var opened: Opened?
+  /// Called before rows are looked for by anything but their keys. A migration makes indexes then, and not before.
+  var willSearch: ((Opened) throws -> Void)?
   private var values: [String: Any] = [:] { didSet { forgetReference() } }
   /// Whether the metadata have been changed since they were read or written.
   var hasUnsavedMetadata = false

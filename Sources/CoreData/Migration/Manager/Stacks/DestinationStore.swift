@@ -16,7 +16,7 @@ final class DestinationStore {
   /// Where a new store is built; nil for one that was there before.
   private let draft: URL?
   private let journalMode: String
-  private let uniqueness: DeferredUniqueness
+  private let indexes: DeferredIndexes
 
   private static let marker = "migration"
 
@@ -61,7 +61,9 @@ final class DestinationStore {
       stack = opened
       self.draft = draft
       try stack.store.beginWriting()
-      uniqueness = try stack.store.asking { try DeferredUniqueness($0) }
+      let indexes = try stack.store.asking { try DeferredIndexes($0, isNew: draft != nil) }
+      stack.store.willSearch = { try indexes.prepareSearch($0) }
+      self.indexes = indexes
     } catch {
       opened?.close()
       if let draft { Self.remove(draft) }
@@ -86,7 +88,7 @@ final class DestinationStore {
   /// - Throws: 134111 when values that must be unique are not; 134160 when the store cannot be completed. The caller then
   ///   calls `abandon()`.
   func complete() throws {
-    try stack.store.asking { try uniqueness.restore($0, url: url) }
+    try stack.store.asking { try indexes.restore($0, url: url) }
     do {
       try stack.store.commitWriting()
       guard let draft else {

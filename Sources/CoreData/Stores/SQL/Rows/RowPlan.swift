@@ -28,6 +28,8 @@ final class RowPlan {
   let filed: [(position: Int, column: String)]
   /// The slots of relationships that keep something outside their row.
   let outside: [(position: Int, relationship: RelationshipLayout)]
+  /// Whether a relationship gives the row, or rows that it leads to, places in an order.
+  let hasPlaces: Bool
   private let connection: SQLiteConnection
   private let indexes: [String: Int]
   private var insertion: SQLiteStatement?
@@ -52,6 +54,7 @@ final class RowPlan {
     outside = table.names.enumerated().compactMap { position, name in
       layout.relationships[name].flatMap { RowPlan.isOutside($0) ? (position, $0) : nil }
     }
+    hasPlaces = outside.contains { RowPlan.hasPlaces($0.relationship) }
   }
 
   private static func step(of name: String, in layout: EntityLayout, parameter: Int) -> Step {
@@ -80,6 +83,14 @@ final class RowPlan {
     case .foreignKey(let key): key.orderColumn != nil
     case .inverseForeignKey: relationship.inverseName == nil || relationship.isOrdered
     case .joinTable: true
+    }
+  }
+
+  private static func hasPlaces(_ relationship: RelationshipLayout) -> Bool {
+    switch relationship.place {
+    case .foreignKey(let key): key.orderColumn != nil
+    case .inverseForeignKey: relationship.isOrdered
+    case .joinTable(let end): end.orderColumn != nil || end.inverseOrderColumn != nil
     }
   }
 

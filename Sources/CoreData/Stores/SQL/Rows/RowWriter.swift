@@ -35,6 +35,17 @@ struct RowWriter {
     try writeRelationships(of: changes)
   }
 
+  /// Whether other rows than those that change are looked for by what they hold.
+  func isSearching(for changes: [RowChange]) throws -> Bool {
+    try changes.contains { change in
+      switch change.kind {
+      case .delete: true
+      case .update: try !plans.plan(for: change.id.entity).outside.isEmpty
+      case .insert: try plans.plan(for: change.id.entity).hasPlaces
+      }
+    }
+  }
+
   private func insert(_ change: RowChange, _ plan: RowPlan) throws {
     let statement = try plan.insertStatement()
     try run(statement) {
