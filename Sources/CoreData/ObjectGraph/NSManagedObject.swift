@@ -85,7 +85,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   /// Makes an object without values for a row that a store holds.
   static func makeFault(_ identifier: NSManagedObjectID, in context: NSManagedObjectContext) -> NSManagedObject {
-    let object = ManagedObjectClasses.of(identifier.entity).init(entity: identifier.entity, insertInto: nil)
+    let object = ManagedObjectClasses.of(identifier.entityDescription).init(entity: identifier.entity, insertInto: nil)
     object.knownIdentifier = identifier
     object.slots = []
     object.isRealized = false

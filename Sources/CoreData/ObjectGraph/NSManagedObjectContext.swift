@@ -30,11 +30,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   let queue: ContextQueue
   let registry = ObjectRegistry()
   /// Objects with unsaved changes, kept alive until they are saved.
-  var changed = ChangeList()
+  ///
+  /// Added to with every new or changed object; nothing else happens meanwhile.
+  @exclusivity(unchecked) var changed = ChangeList()
   /// Objects deleted since the last `processPendingChanges()`.
   var unprocessedDeletions: [NSManagedObject] = []
   /// Objects touched since the last `processPendingChanges()`.
-  var touched: [NSManagedObject] = []
+  @exclusivity(unchecked) var touched: [NSManagedObject] = []
   /// Rows that a fetch has read ahead, for faults that are yet to be made; kept until the next such fetch or save.
   var readAhead: [ObjectKey: RowSnapshot] = [:]
   /// Whether anybody may want to be told of changes and saves. The contexts of a migration are the migration's own.

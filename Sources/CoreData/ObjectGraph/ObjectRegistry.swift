@@ -22,7 +22,7 @@ final class ObjectRegistry: @unchecked Sendable {
   private let isAbandoned = Atomic<Bool>(false)
   private let lock = NSLock()
   // The lock sees to it that accesses do not overlap.
-  @exclusivity(unchecked) private var entries: [ObjectKey: UnsafeMutableRawPointer] = [:]
+  @exclusivity(unchecked) private var entries = ObjectTable()
   @exclusivity(unchecked) private var retained: [ObjectKey: NSManagedObject] = [:]
 
   /// Makes the registry that of a context; once.
@@ -53,7 +53,7 @@ final class ObjectRegistry: @unchecked Sendable {
 
   /// All objects that are alive.
   var objects: [NSManagedObject] {
-    lock.withLock { entries.values.compactMap { ObjectRegistry.object(at: $0) } }
+    lock.withLock { entries.addresses.compactMap { ObjectRegistry.object(at: $0) } }
   }
 
   subscript(key: ObjectKey) -> NSManagedObject? {
@@ -85,7 +85,7 @@ final class ObjectRegistry: @unchecked Sendable {
     object.registry = self
     lock.lock()
     defer { lock.unlock() }
-    entries[key] = ObjectRegistry.address(of: object)
+    entries.insert(ObjectRegistry.address(of: object), for: key)
     if retainsObjects { retained[key] = object }
   }
 
@@ -93,8 +93,8 @@ final class ObjectRegistry: @unchecked Sendable {
   func rename(_ object: NSManagedObject, from old: ObjectKey) {
     let key = object.identifier.key
     lock.withLock {
-      entries[old] = nil
-      entries[key] = ObjectRegistry.address(of: object)
+      entries.remove(old)
+      entries.insert(ObjectRegistry.address(of: object), for: key)
       if retainsObjects {
         retained[old] = nil
         retained[key] = object
@@ -115,7 +115,7 @@ final class ObjectRegistry: @unchecked Sendable {
   func forget(_ object: NSManagedObject, _ key: ObjectKey) {
     lock.lock()
     defer { lock.unlock() }
-    if entries[key] == ObjectRegistry.address(of: object) { entries[key] = nil }
+    if entries[key] == ObjectRegistry.address(of: object) { entries.remove(key) }
   }
 
   /// Lets all objects go.
@@ -123,7 +123,7 @@ final class ObjectRegistry: @unchecked Sendable {
     let alive = objects
     let released = lock.withLock {
       let released = retained
-      entries = [:]
+      entries.removeAll()
       retained = [:]
       return released
     }

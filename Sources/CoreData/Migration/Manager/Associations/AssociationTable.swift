@@ -11,11 +11,12 @@ final class AssociationTable {
   let source: Int32
   /// The entity that the mapping makes rows of.
   let destination: Int32
-  private var runs: [Run] = []
-  private var others = RowPairs()
-  private var othersBack = RowPairs()
+  // Asked with every object, by one thread, and never while they change.
+  @exclusivity(unchecked) private var runs: [Run] = []
+  @exclusivity(unchecked) private var others = RowPairs()
+  @exclusivity(unchecked) private var othersBack = RowPairs()
   /// The runs by their destinations, for all but the newest ones.
-  private var runsBack = RunIndex()
+  @exclusivity(unchecked) private var runsBack = RunIndex()
 
   /// Source keys that follow one another, as far as there are rows.
   struct Run: Hashable, Sendable {
@@ -96,6 +97,29 @@ final class AssociationTable {
     }
     if others.count > 0 { result += others.values(of: key) }
     return result
+  }
+
+  /// The destination of a source in the ordinary case; nil where it is another, or cannot be told so easily.
+  func ordinaryDestination(of key: RowKey) -> RowKey? {
+    guard others.count == 0, key.entity == source, let run = run(of: key.number), !run.isPartial else { return nil }
+    return RowKey(entity: destination, number: key.number + run.offset)
+  }
+
+  /// The source of a destination; nil where there are none or several.
+  func onlySource(of key: RowKey) -> RowKey? {
+    if othersBack.count == 0, key.entity == destination, runs.count == 1 {
+      // The ordinary case, which takes no list.
+      guard runs[0].destinations.contains(key.number) else { return nil }
+      return RowKey(entity: source, number: key.number - runs[0].offset)
+    }
+    let all = sources(of: key)
+    return all.count == 1 ? all[0] : nil
+  }
+
+  /// Whether a row is beyond all sources that have destinations.
+  func isBeyond(_ key: RowKey) -> Bool {
+    guard others.count == 0, key.entity == source else { return false }
+    return runs.last.map { $0.last < key.number } ?? true
   }
 
   /// The sources of a destination.

@@ -42,6 +42,11 @@ final class Associations {
     return []
   }
 
+  /// The destination of a source in the ordinary case; nil where it is another, or cannot be told so easily.
+  func ordinaryDestination(of source: RowKey, in tables: [Int]) -> RowKey? {
+    tables.count == 1 ? self.tables[tables[0]].ordinaryDestination(of: source) : nil
+  }
+
   var knownNames: [String] { byName.keys.sorted() }
 
   func add(_ source: RowKey, _ destination: RowKey, to table: Int, after previous: Int64?) {

@@ -49,8 +49,9 @@ extension MigrationRun {
   /// Whether the ordinary destination of a source has been made already.
   private func isTaken(_ key: RowKey, _ source: RowKey, _ plan: EntityPlan) throws -> Bool {
     guard let table = plan.table else { return false }
-    let known = try manager.associations.tables[table].destinations(of: source) { try exists($0) }
-    return known.contains(key)
+    let associations = manager.associations.tables[table]
+    if associations.isBeyond(source) { return false }
+    return try associations.destinations(of: source) { try exists($0) }.contains(key)
   }
 
   /// The tables of an entity mapping; none for a name that is not known.

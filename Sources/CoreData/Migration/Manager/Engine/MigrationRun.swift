@@ -13,7 +13,9 @@ final class MigrationRun {
   /// What a call that cannot throw has failed with; the migration fails with it at the next opportunity.
   var failure: (any Error)?
   /// The object that is being made into destinations, and the one of its entity that was read before it.
-  var reading: (object: NSManagedObject, previous: Int64?)?
+  ///
+  /// Set for every object, by one place.
+  @exclusivity(unchecked) var reading: (object: NSManagedObject, previous: Int64?)?
   /// The entity that the relationship which is being set leads to.
   var wantedDestination: NSEntityDescription?
   private var keys = KeyReservations()

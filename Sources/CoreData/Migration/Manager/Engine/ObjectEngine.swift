@@ -107,12 +107,15 @@ final class ObjectEngine: MappingEngine {
     guard !plan.relationships.isEmpty, let table = plan.table, let key = run.destination.rowKey(of: destination) else {
       return
     }
-    let sources = run.manager.associations.tables[table].sources(of: key)
-    guard !sources.isEmpty else { return }
-    if let keys, keys.plan === plan, try keys.set(destination, key, from: sources) {
+    let associations = run.manager.associations.tables[table]
+    if let keys, keys.plan === plan, let source = associations.onlySource(of: key),
+      try keys.set(destination, key, from: source)
+    {
       run.writeKeysBeforeAsking()
       return
     }
+    let sources = associations.sources(of: key)
+    guard !sources.isEmpty else { return }
     for relationship in plan.relationships {
       run.wantedDestination = relationship.relationship.destinationEntity
       defer { run.wantedDestination = nil }

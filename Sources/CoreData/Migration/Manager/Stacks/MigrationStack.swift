@@ -44,7 +44,8 @@ struct MigrationStack {
 
   /// The row that an object stands for; nil for one that no store has seen.
   func rowKey(of object: NSManagedObject) -> RowKey? {
-    guard let id = object.knownIdentifier, !id.isTemporaryID, let number = store.number(of: id.entity) else { return nil }
+    guard let id = object.knownIdentifier, !id.isTemporaryID, let number = store.number(of: id.entityDescription)
+    else { return nil }
     return RowKey(entity: Int32(number), number: id.key.number)
   }
 

@@ -18,17 +18,18 @@ struct RowWriter {
   func write(_ changes: [RowChange]) throws {
     var conflicts: [RowConflicts.Conflict] = []
     for kind in [RowChange.Kind.delete, .update, .insert] {
+      // Changes are not copied: each holds its row as it was and as it is to be.
       for position in changes.indices where changes[position].kind == kind {
-        let change = changes[position]
-        let plan = try plans.plan(for: change.id.entity)
+        let plan = try plans.plan(for: changes[position].id.entityDescription)
+        let isDone: Bool
         switch kind {
-        case .delete:
-          if try !delete(change, plan) { conflicts.append(try conflict(change, plan.layout)) }
-        case .update:
-          if try !update(change, plan) { conflicts.append(try conflict(change, plan.layout)) }
+        case .delete: isDone = try delete(changes[position], plan)
+        case .update: isDone = try update(changes[position], plan)
         case .insert:
-          try insert(change, plan)
+          try insert(changes[position], plan)
+          isDone = true
         }
+        if !isDone { conflicts.append(try conflict(changes[position], plan.layout)) }
       }
     }
     guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
@@ -37,13 +38,13 @@ struct RowWriter {
 
   /// Whether other rows than those that change are looked for by what they hold.
   func isSearching(for changes: [RowChange]) throws -> Bool {
-    try changes.contains { change in
-      switch change.kind {
-      case .delete: true
-      case .update: try !plans.plan(for: change.id.entity).outside.isEmpty
-      case .insert: try plans.plan(for: change.id.entity).hasPlaces
-      }
+    for position in changes.indices {
+      let kind = changes[position].kind
+      if kind == .delete { return true }
+      let plan = try plans.plan(for: changes[position].id.entityDescription)
+      if kind == .update ? !plan.outside.isEmpty : plan.hasPlaces { return true }
     }
+    return false
   }
 
   private func insert(_ change: RowChange, _ plan: RowPlan) throws {
