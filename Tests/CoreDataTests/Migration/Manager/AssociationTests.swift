@@ -54,7 +54,7 @@ struct AssociationTests {
 
   @Test("Agree with plain dictionaries, whatever is associated", arguments: (1...20).map { UInt64($0) })
   func random(_ seed: UInt64) {
-    var generator = SeededGenerator(state: seed)
+    var generator = SeededGenerator(seed: seed)
     let table = AssociationTable(source: 1, destination: 2)
     var forward: [RowKey: Set<RowKey>] = [:]
     var backward: [RowKey: Set<RowKey>] = [:]

@@ -27,7 +27,8 @@ extension RowWriter {
         }
       case .columns(let attribute):
         let values = try columnValues(
-          of: slot, attribute, description: change.id.entityDescription.slotTable.attribute(at: position), in: plan.layout,
+          of: slot, attribute, description: change.id.entityDescription.slotTable.attribute(at: position),
+          in: plan.layout,
           row: change.id.key.number)
         for (column, value) in values { try statement.bind(value, at: plan.index(of: column)) }
       case .key(let relationship, let key, let index):
