@@ -25,11 +25,11 @@ struct CopyLinks {
   /// Links that go into join tables, in the order of processing.
   private(set) var joins: [CopyLink] = []
 
-  init(_ copies: [EntityCopy], from source: CopySide, to target: CopySide) throws {
-    self.source = source
-    self.target = target
-    let reader = CopyLinkReader(source: source, target: target, copies: copies)
-    for link in try copies.flatMap({ try reader.links(of: $0) }) {
+  /// - Throws: `CopyBarrier` for expressions that only objects can answer; `CopyProblem` for those that make no sense.
+  init(_ plan: CopyPlan) throws {
+    (source, target) = (plan.source, plan.target)
+    let reader = CopyLinkReader(plan: plan)
+    for link in try plan.copies.flatMap({ try reader.links(of: $0) }) {
       switch link.relationship.place {
       case .joinTable: joins.append(link)
       case .foreignKey(let key):

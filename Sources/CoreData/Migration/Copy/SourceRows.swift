@@ -73,6 +73,22 @@ struct SourceRows {
     return conditions
   }
 
+  /// Writes down the keys of rows whose filter SQL cannot express.
+  func writeKeys(of plan: CopyPlan, _ connection: SQLiteConnection) throws {
+    guard let keyTable, let filter else { return }
+    try connection.run("DROP TABLE IF EXISTS \(keyTable)")
+    try connection.run("CREATE TABLE \(keyTable) (K INTEGER PRIMARY KEY)")
+    let condition = plan.source.sharesTable(entity) ? " WHERE Z_ENT = \(entity.number)" : ""
+    let statement = try connection.prepare("SELECT Z_PK FROM \(plan.source.table(entity.table))\(condition)")
+    try statement.forEachRow { row in
+      let key = row.int64(at: 0)
+      let object = try plan.objects.object(entity, key)
+      if try PredicateEvaluator().evaluate(filter, with: object) {
+        try connection.run("INSERT INTO \(keyTable) (K) VALUES (?)", [.integer(key)])
+      }
+    }
+  }
+
   /// Whether all objects that a relationship can lead to are among these rows.
   func cover(_ destination: String, in side: CopySide) -> Bool {
     guard filter == nil, let layout = side.schema[destination] else { return false }

@@ -51,6 +51,8 @@ extension NSMigrationManager {
     let destination = try DestinationStore(
       destinationModel, at: destinationURL, options: destinationOptions, configuration: source.configuration,
       metadata: source.metadata)
+    // In a new store nothing has been made yet, whatever an earlier migration of the same source has made elsewhere.
+    if destination.isNew { associations = Associations() }
     do {
       defer { run = nil }
       let run = try MigrationRun(
