@@ -38,7 +38,9 @@ extension [CopyFunction] {
     }
     defer {
       // They are found by nobody else, and go with the connection.
-      for function in self { try? connection.unregister(function: function.name, argumentCount: function.argumentCount) }
+      for function in self {
+        try? connection.unregister(function: function.name, argumentCount: function.argumentCount)
+      }
     }
     do {
       return try body()

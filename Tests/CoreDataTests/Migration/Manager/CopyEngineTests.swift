@@ -16,13 +16,15 @@ struct CopyEngineTests {
 
     override func end(_ mapping: NSEntityMapping, manager: NSMigrationManager) throws {
       let run = manager.running
-      let made = run.plans.filter { run.copies?.hasMade($0) == true }.map(\.name)
-      (manager.userInfo?["found"] as? Found)?.made = made
+      let found = manager.userInfo?["found"] as? Found
+      found?.made = run.plans.filter { run.copies?.hasMade($0) == true }.map(\.name)
+      found?.related = run.plans.filter { run.copies?.hasRelated($0) == true }.map(\.name)
     }
   }
 
   final class Found {
     var made: [String] = []
+    var related: [String] = []
     var words: [String] = []
   }
 
@@ -65,6 +67,7 @@ struct CopyEngineTests {
     let (sample, found) = try sample(WatchingPolicy.self, named: WatchingPolicy.name, usesSQL: usesSQL)
     try sample.migrate()
     #expect(found.made == (usesSQL ? ["FolderToBox", "TagToTag"] : []))
+    #expect(found.related == found.made)
     try sample.result { context in
       let notes = try context.all("Note", by: "rank")
       #expect(notes.map { $0.text("title") } == (1...8).map { "N\($0)" })
@@ -128,7 +131,7 @@ struct CopyEngineTests {
   @Test("In random models with a policy for every other mapping", arguments: [40, 900], [false, true])
   func generated(_ first: UInt64, usesSQL: Bool) throws {
     MigrationPolicyClasses.register(WatchingPolicy.self, as: WatchingPolicy.name)
-    var count = 0
+    var (count, related) = (0, 0)
     for (number, prepared) in try PreparedMigration.some(12, from: first).enumerated() {
       let destination = prepared.store.folder.appendingPathComponent("Destination.sqlite")
       let (old, new) = (
@@ -147,6 +150,7 @@ struct CopyEngineTests {
       try manager.migrateStore(
         from: prepared.store.url, type: .sqlite, mapping: mapping, to: destination, type: .sqlite)
       count += found.made.count
+      related += found.related.count
       #expect(try FileContent(prepared.store.url) == content)
       let checked = try NSManagedObjectModel(document: prepared.new)
       try StoreChecks.check(destination, checked)
@@ -160,6 +164,6 @@ struct CopyEngineTests {
         #expect(image.differences(from: moved) == [])
       }
     }
-    #expect(usesSQL ? count > 12 : count == 0)
+    #expect(usesSQL ? count > 12 && related > 12 : count == 0)
   }
 }

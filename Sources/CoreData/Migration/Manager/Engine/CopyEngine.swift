@@ -16,16 +16,19 @@ final class CopyEngine: MappingEngine {
   private var transfers: [ObjectIdentifier: RowTransfer] = [:]
   /// The mappings whose rows were made here, with the extent of their associations then.
   private var made: [ObjectIdentifier: Int] = [:]
+  /// The mappings whose relationships were set here too.
+  private var related: Set<ObjectIdentifier> = []
 
   /// Finds out which mappings of a run SQL can carry out.
   init(run: MigrationRun) throws {
     self.run = run
     // An app's own manager wants to be told of every object, and so does one that is not to use the store's own way.
-    guard run.manager.usesStoreSpecificMigrationManager, type(of: run.manager) == NSMigrationManager.self else { return }
+    let manager = run.manager
+    guard manager.usesStoreSpecificMigrationManager, type(of: manager) == NSMigrationManager.self else { return }
     let source = CopySide(model: run.source.model, try run.source.store.state())
     let target = CopySide(model: run.destination.model, try run.destination.store.state())
-    for (position, plan) in run.plans.enumerated() where plan.isPlain && plan.table != nil {
-      guard let offset = plan.offset, let keys = plan.sourceKeys else { continue }
+    for (position, plan) in run.plans.enumerated() where plan.isPlain {
+      guard plan.table != nil, let offset = plan.offset, let keys = plan.sourceKeys else { continue }
       do {
         guard let copy = try EntityCopy(plan.mapping, position: position, from: source, to: target),
           copy.rows.entity.number == plan.sourceNumber.map(Int.init)
@@ -48,6 +51,11 @@ final class CopyEngine: MappingEngine {
 
   /// Whether SQL has made the rows of a mapping.
   func hasMade(_ plan: EntityPlan) -> Bool { made[ObjectIdentifier(plan)] != nil }
+
+  /// Whether no object was needed for a mapping's relationships either.
+  func hasRelated(_ plan: EntityPlan) -> Bool {
+    related.contains(ObjectIdentifier(plan)) || (hasMade(plan) && plan.relationships.isEmpty)
+  }
 
   // MARK: First pass
 
@@ -93,20 +101,29 @@ final class CopyEngine: MappingEngine {
 
   func createRelationships(of plan: EntityPlan) throws {
     if plan.relationships.isEmpty, hasMade(plan) { return }
-    // What a policy has associated or deleted meanwhile is for the other engine, and so is what others are derived from.
-    guard run.destination.context.deletionCount == 0, run.destination.context.coordinator.derivations.isEmpty,
-      let extent = made[ObjectIdentifier(plan)],
-      plan.table.map({ run.manager.associations.tables[$0].storedCount }) == extent,
-      let keys = try KeyAssignments(plan, run), try setKeys(keys)
+    // What a policy has associated meanwhile is for the other engine, and so is what others are derived from.
+    guard run.destination.context.coordinator.derivations.isEmpty, let extent = made[ObjectIdentifier(plan)],
+      plan.table.map({ run.manager.associations.tables[$0].storedCount }) == extent, !run.source.context.hasChanges,
+      try setKeys(of: plan) || setRows(of: plan)
     else {
       try run.objects.createRelationships(of: plan)
       return
     }
+    related.insert(ObjectIdentifier(plan))
   }
 
+  private func setRows(of plan: EntityPlan) throws -> Bool {
+    guard let rows = try RelationshipRows(plan, run) else { return false }
+    return try rows.set()
+  }
+
+  /// Sets relationships that are keys in rows on either side.
+  ///
   /// - Returns: whether that was possible for all rows.
-  private func setKeys(_ keys: KeyAssignments) throws -> Bool {
-    guard let to = keys.plan.destinationNumber, let offset = keys.plan.offset else { return false }
+  private func setKeys(of plan: EntityPlan) throws -> Bool {
+    guard run.destination.context.deletionCount == 0, let keys = try KeyAssignments(plan, run),
+      let to = plan.destinationNumber, let offset = plan.offset
+    else { return false }
     var next = Int64.min
     while true {
       let rows = try keys.readAhead(next...Int64.max, limit: run.batchSize)
