@@ -50,6 +50,17 @@ struct SourceRows {
       keyTable = nil
       return
     }
+    let properties = side.description(of: entity)?.propertiesByName ?? [:]
+    for path in filter.keyPaths {
+      // A mistake in the mapping model, whether or not there is a row to try it on.
+      let key = path.split(separator: ".").first.map(String.init) ?? path
+      guard properties[key] != nil || key.hasPrefix("@") || ["self", "SELF", "objectID"].contains(key) else {
+        throw CopyProblem(
+          mapping: name, entity: found.entity, property: key,
+          reason: "Its filter predicate asks for '\(key)', which '\(found.entity)' does not have.",
+          suggestion: "Correct the filter predicate in the mapping model.")
+      }
+    }
     let builder = side.predicates()
     do {
       _ = try builder.condition(filter, SQLNames(evaluated: SQLScope(entity: entity, names: builder.aliases)))

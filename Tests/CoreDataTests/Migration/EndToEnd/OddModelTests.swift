@@ -88,7 +88,8 @@ struct OddModelTests {
       ManagerSample.entity(
         "Chiefs", "Manager", "Chief", attributes.merging(["newlevel": "$source.level"]) { $1 }, relations),
     ]
-    for (position, entity) in mapping.entityMappings.enumerated() where way == .policy || way == .mixed && position == 0 {
+    let names = way == .policy ? ["Workers", "Chiefs"] : way == .mixed ? ["Workers"] : []
+    for entity in mapping.entityMappings where names.contains(entity.name ?? "") {
       entity.entityMigrationPolicyClassName = "OddModelPolicy"
     }
     return mapping

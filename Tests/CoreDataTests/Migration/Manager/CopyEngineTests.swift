@@ -117,15 +117,71 @@ struct CopyEngineTests {
     #expect(found.made == [])
   }
 
-  @Test("Fail with what objects tell of it, and leave nothing", arguments: [false, true])
+  @Test("Fail with what objects tell of it, and leave nothing in a new store or an old one", arguments: [false, true])
   func failure(_ usesSQL: Bool) throws {
-    let (sample, _) = try sample(WatchingPolicy.self, named: WatchingPolicy.name, usesSQL: usesSQL)
-    sample["FolderToBox"].attributeMappings = ManagerSample.properties([
-      "label": "FUNCTION($source.name, 'substringFromIndex:', 7)"
-    ])
-    let error = try #require(throws: NSError.self) { try sample.migrate() }
-    #expect(error.code == NSMigrationError)
-    #expect(error.localizedFailureReason?.contains("substringFromIndex:") == true, "\(error)")
+    for hasDestination in [false, true] {
+      let (sample, _) = try sample(WatchingPolicy.self, named: WatchingPolicy.name, usesSQL: usesSQL)
+      if hasDestination { try sample.migrate() }
+      // The third folder is not called so.
+      sample["FolderToBox"].attributeMappings = ManagerSample.properties([
+        "label": "FUNCTION(FUNCTION($source.name, 'componentsSeparatedByString:', '3'), 'objectAtIndex:', 1)"
+      ])
+      let error = try #require(throws: NSError.self) { try sample.migrate() }
+      #expect(error.code == NSMigrationError)
+      #expect(error.localizedFailureReason?.contains("objectAtIndex:") == true, "\(error)")
+    }
+  }
+
+  @Test("Take away the files of values where they fail", arguments: [false, true])
+  func externalData(_ usesSQL: Bool) throws {
+    MigrationPolicyClasses.register(WatchingPolicy.self, as: WatchingPolicy.name)
+    func model(_ isNew: Bool) -> NSManagedObjectModel {
+      var builder = ModelBuilder()
+      builder.entity(
+        "Picture",
+        [
+          .make("size", isNew ? .integer16AttributeType : .integer64AttributeType),
+          .make("image", .binaryDataAttributeType, external: true),
+        ])
+      return builder.model()
+    }
+    let store = try TemporaryStore()
+    let context = try store.context(model(false))
+    for size in [1, 2, 100_000] {
+      context.make("Picture", ["size": size, "image": Data(repeating: UInt8(size % 200), count: 150_000)])
+    }
+    try context.save()
+    try store.close()
+    let target = store.folder.appendingPathComponent("New.sqlite")
+    func migrate(_ filter: String) throws -> Found {
+      let manager = NSMigrationManager(sourceModel: model(false), destinationModel: model(true))
+      manager.usesStoreSpecificMigrationManager = usesSQL
+      let found = Found()
+      manager.userInfo = ["found": found]
+      let values = ["size": "$source.size", "image": "$source.image"]
+      let mapping = NSMappingModel()
+      mapping.entityMappings = [
+        ManagerSample.entity("Pictures", "Picture", "Picture", values, filter: filter),
+        ManagerSample.entity("None", "Picture", "Picture", values, filter: "size == 0"),
+      ]
+      mapping.entityMappings[1].entityMigrationPolicyClassName = WatchingPolicy.name
+      try manager.migrateStore(from: store.url, type: .sqlite, mapping: mapping, to: target, type: .sqlite)
+      return found
+    }
+    let before = try ManagerSample.Snapshot.externalFiles(of: store.url)
+    #expect(try migrate("size < 3").made == (usesSQL ? ["Pictures"] : []))
+    let made = try ManagerSample.Snapshot.externalFiles(of: target)
+    #expect(made.count == 2)
+    let content = try FileContent(target)
+    // The type has no room for one of the sizes.
+    #expect(throws: NSError.self) { try migrate("TRUEPREDICATE") }
+    #expect(try ManagerSample.Snapshot.externalFiles(of: target) == made)
+    #expect(try FileContent(target) == content)
+    #expect(try ManagerSample.Snapshot.externalFiles(of: store.url) == before)
+    try store.open(target, model(true)) { (context) throws in
+      let pictures = try context.all("Picture", by: "size")
+      #expect(pictures.map { ($0.value(forKey: "image") as? Data)?.count } == [150_000, 150_000])
+    }
   }
 
   @Test("In random models with a policy for every other mapping", arguments: [40, 900], [false, true])

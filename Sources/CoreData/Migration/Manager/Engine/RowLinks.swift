@@ -88,7 +88,9 @@ struct RowLinkWriter {
   private let opposite: (table: String, key: ForeignKeyLayout)?
 
   /// - Returns: nil for a relationship that leaves too much to the order in which it is set.
-  init?(_ relationship: NSRelationshipDescription, position: Int, of entity: EntityLayout, _ store: SQLiteStore.Opened) {
+  init?(
+    _ relationship: NSRelationshipDescription, position: Int, of entity: EntityLayout, _ store: SQLiteStore.Opened
+  ) {
     guard let layout = entity.relationships[relationship.name],
       let description = store.entities.description(number: entity.number)
     else { return nil }
@@ -163,11 +165,16 @@ struct RowLinkWriter {
 
   /// Sets the keys of members, and takes away those of rows that are no members.
   private func setKeys(_ key: ForeignKeyLayout, in table: String, of owner: RowKey, _ members: [RowKey]) throws {
-    let before = try MemberReader(connection: connection, entities: store.entities)
-      .members(of: relationship, primaryKey: owner.number)
+    let sql = "SELECT Z_PK FROM \(SQLName.quoted(table)) WHERE \(SQLName.quoted(key.column)) = ?"
+    let before = try connection.cached(sql) { statement in
+      try statement.bind(owner.number, at: 1)
+      var keys: [Int64] = []
+      while try statement.step() { keys.append(statement.int64(at: 0)) }
+      return keys
+    }
     if !before.isEmpty {
       let wanted = Set(members.map(\.number))
-      for id in before where !wanted.contains(id.key.number) { try write(key, in: table, of: id.key.number, nil) }
+      for row in before where !wanted.contains(row) { try write(key, in: table, of: row, nil) }
     }
     for member in members { try write(key, in: table, of: member.number, owner) }
   }
