@@ -23,6 +23,13 @@ struct CopyLink {
 
   func leads(to copy: EntityCopy) -> Bool { targets.contains { $0 === copy } }
 
+  /// Why SQL cannot set this one beside another.
+  func contradiction() -> CopyBarrier {
+    CopyBarrier(
+      mapping: owner.name, property: relationship.name,
+      reason: "says of '\(relationship.name)' what does not go with what is said of its other end")
+  }
+
   /// Whether two links say the same of all pairs of objects, in opposite directions.
   func isInverse(of other: CopyLink, in source: CopySide) -> Bool {
     guard isDirect, other.isDirect, leads(to: other.owner), other.leads(to: owner) else { return false }

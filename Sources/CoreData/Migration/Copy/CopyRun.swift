@@ -82,12 +82,10 @@ final class CopyRun {
     let links = try CopyLinks(plan)
     let insertions = try plan.copies.map { ($0, try plan.insertion($0, links: links)) }
     let joinCopy = JoinCopy(source: plan.source, target: plan.target, joins: links.joins)
-    let joins = try links.joins.map { try joinCopy.statements(for: $0) }
+    let joins = try links.joins.flatMap { try joinCopy.statements(for: $0) }
     let derivations = try plan.copies.flatMap { try CopyDerivations(plan: plan).statements(for: $0) }
-    let lengths = try joins.map { join in
-      try join.insertions.map { try connection.scalar("SELECT \($0.greatestKey)")?.integer ?? 0 }
-    }
-    total = max(1, plan.copies.reduce(0) { $0 + Int64($1.keys.count) } + lengths.joined().reduce(0, +))
+    let lengths = try joins.map { try connection.scalar("SELECT \($0.greatestKey)")?.integer ?? 0 }
+    total = max(1, plan.copies.reduce(0) { $0 + Int64($1.keys.count) } + lengths.reduce(0, +))
     try progress(0)
     // Conditions call these.
     try StringFunction.register(with: connection)
@@ -98,11 +96,8 @@ final class CopyRun {
         if count > 0, copy.destination.isAbstract { throw abstract(copy, count) }
         counts[copy.position] = count
       }
-      for (join, lengths) in zip(joins, lengths) {
-        if let removal = join.removal { try run(removal) }
-        for (insertion, greatest) in zip(join.insertions, lengths) where greatest >= insertion.leastKey {
-          _ = try goThrough(insertion.statement, insertion.leastKey...greatest)
-        }
+      for (join, greatest) in zip(joins, lengths) where greatest >= join.leastKey {
+        _ = try goThrough(join.statement, join.leastKey...greatest)
       }
       for statement in CopyOrders(plan: plan).statements() { try run(statement) }
       for statement in derivations { try run(statement) }

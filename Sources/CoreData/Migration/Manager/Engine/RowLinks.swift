@@ -74,20 +74,28 @@ struct RowLinkReader {
   }
 }
 
-/// Sets relationships of the destination's rows as setting them on objects would, inverses included.
+/// Sets a relationship of the destination's rows as setting it on objects would, the inverse included.
 ///
 /// Nobody has read the rows: a run has all objects give up their values before a mapping is carried out.
 struct RowLinkWriter {
   private let store: SQLiteStore.Opened
-  private let relationship: RelationshipLayout
-  private let entity: EntityLayout
+  private let place: Place
   /// The place of the relationship among the slots of its entity, and those of an object without values.
   private let position: Int
   private let slots: [Slot]
-  /// The other end of a one-to-one relationship: its column, and the table that it stands in.
-  private let opposite: (table: String, key: ForeignKeyLayout)?
+  private let isToMany: Bool
+  private let isOrdered: Bool
 
-  /// - Returns: nil for a relationship that leaves too much to the order in which it is set.
+  private enum Place {
+    /// A key in the row; of a one-to-one relationship, another one in the row that it leads to.
+    case key(KeyColumn, opposite: KeyColumn?)
+    /// Keys in the rows that the relationship leads to.
+    case members(KeyColumn)
+    /// Nothing in rows, or nothing that the relationship itself does not write.
+    case outside
+  }
+
+  /// - Returns: nil for a relationship that the store does not hold, and for one that is one-to-one with itself.
   init?(
     _ relationship: NSRelationshipDescription, position: Int, of entity: EntityLayout, _ store: SQLiteStore.Opened
   ) {
@@ -95,34 +103,35 @@ struct RowLinkWriter {
       let description = store.entities.description(number: entity.number)
     else { return nil }
     self.store = store
-    self.relationship = layout
-    self.entity = entity
     self.position = position
     slots = description.slotTable.defaults
-    guard case .foreignKey(let key) = layout.place, let inverse = layout.inverseName,
-      let far = store.entities.schema[layout.destinationEntity], let other = far.relationships[inverse], !other.isToMany
-    else {
-      opposite = nil
-      return
+    (isToMany, isOrdered) = (layout.isToMany, layout.isOrdered)
+    switch layout.place {
+    case .joinTable: place = .outside
+    case .inverseForeignKey(let table, let key):
+      place = layout.inverseName == nil ? .outside : .members(KeyColumn(key, in: table))
+    case .foreignKey(let key):
+      var opposite: KeyColumn?
+      if let far = store.entities.schema[layout.destinationEntity], let name = layout.inverseName,
+        let inverse = far.relationships[name], !inverse.isToMany, case .foreignKey(let back) = inverse.place
+      {
+        if far.table == entity.table, back.column == key.column { return nil }
+        opposite = KeyColumn(back, in: far.table)
+      }
+      place = .key(KeyColumn(key, in: entity.table), opposite: opposite)
     }
-    guard case .foreignKey(let farKey) = other.place,
-      (far.rootNumber, farKey.column) != (entity.rootNumber, key.column)
-    else { return nil }
-    opposite = (far.table, farKey)
   }
-
-  private var connection: SQLiteConnection { store.connection }
 
   /// Has a row's relationship lead to certain rows, and to no others.
   func set(_ owner: RowKey, to members: [RowKey]) throws {
-    switch relationship.place {
-    case .foreignKey(let key):
-      let changed = try setKey(key, of: owner, to: members.first)
-      if changed, key.orderColumn != nil { try writeOutside(owner, members) }
-    case .inverseForeignKey(let table, let key):
-      if relationship.inverseName != nil { try setKeys(key, in: table, of: owner, members) }
-      if relationship.inverseName == nil || relationship.isOrdered { try writeOutside(owner, members) }
-    case .joinTable: try writeOutside(owner, members)
+    switch place {
+    case .key(let key, let opposite):
+      let hasChanged = try set(key, opposite, of: owner, to: members.first)
+      if hasChanged, key.isOrdered { try writeOutside(owner, members) }
+    case .members(let key):
+      try set(key, of: members, to: owner)
+      if isOrdered { try writeOutside(owner, members) }
+    case .outside: try writeOutside(owner, members)
     }
   }
 
@@ -133,67 +142,92 @@ struct RowLinkWriter {
     var slots = slots
     let ids = members.compactMap(id)
     slots[position] =
-      relationship.isToMany
-      ? .toMany(ToMany(ids, isOrdered: relationship.isOrdered)) : ids.first.map { .toOne($0) } ?? .null
+      isToMany ? .toMany(ToMany(ids, isOrdered: isOrdered)) : ids.first.map { .toOne($0) } ?? .null
     try RowWriter(
-      connection: connection, entities: store.entities, external: store.external, plans: store.plans
+      connection: store.connection, entities: store.entities, external: store.external, plans: store.plans
     ).writeRelationships(of: [RowChange(kind: .update, id: row, old: nil, slots: slots, changed: [position])])
   }
 
   // MARK: Keys
 
   /// - Returns: whether the row has changed.
-  private func setKey(_ key: ForeignKeyLayout, of owner: RowKey, to member: RowKey?) throws -> Bool {
+  private func set(
+    _ key: KeyColumn, _ opposite: KeyColumn?, of owner: RowKey, to member: RowKey?
+  ) throws -> Bool {
+    let connection = store.connection
     if let opposite {
-      let column = SQLName.quoted(key.column)
-      let sql = "SELECT \(column) FROM \(SQLName.quoted(entity.table)) WHERE Z_PK = ?"
-      let current = try connection.scalar(sql, [.integer(owner.number)])?.integer
+      let current = try key.value(of: owner.number, connection)
       if current == member?.number { return false }
       // Whoever had one of the two has nobody now.
-      if let current { try write(opposite.key, in: opposite.table, of: current, nil) }
+      if let current { try opposite.write(nil, to: current, connection) }
       if let member {
-        let back = SQLName.quoted(opposite.key.column)
-        let sql = "SELECT \(back) FROM \(SQLName.quoted(opposite.table)) WHERE Z_PK = ?"
-        if let other = try connection.scalar(sql, [.integer(member.number)])?.integer {
-          try write(key, in: entity.table, of: other, nil)
-        }
-        try write(opposite.key, in: opposite.table, of: member.number, owner)
+        if let other = try opposite.value(of: member.number, connection) { try key.write(nil, to: other, connection) }
+        try opposite.write(owner, to: member.number, connection)
       }
     }
-    return try write(key, in: entity.table, of: owner.number, member)
+    return try key.write(member, to: owner.number, connection)
   }
 
   /// Sets the keys of members, and takes away those of rows that are no members.
-  private func setKeys(_ key: ForeignKeyLayout, in table: String, of owner: RowKey, _ members: [RowKey]) throws {
-    let sql = "SELECT Z_PK FROM \(SQLName.quoted(table)) WHERE \(SQLName.quoted(key.column)) = ?"
-    let before = try connection.cached(sql) { statement in
-      try statement.bind(owner.number, at: 1)
-      var keys: [Int64] = []
-      while try statement.step() { keys.append(statement.int64(at: 0)) }
-      return keys
-    }
+  private func set(_ key: KeyColumn, of members: [RowKey], to owner: RowKey) throws {
+    let connection = store.connection
+    let before = try key.rows(with: owner.number, connection)
     if !before.isEmpty {
       let wanted = Set(members.map(\.number))
-      for row in before where !wanted.contains(row) { try write(key, in: table, of: row, nil) }
+      for row in before where !wanted.contains(row) { try key.write(nil, to: row, connection) }
     }
-    for member in members { try write(key, in: table, of: member.number, owner) }
+    for member in members { try key.write(owner, to: member.number, connection) }
+  }
+}
+
+/// A column of keys, and what is asked of it.
+private struct KeyColumn {
+  /// Whether rows have places among those of one key.
+  let isOrdered: Bool
+  private let hasEntity: Bool
+  private let reading: String
+  private let finding: String
+  private let writing: String
+
+  init(_ key: ForeignKeyLayout, in table: String) {
+    let (table, column) = (SQLName.quoted(table), SQLName.quoted(key.column))
+    isOrdered = key.orderColumn != nil
+    hasEntity = key.entityColumn != nil
+    reading = "SELECT \(column) FROM \(table) WHERE Z_PK = ?"
+    finding = "SELECT Z_PK FROM \(table) WHERE \(column) = ?"
+    var settings = ["\(column) = ?2"]
+    if let name = key.entityColumn { settings.append("\(SQLName.quoted(name)) = ?3") }
+    // A place among the rows of one key is none among those of another.
+    if let name = key.orderColumn { settings.append("\(SQLName.quoted(name)) = NULL") }
+    writing =
+      "UPDATE \(table) SET \(settings.joined(separator: ", ")), Z_OPT = IFNULL(Z_OPT, 0) + 1 "
+      + "WHERE Z_PK = ?1 AND \(column) IS NOT ?2"
+  }
+
+  func value(of row: Int64, _ connection: SQLiteConnection) throws -> Int64? {
+    try connection.scalar(reading, [.integer(row)])?.integer
+  }
+
+  func rows(with key: Int64, _ connection: SQLiteConnection) throws -> [Int64] {
+    try connection.cached(finding) { statement in
+      try statement.bind(key, at: 1)
+      var found: [Int64] = []
+      while try statement.step() { found.append(statement.int64(at: 0)) }
+      return found
+    }
   }
 
   /// - Returns: whether the row had another key.
   @discardableResult
-  private func write(_ key: ForeignKeyLayout, in table: String, of row: Int64, _ value: RowKey?) throws -> Bool {
-    let column = SQLName.quoted(key.column)
-    var settings = ["\(column) = ?2"]
-    var values: [SQLiteValue] = [.integer(row), value.map { .integer($0.number) } ?? .null]
-    if let name = key.entityColumn {
-      settings.append("\(SQLName.quoted(name)) = ?3")
-      values.append(value.map { .integer(Int64($0.entity)) } ?? .null)
+  func write(_ key: RowKey?, to row: Int64, _ connection: SQLiteConnection) throws -> Bool {
+    try connection.cached(writing) { statement in
+      try statement.bind(row, at: 1)
+      if let key {
+        try statement.bind(key.number, at: 2)
+        if hasEntity { try statement.bind(Int64(key.entity), at: 3) }
+      }
+      while try statement.step() {}
     }
-    // A place among the rows of one key is none among those of another.
-    if let name = key.orderColumn { settings.append("\(SQLName.quoted(name)) = NULL") }
-    try connection.run(
-      "UPDATE \(SQLName.quoted(table)) SET \(settings.joined(separator: ", ")), Z_OPT = IFNULL(Z_OPT, 0) + 1 "
-        + "WHERE Z_PK = ?1 AND \(column) IS NOT ?2", values)
     return connection.changes == 1
   }
 }
