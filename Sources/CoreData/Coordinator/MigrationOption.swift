@@ -19,6 +19,8 @@ public enum MigrationOption {
   /// A Bool, true unless given: whether a store that a migration by mapping models has replaced stays beside the new one,
   /// as `Data~.sqlite` for `Data.sqlite`.
   public static let keepsReplacedStore = "OpenCoreDataMigrationKeepsReplacedStore"
+  /// A `MigrationManagerFactory`: makes the migration manager of each step by a mapping model, a subclass of the program's.
+  public static let managerFactory = "OpenCoreDataMigrationManagerFactory"
 }
 
 extension StoreOptions {
@@ -51,6 +53,17 @@ extension StoreOptions {
       }
     }
     return places
+  }
+
+  /// What `MigrationOption.managerFactory` gives; nil where it is not given.
+  ///
+  /// - Throws: 134080 for a value of another type.
+  func managerFactory() throws -> MigrationManagerFactory? {
+    guard let value = self[MigrationOption.managerFactory] else { return nil }
+    guard let factory = value as? MigrationManagerFactory else {
+      throw StoreErrors.invalidOption(MigrationOption.managerFactory, wanted: "a MigrationManagerFactory")
+    }
+    return factory
   }
 
   var isProgressive: Bool { flag(MigrationOption.isProgressive, default: true) }

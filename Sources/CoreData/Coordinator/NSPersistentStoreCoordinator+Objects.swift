@@ -81,9 +81,8 @@ extension NSPersistentStoreCoordinator {
   }
 
   /// Writes a context's changes, store by store; conflicts are put to the context's merge policy.
-  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws -> [ObjectKey: Int64] {
+  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws {
     try withLock {
-      var versions: [ObjectKey: Int64] = [:]
       var groups: [(store: any RowStore, changes: [RowChange])] = []
       let numbers = Set(changes.map(\.id.key.store))
       for number in numbers.sorted() {
@@ -99,12 +98,9 @@ extension NSPersistentStoreCoordinator {
         throw StoreErrors.readOnly(url: refusing.store.url)
       }
       for group in groups {
-        let written = try MergeResolution(policy: context.mergePolicy, context: context)
-          .write(group.changes, to: group.store)
-        if versions.isEmpty { versions = written } else { versions.merge(written) { $1 } }
+        try MergeResolution(policy: context.mergePolicy, context: context).write(group.changes, to: group.store)
       }
       try writeMetadata()
-      return versions
     }
   }
 
@@ -112,7 +108,7 @@ extension NSPersistentStoreCoordinator {
   func writeMetadata() throws {
     try withLock {
       for case let store as any RowStore in stores where store.hasUnsavedMetadata && !store.isReadOnly {
-        _ = try store.write([])
+        try store.write([])
       }
     }
   }

@@ -14,6 +14,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// How the model's derived attributes are computed.
   let derivations: Derivations
   private(set) var stores: [NSPersistentStore] = []
+  /// The contexts that take over what others save.
   private var contexts: [WeakContext] = []
 
   private struct WeakContext {
@@ -136,7 +137,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   ) {
     let others = withLock {
       contexts.removeAll { $0.context == nil }
-      return contexts.compactMap(\.context).filter { $0 !== context && $0.automaticallyMergesChangesFromParent }
+      return contexts.compactMap(\.context).filter { $0 !== context }
     }
     for other in others {
       other.perform { other.merge(changed: changed, deleted: deleted) }

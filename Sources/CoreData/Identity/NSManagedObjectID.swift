@@ -9,8 +9,9 @@ import Synchronization
 /// An object that has not been saved has a temporary identifier; saving, or
 /// `NSManagedObjectContext.obtainPermanentIDs(for:)`, gives it a permanent one, which stays the same for the store's life.
 open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchecked Sendable {
-  let key: ObjectKey
-  private let entityDescription: NSEntityDescription
+  final let key: ObjectKey
+  /// The entity, for those who ask for every row.
+  final let entityDescription: NSEntityDescription
   private let store: StoreReference?
   private let successor = Mutex<NSManagedObjectID?>(nil)
 

@@ -16,7 +16,7 @@ struct MergeResolution {
     self.context = context
   }
 
-  func write(_ changes: [RowChange], to store: any RowStore) throws -> [ObjectKey: Int64] {
+  func write(_ changes: [RowChange], to store: any RowStore) throws {
     var changes = changes
     var last: RowConflicts?
     for _ in 0..<MergeResolution.maximumRounds {
@@ -46,26 +46,28 @@ struct MergeResolution {
       // The row is gone: only an overwriting policy brings it back.
       if change.kind == .delete { return nil }
       if policy == .overwriteMergePolicyType {
+        object?.snapshot?.version = 0
         return RowChange(
-          kind: .insert, id: change.id, old: nil, slots: change.slots, changed: Array(change.slots.indices))
+          kind: .insert, id: change.id, old: nil, slots: change.slots, changed: SlotSet(change.slots.indices))
       }
       if let object { context.noteInaccessible(object) }
       return nil
     }
     if change.kind == .delete {
       guard policy != .rollbackMergePolicyType else { return dropped(object, stored) }
-      return RowChange(kind: .delete, id: change.id, old: stored, slots: stored.slots, changed: [])
+      return RowChange(kind: .delete, id: change.id, old: stored, slots: stored.slots, changed: SlotSet())
     }
     switch policy {
     case .rollbackMergePolicyType:
       return dropped(object, stored)
     case .overwriteMergePolicyType:
+      object?.snapshot?.version = stored.version
       let slots = change.slots
       let all = slots.indices.filter { position in
         if case .unread = slots[position] { return false }
         return true
       }
-      return RowChange(kind: .update, id: change.id, old: stored, slots: slots, changed: all)
+      return RowChange(kind: .update, id: change.id, old: stored, slots: slots, changed: SlotSet(all))
     default:
       return merged(change, with: stored, object)
     }
@@ -74,12 +76,12 @@ struct MergeResolution {
   private func merged(_ change: RowChange, with stored: RowSnapshot, _ object: NSManagedObject?) -> RowChange {
     let old = change.old?.slots ?? []
     var slots = stored.slots
-    var changed: [Int] = []
+    var changed = SlotSet()
     for position in change.changed {
       let changedInStore = old.indices.contains(position) && !old[position].isSame(as: stored.slots[position])
       if changedInStore, policy == .mergeByPropertyStoreTrumpMergePolicyType, !isToMany(position, object) { continue }
       slots[position] = change.slots[position]
-      changed.append(position)
+      changed.insert(position)
     }
     var base = stored
     for position in slots.indices where isToMany(position, object) {

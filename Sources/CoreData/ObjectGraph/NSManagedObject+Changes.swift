@@ -14,14 +14,13 @@ extension NSManagedObject {
   }
 
   /// The changed slots that a store keeps.
-  final func changedStoredSlots() -> [Int] {
-    guard isRealized else { return [] }
-    var changed: [Int] = []
-    changed.reserveCapacity(slots.count)
+  final func changedStoredSlots() -> SlotSet {
+    var changed = SlotSet()
+    guard isRealized else { return changed }
     for position in slots.indices where !table.isTransient(at: position) {
       let hasChanged =
         if let snapshot { !slots[position].isSame(as: snapshot.slots[position]) } else { !isEmpty(slots[position]) }
-      if hasChanged { changed.append(position) }
+      if hasChanged { changed.insert(position) }
     }
     return changed
   }

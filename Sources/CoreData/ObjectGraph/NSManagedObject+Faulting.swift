@@ -54,7 +54,7 @@ extension NSManagedObject {
   /// Reads the members of a to-many relationship.
   final func readRelationship(at position: Int) {
     guard let relationship = table.relationship(at: position), case .unread = slots[position] else { return }
-    guard let context, !identifier.isTemporaryID else {
+    guard let context, !hasTemporaryID else {
       slots[position] = relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null
       return
     }

@@ -21,9 +21,14 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// The object's entity.
   public let entity: NSEntityDescription
   final let table: SlotTable
-  private var knownIdentifier: NSManagedObjectID?
+
+  // Asked for with every value: single accesses, none of which can overlap another on the context's queue, so that watching
+  // out for it at run time would take time and find nothing.
+
+  /// The identifier; nil for a new object that nobody has asked for it.
+  @exclusivity(unchecked) final var knownIdentifier: NSManagedObjectID?
   /// The registry of the object's context; nil for an object without context.
-  final var registry: ObjectRegistry?
+  @exclusivity(unchecked) final var registry: ObjectRegistry?
   final var context: NSManagedObjectContext? { registry?.context }
   final var changes: Changes = []
   /// What has happened since the last `processPendingChanges()`.
@@ -32,11 +37,13 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   final var isInaccessible = false
   /// Whether `slots` hold values.
   final var isRealized = false
-  final var slots: [Slot] = []
+  @exclusivity(unchecked) final var slots: [Slot] = []
   /// The row as it was last read or saved; nil for a new object and for one whose row has not been read.
-  final var snapshot: RowSnapshot?
+  @exclusivity(unchecked) final var snapshot: RowSnapshot?
   /// What `changedValuesForCurrentEvent()` compares with: the slots as they were at the last `processPendingChanges()`.
-  final var slotsAtEventStart: [Slot]?
+  @exclusivity(unchecked) final var slotsAtEventStart: [Slot]?
+  /// Whether the save that is going on writes the object's row.
+  final var isBeingWritten = false
   /// The order in which changed objects were first changed, which is the order in which rows are written.
   final var changePosition = 0
 
@@ -78,23 +85,25 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   /// Makes an object without values for a row that a store holds.
   static func makeFault(_ identifier: NSManagedObjectID, in context: NSManagedObjectContext) -> NSManagedObject {
-    let object = ManagedObjectClasses.of(identifier.entity).init(entity: identifier.entity, insertInto: nil)
+    let object = ManagedObjectClasses.of(identifier.entityDescription).init(entity: identifier.entity, insertInto: nil)
     object.knownIdentifier = identifier
     object.slots = []
     object.isRealized = false
     return object
   }
 
-  /// The identifier; made when it is first asked for, since faults bring theirs along.
+  /// The identifier. That of a new object is made, and its context finds the object by it, when it is first asked for: many
+  /// are saved, and get a permanent one, before anybody does.
   final var identifier: NSManagedObjectID {
-    get {
-      if let knownIdentifier { return knownIdentifier }
-      let made = NSManagedObjectID(temporaryFor: entity)
-      knownIdentifier = made
-      return made
-    }
-    set { knownIdentifier = newValue }
+    if let knownIdentifier { return knownIdentifier }
+    let made = NSManagedObjectID(temporaryFor: entity)
+    knownIdentifier = made
+    registry?.add(self)
+    return made
   }
+
+  /// Whether no store has given the object an identifier yet.
+  final var hasTemporaryID: Bool { knownIdentifier?.isTemporaryID ?? true }
 
   /// The object's identifier: temporary until the object is saved.
   open var objectID: NSManagedObjectID { identifier }

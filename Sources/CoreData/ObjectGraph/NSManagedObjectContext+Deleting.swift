@@ -31,6 +31,7 @@ extension NSManagedObjectContext {
       }
       if object.isRealized { object.slotsAtEventStart = object.slots }
     }
+    guard isObserved else { return }
     let sets = [
       (NSInsertedObjectsKey, inserted), (NSUpdatedObjectsKey, updated), (NSDeletedObjectsKey, deleted),
     ].filter { !$0.1.isEmpty }
@@ -46,7 +47,7 @@ extension NSManagedObjectContext {
     guard !objects.isEmpty else { return }
     var gone: Set<ObjectKey> = []
     for object in objects {
-      gone.insert(object.identifier.key)
+      if let id = object.knownIdentifier { gone.insert(id.key) }
       forgetChanges(of: object)
       registry.remove(object)
     }

@@ -43,7 +43,7 @@ extension NSManagedObjectContext {
         object.context === self,
         "The object \(object.objectID) is not of this context, which cannot give it an identifier.")
     }
-    try adoptPermanentIDs(for: objects.filter { $0.identifier.isTemporaryID })
+    try adoptPermanentIDs(for: objects.filter(\.hasTemporaryID))
   }
 
   /// The object of that identifier, made as a fault when the context does not know it.
@@ -121,7 +121,7 @@ extension NSManagedObjectContext {
 
   /// Turns an object into a fault, or reads its row anew beneath its changes; false for an object without row.
   func renew(_ object: NSManagedObject, keepingChanges: Bool) -> Bool {
-    guard object.context === self, !object.identifier.isTemporaryID, !object.isInserted else { return false }
+    guard object.context === self, !object.isInserted, !object.hasTemporaryID else { return false }
     readAhead = [:]
     if object.isInaccessible { revive(object) }
     guard keepingChanges, object.hasChanges, object.isRealized else {
@@ -174,6 +174,8 @@ extension NSManagedObjectContext {
 
   /// Forgets all objects.
   public func reset() {
+    // New objects are in no registry before somebody asks for their identifiers.
+    for object in changed.objects { object.registry = nil }
     registry.removeAll()
     changed.removeAll()
     readAhead = [:]

@@ -12,6 +12,14 @@ extension NSManagedObjectContext {
   /// - Throws: 1570 to 1680 and 1560 when objects are not valid; 133020 when rows have been changed by someone else and
   ///   the merge policy does not settle it; the store's errors (134030 and its family). Nothing is written then.
   public func save() throws {
+    try save(releasingValues: false)
+  }
+
+  /// Writes all changes to the stores.
+  ///
+  /// - Parameter isReleasing: whether the objects give up their values, as those of a migration do, which has no more use for
+  ///   them.
+  func save(releasingValues isReleasing: Bool) throws {
     if let failure = readingFailure {
       readingFailure = nil
       throw failure
@@ -23,7 +31,7 @@ extension NSManagedObjectContext {
     post(NSManagedObjectContext.willSaveObjectsNotification, [:])
     try prepareObjects()
     if validatesOnSave { try validate() }
-    try write()
+    try write(releasingValues: isReleasing)
   }
 
   /// Follows deletion rules, calls `willSave()` and computes derived attributes until nothing changes any more.
@@ -60,41 +68,59 @@ extension NSManagedObjectContext {
     if let error = ValidationErrors.combined(failures) { throw error }
   }
 
-  private func write() throws {
+  private func write(releasingValues isReleasing: Bool) throws {
     if let failure = readingFailure {
       readingFailure = nil
       throw failure
     }
     let objects = changedInOrder
-    try adoptPermanentIDs(for: objects.filter { $0.identifier.isTemporaryID })
-    let changes = objects.compactMap { $0.rowChange() }
-    let versions = try coordinator.write(changes, for: self)
-    finishSave(objects, versions)
+    try adoptPermanentIDs(for: objects.filter(\.hasTemporaryID))
+    var changes: [RowChange] = []
+    changes.reserveCapacity(objects.count)
+    for object in objects {
+      guard let change = object.rowChange() else { continue }
+      changes.append(change)
+      object.isBeingWritten = true
+    }
+    defer { for object in objects { object.isBeingWritten = false } }
+    try coordinator.write(changes, for: self)
+    finishSave(objects, releasingValues: isReleasing)
   }
 
   /// Gives objects their permanent identifiers, in the registry and in the list of changes too.
   func adoptPermanentIDs(for objects: [NSManagedObject]) throws {
     let permanent = try coordinator.makeIdentifiers(
-      for: objects.map { ($0.entity, assignments[$0.identifier.key]) })
-    for (object, id) in zip(objects, permanent) { adopt(id, for: object) }
-    if !objects.isEmpty {
+      for: objects.map { ($0.entity, assignments.isEmpty ? nil : assignments[$0.identifier.key]) })
+    var isKnown = false
+    for (object, id) in zip(objects, permanent) where adopt(id, for: object) { isKnown = true }
+    if isKnown {
       for object in changed.objects { object.replaceTemporaryIDs() }
     }
   }
 
   /// Gives a new object a permanent identifier; objects related to it keep the temporary one until they are told.
-  func adopt(_ id: NSManagedObjectID, for object: NSManagedObject) {
-    let temporary = object.identifier
+  ///
+  /// - Returns: whether there is a temporary one that others may know.
+  @discardableResult
+  func adopt(_ id: NSManagedObjectID, for object: NSManagedObject) -> Bool {
+    guard let temporary = object.knownIdentifier else {
+      object.knownIdentifier = id
+      registry.add(object)
+      return false
+    }
     temporary.becomes(id)
     if !assignments.isEmpty { assignments[temporary.key] = nil }
-    object.identifier = id
+    object.knownIdentifier = id
     registry.rename(object, from: temporary.key)
+    return true
   }
 
-  private func finishSave(_ objects: [NSManagedObject], _ versions: [ObjectKey: Int64]) {
+  private func finishSave(_ objects: [NSManagedObject], releasingValues isReleasing: Bool) {
     var inserted: [NSManagedObject] = []
     var updated: [NSManagedObject] = []
     var deleted: [NSManagedObject] = []
+    // All at once: taking them out one by one would move those that are left, again and again.
+    changed.removeAll()
     for object in objects {
       if object.isDeleted {
         deleted.append(object)
@@ -103,18 +129,20 @@ extension NSManagedObjectContext {
       } else {
         updated.append(object)
       }
-      let key = object.identifier.key
       let isGone = object.isDeleted
       forgetChanges(of: object)
       if isGone {
         registry.remove(object)
+      } else if isReleasing {
+        object.turnIntoFault(keeping: nil)
       } else if object.isRealized {
-        object.snapshot = RowSnapshot(
-          id: object.identifier, version: versions[key] ?? object.snapshot?.version ?? 1, slots: object.slots)
+        let version = (object.snapshot?.version ?? 0) + (object.isBeingWritten ? 1 : 0)
+        object.snapshot = RowSnapshot(id: object.identifier, version: version, slots: object.slots)
       }
     }
     readAhead = [:]
     for object in objects { object.didSave() }
+    guard isObserved else { return }
     let groups: [(String, String, [NSManagedObject])] = [
       (NSInsertedObjectsKey, NSInsertedObjectIDsKey, inserted),
       (NSUpdatedObjectsKey, NSUpdatedObjectIDsKey, updated),
@@ -130,6 +158,7 @@ extension NSManagedObjectContext {
   }
 
   func post(_ name: Notification.Name, _ userInfo: [AnyHashable: Any]) {
+    guard isObserved else { return }
     NotificationCenter.default.post(name: name, object: self, userInfo: userInfo)
   }
 }
@@ -140,7 +169,7 @@ extension NSManagedObject {
     if isInaccessible { return nil }
     if isDeleted {
       guard let snapshot = snapshot ?? context?.readRow(for: self) else { return nil }
-      return RowChange(kind: .delete, id: identifier, old: snapshot, slots: snapshot.slots, changed: [])
+      return RowChange(kind: .delete, id: identifier, old: snapshot, slots: snapshot.slots, changed: SlotSet())
     }
     let changed = changedStoredSlots()
     if isInserted {

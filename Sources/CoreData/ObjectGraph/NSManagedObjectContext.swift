@@ -30,13 +30,17 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   let queue: ContextQueue
   let registry = ObjectRegistry()
   /// Objects with unsaved changes, kept alive until they are saved.
-  var changed = ChangeList()
+  ///
+  /// Added to with every new or changed object; nothing else happens meanwhile.
+  @exclusivity(unchecked) var changed = ChangeList()
   /// Objects deleted since the last `processPendingChanges()`.
   var unprocessedDeletions: [NSManagedObject] = []
   /// Objects touched since the last `processPendingChanges()`.
-  var touched: [NSManagedObject] = []
+  @exclusivity(unchecked) var touched: [NSManagedObject] = []
   /// Rows that a fetch has read ahead, for faults that are yet to be made; kept until the next such fetch or save.
   var readAhead: [ObjectKey: RowSnapshot] = [:]
+  /// Whether anybody may want to be told of changes and saves. The contexts of a migration are the migration's own.
+  var isObserved = true
   /// Why a fault could not be read: there was no way to throw then, so the next `save()` does.
   var readingFailure: (any Error)?
   /// Whether a save validates objects. A migration validates when all objects are made, and not before.
@@ -57,12 +61,11 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     concurrencyType = ct
     queue = ContextQueue(ct)
     super.init()
-    registry.context = self
+    registry.serve(self)
   }
 
   deinit {
-    // Objects that are kept alive keep the registry alive in turn.
-    registry.retainsObjects = false
+    registry.abandon()
   }
 
   /// Makes a context.
@@ -81,7 +84,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       }
       knownCoordinator?.forget(self)
       knownCoordinator = newValue
-      newValue.remember(self)
+      if automaticallyMergesChangesFromParent { newValue.remember(self) }
     }
   }
 
@@ -98,7 +101,12 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Whether deletion rules are followed at the next `processPendingChanges()` (true) or at once (false).
   open var propagatesDeletesAtEndOfEvent = true
   /// Whether what other contexts of the same coordinator save is taken over; false unless set.
-  open var automaticallyMergesChangesFromParent = false
+  open var automaticallyMergesChangesFromParent = false {
+    didSet {
+      guard automaticallyMergesChangesFromParent != oldValue else { return }
+      if oldValue { knownCoordinator?.forget(self) } else { knownCoordinator?.remember(self) }
+    }
+  }
   /// What happens when rows have been changed by someone else since they were read; an `NSMergePolicy`.
   open var mergePolicy: Any = NSMergePolicy.error
   /// The name under which persistent history knows this context's changes.
@@ -117,7 +125,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   open var deletedObjects: Set<NSManagedObject> { objects { $0.isDeleted && !$0.isInserted } }
 
   /// All objects that the context knows.
-  open var registeredObjects: Set<NSManagedObject> { Set(registry.objects) }
+  open var registeredObjects: Set<NSManagedObject> { Set(registry.objects + changed.objects) }
 
   private func objects(where isWanted: (NSManagedObject) -> Bool) -> Set<NSManagedObject> {
     Set(changed.objects.filter(isWanted))
@@ -130,7 +138,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     precondition(
       object.context == nil || object.context === self,
       "The object \(object.objectID) belongs to another context already.")
-    if object.context === self, !object.identifier.isTemporaryID {
+    if object.context === self, !object.hasTemporaryID {
       // An object of a store is only taken back from deletion.
       object.changes.remove(.deleted)
       return
@@ -140,7 +148,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       return
     }
     object.changes = .inserted
-    registry.add(object)
+    registry.take(object)
     note(object, .inserted)
     object.awakeFromInsert()
   }

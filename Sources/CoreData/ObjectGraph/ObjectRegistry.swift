@@ -3,6 +3,7 @@
 
 import CSwiftRuntime
 import Foundation
+import Synchronization
 
 /// The objects of a context by identity. They are not kept alive: an object without changes lives as long as somebody
 /// uses it.
@@ -14,11 +15,27 @@ import Foundation
 /// Weak references would do the same with less said, but each makes a table beside its object, through which all counting
 /// of references goes from then on: a third of the time of a save.
 final class ObjectRegistry: @unchecked Sendable {
-  /// Nil when the context is gone, and its objects are not.
-  weak var context: NSManagedObjectContext?
+  /// Nil when the context is gone, and its objects are not. Asked for by every change of an object: a weak reference would
+  /// make a table beside the context, through which all counting of its references goes from then on.
+  var context: NSManagedObjectContext? { isAbandoned.load(ordering: .acquiring) ? nil : owner }
+  @exclusivity(unchecked) private unowned var owner: NSManagedObjectContext?
+  private let isAbandoned = Atomic<Bool>(false)
   private let lock = NSLock()
-  private var entries: [ObjectKey: UnsafeMutableRawPointer] = [:]
-  private var retained: [ObjectKey: NSManagedObject] = [:]
+  // The lock sees to it that accesses do not overlap.
+  @exclusivity(unchecked) private var entries = ObjectTable()
+  @exclusivity(unchecked) private var retained: [ObjectKey: NSManagedObject] = [:]
+
+  /// Makes the registry that of a context; once.
+  func serve(_ context: NSManagedObjectContext) {
+    owner = context
+  }
+
+  /// Ends the registry's use of its context, which is going away.
+  func abandon() {
+    isAbandoned.store(true, ordering: .releasing)
+    // Objects that are kept alive keep the registry alive in turn.
+    retainsObjects = false
+  }
 
   /// Whether objects are kept alive.
   var retainsObjects = false {
@@ -36,7 +53,7 @@ final class ObjectRegistry: @unchecked Sendable {
 
   /// All objects that are alive.
   var objects: [NSManagedObject] {
-    lock.withLock { entries.values.compactMap { ObjectRegistry.object(at: $0) } }
+    lock.withLock { entries.addresses.compactMap { ObjectRegistry.object(at: $0) } }
   }
 
   subscript(key: ObjectKey) -> NSManagedObject? {
@@ -56,13 +73,19 @@ final class ObjectRegistry: @unchecked Sendable {
     Unmanaged.passUnretained(object).toOpaque()
   }
 
+  /// Takes in a new object, which can be found when it has an identifier.
+  func take(_ object: NSManagedObject) {
+    object.registry = self
+    if object.knownIdentifier != nil { add(object) }
+  }
+
   /// Takes an object in.
   func add(_ object: NSManagedObject) {
     let key = object.identifier.key
     object.registry = self
     lock.lock()
     defer { lock.unlock() }
-    entries[key] = ObjectRegistry.address(of: object)
+    entries.insert(ObjectRegistry.address(of: object), for: key)
     if retainsObjects { retained[key] = object }
   }
 
@@ -70,8 +93,8 @@ final class ObjectRegistry: @unchecked Sendable {
   func rename(_ object: NSManagedObject, from old: ObjectKey) {
     let key = object.identifier.key
     lock.withLock {
-      entries[old] = nil
-      entries[key] = ObjectRegistry.address(of: object)
+      entries.remove(old)
+      entries.insert(ObjectRegistry.address(of: object), for: key)
       if retainsObjects {
         retained[old] = nil
         retained[key] = object
@@ -81,9 +104,10 @@ final class ObjectRegistry: @unchecked Sendable {
 
   /// Lets an object go, which is of no context then.
   func remove(_ object: NSManagedObject) {
-    forget(object, object.identifier.key)
     object.registry = nil
-    let released: NSManagedObject? = lock.withLock { retained.removeValue(forKey: object.identifier.key) }
+    guard let key = object.knownIdentifier?.key else { return }
+    forget(object, key)
+    let released: NSManagedObject? = lock.withLock { retained.removeValue(forKey: key) }
     withExtendedLifetime(released) {}
   }
 
@@ -91,7 +115,7 @@ final class ObjectRegistry: @unchecked Sendable {
   func forget(_ object: NSManagedObject, _ key: ObjectKey) {
     lock.lock()
     defer { lock.unlock() }
-    if entries[key] == ObjectRegistry.address(of: object) { entries[key] = nil }
+    if entries[key] == ObjectRegistry.address(of: object) { entries.remove(key) }
   }
 
   /// Lets all objects go.
@@ -99,7 +123,7 @@ final class ObjectRegistry: @unchecked Sendable {
     let alive = objects
     let released = lock.withLock {
       let released = retained
-      entries = [:]
+      entries.removeAll()
       retained = [:]
       return released
     }

@@ -34,9 +34,10 @@ protocol RowStore: NSPersistentStore {
 
   /// Writes all changes in one transaction, or none.
   ///
-  /// - Returns: the new versions of the rows inserted and updated.
+  /// A row that is inserted gets version 1, one that is updated the next version after its old one.
+  ///
   /// - Throws: `RowConflicts` when rows have changed since they were read; 134180 and its family when SQLite fails.
-  func write(_ changes: [RowChange]) throws -> [ObjectKey: Int64]
+  func write(_ changes: [RowChange]) throws
 }
 
 /// A question about the rows of an entity.
@@ -50,6 +51,9 @@ struct RowQuery {
   var offset = 0
   /// The primary keys to look at; nil for all.
   var keys: ClosedRange<Int64>?
+
+  /// Whether rows are looked for by something that is no key.
+  var isSearch: Bool { predicate != nil || !order.isEmpty || keys == nil }
 }
 
 /// A change of one row.
@@ -67,7 +71,7 @@ struct RowChange {
   /// The row as it is to be. All identifiers in it are permanent.
   let slots: [Slot]
   /// The slots that differ from `old`; for an insertion, all that are not null.
-  let changed: [Int]
+  let changed: SlotSet
 }
 
 /// Rows that another context or process has changed or deleted since they were read; nothing was written.

@@ -296,6 +296,28 @@ struct InferredChangeTests {
     #expect(error.localizedFailureReason?.contains("'a' (3 rows); 'c' (2 rows)") == true)
   }
 
+  @Test("Of many values that violate a constraint five are told, and how many there are; relationships go by name")
+  func constraintOverRelationship() throws {
+    func build(_ builder: inout ModelBuilder, _ constraints: [[Any]]) {
+      builder.entity("Owner")
+      builder.entity("Item", [.make("code", .stringAttributeType)]).uniquenessConstraints = constraints
+      builder.relate(.init("Item", "owner"), .init("Owner", "items", toMany: true))
+    }
+    try fill({ build(&$0, []) }) { context in
+      let owners = [context.make("Owner"), context.make("Owner")]
+      for code in ["a", "b", "c", "d", "e", "f", "g"] {
+        for owner in [owners[0], owners[0], owners[1]] { context.make("Item", ["code": code, "owner": owner]) }
+      }
+      context.make("Item", ["code": "g", "owner": owners[0]])
+    }
+    let error = try refusal { build(&$0, [["owner", "code"]]) }
+    #expect(error.code == NSMigrationConstraintViolationError)
+    let reason = try #require(error.localizedFailureReason)
+    #expect(reason.contains("'owner', 'code'"), "\(reason)")
+    let pattern = /'a' \(2 rows\); \d, 'b' \(2 rows\); .*'e' \(2 rows\); 7 values in 15 rows in all\./
+    #expect(reason.contains(pattern) && !reason.contains("'f'"), "\(reason)")
+  }
+
   @Test(
     "A transient attribute becomes stored and starts with its default value; a stored one becomes transient and goes")
   func transience() throws {

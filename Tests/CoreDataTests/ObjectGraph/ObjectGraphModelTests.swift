@@ -44,7 +44,7 @@ private struct GraphRun {
   var log: [String] = []
 
   init(seed: UInt64) throws {
-    random = SeededGenerator(state: seed)
+    random = SeededGenerator(seed: seed)
     store = try TemporaryStore()
     context = try store.context(model)
   }

@@ -113,4 +113,60 @@ struct RegistryTests {
     #expect(list.isEmpty)
     #expect(!list.contains(objects[0]))
   }
+
+  @Test("A new object is known before it has an identifier, and found by that from when it has one until it is gone")
+  func unidentified() throws {
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
+    let ada = context.make("Employee", ["name": "Ada"])
+    #expect(ada.knownIdentifier == nil && ada.managedObjectContext === context)
+    #expect(context.registeredObjects == [ada])
+    let temporary = ada.objectID
+    #expect(temporary.isTemporaryID && context.registeredObject(for: temporary) === ada)
+    let bob = context.make("Employee", ["name": "Bob"])
+    try context.save()
+    #expect(!bob.objectID.isTemporaryID && context.registeredObject(for: bob.objectID) === bob)
+    #expect(context.registeredObject(for: temporary) === ada)
+    #expect(context.registeredObjects == [ada, bob])
+
+    let undone = context.make("Employee", ["name": "Cleo"])
+    let deleted = context.make("Employee", ["name": "Dora"])
+    context.delete(deleted)
+    context.processPendingChanges()
+    #expect(deleted.managedObjectContext == nil)
+    context.rollback()
+    #expect(undone.managedObjectContext == nil)
+    #expect(context.registeredObjects == [ada, bob])
+    let forgotten = context.make("Employee", ["name": "Eve"])
+    context.reset()
+    #expect(forgotten.managedObjectContext == nil && ada.managedObjectContext == nil)
+    #expect(context.registeredObjects.isEmpty && !context.hasChanges)
+    #expect(forgotten.objectID.isTemporaryID)
+    #expect(context.registeredObject(for: forgotten.objectID) == nil)
+  }
+
+  @Test("Only contexts that take over what others save are told of it, from when they want to until they do not")
+  func takingOver() async throws {
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
+    let ada = context.make("Employee", ["name": "Ada"])
+    try context.save()
+    let other = NSManagedObjectContext(.privateQueue)
+    other.persistentStoreCoordinator = context.persistentStoreCoordinator
+    let id = ada.objectID
+    func seen() async -> String? { await other.perform { other.object(with: id).value(forKey: "name") as? String } }
+    await other.perform { other.retainsRegisteredObjects = true }
+    #expect(await seen() == "Ada")
+    ada.setValue("Grace", forKey: "name")
+    try context.save()
+    #expect(await seen() == "Ada")
+    await other.perform { other.automaticallyMergesChangesFromParent = true }
+    ada.setValue("Hedy", forKey: "name")
+    try context.save()
+    #expect(await seen() == "Hedy")
+    await other.perform { other.automaticallyMergesChangesFromParent = false }
+    ada.setValue("Ida", forKey: "name")
+    try context.save()
+    #expect(await seen() == "Hedy")
+  }
 }

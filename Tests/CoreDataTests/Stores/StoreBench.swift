@@ -57,8 +57,8 @@ final class StoreBench {
   func insert(_ name: String, _ values: [String: Slot] = [:]) throws -> RowSnapshot {
     let id = try store.makeIdentifiers(for: [entity(name)])[0]
     let change = change(.insert, id, old: nil, values)
-    let versions = try store.write([change])
-    return RowSnapshot(id: id, version: versions[id.key] ?? 0, slots: change.slots)
+    try store.write([change])
+    return RowSnapshot(id: id, version: 1, slots: change.slots)
   }
 
   /// A change that sets these slots.
@@ -75,7 +75,7 @@ final class StoreBench {
       slots[position] = value
       changed.append(position)
     }
-    return RowChange(kind: kind, id: id, old: old, slots: slots, changed: changed.sorted())
+    return RowChange(kind: kind, id: id, old: old, slots: slots, changed: SlotSet(changed))
   }
 
   func read(_ id: NSManagedObjectID) throws -> RowSnapshot? { try store.row(for: id) }

@@ -126,23 +126,9 @@ struct CopyChecks {
 
   /// The first uniqueness constraint that rows violate, as error 134111; nil where none is.
   func violatedConstraint() throws -> NSError? {
-    for index in target.schema.indexes {
-      guard case .uniqueness(let entity) = index.purpose else { continue }
-      let columns = index.elements.map { SQLName.quoted($0.column) }
-      let list = columns.joined(separator: ", ")
-      let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-      let rows = try connection.rows(
-        "SELECT \(list), COUNT(*) FROM \(target.table(index.table)) WHERE \(present) GROUP BY \(list) "
-          + "HAVING COUNT(*) > 1 ORDER BY \(list) LIMIT 5")
-      guard !rows.isEmpty else { continue }
-      let values = rows.map { row in row.values.dropLast().map(\.literal).joined(separator: ", ") }
-      let layout = target.schema[entity]
-      let names = index.elements.map { element in
-        layout?.attributes.values.first { $0.column == element.column }?.name ?? element.column
-      }
-      return MigrationErrors.constraintViolation(
-        url: url, entity: entity, properties: names, values: values.joined(separator: "; "))
+    try DuplicateValues.first(in: target.schema, on: connection, database: target.database).map {
+      MigrationErrors.constraintViolation(
+        url: url, entity: $0.entity, properties: $0.properties, values: $0.summary)
     }
-    return nil
   }
 }

@@ -35,6 +35,9 @@ final class RowTransfer {
     derivations = try CopyDerivations(plan: plan).statements(for: copy)
   }
 
+  /// Whether rows of the destination are looked for by anything but their keys.
+  var isSearching: Bool { !derivations.isEmpty }
+
   /// Makes the rows.
   ///
   /// - Parameters:

@@ -94,11 +94,19 @@ struct InPlaceStepRun {
       try connection.run(statement.sql, statement.bindings)
     } catch let error as SQLiteError where error.isUniqueConstraint {
       switch statement.purpose {
-      case .index: throw try UniquenessCheck(step: step, connection: connection).problem() ?? error
+      case .index: throw try duplicates() ?? error
       case .link(let check):
         throw try LinkProblem(check: check, step: step, shifts: shifts, connection: connection).problem() ?? error
       case .structure, .rows, .keys, .housekeeping: throw error
       }
+    }
+  }
+
+  private func duplicates() throws -> InPlaceProblem? {
+    try DuplicateValues.first(in: step.destinationSchema, on: connection).map {
+      InPlaceProblem(
+        kind: .notUnique(properties: $0.properties), entity: $0.entity, reason: $0.summary,
+        suggestion: "Remove the duplicates first.")
     }
   }
 

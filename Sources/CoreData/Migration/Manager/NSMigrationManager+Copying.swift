@@ -62,7 +62,7 @@ extension NSMigrationManager {
   private static func associations(
     of copies: [EntityCopy], after earlier: Associations, stores: [String]
   ) -> Associations {
-    var associations = earlier.stores == stores ? earlier : Associations(stores: stores)
+    let associations = earlier.stores == stores ? earlier : Associations(stores: stores)
     for copy in copies {
       let table = associations.add(
         AssociationTable(source: Int32(copy.rows.entity.number), destination: Int32(copy.destination.number)),

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 
 /// Migrates a store to another version of its model, by a mapping model and the policies that it names.
 ///
@@ -35,6 +36,8 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   var associations = Associations()
   private let lock = NSLock()
   private var cancellation: (any Error)?
+  /// Whether there is a cancellation: asked with every object, and so without the lock.
+  private let isCancelled = Atomic<Bool>(false)
   private var shownProgress: Float = 1
   private var shownMapping = NSEntityMapping()
   private var shownMappingModel = NSMappingModel()
@@ -73,7 +76,10 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   ///
   /// - Parameter error: what `migrateStore` is to throw.
   open func cancelMigrationWithError(_ error: any Error) {
-    lock.withLock { cancellation = cancellation ?? error }
+    lock.withLock {
+      cancellation = cancellation ?? error
+      isCancelled.store(true, ordering: .releasing)
+    }
   }
 
   /// Forgets which objects have become which. Without it, a later pass over the same stores also finds what earlier ones
@@ -153,6 +159,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
       shownMappingModel = mappings
       shownProgress = 0
       cancellation = nil
+      isCancelled.store(false, ordering: .releasing)
     }
     progressHandler?(self)
   }
@@ -179,6 +186,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   /// - Throws: the error with which the migration was cancelled.
   func checkCancellation() throws {
+    guard isCancelled.load(ordering: .acquiring) else { return }
     if let error = lock.withLock({ cancellation }) { throw error }
   }
 }

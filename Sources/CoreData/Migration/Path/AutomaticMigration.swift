@@ -46,6 +46,7 @@ struct AutomaticMigration {
         search: try sourceSearch(), busyTimeout: options.timeout ?? StoreMigration.defaultBusyTimeout)
       migration.keepsReplacedStore = options.keepsReplacedStore
       migration.defersCleanup = options.defersCleanup
+      migration.managerFactory = try options.managerFactory()
       return migration
     } catch let error as NSError where error.code == NSInferredMappingModelError {
       throw MigrationErrors.missingMappingModel(

@@ -102,6 +102,7 @@ extension StoreMigration {
     busyTimeout = other.busyTimeout
     keepsReplacedStore = other.keepsReplacedStore
     defersCleanup = other.defersCleanup
+    managerFactory = other.managerFactory
     addedMetadata = other.addedMetadata
   }
 }

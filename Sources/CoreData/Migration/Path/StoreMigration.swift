@@ -69,6 +69,8 @@ public struct StoreMigration {
   /// Whether columns that no property needs any more stay until
   /// `NSPersistentStoreCoordinator.finishDeferredLightweightMigration()` removes them.
   public var defersCleanup = false
+  /// Makes the migration managers of steps by mapping models, where they are not to be ordinary ones.
+  public var managerFactory: MigrationManagerFactory?
   /// What comes into the store's metadata together with the last step.
   var addedMetadata: [String: Any] = [:]
 

@@ -9,23 +9,27 @@ struct ManagerStep {
   let step: StoreMigration.Step
   /// How long to wait for other users of the store, in seconds.
   let timeout: TimeInterval
+  let manager: NSMigrationManager
 
   /// Does it.
   ///
   /// - Throws: as `NSMigrationManager.migrateStore(from:type:options:mapping:to:type:options:)`, or what `progress` throws.
   func run(from source: URL, to destination: URL, progress: (Int, Int) throws -> Void) throws {
     let total = try rowCount(source)
-    let manager = NSMigrationManager(sourceModel: step.sourceModel, destinationModel: step.destinationModel)
     let options = [NSPersistentStoreTimeoutOption: NSNumber(value: timeout)]
     try withoutActuallyEscaping(progress) { progress in
+      let handler = manager.progressHandler
       manager.progressHandler = { manager in
+        handler?(manager)
         do {
-          try progress(Int(Double(manager.migrationProgress) * Double(total)), total)
+          // A subclass may say what it likes.
+          let fraction = Double(manager.migrationProgress)
+          try progress(fraction > 0 ? Int(min(fraction, 1) * Double(total)) : 0, total)
         } catch {
           manager.cancelMigrationWithError(error)
         }
       }
-      defer { manager.progressHandler = nil }
+      defer { manager.progressHandler = handler }
       try manager.migrateStore(
         from: source, type: .sqlite, options: options, mapping: step.mappingModel, to: destination, type: .sqlite,
         options: options)

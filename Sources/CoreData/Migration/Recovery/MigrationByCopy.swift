@@ -23,10 +23,13 @@ struct MigrationByCopy {
 
   init(_ migration: StoreMigration, copyStep: CopyStep? = nil) {
     self.migration = migration
-    let timeout = migration.busyTimeout
     self.copyStep =
       copyStep ?? { step, source, destination, progress in
-        try ManagerStep(step: step, timeout: timeout).run(from: source, to: destination, progress: progress)
+        let manager =
+          try migration.managerFactory?.manager(for: step, of: migration.storeURL)
+          ?? NSMigrationManager(sourceModel: step.sourceModel, destinationModel: step.destinationModel)
+        try ManagerStep(step: step, timeout: migration.busyTimeout, manager: manager)
+          .run(from: source, to: destination, progress: progress)
       }
     place = StorePlace(migration.storeURL)
     journal = WorkJournal(purpose: .migration, source: migration.source, destination: migration.destination)

@@ -24,6 +24,11 @@ extension SQLiteStore {
     opened?.entities.id(entity: number, primaryKey: primaryKey)
   }
 
+  /// What the row of an entity is known by; nil when the number is that of no entity.
+  func objectKey(entity number: Int, primaryKey: Int64) -> ObjectKey? {
+    opened?.entities.key(entity: number, primaryKey: primaryKey)
+  }
+
   /// Whether there is a row of an entity with that primary key.
   func hasRow(entity number: Int, primaryKey: Int64) throws -> Bool {
     try asking { state in

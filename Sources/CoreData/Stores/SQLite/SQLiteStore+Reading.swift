@@ -7,6 +7,7 @@ import Foundation
 extension SQLiteStore {
   func rows(for query: RowQuery) throws -> [RowSnapshot]? {
     try reading { state in
+      if query.isSearch { try willSearch?(state) }
       let reader = try reader(for: query.entity, includesSubentities: query.includesSubentities)
       return try answer {
         let select = try SelectBuilder(entities: state.entities).select(reader.columns, for: query)
@@ -22,7 +23,8 @@ extension SQLiteStore {
 
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
     try reading { state in
-      try answer {
+      if query.isSearch { try willSearch?(state) }
+      return try answer {
         let select = try SelectBuilder(entities: state.entities).select(["Z_PK", "Z_ENT"], for: query)
         let layout = try state.entities.layout(of: query.entity)
         return try state.connection.cached(select.sql) { statement in
@@ -45,7 +47,8 @@ extension SQLiteStore {
 
   func count(for query: RowQuery) throws -> Int? {
     try reading { state in
-      try answer {
+      if query.isSearch { try willSearch?(state) }
+      return try answer {
         let select = try SelectBuilder(entities: state.entities).count(query)
         return Int(try state.connection.scalar(select.sql, select.values)?.integer ?? 0)
       }
@@ -71,6 +74,7 @@ extension SQLiteStore {
       guard state.entities.owns(id),
         let layout = try state.entities.layout(of: id.entity).relationships[relationship.name]
       else { return [] }
+      try willSearch?(state)
       return try MemberReader(connection: state.connection, entities: state.entities)
         .members(of: layout, primaryKey: id.key.number)
     }

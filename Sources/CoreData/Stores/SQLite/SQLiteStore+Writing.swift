@@ -38,7 +38,7 @@ extension SQLiteStore {
     return last + 1
   }
 
-  func write(_ changes: [RowChange]) throws -> [ObjectKey: Int64] {
+  func write(_ changes: [RowChange]) throws {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       let mark = state.external.mark
@@ -46,14 +46,13 @@ extension SQLiteStore {
         let writer = RowWriter(
           connection: state.connection, entities: state.entities, external: state.external,
           plans: state.plans)
-        let versions = try state.connection.transaction {
-          let versions = try writer.write(changes)
+        if let willSearch, try writer.isSearching(for: changes) { try willSearch(state) }
+        try state.connection.transaction {
+          try writer.write(changes)
           if hasUnsavedMetadata { try state.file.setMetadata(metadata) }
-          return versions
         }
         state.external.didCommit()
         hasUnsavedMetadata = false
-        return versions
       } catch {
         state.external.didRollBack(to: mark)
         throw error

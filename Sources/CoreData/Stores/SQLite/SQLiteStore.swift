@@ -10,17 +10,26 @@ import Foundation
 /// All calls come while the coordinator's lock is held.
 final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   /// What an open store works with.
-  struct Opened {
+  final class Opened {
     let file: StoreFile
     let entities: StoredEntities
     let external: ExternalData
     let plans: RowPlans
     var readers: [String: RowReader] = [:]
 
+    init(file: StoreFile, entities: StoredEntities, external: ExternalData) {
+      self.file = file
+      self.entities = entities
+      self.external = external
+      plans = RowPlans(entities: entities, connection: file.connection)
+    }
+
     var connection: SQLiteConnection { file.connection }
   }
 
   var opened: Opened?
+  /// Called before rows are looked for by anything but their keys. A migration makes indexes then, and not before.
+  var willSearch: ((Opened) throws -> Void)?
   private var values: [String: Any] = [:] { didSet { forgetReference() } }
   /// Whether the metadata have been changed since they were read or written.
   var hasUnsavedMetadata = false
@@ -66,9 +75,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
           hasUnsavedMetadata = true
         }
         let entities = StoredEntities(schema: schema, model: model, store: self)
-        opened = Opened(
-          file: file, entities: entities, external: ExternalData(store: url),
-          plans: RowPlans(entities: entities, connection: file.connection))
+        opened = Opened(file: file, entities: entities, external: ExternalData(store: url))
       } catch {
         // The reason why the store cannot be used is the error to be told.
         try? file.close()

@@ -113,7 +113,9 @@ extension StoreFile {
   }
 
   /// How many KiB of pages are kept in memory while a store is filled; indexes are sorted in as much.
-  private static let fillingCache: Int64 = 12 * 1024
+  ///
+  /// Rows and sorted indexes come in order and need next to nothing; keys of join tables may come in any order.
+  private static let fillingCache: Int64 = 4 * 1024
 
   /// Waits until a file is on the disk.
   private static func synchronize(_ file: URL) throws {

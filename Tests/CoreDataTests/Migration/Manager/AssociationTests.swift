@@ -17,7 +17,7 @@ struct AssociationTests {
 
   @Test("Store nothing per object in the ordinary case, gaps in the keys included")
   func ordinary() {
-    var table = AssociationTable(source: 1, destination: 2)
+    let table = AssociationTable(source: 1, destination: 2)
     var previous: Int64?
     for number in stride(from: Int64(1), through: 30_000, by: 3) {
       table.add(row(number), row(number + 100, 2), after: previous)
@@ -32,7 +32,7 @@ struct AssociationTests {
 
   @Test("Know which sources were left out")
   func leftOut() {
-    var table = AssociationTable(source: 1, destination: 2)
+    let table = AssociationTable(source: 1, destination: 2)
     for number in Int64(1)...100 where number % 10 != 0 {
       // The object before is the one that was read, whether or not anything was made of it.
       table.add(row(number), row(number, 2), after: number - 1)
@@ -45,7 +45,7 @@ struct AssociationTests {
 
   @Test("Ask the destination where a condition left sources out")
   func partial() {
-    var table = AssociationTable(source: 1, destination: 2)
+    let table = AssociationTable(source: 1, destination: 2)
     table.addAll(1...100, offset: 50, isPartial: true)
     #expect(table.destinations(of: row(7)) { $0.number == 57 } == [row(57, 2)])
     #expect(table.destinations(of: row(8)) { $0.number == 57 }.isEmpty)
@@ -54,8 +54,8 @@ struct AssociationTests {
 
   @Test("Agree with plain dictionaries, whatever is associated", arguments: (1...20).map { UInt64($0) })
   func random(_ seed: UInt64) {
-    var generator = SeededGenerator(state: seed)
-    var table = AssociationTable(source: 1, destination: 2)
+    var generator = SeededGenerator(seed: seed)
+    let table = AssociationTable(source: 1, destination: 2)
     var forward: [RowKey: Set<RowKey>] = [:]
     var backward: [RowKey: Set<RowKey>] = [:]
     for step in 0..<1500 {

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import CoreDataTestSupport
 import Foundation
 import Testing
@@ -88,7 +89,7 @@ struct ManagerStoreTests {
     #expect(error.code == NSMigrationConstraintViolationError)
     #expect(error.userInfo["entity"] as? String == "Picture")
     #expect(error.userInfo["property"] as? String == "name")
-    #expect(error.localizedFailureReason?.contains("'a' (2 times); 'b' (2 times)") == true)
+    #expect(error.localizedFailureReason?.contains("'a' (2 rows); 'b' (2 rows)") == true)
     #expect(try store.files() == ["Store.sqlite"])
   }
 
@@ -213,4 +214,76 @@ struct ManagerStoreTests {
   }
 }
 
-final class PlainPolicy: NSEntityMigrationPolicy {}
+final class PlainPolicy: NSEntityMigrationPolicy {
+  @Test(
+    "A new store has its indexes at the end, and before when somebody asks for what they find", .serialized,
+    arguments: [true, false])
+  func indexes(_ asks: Bool) throws {
+    final class WatchingPolicy: NSEntityMigrationPolicy {
+      nonisolated(unsafe) static var asks = false
+      nonisolated(unsafe) static var seen: [Int] = []
+
+      private func note(_ manager: NSMigrationManager) throws {
+        let count = try manager.running.destination.store.asking {
+          try $0.connection.scalar("SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")?
+            .integer
+        }
+        Self.seen.append(Int(count ?? -1))
+      }
+
+      override func createDestinationInstances(
+        forSource sInstance: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager
+      ) throws {
+        if Self.seen.isEmpty { try note(manager) }
+        try super.createDestinationInstances(forSource: sInstance, in: mapping, manager: manager)
+        guard Self.asks, Self.seen.count == 1 else { return }
+        let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
+        request.predicate = NSPredicate(format: "title == %@", argumentArray: ["N1"])
+        #expect(try manager.destinationContext.fetch(request).count == 1)
+        try note(manager)
+      }
+    }
+    WatchingPolicy.asks = asks
+    WatchingPolicy.seen = []
+    let sample = try ManagerSample()
+    MigrationPolicyClasses.register(WatchingPolicy.self, as: "WatchingPolicy")
+    sample["NoteToNote"].entityMigrationPolicyClassName = "WatchingPolicy"
+    try sample.migrate()
+    let connection = try SQLiteConnection(url: sample.destination, mode: .readOnly)
+    let all = try connection.scalar("SELECT COUNT(*) FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
+    let wanted = Int(try #require(all?.integer))
+    #expect(wanted > 2)
+    #expect(WatchingPolicy.seen == (asks ? [0, wanted] : [0]))
+    #expect(try connection.scalar("SELECT COUNT(*) FROM sqlite_master WHERE name LIKE 'Z_MIGRATION%'") == 0)
+  }
+
+  @Test("What a migration saves is nobody else's business: its contexts post nothing")
+  func silence() throws {
+    final class ListeningPolicy: NSEntityMigrationPolicy {
+      nonisolated(unsafe) static var posted: [Notification.Name] = []
+      private var observers: [any NSObjectProtocol] = []
+
+      override func begin(_ mapping: NSEntityMapping, with manager: NSMigrationManager) throws {
+        let names: [Notification.Name] = [
+          .NSManagedObjectContextDidSave, .NSManagedObjectContextWillSave, .NSManagedObjectContextObjectsDidChange,
+          .NSManagedObjectContextDidSaveObjectIDs,
+        ]
+        observers = names.map { name in
+          NotificationCenter.default.addObserver(forName: name, object: manager.destinationContext, queue: nil) {
+            Self.posted.append($0.name)
+          }
+        }
+      }
+
+      override func end(_ mapping: NSEntityMapping, manager: NSMigrationManager) throws {
+        observers.forEach { NotificationCenter.default.removeObserver($0) }
+      }
+    }
+    ListeningPolicy.posted = []
+    let sample = try ManagerSample()
+    sample["NoteToNote"].entityMigrationPolicyClassName = "ListeningPolicy"
+    MigrationPolicyClasses.register(ListeningPolicy.self, as: "ListeningPolicy")
+    try sample.migrate()
+    #expect(ListeningPolicy.posted.isEmpty)
+  }
+}

@@ -6,16 +6,17 @@
 /// In the ordinary case a source row has become one destination row whose key is the source's key plus an offset: then a
 /// run of thousands of rows takes three numbers. What is not ordinary – several destinations of one source, rows of other
 /// entities, associations made in another order – is kept as pairs.
-struct AssociationTable: Sendable {
+final class AssociationTable {
   /// The entity whose rows the mapping is about.
   let source: Int32
   /// The entity that the mapping makes rows of.
   let destination: Int32
-  private var runs: [Run] = []
-  private var others = RowPairs()
-  private var othersBack = RowPairs()
+  // Asked with every object, by one thread, and never while they change.
+  @exclusivity(unchecked) private var runs: [Run] = []
+  @exclusivity(unchecked) private var others = RowPairs()
+  @exclusivity(unchecked) private var othersBack = RowPairs()
   /// The runs by their destinations, for all but the newest ones.
-  private var runsBack = RunIndex()
+  @exclusivity(unchecked) private var runsBack = RunIndex()
 
   /// Source keys that follow one another, as far as there are rows.
   struct Run: Hashable, Sendable {
@@ -40,7 +41,7 @@ struct AssociationTable: Sendable {
   ///
   /// - Parameter previous: the row of the source entity that comes before this one, where that is known; an ordinary run
   ///   that ends there goes on with this source.
-  mutating func add(_ source: RowKey, _ destination: RowKey, after previous: Int64? = nil) {
+  func add(_ source: RowKey, _ destination: RowKey, after previous: Int64? = nil) {
     guard source.entity == self.source, destination.entity == self.destination else {
       addPair(source, destination)
       return
@@ -65,7 +66,7 @@ struct AssociationTable: Sendable {
     addPair(source, destination)
   }
 
-  private mutating func addPair(_ source: RowKey, _ destination: RowKey) {
+  private func addPair(_ source: RowKey, _ destination: RowKey) {
     if others.values(of: source).contains(destination) { return }
     others.add(source, destination)
     othersBack.add(destination, source)
@@ -74,7 +75,7 @@ struct AssociationTable: Sendable {
   /// Notes that the rows of the source entity in a range of keys have become rows with the keys plus an offset.
   ///
   /// - Parameter isPartial: whether a condition has left some of them out.
-  mutating func addAll(_ keys: ClosedRange<Int64>, offset: Int64, isPartial: Bool) {
+  func addAll(_ keys: ClosedRange<Int64>, offset: Int64, isPartial: Bool) {
     runs.append(Run(first: keys.lowerBound, last: keys.upperBound, offset: offset, isPartial: isPartial))
     runs.sort { $0.first < $1.first }
     runsBack = RunIndex()
@@ -96,6 +97,29 @@ struct AssociationTable: Sendable {
     }
     if others.count > 0 { result += others.values(of: key) }
     return result
+  }
+
+  /// The destination of a source in the ordinary case; nil where it is another, or cannot be told so easily.
+  func ordinaryDestination(of key: RowKey) -> RowKey? {
+    guard others.count == 0, key.entity == source, let run = run(of: key.number), !run.isPartial else { return nil }
+    return RowKey(entity: destination, number: key.number + run.offset)
+  }
+
+  /// The source of a destination; nil where there are none or several.
+  func onlySource(of key: RowKey) -> RowKey? {
+    if othersBack.count == 0, key.entity == destination, runs.count == 1 {
+      // The ordinary case, which takes no list.
+      guard runs[0].destinations.contains(key.number) else { return nil }
+      return RowKey(entity: source, number: key.number - runs[0].offset)
+    }
+    let all = sources(of: key)
+    return all.count == 1 ? all[0] : nil
+  }
+
+  /// Whether a row is beyond all sources that have destinations.
+  func isBeyond(_ key: RowKey) -> Bool {
+    guard others.count == 0, key.entity == source else { return false }
+    return runs.last.map { $0.last < key.number } ?? true
   }
 
   /// The sources of a destination.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The association tables of a migration, found by the names of entity mappings.
-struct Associations: Sendable {
+final class Associations {
   private(set) var tables: [AssociationTable] = []
   private var names: [String] = []
   private var byName: [String: [Int]] = [:]
@@ -15,7 +15,7 @@ struct Associations: Sendable {
   }
 
   /// Adds a table; several of one name are those of passes made one after another.
-  mutating func add(_ table: AssociationTable, named name: String) -> Int {
+  func add(_ table: AssociationTable, named name: String) -> Int {
     tables.append(table)
     names.append(name)
     byName[name, default: []].append(tables.count - 1)
@@ -29,7 +29,7 @@ struct Associations: Sendable {
   /// The names of the mappings of a source entity.
   func names(ofSource entity: Int32) -> [String] { namesBySourceEntity[entity] ?? [] }
 
-  private mutating func note(_ name: String, ofSource entity: Int32) {
+  private func note(_ name: String, ofSource entity: Int32) {
     if namesBySourceEntity[entity]?.contains(name) != true { namesBySourceEntity[entity, default: []].append(name) }
   }
 
@@ -42,15 +42,20 @@ struct Associations: Sendable {
     return []
   }
 
+  /// The destination of a source in the ordinary case; nil where it is another, or cannot be told so easily.
+  func ordinaryDestination(of source: RowKey, in tables: [Int]) -> RowKey? {
+    tables.count == 1 ? self.tables[tables[0]].ordinaryDestination(of: source) : nil
+  }
+
   var knownNames: [String] { byName.keys.sorted() }
 
-  mutating func add(_ source: RowKey, _ destination: RowKey, to table: Int, after previous: Int64?) {
+  func add(_ source: RowKey, _ destination: RowKey, to table: Int, after previous: Int64?) {
     tables[table].add(source, destination, after: previous)
     // Rows of other entities are rare; the mapping then is one of theirs too.
     if source.entity != tables[table].source { note(names[table], ofSource: source.entity) }
   }
 
-  mutating func addAll(_ keys: ClosedRange<Int64>, offset: Int64, isPartial: Bool, to table: Int) {
+  func addAll(_ keys: ClosedRange<Int64>, offset: Int64, isPartial: Bool, to table: Int) {
     tables[table].addAll(keys, offset: offset, isPartial: isPartial)
   }
 }

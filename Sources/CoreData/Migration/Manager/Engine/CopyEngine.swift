@@ -79,6 +79,7 @@ final class CopyEngine: MappingEngine {
     let (source, destination) = (try run.source.store.state(), try run.destination.store.state())
     let mark = destination.external.mark
     do {
+      if transfer.isSearching { try run.destination.store.willSearch?(destination) }
       try destination.connection.transaction {
         try transfer.run(from: source.connection, to: destination.connection, batchSize: run.batchSize) { count in
           try run.manager.checkCancellation()

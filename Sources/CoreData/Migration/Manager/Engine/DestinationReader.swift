@@ -58,12 +58,18 @@ struct DestinationReader {
     let associations = run.manager.associations.tables[table]
     guard let entity = run.source.store.entity(number: Int(associations.source)) else { return [] }
     var (least, greatest, count) = (Int64.max, Int64.min, 0)
+    func note(_ source: RowKey) {
+      guard source.entity == associations.source else { return }
+      least = min(least, source.number)
+      greatest = max(greatest, source.number)
+      count += 1
+    }
     for object in batch {
       guard let key = run.destination.rowKey(of: object) else { continue }
-      for source in associations.sources(of: key) where source.entity == associations.source {
-        least = min(least, source.number)
-        greatest = max(greatest, source.number)
-        count += 1
+      if let source = associations.onlySource(of: key) {
+        note(source)
+      } else {
+        associations.sources(of: key).forEach(note)
       }
     }
     guard count > 0, greatest - least < Int64(count) * 8 else { return [] }

@@ -92,7 +92,7 @@ final class EntityPlan {
 }
 
 /// How one attribute gets its value.
-struct AttributePlan {
+final class AttributePlan {
   enum Value {
     /// The value of a source attribute as it stands in its slot.
     case copy(position: Int)
@@ -110,10 +110,23 @@ struct AttributePlan {
   let mapping: NSPropertyMapping
   /// Whether a missing value leaves the default value standing.
   let keepsDefault: Bool
+
+  init(
+    name: String, position: Int, attribute: NSAttributeDescription, value: Value, syntax: ExpressionSyntax,
+    mapping: NSPropertyMapping, keepsDefault: Bool
+  ) {
+    self.name = name
+    self.position = position
+    self.attribute = attribute
+    self.value = value
+    self.syntax = syntax
+    self.mapping = mapping
+    self.keepsDefault = keepsDefault
+  }
 }
 
 /// How one relationship gets its objects.
-struct RelationshipPlan {
+final class RelationshipPlan {
   enum Value {
     /// What certain mappings have made of some source objects.
     case mapping(name: String, of: Sources)
@@ -133,4 +146,16 @@ struct RelationshipPlan {
   let value: Value
   let syntax: ExpressionSyntax
   let mapping: NSPropertyMapping
+
+  init(
+    name: String, position: Int, relationship: NSRelationshipDescription, value: Value, syntax: ExpressionSyntax,
+    mapping: NSPropertyMapping
+  ) {
+    self.name = name
+    self.position = position
+    self.relationship = relationship
+    self.value = value
+    self.syntax = syntax
+    self.mapping = mapping
+  }
 }

@@ -65,12 +65,11 @@ final class KeyAssignments {
   /// Sets the relationships of an object that nobody has looked at.
   ///
   /// - Returns: whether that was possible; nothing was done otherwise.
-  func set(_ object: NSManagedObject, _ key: RowKey, from sources: [RowKey]) throws -> Bool {
-    guard !object.isRealized, object.snapshot == nil, !object.hasChanges, sources.count == 1,
-      sources[0].entity == plan.sourceNumber, key.entity == plan.destinationNumber,
-      !run.source.context.hasChanges
+  func set(_ object: NSManagedObject, _ key: RowKey, from source: RowKey) throws -> Bool {
+    guard !object.isRealized, object.snapshot == nil, !object.hasChanges, source.entity == plan.sourceNumber,
+      key.entity == plan.destinationNumber, !run.source.context.hasChanges
     else { return false }
-    return try set(key, from: sources[0].number)
+    return try set(key, from: source.number)
   }
 
   /// Sets the relationships of a row.
@@ -86,13 +85,18 @@ final class KeyAssignments {
     for (index, relationship) in plan.relationships.enumerated() {
       var found: RowKey?
       if let target = keys[position * tables.count + index] {
-        let all = try run.manager.associations.destinations(of: target, in: tables[index]) { try run.exists($0) }
-        guard all.count <= 1, all.allSatisfy({ fits($0, relationship.relationship) }) else {
+        let associations = run.manager.associations
+        found = associations.ordinaryDestination(of: target, in: tables[index])
+        var isOnly = true
+        if found == nil {
+          let all = try associations.destinations(of: target, in: tables[index]) { try run.exists($0) }
+          (found, isOnly) = (all.first, all.count <= 1)
+        }
+        guard isOnly, found.map({ fits($0, relationship.relationship) }) ?? true else {
           // The object engine says what is wrong, and with which object.
           waitingKeys.removeLast(waitingKeys.count - count)
           return false
         }
-        found = all.first
       }
       waitingKeys.append(found)
     }
@@ -102,11 +106,14 @@ final class KeyAssignments {
 
   /// Whether a row may be what a relationship leads to, and nobody has read the other side.
   private func fits(_ key: RowKey, _ relationship: NSRelationshipDescription) -> Bool {
-    guard let id = run.destination.identifier(of: key) else { return false }
-    if let wanted = relationship.destinationEntity, id.entity !== wanted, !id.entity.isKindOf(entity: wanted) {
+    let store = run.destination.store
+    guard let id = store.objectKey(entity: Int(key.entity), primaryKey: key.number) else { return false }
+    if let wanted = relationship.destinationEntity, let entity = store.entity(number: Int(key.entity)),
+      entity !== wanted, !entity.isKindOf(entity: wanted)
+    {
       return false
     }
-    return run.destination.context.registry[id.key]?.hasUnreadInverse(of: relationship) ?? true
+    return run.destination.context.registry[id]?.hasUnreadInverse(of: relationship) ?? true
   }
 
   // MARK: Writing

@@ -13,7 +13,7 @@ extension MigrationRun {
       "An object of the source context is associated with one of the destination context.")
     do {
       guard let from = source.rowKey(of: sourceObject), let table = try table(of: plan) else { return }
-      if destinationObject.identifier.isTemporaryID { try adoptKey(destinationObject, from, plan) }
+      if destinationObject.hasTemporaryID { try adoptKey(destinationObject, from, plan) }
       guard let to = destination.rowKey(of: destinationObject) else { return }
       let previous = reading.flatMap { $0.object === sourceObject ? $0.previous : nil }
       manager.associations.add(from, to, to: table, after: previous)
@@ -41,15 +41,17 @@ extension MigrationRun {
       try destination.context.obtainPermanentIDs(for: [object])
       return
     }
-    destination.context.adopt(id, for: object)
-    object.tellRelatedObjects(all: plan.isTargetWithoutInverse)
+    if destination.context.adopt(id, for: object) {
+      object.tellRelatedObjects(all: plan.isTargetWithoutInverse)
+    }
   }
 
   /// Whether the ordinary destination of a source has been made already.
   private func isTaken(_ key: RowKey, _ source: RowKey, _ plan: EntityPlan) throws -> Bool {
     guard let table = plan.table else { return false }
-    let known = try manager.associations.tables[table].destinations(of: source) { try exists($0) }
-    return known.contains(key)
+    let associations = manager.associations.tables[table]
+    if associations.isBeyond(source) { return false }
+    return try associations.destinations(of: source) { try exists($0) }.contains(key)
   }
 
   /// The tables of an entity mapping; none for a name that is not known.

@@ -13,7 +13,9 @@ final class MigrationRun {
   /// What a call that cannot throw has failed with; the migration fails with it at the next opportunity.
   var failure: (any Error)?
   /// The object that is being made into destinations, and the one of its entity that was read before it.
-  var reading: (object: NSManagedObject, previous: Int64?)?
+  ///
+  /// Set for every object, by one place.
+  @exclusivity(unchecked) var reading: (object: NSManagedObject, previous: Int64?)?
   /// The entity that the relationship which is being set leads to.
   var wantedDestination: NSEntityDescription?
   private var keys = KeyReservations()
@@ -159,7 +161,7 @@ final class MigrationRun {
 
   /// Saves what there is to save, and has all objects give up their values.
   func save() throws {
-    try saveChanges()
+    try saveChanges(releasingValues: true)
     destination.releaseValues()
     source.releaseValues()
     stopListening()
@@ -167,6 +169,10 @@ final class MigrationRun {
 
   /// Saves what there is to save; objects keep their values.
   func saveChanges() throws {
+    try saveChanges(releasingValues: false)
+  }
+
+  private func saveChanges(releasingValues isReleasing: Bool) throws {
     let context = destination.context
     if let failure { throw failure }
     try objects.writeKeys()
@@ -176,7 +182,7 @@ final class MigrationRun {
       let hook = context.willAskStores
       context.willAskStores = nil
       defer { context.willAskStores = hook }
-      try context.save()
+      try context.save(releasingValues: isReleasing)
     }
   }
 

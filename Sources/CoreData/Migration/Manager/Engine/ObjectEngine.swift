@@ -10,7 +10,7 @@ final class ObjectEngine: MappingEngine {
   unowned(unsafe) let run: MigrationRun
   /// The values of variables in expressions.
   private var evaluator = PredicateEvaluator()
-  private weak var evaluatedPlan: EntityPlan?
+  private var evaluatedPlan: EntityPlan?
   /// Derived attributes may count the objects of a relationship, which then must be known to have changed on both sides.
   private lazy var hasDerivations = !Derivations(run.destination.model).isEmpty
   /// What sets the relationships of the mapping that is being carried out where objects are not needed for it.
@@ -107,12 +107,15 @@ final class ObjectEngine: MappingEngine {
     guard !plan.relationships.isEmpty, let table = plan.table, let key = run.destination.rowKey(of: destination) else {
       return
     }
-    let sources = run.manager.associations.tables[table].sources(of: key)
-    guard !sources.isEmpty else { return }
-    if let keys, keys.plan === plan, try keys.set(destination, key, from: sources) {
+    let associations = run.manager.associations.tables[table]
+    if let keys, keys.plan === plan, let source = associations.onlySource(of: key),
+      try keys.set(destination, key, from: source)
+    {
       run.writeKeysBeforeAsking()
       return
     }
+    let sources = associations.sources(of: key)
+    guard !sources.isEmpty else { return }
     for relationship in plan.relationships {
       run.wantedDestination = relationship.relationship.destinationEntity
       defer { run.wantedDestination = nil }
@@ -184,7 +187,7 @@ final class ObjectEngine: MappingEngine {
           wanted: "objects of the destination context")
       }
       // A new object gets its identifier now: relationships are set by numbers.
-      if object.identifier.isTemporaryID { try context.obtainPermanentIDs(for: [object]) }
+      if object.hasTemporaryID { try context.obtainPermanentIDs(for: [object]) }
       guard let key = run.destination.rowKey(of: object) else {
         throw ObjectGraphErrors.missingObject(object.identifier)
       }
@@ -303,7 +306,7 @@ extension NSManagedObject {
   /// Whether the members of a to-many inverse have not been read.
   func hasUnreadInverse(of relationship: NSRelationshipDescription) -> Bool {
     guard isRealized else { return true }
-    guard !identifier.isTemporaryID, !isInserted, let inverse = relationship.inverseRelationship,
+    guard !hasTemporaryID, !isInserted, let inverse = relationship.inverseRelationship,
       let position = table.position(of: inverse.name), case .unread = slots[position]
     else { return false }
     return true

@@ -97,6 +97,13 @@ struct PlanBuilder {
       expression: property.valueSyntax.map { PredicatePrinter().format($0) })
   }
 
+  private func unknown(_ property: NSPropertyMapping, _ mapping: NSEntityMapping, _ what: String) -> NSError {
+    MappingErrors.failed(
+      place(property, mapping),
+      reason: "The entity mapping '\(mapping.name ?? "")' has \(what) '\(property.name ?? "")', which the entity "
+        + "'\(mapping.destinationEntityName ?? "")' does not have.")
+  }
+
   private func attribute(
     _ property: NSPropertyMapping, _ mapping: NSEntityMapping, _ source: NSEntityDescription?,
     _ destination: NSEntityDescription?
@@ -104,12 +111,7 @@ struct PlanBuilder {
     let name = property.name ?? ""
     guard let destination, let attribute = destination.attributesByName[name],
       let position = destination.slotTable.position(of: name)
-    else {
-      throw MappingErrors.failed(
-        place(property, mapping),
-        reason: "The entity mapping '\(mapping.name ?? "")' has a value for the attribute '\(name)', which the entity "
-          + "'\(mapping.destinationEntityName ?? "")' does not have.")
-    }
+    else { throw unknown(property, mapping, "a value for the attribute") }
     // What the model derives is computed from the other values with every save.
     guard let syntax = property.valueSyntax, !(attribute is NSDerivedAttributeDescription) else { return nil }
     try checkNames(in: syntax, place(property, mapping))
@@ -152,13 +154,7 @@ struct PlanBuilder {
     let name = property.name ?? ""
     guard let destination, let relationship = destination.relationshipsByName[name],
       let position = destination.slotTable.position(of: name)
-    else {
-      throw MappingErrors.failed(
-        place(property, mapping),
-        reason:
-          "The entity mapping '\(mapping.name ?? "")' has objects for the relationship '\(name)', which the entity "
-          + "'\(mapping.destinationEntityName ?? "")' does not have.")
-    }
+    else { throw unknown(property, mapping, "objects for the relationship") }
     guard let syntax = property.valueSyntax else { return nil }
     try checkNames(in: syntax, place(property, mapping))
     return RelationshipPlan(

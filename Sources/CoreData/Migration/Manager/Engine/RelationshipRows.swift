@@ -65,6 +65,9 @@ struct RelationshipRows {
   /// - Returns: whether that was possible for all rows; where not, the object engine says what is wrong, and with which
   ///   object.
   func set() throws -> Bool {
+    if links.contains(where: \.writer.isSearching) {
+      try run.destination.store.asking { try run.destination.store.willSearch?($0) }
+    }
     var next = keys.lowerBound + offset
     let last = keys.upperBound + offset
     while next <= last {

@@ -122,6 +122,11 @@ struct RowLinkWriter {
     }
   }
 
+  /// Whether rows are looked for by anything but their keys.
+  var isSearching: Bool {
+    if case .key(let key, _) = place { key.isOrdered } else { true }
+  }
+
   /// Has a row's relationship lead to certain rows, and to no others.
   func set(_ owner: RowKey, to members: [RowKey]) throws {
     switch place {
@@ -145,7 +150,7 @@ struct RowLinkWriter {
       isToMany ? .toMany(ToMany(ids, isOrdered: isOrdered)) : ids.first.map { .toOne($0) } ?? .null
     try RowWriter(
       connection: store.connection, entities: store.entities, external: store.external, plans: store.plans
-    ).writeRelationships(of: [RowChange(kind: .update, id: row, old: nil, slots: slots, changed: [position])])
+    ).writeRelationships(of: [RowChange(kind: .update, id: row, old: nil, slots: slots, changed: SlotSet([position]))])
   }
 
   // MARK: Keys

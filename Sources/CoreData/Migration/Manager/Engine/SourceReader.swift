@@ -95,12 +95,12 @@ struct SourceReader {
       }
       guard let rows, let last = rows.last else { return }
       var count = 0
-      for row in rows {
-        let object = context.object(for: row)
+      for position in rows.indices {
+        let object = context.object(for: rows[position])
         if let filter, try !isWanted(object, filter) { continue }
         try body(object, previous)
         count += 1
-        if isWhole, object.entity === plan.sourceEntity { previous = row.id.key.number }
+        if isWhole, object.entity === plan.sourceEntity { previous = rows[position].id.key.number }
       }
       try afterBatch(count)
       if rows.count < query.limit || last.id.key.number == Int64.max { return }

@@ -18,7 +18,7 @@ final class DestinationStore {
   /// Whether the store was not there before.
   var isNew: Bool { draft != nil }
   private let journalMode: String
-  private let uniqueness: DeferredUniqueness
+  private let indexes: DeferredIndexes
 
   private static let marker = "migration"
 
@@ -63,7 +63,9 @@ final class DestinationStore {
       stack = opened
       self.draft = draft
       try stack.store.beginWriting()
-      uniqueness = try stack.store.asking { try DeferredUniqueness($0) }
+      let indexes = try stack.store.asking { try DeferredIndexes($0, isNew: draft != nil) }
+      stack.store.willSearch = { try indexes.prepareSearch($0) }
+      self.indexes = indexes
     } catch {
       opened?.close()
       if let draft { Self.remove(draft) }
@@ -88,7 +90,7 @@ final class DestinationStore {
   /// - Throws: 134111 when values that must be unique are not; 134160 when the store cannot be completed. The caller then
   ///   calls `abandon()`.
   func complete() throws {
-    try stack.store.asking { try uniqueness.restore($0, url: url) }
+    try stack.store.asking { try indexes.restore($0, url: url) }
     do {
       try stack.store.commitWriting()
       guard let draft else {

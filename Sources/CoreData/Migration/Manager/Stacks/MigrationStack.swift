@@ -23,6 +23,7 @@ struct MigrationStack {
     context = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
     context.persistentStoreCoordinator = coordinator
     context.validatesOnSave = false
+    context.isObserved = false
   }
 
   /// A copy of a model in which no entity has a class of its own: the code of today's classes knows nothing of other
@@ -43,8 +44,8 @@ struct MigrationStack {
 
   /// The row that an object stands for; nil for one that no store has seen.
   func rowKey(of object: NSManagedObject) -> RowKey? {
-    let id = object.identifier
-    guard !id.isTemporaryID, let number = store.number(of: id.entity) else { return nil }
+    guard let id = object.knownIdentifier, !id.isTemporaryID, let number = store.number(of: id.entityDescription)
+    else { return nil }
     return RowKey(entity: Int32(number), number: id.key.number)
   }
 

@@ -28,10 +28,12 @@ final class RowPlan {
   let filed: [(position: Int, column: String)]
   /// The slots of relationships that keep something outside their row.
   let outside: [(position: Int, relationship: RelationshipLayout)]
+  /// Whether a relationship gives the row, or rows that it leads to, places in an order.
+  let hasPlaces: Bool
   private let connection: SQLiteConnection
   private let indexes: [String: Int]
   private var insertion: SQLiteStatement?
-  private var updates: [[Int]: SQLiteStatement] = [:]
+  private var updates: [SlotSet: SQLiteStatement] = [:]
 
   init(_ entity: NSEntityDescription, _ layout: EntityLayout, _ connection: SQLiteConnection) {
     self.entity = entity
@@ -52,6 +54,7 @@ final class RowPlan {
     outside = table.names.enumerated().compactMap { position, name in
       layout.relationships[name].flatMap { RowPlan.isOutside($0) ? (position, $0) : nil }
     }
+    hasPlaces = outside.contains { RowPlan.hasPlaces($0.relationship) }
   }
 
   private static func step(of name: String, in layout: EntityLayout, parameter: Int) -> Step {
@@ -83,6 +86,14 @@ final class RowPlan {
     }
   }
 
+  private static func hasPlaces(_ relationship: RelationshipLayout) -> Bool {
+    switch relationship.place {
+    case .foreignKey(let key): key.orderColumn != nil
+    case .inverseForeignKey: relationship.isOrdered
+    case .joinTable(let end): end.orderColumn != nil || end.inverseOrderColumn != nil
+    }
+  }
+
   /// The statement that inserts a row, and the parameters of its columns: after key, entity and version.
   func insertStatement() throws -> SQLiteStatement {
     if let insertion { return insertion }
@@ -97,7 +108,7 @@ final class RowPlan {
 
   /// The statement that writes some slots of a row: parameter 1 is the key, 2 the version that the row is to have, 3 the
   /// one that it has, and the columns have the parameters that they have in the other statement.
-  func updateStatement(_ changed: [Int]) throws -> SQLiteStatement {
+  func updateStatement(_ changed: SlotSet) throws -> SQLiteStatement {
     if let known = updates[changed] { return known }
     let assignments = changed.flatMap { RowPlan.columns(of: steps[$0]) }
       .compactMap { column in indexes[column].map { "\(SQLName.quoted(column)) = ?\($0)" } }

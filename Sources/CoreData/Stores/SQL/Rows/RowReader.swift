@@ -10,9 +10,20 @@ final class RowReader {
   let columns: [String]
   private let entity: EntityLayout
   private let table: String
-  private let plans: [Int: [RowStep]]
+  /// By entity number; nil for those that are not asked for.
+  private let plans: [Plan?]
   private let entities: StoredEntities
   private let external: ExternalData
+
+  private final class Plan {
+    let table: SlotTable
+    let steps: ContiguousArray<RowStep>
+
+    init(_ table: SlotTable, _ steps: ContiguousArray<RowStep>) {
+      self.table = table
+      self.steps = steps
+    }
+  }
 
   /// The columns that come before those of properties.
   private static let leading = ["Z_PK", "Z_ENT", "Z_OPT"]
@@ -23,12 +34,15 @@ final class RowReader {
     self.entity = entity
     table = entity.table
     var list = SelectList(columns: Self.leading)
-    var plans: [Int: [RowStep]] = [:]
-    for number in includesSubentities ? entity.numbers : [entity.number] {
+    let numbers = includesSubentities ? entity.numbers : [entity.number]
+    var plans: [Plan?] = Array(repeating: nil, count: (numbers.max() ?? 0) + 1)
+    for number in numbers {
       guard let layout = entities.schema.entity(number: number),
         let description = entities.description(number: number)
       else { continue }
-      plans[number] = description.slotTable.names.map { RowStep(property: $0, of: layout, entities: entities, &list) }
+      let table = description.slotTable
+      let steps = table.names.map { RowStep(property: $0, of: layout, entities: entities, &list) }
+      plans[number] = Plan(table, ContiguousArray(steps))
     }
     columns = list.columns
     self.plans = plans
@@ -40,22 +54,25 @@ final class RowReader {
   func snapshot(_ statement: SQLiteStatement) throws -> RowSnapshot {
     let primaryKey = statement.int64(at: 0)
     let number = statement.int64(at: 1)
-    guard let found = entities.number(ofRow: number, like: entity), let plan = plans[found],
+    guard let found = entities.number(ofRow: number, like: entity), plans.indices.contains(found),
+      let plan = plans[found],
       let id = entities.id(entity: found, primaryKey: primaryKey)
     else {
       throw RowProblem(kind: .unknownEntity(number: number), table: table, primaryKey: primaryKey, property: "")
     }
-    let slots = try plan.map { step in
-      do {
-        return try step.slot(of: statement, entities: entities, external: external)
-      } catch let problem as RowStep.Unreadable {
-        throw RowProblem(
-          kind: .unreadableValue(found: problem.found), table: table, primaryKey: primaryKey,
-          property: problem.property)
-      } catch let missing as ExternalData.MissingFile {
-        throw RowProblem(
-          kind: .missingExternalFile(path: missing.path), table: table, primaryKey: primaryKey, property: "A value")
+    var slots: [Slot] = []
+    slots.reserveCapacity(plan.steps.count)
+    do {
+      for position in plan.steps.indices {
+        slots.append(try plan.steps[position].slot(of: statement, entities: entities, external: external))
       }
+    } catch let problem as RowStep.Unreadable {
+      throw RowProblem(
+        kind: .unreadableValue(found: problem.found), table: table, primaryKey: primaryKey,
+        property: problem.element ?? plan.table.names[slots.count])
+    } catch let missing as ExternalData.MissingFile {
+      throw RowProblem(
+        kind: .missingExternalFile(path: missing.path), table: table, primaryKey: primaryKey, property: "A value")
     }
     return RowSnapshot(id: id, version: statement.int64(at: 2), slots: slots)
   }

@@ -6,17 +6,27 @@ import Foundation
 
 /// How one slot is made from a row's columns.
 enum RowStep {
-  case attribute(String, ColumnCoding, column: Int)
-  case composite([(name: String, step: RowStep)])
-  case toOne(String, column: Int, entityColumn: Int?, destination: Int)
+  case attribute(ColumnCoding, column: Int)
+  case composite(Elements)
+  case toOne(column: Int, entityColumn: Int?, destination: Int)
   /// A to-many relationship, which is asked for on its own.
   case unread
   /// A transient attribute, or a relationship that leads out of the store.
   case null
 
+  /// The elements of a composite attribute. An object, so that steps without it are copied without counting references.
+  final class Elements {
+    let steps: [(name: String, step: RowStep)]
+
+    init(_ steps: [(name: String, step: RowStep)]) {
+      self.steps = steps
+    }
+  }
+
   /// A value that is not of its property's type.
   struct Unreadable: Error {
-    let property: String
+    /// The element of a composite attribute that it is; nil where it is the property itself.
+    var element: String?
     let found: String
   }
 
@@ -34,15 +44,15 @@ enum RowStep {
       return
     }
     self = .toOne(
-      name, column: list.position(of: key.column), entityColumn: key.entityColumn.map { list.position(of: $0) },
+      column: list.position(of: key.column), entityColumn: key.entityColumn.map { list.position(of: $0) },
       destination: entities.schema[relationship.destinationEntity]?.number ?? 0)
   }
 
   private init(_ attribute: AttributeLayout, _ list: inout SelectList) {
     if let column = attribute.column, let coding = ColumnCoding(attribute) {
-      self = .attribute(attribute.name, coding, column: list.position(of: column))
+      self = .attribute(coding, column: list.position(of: column))
     } else {
-      self = .composite(attribute.elements.map { ($0.name, RowStep($0, &list)) })
+      self = .composite(Elements(attribute.elements.map { ($0.name, RowStep($0, &list)) }))
     }
   }
 
@@ -50,18 +60,23 @@ enum RowStep {
     switch self {
     case .null: return .null
     case .unread: return .unread
-    case .attribute(let name, let coding, let column):
+    case .attribute(let coding, let column):
       if let slot = try coding.slot(at: column, of: statement, external: external) { return slot }
-      throw Unreadable(property: name, found: statement.value(at: column).literal)
+      throw Unreadable(found: statement.value(at: column).literal)
     case .composite(let elements):
       let value = NSMutableDictionary()
-      for (name, step) in elements {
-        let slot = try step.slot(of: statement, entities: entities, external: external)
+      for (name, step) in elements.steps {
+        let slot: Slot
+        do {
+          slot = try step.slot(of: statement, entities: entities, external: external)
+        } catch let problem as Unreadable {
+          throw Unreadable(element: problem.element ?? name, found: problem.found)
+        }
         if let element = slot.publicValue { value[name as NSString] = element }
       }
       // A composite without any value is not told from one whose elements are all null.
       return value.count == 0 ? .null : .object(value.copy() as? NSDictionary ?? value)
-    case .toOne(let name, let column, let entityColumn, let destination):
+    case .toOne(let column, let entityColumn, let destination):
       if statement.isNull(at: column) { return .null }
       let primaryKey = statement.int64(at: column)
       // A row from before the destination had sub-entities has no number; the relationship's own entity stands in.
@@ -69,7 +84,7 @@ enum RowStep {
       let id =
         entities.id(entity: number == 0 ? destination : number, primaryKey: primaryKey)
         ?? entities.id(entity: destination, primaryKey: primaryKey)
-      guard let id else { throw Unreadable(property: name, found: "a row of entity number \(number)") }
+      guard let id else { throw Unreadable(found: "a row of entity number \(number)") }
       return .toOne(id)
     }
   }

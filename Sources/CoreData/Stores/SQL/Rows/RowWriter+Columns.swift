@@ -21,13 +21,14 @@ extension RowWriter {
         case (.double, .double(let value)), (.date, .date(let value)): try statement.bind(value, at: index)
         default:
           let value = try columnValue(
-            of: slot, attribute, coding, description: change.id.entity.slotTable.attribute(at: position),
+            of: slot, attribute, coding, description: change.id.entityDescription.slotTable.attribute(at: position),
             in: plan.layout, row: change.id.key.number)
           try statement.bind(value, at: index)
         }
       case .columns(let attribute):
         let values = try columnValues(
-          of: slot, attribute, description: change.id.entity.slotTable.attribute(at: position), in: plan.layout,
+          of: slot, attribute, description: change.id.entityDescription.slotTable.attribute(at: position),
+          in: plan.layout,
           row: change.id.key.number)
         for (column, value) in values { try statement.bind(value, at: plan.index(of: column)) }
       case .key(let relationship, let key, let index):

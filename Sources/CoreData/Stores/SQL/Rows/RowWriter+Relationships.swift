@@ -9,8 +9,10 @@ extension RowWriter {
   func writeRelationships(of changes: [RowChange]) throws {
     // Places are given last: they are those of rows whose keys have been written.
     var ordered: [(RelationshipLayout, owner: Int64, members: [NSManagedObjectID])] = []
-    for change in changes where change.kind != .delete && !change.changed.isEmpty {
-      let plan = try plans.plan(for: change.id.entity)
+    for position in changes.indices where changes[position].kind != .delete {
+      let plan = try plans.plan(for: changes[position].id.entityDescription)
+      if plan.outside.isEmpty { continue }
+      let change = changes[position]
       let owner = change.id.key.number
       for (position, relationship) in plan.outside where change.changed.contains(position) {
         switch change.slots[position] {

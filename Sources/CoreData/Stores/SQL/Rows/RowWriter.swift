@@ -14,34 +14,37 @@ struct RowWriter {
   /// Writes the changes: deletions first, so that they free what must be unique, then updates, insertions, and the
   /// relationships that stand outside the rows.
   ///
-  /// - Returns: the new versions of the rows inserted and updated.
   /// - Throws: `RowConflicts` naming every row that has been changed since it was read; the caller rolls back then.
-  func write(_ changes: [RowChange]) throws -> [ObjectKey: Int64] {
-    var versions: [ObjectKey: Int64] = [:]
-    versions.reserveCapacity(changes.count)
+  func write(_ changes: [RowChange]) throws {
     var conflicts: [RowConflicts.Conflict] = []
     for kind in [RowChange.Kind.delete, .update, .insert] {
+      // Changes are not copied: each holds its row as it was and as it is to be.
       for position in changes.indices where changes[position].kind == kind {
-        let change = changes[position]
-        let plan = try plans.plan(for: change.id.entity)
+        let plan = try plans.plan(for: changes[position].id.entityDescription)
+        let isDone: Bool
         switch kind {
-        case .delete:
-          if try !delete(change, plan) { conflicts.append(try conflict(change, plan.layout)) }
-        case .update:
-          if let version = try update(change, plan) {
-            versions[change.id.key] = version
-          } else {
-            conflicts.append(try conflict(change, plan.layout))
-          }
+        case .delete: isDone = try delete(changes[position], plan)
+        case .update: isDone = try update(changes[position], plan)
         case .insert:
-          try insert(change, plan)
-          versions[change.id.key] = 1
+          try insert(changes[position], plan)
+          isDone = true
         }
+        if !isDone { conflicts.append(try conflict(changes[position], plan.layout)) }
       }
     }
     guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
     try writeRelationships(of: changes)
-    return versions
+  }
+
+  /// Whether other rows than those that change are looked for by what they hold.
+  func isSearching(for changes: [RowChange]) throws -> Bool {
+    for position in changes.indices {
+      let kind = changes[position].kind
+      if kind == .delete { return true }
+      let plan = try plans.plan(for: changes[position].id.entityDescription)
+      if kind == .update ? !plan.outside.isEmpty : plan.hasPlaces { return true }
+    }
+    return false
   }
 
   private func insert(_ change: RowChange, _ plan: RowPlan) throws {
@@ -54,8 +57,8 @@ struct RowWriter {
     }
   }
 
-  /// The new version; nil when the row is not as it was read.
-  private func update(_ change: RowChange, _ plan: RowPlan) throws -> Int64? {
+  /// Whether the row is as it was read.
+  private func update(_ change: RowChange, _ plan: RowPlan) throws -> Bool {
     try noteReplacedFiles(of: change, plan, all: false)
     let version = (change.old?.version ?? 0) + 1
     let statement = try plan.updateStatement(change.changed)
@@ -65,7 +68,7 @@ struct RowWriter {
       try statement.bind(version - 1, at: 3)
       try bindColumns(of: change, plan, to: statement)
     }
-    return connection.changes == 1 ? version : nil
+    return connection.changes == 1
   }
 
   /// Runs a statement that the plan keeps, and leaves nothing in it.

@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The entities of an open store: where they stand, and the descriptions that rows are handed out under.
-struct StoredEntities {
+///
+/// One object for all who ask, since it is asked for every row, and a copy of a structure would count all its parts anew.
+final class StoredEntities {
   let schema: StoreSchema
   /// By entity number.
   private let members: [Member?]
   private let numbers: [ObjectIdentifier: Int]
+  /// The entity that was asked for last, and its number: rows come entity by entity.
+  private var last: (entity: ObjectIdentifier, number: Int)?
   /// Nil where rows are not handed out, and need no identifiers. The store has these entities, so that it is there as long
   /// as they are asked for anything, which is once for every row: too often for its uses to be counted.
   private unowned(unsafe) let store: NSPersistentStore?
@@ -43,7 +47,13 @@ struct StoredEntities {
 
   /// The number of an entity in the store; nil when the store does not hold it.
   func number(of entity: NSEntityDescription) -> Int? {
-    numbers[ObjectIdentifier(entity)] ?? schema[entity.name ?? ""]?.number
+    let identity = ObjectIdentifier(entity)
+    if let last, last.entity == identity { return last.number }
+    if let known = numbers[identity] {
+      last = (identity, known)
+      return known
+    }
+    return schema[entity.name ?? ""]?.number
   }
 
   /// The layout of an entity.
@@ -53,6 +63,12 @@ struct StoredEntities {
     let name = entity.name ?? ""
     guard let layout = schema[name] else { throw SchemaProblem.entityNotInStore(entity: name) }
     return layout
+  }
+
+  /// What the row of an entity is known by; nil when the number is that of no entity.
+  func key(entity number: Int, primaryKey: Int64) -> ObjectKey? {
+    guard let store, members.indices.contains(number), let root = members[number]?.root else { return nil }
+    return ObjectKey(store: store.number, root: UInt32(root), number: primaryKey)
   }
 
   /// The identifier of a row; nil when the number is that of no entity.
