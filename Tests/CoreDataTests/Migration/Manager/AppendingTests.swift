@@ -66,6 +66,12 @@ struct AppendingTests {
     sample.mapping.entityMappings = [Self.notes("rank <= 4")]
     try migrate(sample, watch)
     #expect(watch.sawObjects != usesSQL)
+    // A pass that fails leaves what the manager knows of those before it.
+    let wrong = Self.notes("rank > 4", links: ["box": ManagerSample.of("FolderToBox", "folder")])
+    wrong.attributeMappings = ManagerSample.properties(["rank": "$source.title"])
+    sample.mapping.entityMappings = [wrong]
+    #expect(throws: NSError.self) { try sample.migrate() }
+    #expect(sample.manager.associations.tables(named: "NoteToNote")?.count == 1)
     // Associations of the first pass are the manager's.
     for filter in ["rank BETWEEN {5, 8}", "rank > 8"] {
       sample.mapping.entityMappings = [
