@@ -72,6 +72,12 @@ extension SQLiteStatement {
     }
   }
 
+  /// Gives a parameter what stands in a column of the row that another statement is at, whichever connection it is of.
+  package func bind(column: Int, of row: SQLiteStatement, at index: Int) throws {
+    let value = sqlite3_column_value(row.live, Int32(clamping: column))
+    try check(sqlite3_bind_value(opened(), Int32(clamping: index), value))
+  }
+
   /// Gives the first parameters these values, in order.
   package func bind(_ values: [SQLiteValue]) throws {
     for (offset, value) in values.enumerated() { try bind(value, at: offset + 1) }

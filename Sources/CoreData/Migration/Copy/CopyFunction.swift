@@ -19,6 +19,37 @@ struct CopyFunction {
   }
 }
 
+extension [CopyFunction] {
+  /// Runs statements that call the functions.
+  ///
+  /// - Throws: what the body throws; the error that a function gave, where one has ended a statement.
+  func calling<Result>(on connection: SQLiteConnection, _ body: () throws -> Result) throws -> Result {
+    var failure: (any Error)?
+    for function in self {
+      try connection.register(directFunction: function.name, argumentCount: function.argumentCount) { call in
+        do {
+          try function.answer(call)
+        } catch {
+          // SQLite hands on the text of an error only.
+          failure = error
+          throw error
+        }
+      }
+    }
+    defer {
+      // They are found by nobody else, and go with the connection.
+      for function in self {
+        try? connection.unregister(function: function.name, argumentCount: function.argumentCount)
+      }
+    }
+    do {
+      return try body()
+    } catch {
+      throw failure ?? error
+    }
+  }
+}
+
 /// Turns what stands in a column into the value that expressions get, as an object would hand it out.
 struct ColumnDecoder {
   private let coding: ColumnCoding

@@ -23,6 +23,13 @@ struct CopyLink {
 
   func leads(to copy: EntityCopy) -> Bool { targets.contains { $0 === copy } }
 
+  /// Why SQL cannot set this one beside another.
+  func contradiction() -> CopyBarrier {
+    CopyBarrier(
+      mapping: owner.name, property: relationship.name,
+      reason: "says of '\(relationship.name)' what does not go with what is said of its other end")
+  }
+
   /// Whether two links say the same of all pairs of objects, in opposite directions.
   func isInverse(of other: CopyLink, in source: CopySide) -> Bool {
     guard isDirect, other.isDirect, leads(to: other.owner), other.leads(to: owner) else { return false }
@@ -34,9 +41,14 @@ struct CopyLink {
 
 /// Reads relationship mappings.
 struct CopyLinkReader {
-  let source: CopySide
-  let target: CopySide
-  let copies: [EntityCopy]
+  private let source: CopySide
+  private let target: CopySide
+  private let copies: [EntityCopy]
+  private let earlier: Associations
+
+  init(plan: CopyPlan) {
+    (source, target, copies, earlier) = (plan.source, plan.target, plan.copies, plan.earlier)
+  }
 
   /// The links of a mapping, in order.
   ///
@@ -79,8 +91,8 @@ struct CopyLinkReader {
     switch function {
     case "destinationInstancesForEntityMappingNamed:sourceInstances:":
       targets = copies.filter { $0.name == argument }
-      // It may be one of an earlier migration into the same store.
-      if targets.isEmpty { throw barrier }
+      // What earlier migrations into the same store have made is found in tables that SQL does not have.
+      if targets.isEmpty || earlier.tables(named: argument) != nil { throw barrier }
       if let wrong = targets.first(where: { !fits($0, relationship) }) {
         throw problem(
           copy, relationship.name,
@@ -88,6 +100,8 @@ struct CopyLinkReader {
             + "'\(relationship.destinationEntity)'.")
       }
     case "destinationInstancesForSourceRelationshipNamed:sourceInstances:":
+      let numbers = source.schema[last.destinationEntity]?.numbers ?? []
+      if numbers.contains(where: { !earlier.names(ofSource: Int32($0)).isEmpty }) { throw barrier }
       targets = copies.filter { $0.rows.isReachable(last.destinationEntity, in: source) }
       if !targets.allSatisfy({ fits($0, relationship) }) { throw barrier }
     default: throw barrier

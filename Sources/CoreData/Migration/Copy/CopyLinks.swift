@@ -6,7 +6,7 @@ import CoreDataSQLite
 /// What all relationship mappings together say of every stored key.
 ///
 /// A key can be told from both ends. Where both ends are mapped by expressions that are each other's inverse, they say the
-/// same, and it is taken from one. Where not, the last one wins, as if objects were told one after another.
+/// same, and it is taken from one. Where not, that is a barrier.
 struct CopyLinks {
   /// What is said of one column of foreign keys, for the rows of one mapping.
   private struct Key {
@@ -25,11 +25,11 @@ struct CopyLinks {
   /// Links that go into join tables, in the order of processing.
   private(set) var joins: [CopyLink] = []
 
-  init(_ copies: [EntityCopy], from source: CopySide, to target: CopySide) throws {
-    self.source = source
-    self.target = target
-    let reader = CopyLinkReader(source: source, target: target, copies: copies)
-    for link in try copies.flatMap({ try reader.links(of: $0) }) {
+  /// - Throws: `CopyBarrier` for expressions that only objects can answer; `CopyProblem` for those that make no sense.
+  init(_ plan: CopyPlan) throws {
+    (source, target) = (plan.source, plan.target)
+    let reader = CopyLinkReader(plan: plan)
+    for link in try plan.copies.flatMap({ try reader.links(of: $0) }) {
       switch link.relationship.place {
       case .joinTable: joins.append(link)
       case .foreignKey(let key):
@@ -89,17 +89,10 @@ struct CopyLinks {
       if key.isOneToOne { try key.others.forEach { try checkUnique($0) } }
       return try key.others.reversed().flatMap { try lookups.owners($0) }
     }
-    let unlike = key.others.filter { !own.isInverse(of: $0, in: source) }
-    let alike = key.others.filter { own.isInverse(of: $0, in: source) }
-    if key.isOneToOne {
-      if !unlike.isEmpty { throw ambiguous(own) }
-      if alike.isEmpty { try checkUnique(own) }
-    }
-    let later = unlike.filter { own.comes(before: $0) }
-    // What a later mapping says of its objects is all that there is to say of them.
-    let overruled = later.map(\.owner)
-    return try later.reversed().flatMap { try lookups.owners($0) }
-      + lookups.own(own, except: overruled, order: alike.first)
+    // What the two ends say differently is decided by the order in which objects are told.
+    guard key.others.allSatisfy({ own.isInverse(of: $0, in: source) }) else { throw own.contradiction() }
+    if key.isOneToOne, key.others.isEmpty { try checkUnique(own) }
+    return try lookups.own(own, order: key.others.first)
   }
 
   /// Of a one-to-one relationship each object can be told once only.
@@ -144,9 +137,8 @@ struct LinkLookups {
   /// What the row's own relationship leads to.
   ///
   /// - Parameters:
-  ///   - overruled: mappings whose copies are spoken for by others.
   ///   - inverse: the same relationship seen from the other end.
-  func own(_ link: CopyLink, except overruled: [EntityCopy], order inverse: CopyLink?) throws -> [Part] {
+  func own(_ link: CopyLink, order inverse: CopyLink?) throws -> [Part] {
     guard
       case .toOne(let alias, let key, let relationship) = try SourcePath(
         link.path, from: copy, scope: scope, in: source)
@@ -157,7 +149,7 @@ struct LinkLookups {
     }
     let column = self.column(alias, key.column)
     let order = link.isDirect ? key.orderColumn.map { self.column(alias, $0) } : nil
-    return try link.targets.filter { target in !overruled.contains { $0 === target } }.map { target in
+    return try link.targets.map { target in
       Part(
         key: try copied(column, by: target, from: relationship.destinationEntity), entity: target.destination.number,
         order: order)

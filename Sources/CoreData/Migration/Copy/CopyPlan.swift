@@ -17,22 +17,36 @@ final class CopyPlan {
   let copies: [EntityCopy]
   /// Whether nobody has written the mapping model.
   let isInferred: Bool
+  /// What earlier migrations have made, for relationships that lead there.
+  var earlier = Associations()
   private(set) var functions: [CopyFunction] = []
   private var fileFunction: String?
 
+  /// A plan for a whole mapping model.
+  ///
   /// - Throws: `CopyBarrier` where a mapping has source objects that SQL cannot find; `CopyProblem` for one that makes no
   ///   sense.
-  init(_ mapping: NSMappingModel, from source: CopySide, to target: CopySide, objects: SourceObjects) throws {
-    self.source = source
-    self.target = target
-    self.objects = objects
-    isInferred = mapping.inferred != nil
-    copies = try mapping.entityMappings.enumerated().compactMap { position, mapping in
+  convenience init(
+    _ mapping: NSMappingModel, from source: CopySide, to target: CopySide, objects: SourceObjects
+  ) throws {
+    let copies = try mapping.entityMappings.enumerated().compactMap { position, mapping in
       if try PlanBuilder.policyClass(of: mapping) != NSEntityMigrationPolicy.self {
         throw CopyBarrier(mapping: mapping.name ?? "", reason: "has a policy class")
       }
       return try EntityCopy(mapping, position: position, from: source, to: target)
     }
+    self.init(copies, isInferred: mapping.inferred != nil, from: source, to: target, objects: objects)
+  }
+
+  /// A plan for some entity mappings.
+  init(
+    _ copies: [EntityCopy], isInferred: Bool, from source: CopySide, to target: CopySide, objects: SourceObjects
+  ) {
+    self.source = source
+    self.target = target
+    self.objects = objects
+    self.isInferred = isInferred
+    self.copies = copies
   }
 
   /// A function for the statements.
@@ -59,24 +73,44 @@ final class CopyPlan {
     return "CASE WHEN LENGTH(\(value)) = 38 THEN \(raw: name)(\(value)) ELSE \(value) END"
   }
 
-  /// The statement that makes the rows of a mapping, from those of the source whose keys lie above the first of its last two
-  /// values and not above the second.
-  func insertion(_ copy: EntityCopy, links: CopyLinks) throws -> BoundSQL {
+  /// What the rows of a mapping are made of: a query of the source whose columns are those of the destination.
+  struct Selection {
+    /// The names of the columns, as statements have to call them; the primary key is the first.
+    let columns: [String]
+    let values: BoundSQL
+    let rows: BoundSQL
+  }
+
+  /// The rows of a mapping.
+  ///
+  /// - Parameters:
+  ///   - links: what is known of relationships; nil for rows without.
+  ///   - condition: is to hold for the row whose alias it is given.
+  func selection(
+    _ copy: EntityCopy, links: CopyLinks?, where condition: ((String) -> BoundSQL)? = nil
+  ) throws -> Selection {
     let builder = source.predicates()
     let scope = SQLScope(entity: copy.rows.entity, names: builder.aliases)
     let columns =
       try AttributeCopy(plan: self, copy: copy, scope: scope).columns()
-      + links.columns(of: copy, scope: scope, builder: builder)
+      + (links?.columns(of: copy, scope: scope, builder: builder) ?? [])
     let conditions =
-      try copy.rows.conditions(scope, builder, in: source)
-      + ["\(raw: scope.alias).Z_PK > ? AND \(raw: scope.alias).Z_PK <= ?"]
-    let names = (["Z_PK", "Z_ENT", "Z_OPT"] + columns.map { SQLName.quoted($0.name) }).joined(separator: ", ")
+      try copy.rows.conditions(scope, builder, in: source) + (condition.map { [$0(scope.alias)] } ?? [])
     let key = copy.copiedKey("\(raw: scope.alias).Z_PK")
-    let values = ([key, "\(raw: String(copy.destination.number))", "1"] + columns.map(\.value)).joined(", ")
+    let rows: BoundSQL = "\(raw: source.table(copy.rows.entity.table)) \(raw: scope.alias)\(raw: scope.joins)"
+    return Selection(
+      columns: ["Z_PK", "Z_ENT", "Z_OPT"] + columns.map { SQLName.quoted($0.name) },
+      values: ([key, "\(raw: String(copy.destination.number))", "1"] + columns.map(\.value)).joined(", "),
+      rows: conditions.isEmpty ? rows : "\(rows) WHERE \(conditions.joined(" AND "))")
+  }
+
+  /// The statement that makes the rows of a mapping, from those of the source whose keys lie above the first of its last two
+  /// values and not above the second.
+  func insertion(_ copy: EntityCopy, links: CopyLinks) throws -> BoundSQL {
+    let made = try selection(copy, links: links) { "\(raw: $0).Z_PK > ? AND \(raw: $0).Z_PK <= ?" }
     return """
-      INSERT INTO \(raw: target.table(copy.destination.table)) (\(raw: names)) SELECT \(values) \
-      FROM \(raw: source.table(copy.rows.entity.table)) \(raw: scope.alias)\(raw: scope.joins) \
-      WHERE \(conditions.joined(" AND "))
+      INSERT INTO \(raw: target.table(copy.destination.table)) (\(raw: made.columns.joined(separator: ", "))) \
+      SELECT \(made.values) FROM \(made.rows)
       """
   }
 }

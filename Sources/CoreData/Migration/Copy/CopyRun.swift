@@ -14,7 +14,6 @@ final class CopyRun {
   private let connection: SQLiteConnection
   private let progress: (Double) throws -> Void
   private let willCopy: (NSEntityMapping) -> Void
-  private var failure: (any Error)?
   /// The greatest keys that are spoken for, by the number of the root entity.
   private var reservedKeys: [Int: Int64] = [:]
   private var done: Int64 = 0
@@ -75,59 +74,34 @@ final class CopyRun {
     return try connection.scalar(sql)?.integer ?? 0
   }
 
-  /// Makes the plan's functions known.
-  func register() throws {
-    for function in plan.functions {
-      let (name, count) = (function.name, function.argumentCount)
-      try connection.register(directFunction: name, argumentCount: count) { [weak self] call in
-        do {
-          try function.answer(call)
-        } catch {
-          // SQLite hands on the text of an error only.
-          self?.failure = error
-          throw error
-        }
-      }
-    }
-  }
-
-  func unregister() throws {
-    for function in plan.functions {
-      try connection.unregister(function: function.name, argumentCount: function.argumentCount)
-    }
-  }
-
   // MARK: Rows
 
   /// Makes all rows, relationships included.
   func copyRows() throws {
-    for copy in plan.copies { try selectKeys(copy) }
-    let links = try CopyLinks(plan.copies, from: plan.source, to: plan.target)
+    for copy in plan.copies { try copy.rows.writeKeys(of: plan, connection) }
+    let links = try CopyLinks(plan)
     let insertions = try plan.copies.map { ($0, try plan.insertion($0, links: links)) }
     let joinCopy = JoinCopy(source: plan.source, target: plan.target, joins: links.joins)
-    let joins = try links.joins.map { try joinCopy.statements(for: $0) }
+    let joins = try links.joins.flatMap { try joinCopy.statements(for: $0) }
     let derivations = try plan.copies.flatMap { try CopyDerivations(plan: plan).statements(for: $0) }
-    try register()
-    let lengths = try joins.map { join in
-      try join.insertions.map { try connection.scalar("SELECT \($0.greatestKey)")?.integer ?? 0 }
-    }
-    total = max(1, plan.copies.reduce(0) { $0 + Int64($1.keys.count) } + lengths.joined().reduce(0, +))
+    let lengths = try joins.map { try connection.scalar("SELECT \($0.greatestKey)")?.integer ?? 0 }
+    total = max(1, plan.copies.reduce(0) { $0 + Int64($1.keys.count) } + lengths.reduce(0, +))
     try progress(0)
-    for (copy, statement) in insertions {
-      willCopy(copy.mapping)
-      let count = try goThrough(statement, copy.keys)
-      if count > 0, copy.destination.isAbstract { throw abstract(copy, count) }
-      counts[copy.position] = count
-    }
-    for (join, lengths) in zip(joins, lengths) {
-      if let removal = join.removal { try run(removal) }
-      for (insertion, greatest) in zip(join.insertions, lengths) where greatest >= insertion.leastKey {
-        _ = try goThrough(insertion.statement, insertion.leastKey...greatest)
+    // Conditions call these.
+    try StringFunction.register(with: connection)
+    try plan.functions.calling(on: connection) {
+      for (copy, statement) in insertions {
+        willCopy(copy.mapping)
+        let count = try goThrough(statement, copy.keys)
+        if count > 0, copy.destination.isAbstract { throw abstract(copy, count) }
+        counts[copy.position] = count
       }
+      for (join, greatest) in zip(joins, lengths) where greatest >= join.leastKey {
+        _ = try goThrough(join.statement, join.leastKey...greatest)
+      }
+      for statement in CopyOrders(plan: plan).statements() { try run(statement) }
+      for statement in derivations { try run(statement) }
     }
-    for statement in CopyOrders(plan: plan).statements() { try run(statement) }
-    for statement in derivations { try run(statement) }
-    try unregister()
   }
 
   private func abstract(_ copy: EntityCopy, _ count: Int) -> CopyProblem {
@@ -152,35 +126,7 @@ final class CopyRun {
     return connection.totalChanges - before
   }
 
-  /// Runs a statement and throws the error that a function gave, where one has ended it.
-  func run(_ statement: BoundSQL) throws {
-    do {
-      try connection.run(statement.sql, statement.values)
-    } catch {
-      if let failure {
-        self.failure = nil
-        throw failure
-      }
-      throw error
-    }
-  }
-
-  /// Writes down the keys of rows whose filter SQL cannot express.
-  private func selectKeys(_ copy: EntityCopy) throws {
-    guard let table = copy.rows.keyTable, let filter = copy.rows.filter else { return }
-    try connection.run("DROP TABLE IF EXISTS \(table)")
-    try connection.run("CREATE TABLE \(table) (K INTEGER PRIMARY KEY)")
-    let entity = copy.rows.entity
-    let condition = plan.source.sharesTable(entity) ? " WHERE Z_ENT = \(entity.number)" : ""
-    let statement = try connection.prepare("SELECT Z_PK FROM \(plan.source.table(entity.table))\(condition)")
-    try statement.forEachRow { row in
-      let key = row.int64(at: 0)
-      let object = try plan.objects.object(entity, key)
-      if try PredicateEvaluator().evaluate(filter, with: object) {
-        try connection.run("INSERT INTO \(table) (K) VALUES (?)", [.integer(key)])
-      }
-    }
-  }
+  private func run(_ statement: BoundSQL) throws { try connection.run(statement.sql, statement.values) }
 
   /// Writes down the greatest keys.
   func writePrimaryKeys() throws {

@@ -22,6 +22,15 @@ struct CopySide {
     external = ExternalData(store: url)
   }
 
+  /// The main database of an open store.
+  init(model: NSManagedObjectModel, _ store: SQLiteStore.Opened) {
+    self.model = model
+    schema = store.entities.schema
+    database = "main"
+    entities = store.entities
+    external = store.external
+  }
+
   /// A table as statements have to call it.
   func table(_ name: String) -> String { "\(database).\(SQLName.quoted(name))" }
 

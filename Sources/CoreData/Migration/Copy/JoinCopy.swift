@@ -19,32 +19,28 @@ struct JoinCopy {
   let target: CopySide
   let joins: [CopyLink]
 
-  /// The statements for one link: what it takes away of earlier ones, and what it puts in.
-  func statements(for link: CopyLink) throws -> (removal: BoundSQL?, insertions: [Insertion]) {
-    guard case .joinTable(let end) = link.relationship.place else { return (nil, []) }
+  /// The statements for one link.
+  ///
+  /// - Throws: `CopyBarrier` where the outcome depends on the order in which objects are told.
+  func statements(for link: CopyLink) throws -> [Insertion] {
+    guard case .joinTable(let end) = link.relationship.place else { return [] }
     if end.isReflexive, end.orderColumn != nil {
       throw CopyBarrier(
         mapping: link.owner.name, property: link.relationship.name,
         reason: "orders the relationship '\(link.relationship.name)', which is its own inverse")
     }
+    // Of a relationship that is its own inverse each pair is told twice, and that once differently.
+    if end.isReflexive, link.source.inverseName != link.source.name { throw link.contradiction() }
     let earlier = joins.filter { other in
       guard case .joinTable(let far) = other.relationship.place, !end.isReflexive else { return false }
       return far.table == end.table && far.sourceColumn == end.destinationColumn && other.comes(before: link)
         && other.leads(to: link.owner)
     }
-    let targets = link.targets.filter { $0.rows.isReachable(link.source.destinationEntity, in: source) }
-    if earlier.allSatisfy({ $0.isInverse(of: link, in: source) }) {
-      let told = earlier.map(\.owner)
-      let rest = targets.filter { target in !told.contains { $0 === target } }
-      return (nil, try rest.map { try insertion(link, end, $0) })
-    }
-    let table = target.table(end.table)
-    let owner = link.owner
-    let removal: BoundSQL = """
-      DELETE FROM \(raw: table) WHERE \(raw: SQLName.quoted(end.sourceColumn)) IN (SELECT d.Z_PK FROM \
-      \(raw: target.table(owner.destination.table)) d WHERE \(raw: owner.madeRows("d")))
-      """
-    return (removal, try targets.map { try insertion(link, end, $0) })
+    guard earlier.allSatisfy({ $0.isInverse(of: link, in: source) }) else { throw link.contradiction() }
+    let told = earlier.map(\.owner)
+    return try link.targets.filter { target in
+      target.rows.isReachable(link.source.destinationEntity, in: source) && !told.contains { $0 === target }
+    }.map { try insertion(link, end, $0) }
   }
 
   private func insertion(_ link: CopyLink, _ end: JoinEnd, _ member: EntityCopy) throws -> Insertion {

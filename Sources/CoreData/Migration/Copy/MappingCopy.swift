@@ -24,6 +24,10 @@ struct MappingCopy {
   let sourceModel: NSManagedObjectModel
   let destinationModel: NSManagedObjectModel
   var configuration: String?
+  /// The configuration that an existing destination was made with; nil for all entities.
+  var destinationConfiguration: String?
+  /// What earlier migrations have made of the same source's objects in the same destination.
+  var earlier = Associations()
   /// Is told of each mapping before its rows are made.
   var willCopy: (NSEntityMapping) -> Void = { _ in }
   /// Is called when all rows are made and may be checked; may throw to cancel.
@@ -39,7 +43,7 @@ struct MappingCopy {
         source: try StoreSchema(document: sourceModel.document, configuration: name(sourceModel)), at: place,
         target: try StoreSchema(document: destinationModel.document, configuration: name(destinationModel)), at: place,
         path: place)
-      let links = try CopyLinks(plan.copies, from: plan.source, to: plan.target)
+      let links = try CopyLinks(plan)
       let joins = JoinCopy(source: plan.source, target: plan.target, joins: links.joins)
       for link in links.joins { _ = try joins.statements(for: link) }
       for copy in plan.copies {
@@ -60,12 +64,12 @@ struct MappingCopy {
   ///   - source: the store to read; its write-ahead log is part of it, and it is left as it is.
   ///   - destination: a file that does not exist yet, or a store of the destination model, which is added to.
   ///   - metadata: further metadata for a new store.
-  ///   - pragmas: as for `StoreFile.create`.
+  ///   - options: for opening the destination.
   ///   - progress: gets numbers that only grow, from 0 to 1; may throw to cancel.
   /// - Throws: 134120 where `progress` throws; 134111 for values that are to be unique and are not; 134110 for everything
   ///   else that forbids the migration. A new file is gone then, and an existing one as it was.
   func run(
-    from source: URL, to destination: URL, metadata: [String: Any] = [:], pragmas: [String: String] = [:],
+    from source: URL, to destination: URL, metadata: [String: Any] = [:], options: StoreOptions = StoreOptions(nil),
     progress: @escaping (Double) throws -> Void = { _ in }
   ) throws -> Report {
     let file = try SQLiteStoreErrors.translating(url: source, isOpening: true) {
@@ -76,10 +80,11 @@ struct MappingCopy {
       // Nothing was written through it.
       try? file.close()
     }
-    let work = CopyWork(file: file, source: source, destination: destination, progress: progress)
+    let work = CopyWork(
+      file: file, source: source, destination: destination, options: options, progress: progress)
     return try SQLiteStoreErrors.translating(url: destination, isOpening: false) {
       do {
-        let report = try StoreFile.isNew(destination) ? try fill(work, metadata, pragmas) : try add(work)
+        let report = try StoreFile.isNew(destination) ? try fill(work, metadata) : try add(work)
         try progress(1)
         return report
       } catch let problem as CopyProblem {
@@ -99,11 +104,13 @@ struct MappingCopy {
   private func plan(
     source: StoreSchema, at sourceURL: URL, target: StoreSchema, at targetURL: URL, path: URL
   ) throws -> CopyPlan {
-    try CopyPlan(
+    let plan = try CopyPlan(
       mapping,
       from: CopySide(model: sourceModel, schema: source, database: Self.sourceName, url: sourceURL),
       to: CopySide(model: destinationModel, schema: target, database: "main", url: targetURL),
       objects: SourceObjects(model: sourceModel, url: path, configuration: name(sourceModel)))
+    plan.earlier = earlier
+    return plan
   }
 
   private func plan(_ work: CopyWork, target: StoreSchema) throws -> CopyPlan {
@@ -114,14 +121,14 @@ struct MappingCopy {
 
   // MARK: Copying
 
-  private func fill(_ work: CopyWork, _ metadata: [String: Any], _ pragmas: [String: String]) throws -> Report {
+  private func fill(_ work: CopyWork, _ metadata: [String: Any]) throws -> Report {
     let document = destinationModel.document
     let plan = try plan(work, target: try StoreSchema(document: document, configuration: name(destinationModel)))
     var run: CopyRun?
     do {
       try StoreFile.create(
         at: work.destination, document: document, configuration: name(destinationModel), metadata: metadata,
-        pragmas: pragmas,
+        pragmas: work.options.pragmas,
         filling: StoreFile.Filling(
           prepare: { try work.attach(to: $0, as: Self.sourceName) },
           fill: { connection in
@@ -152,18 +159,17 @@ struct MappingCopy {
   }
 
   private func add(_ work: CopyWork) throws -> Report {
-    let target = try StoreFile.open(work.destination, isReadOnly: false)
+    let target = try StoreFile.open(work.destination, isReadOnly: false, timeout: work.options.timeout)
     defer {
       // The transaction has been committed or not; closing changes neither.
       try? target.close()
     }
+    try SQLiteStore.prepare(target, work.options)
     let connection = target.connection
     let document = destinationModel.document
-    let plan = try plan(work, target: try target.schema(for: document, configuration: name(destinationModel)))
+    let plan = try plan(work, target: try target.schema(for: document, configuration: destinationConfiguration))
     let given = Dictionary(try target.primaryKeys().map { ($0.number, $0.maximum) }) { max($0, $1) }
     let run = CopyRun(plan, connection: connection, willCopy: willCopy, progress: work.report)
-    // Triggers of derived attributes tell Apple's framework of changes; here the values are computed without them.
-    try connection.register(function: "NSCoreDataDATriggerUpdatedAffectedObjectValue") { _ in .null }
     try work.attach(to: connection, as: Self.sourceName)
     do {
       try connection.transaction(.deferred) {
@@ -209,6 +215,7 @@ struct CopyWork {
   let file: StoreFile
   let source: URL
   let destination: URL
+  let options: StoreOptions
   let progress: (Double) throws -> Void
 
   func attach(to connection: SQLiteConnection, as name: String) throws {

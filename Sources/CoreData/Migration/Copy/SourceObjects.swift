@@ -9,24 +9,34 @@ final class SourceObjects {
   /// So many objects are kept before the context is emptied, along with all that they have led to.
   private static let batch = 500
 
-  private let model: NSManagedObjectModel
-  private let url: URL
-  private let configuration: String?
+  /// Where the source is.
+  private enum Origin {
+    case file(URL, NSManagedObjectModel, configuration: String?)
+    /// What a migration manager has it in, whose objects policies know too.
+    case stack(MigrationStack)
+  }
+
+  private let origin: Origin
   private var context: NSManagedObjectContext?
   private var store: SQLiteStore?
   private var handedOut = 0
 
+  /// The objects of a store that is opened when the first is asked for.
   init(model: NSManagedObjectModel, url: URL, configuration: String?) {
-    self.model = model
-    self.url = url
-    self.configuration = configuration
+    origin = .file(url, model, configuration: configuration)
   }
 
-  /// The object of a row; the store is opened for the first one.
+  /// The objects of a running migration's source.
+  init(_ stack: MigrationStack) {
+    origin = .stack(stack)
+    (context, store) = (stack.context, stack.store)
+  }
+
+  /// The object of a row.
   func object(_ entity: EntityLayout, _ key: Int64) throws -> NSManagedObject {
     let context = try opened()
     if handedOut >= Self.batch {
-      context.reset()
+      if case .stack(let stack) = origin { stack.releaseValues() } else { context.reset() }
       handedOut = 0
     }
     handedOut += 1
@@ -37,25 +47,36 @@ final class SourceObjects {
     return context.object(for: id)
   }
 
+  /// Closes a store that was opened here.
   func close() throws {
-    guard let store, let coordinator = context?.persistentStoreCoordinator else { return }
+    guard case .file = origin, let store, let coordinator = context?.persistentStoreCoordinator else { return }
     context = nil
     self.store = nil
     try coordinator.remove(store)
   }
 
   private func opened() throws -> NSManagedObjectContext {
-    if let context { return context }
-    // As in Core Data, the classes of the app take no part in a migration: they fit the newest version only.
+    switch origin {
+    case .stack(let stack): return stack.context
+    case .file(let url, let model, let configuration):
+      if let context { return context }
+      let context = try Self.context(model)
+      store =
+        try context.persistentStoreCoordinator?.addPersistentStore(
+          type: .sqlite, configuration: configuration, at: url, options: [NSReadOnlyPersistentStoreOption: true])
+        as? SQLiteStore
+      self.context = context
+      return context
+    }
+  }
+
+  /// As in Core Data, the classes of the app take no part in a migration: they fit the newest version only.
+  private static func context(_ model: NSManagedObjectModel) throws -> NSManagedObjectContext {
     var document = model.document
     for position in document.entities.indices { document.entities[position].className = nil }
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: try NSManagedObjectModel(document: document))
-    let added = try coordinator.addPersistentStore(
-      type: .sqlite, configuration: configuration, at: url, options: [NSReadOnlyPersistentStoreOption: true])
     let context = NSManagedObjectContext(.privateQueue)
-    context.persistentStoreCoordinator = coordinator
-    store = added as? SQLiteStore
-    self.context = context
+    context.persistentStoreCoordinator = NSPersistentStoreCoordinator(
+      managedObjectModel: try NSManagedObjectModel(document: document))
     return context
   }
 }

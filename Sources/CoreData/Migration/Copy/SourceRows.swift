@@ -50,6 +50,17 @@ struct SourceRows {
       keyTable = nil
       return
     }
+    let properties = side.description(of: entity)?.propertiesByName ?? [:]
+    for path in filter.keyPaths {
+      // A mistake in the mapping model, whether or not there is a row to try it on.
+      let key = path.split(separator: ".").first.map(String.init) ?? path
+      guard properties[key] != nil || key.hasPrefix("@") || ["self", "SELF", "objectID"].contains(key) else {
+        throw CopyProblem(
+          mapping: name, entity: found.entity, property: key,
+          reason: "Its filter predicate asks for '\(key)', which '\(found.entity)' does not have.",
+          suggestion: "Correct the filter predicate in the mapping model.")
+      }
+    }
     let builder = side.predicates()
     do {
       _ = try builder.condition(filter, SQLNames(evaluated: SQLScope(entity: entity, names: builder.aliases)))
@@ -71,6 +82,22 @@ struct SourceRows {
       conditions.append(try builder.condition(filter, SQLNames(evaluated: scope)))
     }
     return conditions
+  }
+
+  /// Writes down the keys of rows whose filter SQL cannot express.
+  func writeKeys(of plan: CopyPlan, _ connection: SQLiteConnection) throws {
+    guard let keyTable, let filter else { return }
+    try connection.run("DROP TABLE IF EXISTS \(keyTable)")
+    try connection.run("CREATE TABLE \(keyTable) (K INTEGER PRIMARY KEY)")
+    let condition = plan.source.sharesTable(entity) ? " WHERE Z_ENT = \(entity.number)" : ""
+    let statement = try connection.prepare("SELECT Z_PK FROM \(plan.source.table(entity.table))\(condition)")
+    try statement.forEachRow { row in
+      let key = row.int64(at: 0)
+      let object = try plan.objects.object(entity, key)
+      if try PredicateEvaluator().evaluate(filter, with: object) {
+        try connection.run("INSERT INTO \(keyTable) (K) VALUES (?)", [.integer(key)])
+      }
+    }
   }
 
   /// Whether all objects that a relationship can lead to are among these rows.

@@ -5,7 +5,7 @@ import Foundation
 
 extension NSMigrationManager {
   /// Has SQL carry the migration out where nobody but the framework has a say in it: no policy, no subclass of the manager,
-  /// a new destination, no expression that needs objects of the destination.
+  /// no expression that needs objects of the destination, or what earlier migrations have made there.
   ///
   /// - Returns: whether that was done. Where it was not the destination is as it was. What is wrong, be it with mappings,
   ///   data or files, is then told by the objects, which are asked one by one: the error is the same whichever way.
@@ -13,12 +13,23 @@ extension NSMigrationManager {
     from source: SourceStore, at sourceURL: URL, _ mapping: NSMappingModel, to destination: URL,
     options: [AnyHashable: Any]?
   ) throws -> Bool {
-    guard usesStoreSpecificMigrationManager, type(of: self) == NSMigrationManager.self, associations.knownNames.isEmpty,
-      try StoreFile.isNew(destination)
-    else { return false }
+    guard usesStoreSpecificMigrationManager, type(of: self) == NSMigrationManager.self else { return false }
     var work = MappingCopy(
       mapping: mapping, sourceModel: sourceModel, destinationModel: destinationModel,
       configuration: source.configuration)
+    let sourceIdentifier = source.metadata[NSStoreUUIDKey] as? String ?? ""
+    var stores = [sourceIdentifier, sourceIdentifier]
+    do {
+      if try !StoreFile.isNew(destination) {
+        let metadata = try SQLiteStore.metadataForPersistentStore(with: destination)
+        guard let found = SourceStore.configuration(of: destinationModel, fitting: metadata) else { return false }
+        work.destinationConfiguration = found.name
+        stores[1] = metadata[NSStoreUUIDKey] as? String ?? ""
+        if associations.stores == stores { work.earlier = associations }
+      }
+    } catch {
+      return false
+    }
     work.willCopy = { [unowned self] in show($0) }
     work.didCopy = { [unowned self] in
       // The passes over relationships and rules, which SQL makes along with the rows.
@@ -33,13 +44,13 @@ extension NSMigrationManager {
       let report = try work.run(
         from: sourceURL, to: destination,
         metadata: source.metadata.filter { !StoreMetadata.ownKeys.contains($0.key) },
-        pragmas: StoreOptions(options).pragmas
+        options: StoreOptions(options)
       ) { [unowned self] fraction in
         // At the end the destination is there, and it is too late.
         if fraction < 1 { try checkCancellation() }
         show(progress: Float(fraction))
       }
-      associate(report.copies, stores: source.metadata[NSStoreUUIDKey] as? String ?? "")
+      associations = Self.associations(of: report.copies, after: work.earlier, stores: stores)
       return true
     } catch {
       try checkCancellation()
@@ -47,15 +58,17 @@ extension NSMigrationManager {
     }
   }
 
-  /// Notes what became of what, for migrations of other mapping models into the same store.
-  private func associate(_ copies: [EntityCopy], stores identifier: String) {
-    let associations = Associations(stores: [identifier, identifier])
+  /// What became of what, for migrations of other mapping models into the same store.
+  private static func associations(
+    of copies: [EntityCopy], after earlier: Associations, stores: [String]
+  ) -> Associations {
+    let associations = earlier.stores == stores ? earlier : Associations(stores: stores)
     for copy in copies {
       let table = associations.add(
         AssociationTable(source: Int32(copy.rows.entity.number), destination: Int32(copy.destination.number)),
         named: copy.name)
       associations.addAll(copy.keys, offset: copy.offset, isPartial: copy.rows.filter != nil, to: table)
     }
-    self.associations = associations
+    return associations
   }
 }

@@ -51,6 +51,9 @@ extension NSMigrationManager {
     let destination = try DestinationStore(
       destinationModel, at: destinationURL, options: destinationOptions, configuration: source.configuration,
       metadata: source.metadata)
+    // In a new store nothing has been made yet, whatever an earlier migration of the same source has made elsewhere.
+    if destination.isNew { associations = Associations() }
+    let (earlier, earlierCount) = (associations, associations.tables.count)
     do {
       defer { run = nil }
       let run = try MigrationRun(
@@ -60,8 +63,12 @@ extension NSMigrationManager {
       try destination.complete()
     } catch {
       destination.abandon()
-      // What was associated are rows that are not there.
-      associations = Associations()
+      // What was associated are rows that are not there, but for those of earlier passes.
+      if associations === earlier {
+        associations.removeTables(after: earlierCount)
+      } else {
+        associations = Associations()
+      }
       throw error
     }
     show(progress: 1)

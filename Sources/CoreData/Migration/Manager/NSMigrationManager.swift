@@ -20,8 +20,10 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   public let destinationModel: NSManagedObjectModel
   /// The app's own values, for policies.
   open var userInfo: [AnyHashable: Any]?
-  /// Whether the store's own way of migrating may be used: SQL, for a mapping model without policies into a new store; true
-  /// unless set. The result is the same either way.
+  /// Whether the store's own way of migrating may be used: SQL, for entity mappings without a policy; true unless set. The
+  /// result is the same either way.
+  ///
+  /// A subclass of the manager is told of every object, and has all mappings carried out object by object.
   open var usesStoreSpecificMigrationManager = true
   /// Called on the migrating thread whenever `migrationProgress` or `currentEntityMapping` has changed.
   ///

@@ -65,7 +65,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
       }
       let file = try StoreFile.open(url, isReadOnly: isReadOnly, timeout: settings.timeout)
       do {
-        try prepare(file, settings)
+        try Self.prepare(file, settings)
         values = try file.metadata()
         let schema = try file.schema(for: document, configuration: configuration)
         isReadOnly = isReadOnly || file.isReadOnly
@@ -90,7 +90,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     opened = nil
   }
 
-  private func prepare(_ file: StoreFile, _ settings: StoreOptions) throws {
+  /// Makes functions and orders known to an opened file, and gives it the settings of the one who opens it.
+  static func prepare(_ file: StoreFile, _ settings: StoreOptions) throws {
     let connection = file.connection
     try StringFunction.register(with: connection)
     try SortCollation.register(with: connection)

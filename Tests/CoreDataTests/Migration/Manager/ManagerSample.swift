@@ -15,6 +15,8 @@ final class ManagerSample {
   let mapping = NSMappingModel()
   let destination: URL
   lazy var manager = NSMigrationManager(sourceModel: old, destinationModel: new)
+  /// Called along with the manager's own handler.
+  var willShow: (NSMigrationManager) -> Void = { _ in }
 
   init(folders: Int = 2, notes: Int = 7) throws {
     store = try TemporaryStore()
@@ -122,7 +124,10 @@ final class ManagerSample {
     let before = try Snapshot(store.url)
     manager.batchSize = batchSize
     var progress: [Float] = []
-    manager.progressHandler = { progress.append($0.migrationProgress) }
+    manager.progressHandler = { [willShow] in
+      progress.append($0.migrationProgress)
+      willShow($0)
+    }
     defer { manager.progressHandler = nil }
     let hadDestination = FileManager.default.fileExists(atPath: destination.path)
     let earlier = hadDestination ? try Snapshot(destination) : nil

@@ -58,4 +58,12 @@ final class Associations {
   func addAll(_ keys: ClosedRange<Int64>, offset: Int64, isPartial: Bool, to table: Int) {
     tables[table].addAll(keys, offset: offset, isPartial: isPartial)
   }
+
+  /// Forgets the tables that were added after the first ones.
+  func removeTables(after count: Int) {
+    tables.removeSubrange(count...)
+    names.removeSubrange(count...)
+    byName = byName.mapValues { $0.filter { $0 < count } }.filter { !$0.value.isEmpty }
+    namesBySourceEntity = namesBySourceEntity.mapValues { names in names.filter { byName[$0] != nil } }
+  }
 }

@@ -22,6 +22,8 @@ final class EntityPlan {
   var table: Int?
   /// What is added to a source's key to get its destination's; nil where keys are given out one by one.
   var offset: Int64?
+  /// All keys of the source's table; nil where keys are given out one by one.
+  var sourceKeys: ClosedRange<Int64>?
 
   /// Where source objects come from.
   enum SourceObjects {

@@ -26,9 +26,12 @@ final class MigrationRun {
   private var progress: RunProgress
   /// How many objects are read before what was made of them is saved.
   let batchSize: Int
-  /// Has the mappings without code of somebody else carried out object by object.
+  /// Whether nobody has written the mapping model.
+  let isInferred: Bool
+  /// Carries out what has a policy, and what SQL cannot do.
   private(set) lazy var objects = ObjectEngine(run: self)
-  private lazy var rows = RowEngine(run: self)
+  /// Carries out the other mappings; nil until all are made ready.
+  private(set) var copies: CopyEngine?
 
   init(
     manager: NSMigrationManager, mappings: NSMappingModel, source: MigrationStack, destination: MigrationStack,
@@ -38,6 +41,7 @@ final class MigrationRun {
     self.source = source
     self.destination = destination
     self.batchSize = batchSize
+    isInferred = mappings.inferred != nil
     progress = RunProgress(manager: manager)
     let stores = [source.store.identifier ?? "", destination.store.identifier ?? ""]
     if manager.associations.stores != stores { manager.associations = Associations(stores: stores) }
@@ -52,6 +56,7 @@ final class MigrationRun {
     }
     for plan in plans { try prepareAssociations(of: plan) }
     try progress.count(plans, in: source)
+    copies = try CopyEngine(run: self)
   }
 
   /// Carries the mappings out. What is done last of all, keeping the destination, is the caller's.
@@ -89,7 +94,9 @@ final class MigrationRun {
   func didObjects(_ count: Int) { progress.didObjects(count) }
 
   /// What carries a mapping out in the first two passes.
-  private func engine(for plan: EntityPlan) -> any MappingEngine { rows.canCarryOut(plan) ? rows : objects }
+  private func engine(for plan: EntityPlan) -> any MappingEngine {
+    if let copies, copies.canCarryOut(plan) { copies } else { objects }
+  }
 
   /// The plan of a mapping that a policy was called with.
   func plan(of mapping: NSEntityMapping) -> EntityPlan {
@@ -114,6 +121,7 @@ final class MigrationRun {
       inUse: greatestKeysBefore[root] ?? 0)
     guard let (offset, last) = reserved else { return }
     plan.offset = offset
+    plan.sourceKeys = range
     // Where keys stay as they are, those of objects that were deleted in the source stay unused too.
     let through = offset == 0 ? max(last, try source.store.greatestKey(ofRoot: sourceRoot)) : last
     try destination.store.reserveKeys(ofRoot: root, through: through)
@@ -178,11 +186,6 @@ final class MigrationRun {
     }
   }
 
-  /// Writes rows that no object stands for.
-  func write(_ changes: [RowChange]) throws {
-    try namingDuplicates { try destination.store.write(changes) }
-  }
-
   private func namingDuplicates(_ body: () throws -> Void) throws {
     do {
       try body()
@@ -231,7 +234,7 @@ final class MigrationRun {
   }
 }
 
-/// What carries an entity mapping out: object by object, or row by row.
+/// What carries an entity mapping out: object by object, or by SQL.
 ///
 /// In the first pass rows are made, and what became of what is noted in the mapping's association table; in the second
 /// their relationships are set.

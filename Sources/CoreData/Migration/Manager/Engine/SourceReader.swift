@@ -40,21 +40,6 @@ struct SourceReader {
     }
   }
 
-  /// The query for the source rows of a mapping that takes all rows of its entity, in any order; nil for other mappings.
-  func wholeQuery() throws -> RowQuery? {
-    switch plan.sources {
-    case .none, .collection: return nil
-    case .all: return plan.sourceEntity.map { RowQuery(entity: $0, includesSubentities: false) }
-    case .request(let syntax, let contextSyntax):
-      guard let request = try run.objects.evaluateSource(syntax, plan) as? any AnyFetchRequest,
-        try run.objects.evaluateSource(contextSyntax, plan) as? NSManagedObjectContext === run.source.context,
-        let query = try query(request.specification, syntax), query.predicate == nil,
-        query.entity === plan.sourceEntity
-      else { return nil }
-      return query
-    }
-  }
-
   private func unfit(_ syntax: ExpressionSyntax, _ found: String, _ wanted: String) -> NSError {
     var place = plan.place
     place.expression = PredicatePrinter().format(syntax)

@@ -15,6 +15,8 @@ final class DestinationStore {
   private let url: URL
   /// Where a new store is built; nil for one that was there before.
   private let draft: URL?
+  /// Whether the store was not there before.
+  var isNew: Bool { draft != nil }
   private let journalMode: String
   private let indexes: DeferredIndexes
 
