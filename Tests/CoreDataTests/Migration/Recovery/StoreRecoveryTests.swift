@@ -5,6 +5,7 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataTestSupport
 import Foundation
+import Synchronization
 import Testing
 
 @testable import CoreData
@@ -95,6 +96,56 @@ struct StoreRecoveryTests {
       #expect(failure?.localizedFailureReason?.contains("version 2") == true, "\(String(describing: failure))")
     }
     #expect(FileCalls.exists(place.newStore))
+  }
+
+  @Test("A log that was moved aside for a damaged store's sake comes back when the work is undone")
+  func movedLog() throws {
+    let place = StorePlace(store.url)
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    try connection.setPragma("wal_autocheckpoint", to: 0)
+    try connection.run("UPDATE ZNOTE SET ZBODY = 'from the log'")
+    let hot = store.folder.appendingPathComponent("hot")
+    for suffix in ["", "-wal"] {
+      try FileManager.default.copyItem(atPath: store.url.path + suffix, toPath: hot.path + suffix)
+    }
+    try connection.close()
+    for suffix in ["", "-wal"] {
+      try FileCalls.rename(URL(fileURLWithPath: hot.path + suffix), to: URL(fileURLWithPath: store.url.path + suffix))
+    }
+    try interrupt()
+    try FileCalls.rename(StorePlace.url(place.file, "-wal"), to: StorePlace.url(place.oldStore, "-wal"))
+    #expect(try StoreRecovery.recover(storeAt: store.url) == .undone)
+    let content = try RecoverySample.content(store.url)
+    #expect(content.count == 12 && content.allSatisfy { $0.contains("|from the log|") })
+    #expect(try RecoverySample.files(store.folder) == ["Data.sqlite", "2 values"])
+  }
+
+  @Test("Of many who want the lock one has it, though each takes its file away at the end")
+  func lock() async throws {
+    final class Room: Sendable {
+      let inside = Mutex(0)
+      let most = Mutex(0)
+    }
+    let (room, place) = (Room(), StorePlace(store.url))
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 {
+        group.addTask {
+          for _ in 0..<150 {
+            let lock = try MigrationLock.take(place, timeout: 60)
+            let count = room.inside.withLock { count in
+              count += 1
+              return count
+            }
+            room.most.withLock { $0 = max($0, count) }
+            room.inside.withLock { $0 -= 1 }
+            try lock.removeWorkFolder()
+          }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(room.most.withLock { $0 } == 1)
+    #expect(!FileCalls.exists(place.workFolder))
   }
 
   @Test("Values that a copy put back needs are not removed by late clearing up")
