@@ -107,28 +107,37 @@ struct MigrationFailureTests {
     for number in 0..<3 { context.make("Note", ["photo": Data(repeating: UInt8(number), count: 200_000)]) }
     try context.save()
     try store.close()
-    let folder = StorePlace.externalData(of: store.url)
-    let (before, names) = (try FileContent(store.url), try Set(FileCalls.names(in: folder)))
-    #expect(names.count == 3)
+    let before = try FileContent(store.url)
     let new = model(photo: false)
-    let migration = try StoreMigration(
-      storeAt: store.url, metadata: SQLiteStore.metadataForPersistentStore(with: store.url),
-      known: ModelVersions(around: new), destination: .init(name: "new", model: new), configuration: nil)
-    var number = 1
-    while number < 500 {
-      let file = try StoreFile.open(store.url, isReadOnly: false)
+    /// Migrates a copy, and has one statement fail; the first is number 1.
+    func migrate(failingAt number: Int) throws -> (failure: NSError?, content: FileContent, files: Int, statements: Int)
+    {
+      let url = store.folder.appendingPathComponent("Copy \(number)").appendingPathComponent("Store.sqlite")
+      try FileManager.default.createDirectory(
+        at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try StoreReplacement.copy(store.url, to: url)
+      let migration = try StoreMigration(
+        storeAt: url, metadata: SQLiteStore.metadataForPersistentStore(with: url),
+        known: ModelVersions(around: new), destination: .init(name: "new", model: new), configuration: nil)
+      let file = try StoreFile.open(url, isReadOnly: false)
       var count = 0
       file.connection.setTrace { _ in count += 1 }
       file.connection.setProgressHandler(every: 1) { count != number }
       let failure = error { _ = try InPlaceMigration(migration: migration, file: file).run { _ in } }
       try file.close()
-      if failure == nil { break }
-      #expect(try FileContent(store.url) == before, "statement \(number)")
-      #expect(try Set(FileCalls.names(in: folder)) == names, "statement \(number)")
-      number += 1
+      let files = try FileCalls.names(in: StorePlace.externalData(of: url)).count
+      return (failure, try FileContent(url), files, count)
     }
-    #expect(number > 10)
-    #expect(try FileContent(store.url) != before)
+    let whole = try migrate(failingAt: 0)
+    #expect(whole.failure == nil && whole.files == 0 && whole.content != before)
+    var refused = 0
+    for number in 1...whole.statements {
+      let found = try migrate(failingAt: number)
+      if found.failure == nil { continue }
+      refused += 1
+      #expect(found.content == before && found.files == 3, "statement \(number) of \(whole.statements)")
+    }
+    #expect(refused > 10)
   }
 
   @Test("A plan for a version that the store does not have any more is refused, in place and by copying")

@@ -66,6 +66,18 @@ struct MigrationByCopyTests {
     #expect(try RecoverySample.files(store.folder) == ["Data.sqlite", "Data~.sqlite", "8 values"])
   }
 
+  @Test("The progress of a migration of nothing ends at 1 as well")
+  func empty() throws {
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    for table in ["ZNOTE", "ZFOLDER"] { try connection.run("DELETE FROM \(table)") }
+    try connection.close()
+    var fractions: [Double] = []
+    try RecoverySample.migration(store.url, [(2, .mapping), (3, .inferred), (4, .mapping)])
+      .run { fractions.append($0.fractionCompleted) }
+    #expect(fractions == fractions.sorted() && fractions.last == 1)
+    #expect(try RecoverySample.version(store.url) == 4)
+  }
+
   @Test("Where the replaced store is not kept, its files of values go with it")
   func notKept() throws {
     let report = try run([(2, .mapping)], keeping: false)
