@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import CoreDataTestSupport
 import FaultInjection
 import Foundation
@@ -85,6 +86,28 @@ struct DurabilityTests {
     #expect(removed.allSatisfy { $0 > lasting })
     #expect(gone > exchange)
     #expect(removed.filter { $0 > gone }.map { trace.calls[$0].path } == ["\(Self.work)/lock"])
+  }
+
+  @Test("A store that could not be exchanged at the last moment is as it was, its way of journaling included")
+  func lastMoment() throws {
+    let store = try TemporaryStore()
+    let folders = try ["first", "second"].map { name in
+      let folder = store.folder.resolvingSymlinksInPath().appendingPathComponent(name)
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try TortureCase.byMapping.prepare(in: folder)
+      return folder
+    }
+    let trace = try Trace(folders[0]) { try TortureCase.byMapping.run(in: folders[0]) }
+    let exchange = try #require(trace.last("rename", before: trace.calls.count) { $0 == "\(Self.work)/new.sqlite" })
+    let url = folders[1].appendingPathComponent("Data.sqlite")
+    let content = try FileContent(url)
+    let outcome = Faults.run(below: folders[1], call: exchange + 1, FaultKindOnce, error: EIO) {
+      try TortureCase.byMapping.run(in: folders[1])
+    }
+    #expect(outcome.call == "rename new.sqlite" && outcome.failure != nil)
+    #expect(try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true)
+    #expect(try FileContent(url) == content)
+    #expect(try RecoverySample.files(folders[1]) == ["Data.sqlite"])
   }
 
   @Test("What a migration manager makes is on the disk before it gets its name", arguments: [false, true])
