@@ -29,6 +29,8 @@ static volatile int isArmed = 0;
 static long chosen = 0, count = 0;
 static int kind = 0, failure = 0;
 static char call[512];
+static char trace[1 << 18];
+static size_t traceLength = 0;
 
 void faultInjectionArm(const char *path, long number, int what, int error) {
   pthread_mutex_lock(&lock);
@@ -39,6 +41,8 @@ void faultInjectionArm(const char *path, long number, int what, int error) {
   kind = what;
   failure = error;
   call[0] = 0;
+  trace[0] = 0;
+  traceLength = 0;
   isArmed = 1;
   pthread_mutex_unlock(&lock);
 }
@@ -49,6 +53,8 @@ long faultInjectionDisarm(void) {
 }
 
 const char *faultInjectionCall(void) { return call; }
+
+const char *faultInjectionTrace(void) { return trace; }
 
 static void killProcess(void) {
   kill(getpid(), SIGKILL);
@@ -61,6 +67,9 @@ static int isChosen(const char *name, const char *path, int writes) {
   int result = 0;
   pthread_mutex_lock(&lock);
   count++;
+  if (kind == FaultKindNone && traceLength + strlen(name) + strlen(path) + 3 < sizeof trace) {
+    traceLength += (size_t)sprintf(trace + traceLength, "%s %s\n", name, path + folderLength);
+  }
   if (chosen > 0 && (count == chosen || (kind == FaultKindLasting && count > chosen))) {
     if (count == chosen) {
       const char *last = strrchr(path, '/');
@@ -183,5 +192,6 @@ int unlinkat(int descriptor, const char *path, int flags) {
 void faultInjectionArm(const char *path, long number, int what, int error) {}
 long faultInjectionDisarm(void) { return 0; }
 const char *faultInjectionCall(void) { return ""; }
+const char *faultInjectionTrace(void) { return ""; }
 
 #endif

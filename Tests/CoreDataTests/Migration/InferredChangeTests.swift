@@ -246,7 +246,11 @@ struct InferredChangeTests {
     arguments: [
       (NSAttributeType.integer64AttributeType, 70_000 as NSNumber, NSAttributeType.integer16AttributeType, "70000"),
       (.integer32AttributeType, -32_769, .integer16AttributeType, "-32769"),
+      (.integer64AttributeType, 32_768, .integer16AttributeType, "32768"),
       (.integer64AttributeType, 3_000_000_000, .integer32AttributeType, "3000000000"),
+      (.integer64AttributeType, 2_147_483_648, .integer32AttributeType, "2147483648"),
+      (.integer64AttributeType, -2_147_483_649, .integer32AttributeType, "-2147483649"),
+      (.doubleAttributeType, -1e19, .integer64AttributeType, "-1e+19"),
       (.doubleAttributeType, 1e19, .integer64AttributeType, "1e+19"),
       (.doubleAttributeType, 1e39, .floatAttributeType, "1e+39"),
       (.doubleAttributeType, 1e200, .decimalAttributeType, "1e+200"),
@@ -278,6 +282,20 @@ struct InferredChangeTests {
     }
     #expect(after.values("Item", "a") == ["-32768", "32767"])
     #expect(after.values("Item", "b") == ["-32768", "32767"])
+  }
+
+  @Test("So are those of a 32-bit type, and the least of a 64-bit one")
+  func wideEnds() throws {
+    try fill({ $0.entity("Item", [.make("a", .integer64AttributeType), .make("b", .doubleAttributeType)]) }) {
+      context in
+      context.make("Item", ["a": 2_147_483_647, "b": -9_223_372_036_854_775_808.0])
+      context.make("Item", ["a": -2_147_483_648, "b": 1.5])
+    }
+    let after = try migrate {
+      $0.entity("Item", [.make("a", .integer32AttributeType), .make("b", .integer64AttributeType)])
+    }
+    #expect(after.values("Item", "a") == ["-2147483648", "2147483647"])
+    #expect(after.values("Item", "b") == ["-9223372036854775808", "1"])
   }
 
   @Test("A new uniqueness constraint that rows violate is 134111 with entity, properties, values and how many rows")

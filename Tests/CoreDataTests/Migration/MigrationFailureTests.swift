@@ -51,6 +51,113 @@ struct MigrationFailureTests {
     #expect(try prepared.image(prepared.new) == prepared.expected)
   }
 
+  @Test("A row that gets lost on the way is noticed, and the store is as it was")
+  func lostRow() throws {
+    func model(_ type: NSAttributeType) -> NSManagedObjectModel {
+      var builder = ModelBuilder()
+      builder.entity("Note", [.make("stars", type)])
+      builder.entity("Tag", [.make("name", .stringAttributeType)])
+      return builder.model()
+    }
+    let store = try TemporaryStore()
+    let context = try store.context(model(.integer16AttributeType))
+    for number in 0..<9 { context.make("Note", ["stars": number]) }
+    try context.save()
+    try store.close()
+    let before = try FileContent(store.url)
+    let new = model(.doubleAttributeType)
+    let migration = try StoreMigration(
+      storeAt: store.url, metadata: SQLiteStore.metadataForPersistentStore(with: store.url),
+      known: ModelVersions(around: model(.integer16AttributeType)), destination: .init(name: "new", model: new),
+      configuration: nil)
+    let file = try StoreFile.open(store.url, isReadOnly: false)
+    var isLost = false
+    let failure = error {
+      try migration.translating {
+        _ = try InPlaceMigration(migration: migration, file: file).run { event in
+          // The table has been made anew at this moment.
+          guard !isLost, event.table != nil, event.rowsDone == event.rowCount else { return }
+          try file.connection.run("DELETE FROM ZNOTE WHERE Z_PK = 5")
+          isLost = true
+        }
+      }
+    }
+    try file.close()
+    #expect(isLost)
+    #expect(failure?.code == NSMigrationError)
+    #expect(failure?.userInfo["entity"] as? String == "Note")
+    #expect(
+      failure?.localizedFailureReason?.contains("had 9 rows and would have 8") == true, "\(String(describing: failure))"
+    )
+    #expect(try FileContent(store.url) == before)
+  }
+
+  @Test("Files of values that a migration drops are there whatever statement fails, up to the commit")
+  func files() throws {
+    func model(photo: Bool) -> NSManagedObjectModel {
+      var builder = ModelBuilder()
+      builder.entity(
+        "Note",
+        [.make("title", .stringAttributeType)]
+          + (photo ? [.make("photo", .binaryDataAttributeType, external: true)] : []))
+      return builder.model()
+    }
+    let store = try TemporaryStore()
+    let context = try store.context(model(photo: true))
+    for number in 0..<3 { context.make("Note", ["photo": Data(repeating: UInt8(number), count: 200_000)]) }
+    try context.save()
+    try store.close()
+    let before = try FileContent(store.url)
+    let new = model(photo: false)
+    /// Migrates a copy, and has one statement fail; the first is number 1.
+    func migrate(failingAt number: Int) throws -> (failure: NSError?, content: FileContent, files: Int, statements: Int)
+    {
+      let url = store.folder.appendingPathComponent("Copy \(number)").appendingPathComponent("Store.sqlite")
+      try FileManager.default.createDirectory(
+        at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try StoreReplacement.copy(store.url, to: url)
+      let migration = try StoreMigration(
+        storeAt: url, metadata: SQLiteStore.metadataForPersistentStore(with: url),
+        known: ModelVersions(around: new), destination: .init(name: "new", model: new), configuration: nil)
+      let file = try StoreFile.open(url, isReadOnly: false)
+      var count = 0
+      file.connection.setTrace { _ in count += 1 }
+      file.connection.setProgressHandler(every: 1) { count != number }
+      let failure = error { _ = try InPlaceMigration(migration: migration, file: file).run { _ in } }
+      try file.close()
+      let files = try FileCalls.names(in: StorePlace.externalData(of: url)).count
+      return (failure, try FileContent(url), files, count)
+    }
+    let whole = try migrate(failingAt: 0)
+    #expect(whole.failure == nil && whole.files == 0 && whole.content != before)
+    var refused = 0
+    for number in 1...whole.statements {
+      let found = try migrate(failingAt: number)
+      if found.failure == nil { continue }
+      refused += 1
+      #expect(found.content == before && found.files == 3, "statement \(number) of \(whole.statements)")
+    }
+    #expect(refused > 10)
+  }
+
+  @Test("A plan for a version that the store does not have any more is refused, in place and by copying")
+  func outdatedPlan() throws {
+    let store = try TemporaryStore()
+    try RecoverySample.fill(store.url, rows: 3, photos: 0)
+    let plans = try [StoreMigration.Step.Kind.inferred, .mapping].map {
+      try RecoverySample.migration(store.url, [(2, $0)])
+    }
+    try RecoverySample.migration(store.url, [(2, .inferred), (3, .inferred)]).run()
+    let before = try FileContent(store.url)
+    for plan in plans {
+      let failure = error { try plan.run() }
+      #expect(failure?.code == NSMigrationError)
+      #expect(failure?.localizedFailureReason?.contains("since the migration was planned") == true)
+      #expect(try FileContent(store.url) == before)
+      #expect(try RecoverySample.files(store.folder) == ["Store.sqlite"])
+    }
+  }
+
   @Test("When the disk is full, the error is 640 and the store is as it was")
   func fullDisk() throws {
     var refused = 0

@@ -31,4 +31,7 @@ long faultInjectionDisarm(void);
 /// The name of the call that was chosen, and the last part of its path; empty while none was.
 const char *faultInjectionCall(void);
 
+/// The calls that were counted, where none was to fail: a line for each, with its name and the path from the folder on.
+const char *faultInjectionTrace(void);
+
 #endif

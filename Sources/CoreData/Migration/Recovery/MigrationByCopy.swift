@@ -98,16 +98,28 @@ struct MigrationByCopy {
     }
     try migration.checkMetadata(of: origin)
     let before = try rowsBefore(origin)
+    // Those of the store that the next step begins with.
+    var rows = before
+    var account: RowAccount?
     var current: URL?
     for group in groups {
+      if let account, let current {
+        rows = try self.rows(of: current, group.steps[0].sourceModel)
+        try account.check(rows)
+      }
+      account = nil
       if group.isInPlace {
         let file = current ?? place.intermediateStore(group.first + 1)
         if current == nil { try StoreReplacement.copy(migration.storeURL, to: file) }
-        report.statements += try runInPlace(group, at: file, progress)
+        let done = try runInPlace(group, at: file, progress)
+        report.statements += done.statements
+        rows = done.rows.mapValues(\.after)
         current = file
       } else {
         let file = place.intermediateStore(group.first + 1)
         try runCopy(group, from: current ?? migration.storeURL, to: file, progress)
+        // A manager of the program's own may make what it likes.
+        if migration.managerFactory == nil { account = RowAccount(group.steps[0].mappingModel, from: rows) }
         if let current { try removeStore(current) }
         current = file
       }
@@ -118,6 +130,7 @@ struct MigrationByCopy {
     let found = try StoreVerification(
       url: place.newStore, model: migration.steps.last?.destinationModel, configuration: migration.configuration
     ).carryOut(leaving: hold?.journalMode ?? .wal)
+    try account?.check(found.rows)
     report.rows = counts(before: before, after: found.rows)
     return .init(external: found.external)
   }
@@ -126,7 +139,7 @@ struct MigrationByCopy {
 
   private func runInPlace(
     _ group: Group, at url: URL, _ progress: (MigrationProgress) throws -> Void
-  ) throws -> [String] {
+  ) throws -> MigrationReport {
     let file = try StoreFile.open(url, isReadOnly: false)
     do {
       // The file is worth nothing before all is done, and goes to the disk as a whole then.
@@ -138,7 +151,7 @@ struct MigrationByCopy {
         try progress(event.moved(by: group.first, of: self.migration.steps.count))
       }
       try file.close()
-      return report.statements
+      return report
     } catch {
       // The first error is the one to tell.
       try? file.close()
@@ -215,9 +228,23 @@ struct MigrationByCopy {
 
   private func rowsBefore(_ origin: StoreFile) throws -> [String: Int] {
     guard let model = migration.steps.first?.sourceModel else { return [:] }
+    return try rows(in: origin, model)
+  }
+
+  /// The rows of a store between two steps.
+  private func rows(of url: URL, _ model: NSManagedObjectModel) throws -> [String: Int] {
+    let file = try StoreFile.open(url, isReadOnly: true)
+    defer {
+      // Opened for reading, so that nothing can be lost.
+      try? file.close()
+    }
+    return try rows(in: file, model)
+  }
+
+  private func rows(in file: StoreFile, _ model: NSManagedObjectModel) throws -> [String: Int] {
     let document = model.document
-    let schema = try origin.schema(for: document, configuration: document.configuration(migration.configuration))
-    return try StoreVerification.rows(origin, schema)
+    let schema = try file.schema(for: document, configuration: document.configuration(migration.configuration))
+    return try StoreVerification.rows(file, schema)
   }
 
   /// Rows before the first step and after the last one, by the names of the last.

@@ -42,20 +42,25 @@ final class StoreHold {
   /// A log that stays behind would be taken for that of the file which comes next. So the store leaves the mode of
   /// write-ahead logs, which SQLite allows only to the last one who has it open, and nothing may lie beside it then.
   ///
+  /// In the mode of rollback journals SQLite does not tell what was written to a log before. So the store is taken, and
+  /// looked at, while it still has its log; and nobody gets in between that and the other mode.
+  ///
   /// - Throws: `Intrusion`; `SQLiteError`.
   func takeAlone() throws {
     if try connection.hasMoved() { throw Intrusion.moved }
     try connection.rollback()
     let end = Date().addingTimeInterval(timeout)
-    while true {
-      do {
-        try connection.setJournalMode(.delete)
-        try connection.begin(.exclusive)
-        break
-      } catch let error as SQLiteError where error.isBusy {
-        guard Date() < end else { throw Intrusion.inUse }
-        usleep(20_000)
-      }
+    if journalMode == .wal {
+      try connection.setPragma("locking_mode", to: "EXCLUSIVE")
+      try waiting(until: end) { try connection.begin(.immediate) }
+      guard try connection.pragma("data_version") == version else { throw Intrusion.changed }
+      try connection.rollback()
+      // The lock itself is kept until the store is used next, which is when it leaves the mode.
+      try connection.setPragma("locking_mode", to: "NORMAL")
+    }
+    try waiting(until: end) {
+      try connection.setJournalMode(.delete)
+      try connection.begin(.exclusive)
     }
     guard try connection.pragma("data_version") == version else { throw Intrusion.changed }
     if try connection.hasMoved() { throw Intrusion.moved }
@@ -63,10 +68,24 @@ final class StoreHold {
     if StorePlace(url).companions.contains(where: FileCalls.exists) { throw Intrusion.inUse }
   }
 
+  /// Tries until nobody is in the way.
+  private func waiting(until end: Date, _ body: () throws -> Void) throws {
+    while true {
+      do {
+        return try body()
+      } catch let error as SQLiteError where error.isBusy {
+        guard Date() < end else { throw Intrusion.inUse }
+        usleep(20_000)
+      }
+    }
+  }
+
   /// Lets others have the store again; as it was.
   func giveBack() {
     // Either mode is good, and the next who opens the store sets the one that it likes best.
     try? connection.rollback()
+    // A log is shared with others only where the locks are.
+    _ = try? connection.setPragma("locking_mode", to: "NORMAL")
     try? connection.setJournalMode(journalMode)
     letGo()
   }

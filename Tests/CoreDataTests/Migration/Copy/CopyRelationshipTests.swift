@@ -160,6 +160,43 @@ struct CopyRelationshipTests {
     }
   }
 
+  @Test(
+    "Fewer or more objects than a relationship allows are an error that names it",
+    arguments: ["dogs", "clubs"])
+  func counts(_ relationship: String) throws {
+    /// The first person has three, the second one, and the third none, which an optional relationship allows.
+    func steps(_ least: Int, _ most: Int) throws -> CopySteps {
+      let limited = model().model()
+      let description = limited.entitiesByName["Person"]?.relationshipsByName[relationship]
+      description?.minCount = least
+      description?.maxCount = most
+      let steps = try CopySteps(model().model(), limited)
+      try steps.fill { context in
+        let people = (1...3).map { context.make("Person", ["name": "p\($0)"]) }
+        for (person, count) in zip(people, [3, 1, 0]) {
+          for _ in 0..<count {
+            context.make("Dog", ["name": "d", "owner": person])
+            context.make("Club", ["name": "c", "members": NSSet(object: person)])
+          }
+        }
+      }
+      steps.map("Person", "Person", name, links: ["clubs": CopySteps.made(by: "ClubToClub", "$source.clubs")])
+      steps.map("Dog", "Dog", name, links: ["owner": CopySteps.made(by: "PersonToPerson", "$source.owner")])
+      steps.map("Club", "Club", name)
+      return steps
+    }
+    try steps(1, 3).run()
+    for (least, most, found) in [(2, 0, 1), (0, 2, 3)] {
+      let steps = try steps(least, most)
+      let error = try steps.failure()
+      #expect(error.code == NSMigrationError)
+      #expect(error.userInfo["entity"] as? String == "Person" && error.userInfo["attribute"] as? String == relationship)
+      let reason = error.localizedFailureReason ?? ""
+      #expect(reason.contains("would have \(found) objects there"), "\(reason)")
+      #expect(try steps.store.files().filter { $0.contains("Target") } == [])
+    }
+  }
+
   @Test("A required relationship without object is an error that names it")
   func requiredRelationship() throws {
     let steps = try CopySteps(model(), model(required: true))

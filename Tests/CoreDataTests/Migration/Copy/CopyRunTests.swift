@@ -53,6 +53,43 @@ struct CopyRunTests {
     #expect(Set(dump.objects.keys) == ["Note/p1", "Note/p2", "Note/p3", "Note/p4"])
   }
 
+  @Test("Keys that the destination has given out are not given out again, though their rows are gone")
+  func spentKeys() throws {
+    let steps = try filled(notes(), ["a", "b"])
+    try steps.run()
+    let context = NSManagedObjectContext(.privateQueue)
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: steps.new)
+    let store = try coordinator.addPersistentStore(type: .sqlite, at: steps.target)
+    context.persistentStoreCoordinator = coordinator
+    for note in try context.all("Note", by: "text") { context.delete(note) }
+    try context.save()
+    try coordinator.remove(store)
+    _ = try steps.copy.run(from: steps.store.url, to: steps.target)
+    #expect(Set(try steps.dump(steps.target).objects.keys) == ["Note/p3", "Note/p4"])
+  }
+
+  @Test("Files of values that were made go with a failure", arguments: [false, true])
+  func filesOfFailure(isAdding: Bool) throws {
+    func model(unique: Bool) -> ModelBuilder {
+      notes(
+        [.make("text", .stringAttributeType), .make("photo", .binaryDataAttributeType, external: true)], unique: unique)
+    }
+    let steps = try CopySteps(model(unique: false), model(unique: true))
+    try steps.fill { context in
+      for number in 0..<2 {
+        context.make("Note", ["text": "\(number)", "photo": Data(repeating: UInt8(number), count: 200_000)])
+      }
+      if !isAdding { context.make("Note", ["text": "1"]) }
+    }
+    steps.map("Note", "Note", ["text": "$source.text", "photo": "$source.photo"])
+    let folder = StorePlace.externalData(of: steps.target)
+    if isAdding { _ = try steps.copy.run(from: steps.store.url, to: steps.target) }
+    let before = try Set(FileCalls.names(in: folder))
+    #expect(before.count == (isAdding ? 2 : 0))
+    #expect(try steps.failure().code == NSMigrationConstraintViolationError)
+    #expect(try Set(FileCalls.names(in: folder)) == before)
+  }
+
   @Test("Values that are to be unique and are not: 134111 with entity, property and values")
   func uniqueness() throws {
     let steps = try filled(notes(unique: true), ["a", "b", "a", nil, nil])

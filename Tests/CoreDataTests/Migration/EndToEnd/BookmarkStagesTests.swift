@@ -133,14 +133,9 @@ struct BookmarkStagesTests {
     var (number, refused) = (1, 0)
     while try isPending() {
       let context = try store.context(try Self.model(6))
-      faultInjectionArm(store.folder.path, Int(number), Int32(FaultKindOnce.rawValue), ENOSPC)
-      var failure: NSError?
-      do {
+      let failure = Faults.run(below: store.folder, call: number, FaultKindOnce, error: ENOSPC) {
         try context.persistentStoreCoordinator?.finishDeferredLightweightMigrationTask()
-      } catch {
-        failure = error as NSError
-      }
-      faultInjectionDisarm()
+      }.failure.map { $0 as NSError }
       #expect(failure == nil || failure?.domain == NSCocoaErrorDomain)
       if failure != nil { refused += 1 }
       context.reset()

@@ -3,6 +3,7 @@
 
 import CoreDataSQLite
 import CoreDataTestSupport
+import FaultInjection
 import Foundation
 import Testing
 
@@ -193,6 +194,162 @@ struct ManagerStoreTests {
     #expect((sample.manager as? CountingManager)?.count == 12)
     #expect(NSPersistentStore.migrationManagerClass() is NSMigrationManager.Type)
   }
+
+  @Test("A subclass of the manager sees it too where no mapping has a policy")
+  func subclassWithoutPolicies() throws {
+    let sample = try ManagerSample()
+    let manager = CountingManager(sourceModel: sample.old, destinationModel: sample.new)
+    sample.manager = manager
+    try sample.migrate()
+    #expect(manager.count == 12)
+  }
+
+  @Test("What SQL has made is found by a later pass, with the keys that it got")
+  func associationsOfCopies() throws {
+    var (old, new) = (ModelBuilder(), ModelBuilder())
+    for name in ["Cat", "Dog"] { old.entity(name, [.make("name", .stringAttributeType)]) }
+    old.entity("Toy", [.make("name", .stringAttributeType)])
+    old.point(.init("Toy", "dog"), to: "Dog")
+    new.entity("Animal", [.make("name", .stringAttributeType)])
+    new.entity("Toy", [.make("name", .stringAttributeType)])
+    new.relate(.init("Toy", "owner"), .init("Animal", "toys", toMany: true))
+    let (source, destination) = (old.model(), new.model())
+    let store = try TemporaryStore()
+    let context = try store.context(source)
+    for number in 1...3 { context.make("Cat", ["name": "cat \(number)"]) }
+    for number in 1...3 {
+      let dog = context.make("Dog", ["name": "dog \(number)"])
+      context.make("Toy", ["name": "toy of dog \(number)", "dog": dog])
+    }
+    try context.save()
+    try store.close()
+    let manager = NSMigrationManager(sourceModel: source, destinationModel: destination)
+    let target = store.folder.appendingPathComponent("New.sqlite")
+    func pass(_ mappings: [NSEntityMapping]) throws {
+      let model = NSMappingModel()
+      model.entityMappings = mappings
+      try manager.migrateStore(from: store.url, type: .sqlite, mapping: model, to: target, type: .sqlite)
+    }
+    // The second gets other keys than its sources have.
+    try pass(
+      ["Cat", "Dog"].map { (name: String) in
+        ManagerSample.entity("\(name)s", name, "Animal", ["name": "$source.name"])
+      })
+    try pass([
+      ManagerSample.entity(
+        "Toys", "Toy", "Toy", ["name": "$source.name"], ["owner": ManagerSample.of("Dogs", "dog")])
+    ])
+    try store.open(target, destination) { context in
+      let toys = try context.all("Toy", by: "name")
+      #expect(
+        toys.map {
+          "\($0.value(forKey: "name") as? String ?? "") - \($0.value(forKeyPath: "owner.name") as? String ?? "")"
+        }
+          == (1...3).map { "toy of dog \($0) - dog \($0)" })
+    }
+  }
+
+  @Test("Objects of entities that no mapping is about are validated as well")
+  func validationOfTheRest() throws {
+    final class AddingPolicy: NSEntityMigrationPolicy {
+      override func endInstanceCreation(forMapping mapping: NSEntityMapping, manager: NSMigrationManager) throws {
+        _ = NSEntityDescription.insertNewObject(forEntityName: "Log", into: manager.destinationContext)
+      }
+    }
+    MigrationPolicyClasses.register(AddingPolicy.self, as: "AddingLogPolicy")
+    var builder = ModelBuilder()
+    builder.entity("Picture", [.make("name", .stringAttributeType)])
+    builder.entity("Log", [.make("text", .stringAttributeType, optional: false)])
+    let store = try TemporaryStore()
+    try filled(store, names: ["a"])
+    let mapping = NSMappingModel()
+    mapping.entityMappings = [ManagerSample.entity("Pictures", "Picture", "Picture", ["name": "$source.name"])]
+    mapping.entityMappings[0].entityMigrationPolicyClassName = "AddingLogPolicy"
+    let target = store.folder.appendingPathComponent("New.sqlite")
+    let manager = NSMigrationManager(sourceModel: Self.pictures(), destinationModel: builder.model())
+    let error = try #require(throws: NSError.self) {
+      try manager.migrateStore(from: store.url, type: .sqlite, mapping: mapping, to: target, type: .sqlite)
+    }
+    #expect(error.code == NSValidationMissingMandatoryPropertyError, "\(error)")
+    #expect(try store.files() == ["Store.sqlite"])
+  }
+
+  #if os(Linux)
+  @Test(
+    "A store with a log, in a folder that cannot be written, is migrated to another place", arguments: [true, false])
+  func readOnlyMedia(usesSQL: Bool) async throws {
+    let store = try TemporaryStore()
+    let media = store.folder.appendingPathComponent("media")
+    let place = store.folder.appendingPathComponent("place")
+    for folder in [media, place] {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+    let hot = media.appendingPathComponent("Data.sqlite")
+    try RecoverySample.fill(store.url, rows: 20, photos: 2)
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    try connection.setPragma("wal_autocheckpoint", to: 0)
+    try connection.run("UPDATE ZNOTE SET ZBODY = 'from the log'")
+    for suffix in ["", "-wal"] {
+      try FileManager.default.copyItem(atPath: store.url.path + suffix, toPath: hot.path + suffix)
+    }
+    try connection.close()
+    try FileManager.default.copyItem(at: StoreFiles.externalData(of: store.url), to: StoreFiles.externalData(of: hot))
+    let before = try ["", "-wal"].map { try Data(contentsOf: URL(fileURLWithPath: hot.path + $0)) }
+    let folders = [(media, 0o555), (StorePlace.externalData(of: hot), 0o555), (place, 0o777), (store.folder, 0o755)]
+    for (folder, rights) in folders {
+      try FileManager.default.setAttributes([.posixPermissions: rights], ofItemAtPath: folder.path)
+    }
+    let (source, target) = (hot.path, place.appendingPathComponent("New.sqlite").path)
+    await #expect(processExitsWith: .success) {
+      [source = source as String, target = target as String, usesSQL = usesSQL as Bool] in
+      // Whoever may write everything gives that up.
+      if geteuid() == 0 { try #require(setuid(65534) == 0) }
+      try #require(!FileManager.default.createFile(atPath: source + ".probe", contents: nil))
+      let (url, destination) = (URL(fileURLWithPath: source), URL(fileURLWithPath: target))
+      let step = try RecoverySample.migration(url, [(2, .mapping)]).steps[0]
+      let manager = NSMigrationManager(sourceModel: step.sourceModel, destinationModel: step.destinationModel)
+      manager.usesStoreSpecificMigrationManager = usesSQL
+      try manager.migrateStore(
+        from: url, type: .sqlite, mapping: step.mappingModel, to: destination, type: .sqlite)
+    }
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: media.path)
+    #expect(try ["", "-wal"].map { try Data(contentsOf: URL(fileURLWithPath: hot.path + $0)) } == before)
+    #expect(try RecoverySample.files(media) == ["Data.sqlite", "2 values"])
+    let content = try RecoverySample.content(URL(fileURLWithPath: target))
+    #expect(content.count == 20 && content.allSatisfy { $0.contains("|from the log|") })
+    #expect(try RecoverySample.files(place) == ["New.sqlite", "2 values"])
+    try StoreChecks.check(URL(fileURLWithPath: target), RecoverySample.model(2))
+  }
+
+  @Test("Files of values that were put in their place go when the store cannot be", arguments: [ENOSPC, EIO])
+  func failingMove(_ number: Int32) throws {
+    let store = try TemporaryStore()
+    try RecoverySample.fill(store.url, rows: 5, photos: 3)
+    let step = try RecoverySample.migration(store.url, [(2, .mapping)]).steps[0]
+    let folder = store.folder.appendingPathComponent("place").resolvingSymlinksInPath()
+    let target = folder.appendingPathComponent("New.sqlite")
+    func migrate(_ call: Int) throws -> (failure: (any Error)?, calls: Int) {
+      try? FileManager.default.removeItem(at: folder)
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      let manager = NSMigrationManager(sourceModel: step.sourceModel, destinationModel: step.destinationModel)
+      manager.usesStoreSpecificMigrationManager = false
+      let outcome = Faults.run(below: folder, call: call, call == 0 ? FaultKindNone : FaultKindOnce, error: number) {
+        try manager.migrateStore(
+          from: store.url, type: .sqlite, mapping: step.mappingModel, to: target, type: .sqlite)
+      }
+      return (outcome.failure, outcome.calls)
+    }
+    let calls = try migrate(0).calls
+    var refused = 0
+    // The end of it: where the parts get their names.
+    for call in max(1, calls - 24)...calls where try migrate(call).failure != nil {
+      refused += 1
+      #expect(try FileCalls.names(in: StorePlace.externalData(of: target)) == [], "call \(call) of \(calls)")
+      #expect(!FileCalls.exists(target), "call \(call) of \(calls)")
+    }
+    #expect(refused > 3)
+  }
+  #endif
 
   @Test("The older spelling does the same")
   @available(*, deprecated)

@@ -98,6 +98,61 @@ struct StaleMappingTests {
     #expect(try notes.version() == "v2")
   }
 
+  @Test("Where there is no other way, the one that does not fit is told, and not what cannot be inferred")
+  func noOtherWay() throws {
+    // A required attribute without default value cannot be inferred.
+    let versions = try NoteVersions([
+      ("v1", [.make("name", .stringAttributeType)]),
+      ("v2", [.make("name", .stringAttributeType), .make("b", .stringAttributeType, optional: false)]),
+    ])
+    try versions.fill("v1")
+    let inferring = try #require(throws: NSError.self) { try versions.open("v2") }
+    #expect(inferring.code == NSInferredMappingModelError || inferring.code == NSMigrationMissingMappingModelError)
+    #expect(inferring.userInfo["mappingModelURL"] == nil)
+    let url = try versions.writeMapping("A.cdm", versions.model("v1"), edited)
+    for infers in [true, false] {
+      let error = try #require(throws: NSError.self) {
+        try versions.open("v2", [NSInferMappingModelAutomaticallyOption: infers])
+      }
+      #expect(error.code == NSMigrationMissingMappingModelError)
+      #expect((error.userInfo["mappingModelURL"] as? URL)?.lastPathComponent == url.lastPathComponent)
+    }
+  }
+
+  @Test(
+    "A source is stale for the versions that it names where they lack some of its entities, not most of them",
+    .enabled(if: Fixtures.isPresent, "The fixtures are not beside the repository"))
+  func named() throws {
+    let url = Fixtures.url(
+      "kodecocodes__cdt-materials/06-versioning-and-migration/projects/final/UnCloudNotes/"
+        + "UnCloudNotesMappingModel_v2_to_v3.xcmappingmodel")
+    let file = try MappingFile(contentsOf: url)
+    let names = [file.document.sourceVersionName ?? "", file.document.destinationVersionName ?? ""]
+    let entities = MappingFile.entities(of: file.document)
+    func model(_ side: MappingMismatch.Side, leavingOut left: Int) -> NSManagedObjectModel {
+      var builder = ModelBuilder()
+      for name in Set(entities.filter { $0.side == side }.map(\.entity)).sorted().dropFirst(left) {
+        builder.entity(name)
+      }
+      builder.entity("More")
+      return builder.model()
+    }
+    func known(leavingOut left: (Int, Int)) -> KnownMappings {
+      let versions = [
+        ModelVersions.Version(name: names[0], model: model(.source, leavingOut: left.0)),
+        ModelVersions.Version(name: names[1], model: model(.destination, leavingOut: left.1)),
+      ]
+      return KnownMappings([file], versions: versions, names: [names[0]: 0, names[1]: 1])
+    }
+    let pair = KnownMappings.Pair(source: 0, destination: 1)
+    let fits = known(leavingOut: (0, 0))
+    #expect(Array(fits.fitting.keys) == [pair] && fits.stale.isEmpty)
+    let stale = known(leavingOut: (0, 1))
+    #expect(stale.fitting.isEmpty && Array(stale.stale.keys) == [pair])
+    let other = known(leavingOut: (9, 9))
+    #expect(other.fitting.isEmpty && other.stale.isEmpty)
+  }
+
   @Test("What it is stale for is decided by the hashes that still fit")
   func pairs() throws {
     let versions = try ["v1", "v2", "v3", "v4"].map { ModelVersions.Version(name: $0, model: try notes.model($0)) }

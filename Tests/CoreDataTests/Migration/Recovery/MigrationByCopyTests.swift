@@ -66,6 +66,18 @@ struct MigrationByCopyTests {
     #expect(try RecoverySample.files(store.folder) == ["Data.sqlite", "Data~.sqlite", "8 values"])
   }
 
+  @Test("The progress of a migration of nothing ends at 1 as well")
+  func empty() throws {
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    for table in ["ZNOTE", "ZFOLDER"] { try connection.run("DELETE FROM \(table)") }
+    try connection.close()
+    var fractions: [Double] = []
+    try RecoverySample.migration(store.url, [(2, .mapping), (3, .inferred), (4, .mapping)])
+      .run { fractions.append($0.fractionCompleted) }
+    #expect(fractions == fractions.sorted() && fractions.last == 1)
+    #expect(try RecoverySample.version(store.url) == 4)
+  }
+
   @Test("Where the replaced store is not kept, its files of values go with it")
   func notKept() throws {
     let report = try run([(2, .mapping)], keeping: false)
@@ -107,6 +119,83 @@ struct MigrationByCopyTests {
     }
     #expect(try RecoverySample.version(hot) == 2)
     try StoreChecks.check(hot, RecoverySample.model(2))
+  }
+
+  @Test("A log that a step has left beside its store is part of the new one")
+  func logOfStep() throws {
+    _ = try run(
+      [(2, .mapping)],
+      copyStep: { step, source, destination, progress in
+        let made = store.folder.appendingPathComponent("made.sqlite")
+        try RecoverySample.copyStep(step, source, made, progress)
+        try FileCalls.rename(StoreFiles.externalData(of: made), to: StoreFiles.externalData(of: destination))
+        let connection = try SQLiteConnection(url: made, mode: .readWrite)
+        try connection.setPragma("wal_autocheckpoint", to: 0)
+        try connection.run("UPDATE ZNOTE SET ZBODY = 'from the log'")
+        for suffix in ["", "-wal"] {
+          try FileManager.default.copyItem(atPath: made.path + suffix, toPath: destination.path + suffix)
+        }
+        try connection.close()
+        try FileCalls.removeFile(made)
+      })
+    let content = try RecoverySample.content(store.url)
+    #expect(content.count == 40 && content.allSatisfy { $0.contains("|from the log|") })
+    #expect(try RecoverySample.files(store.folder) == ["Data.sqlite", "Data~.sqlite", "8 values"])
+  }
+
+  @Test(
+    "A row that a step loses is noticed, be it the last step or not",
+    arguments: [
+      [StoreMigration.Step.Kind.mapping], [.mapping, .inferred], [.inferred, .mapping], [.mapping, .mapping],
+    ])
+  func lostRow(_ kinds: [StoreMigration.Step.Kind]) throws {
+    let content = try FileContent(store.url)
+    let failure = error {
+      _ = try run(
+        kinds.enumerated().map { ($0.offset + 2, $0.element) },
+        copyStep: { step, source, destination, progress in
+          try RecoverySample.copyStep(step, source, destination, progress)
+          let connection = try SQLiteConnection(url: destination, mode: .readWrite)
+          try connection.run("DELETE FROM ZNOTE WHERE Z_PK = 9")
+          try connection.close()
+        })
+    }
+    #expect(failure?.code == NSMigrationManagerDestinationStoreError)
+    #expect(
+      failure?.localizedFailureReason?.contains("'Note' should have 40 rows") == true, "\(String(describing: failure))")
+    #expect(try FileContent(store.url) == content)
+    #expect(try RecoverySample.files(store.folder) == ["Data.sqlite", "4 values"])
+  }
+
+  @Test("How many rows there have to be is foreseen where the mapping model alone decides it, and nowhere else")
+  func account() throws {
+    func mapping(_ source: String?, _ destination: String?, filter: String? = nil) -> NSEntityMapping {
+      let mapping = NSEntityMapping()
+      (mapping.sourceEntityName, mapping.destinationEntityName) = (source, destination)
+      mapping.mappingType = source == nil ? .addEntityMappingType : .transformEntityMappingType
+      if let source { mapping.sourceSyntax = MappingExpressions.sourceObjects(entity: source, filter: filter) }
+      return mapping
+    }
+    func problem(_ mappings: [NSEntityMapping], _ found: [String: Int]) -> String? {
+      let model = NSMappingModel()
+      model.entityMappings = mappings
+      do {
+        try RowAccount(model, from: ["A": 3, "B": 4]).check(found)
+        return nil
+      } catch {
+        return (error as? StoreVerification.Problem)?.reason
+      }
+    }
+    let both = [mapping("A", "C"), mapping("B", "C")]
+    #expect(problem(both, ["C": 7]) == nil)
+    #expect(problem(both, ["C": 6])?.contains("'C' should have 7 rows") == true)
+    #expect(problem(both, [:]) == nil)
+    #expect(problem([mapping("A", "C"), mapping("B", "C", filter: "x > 1")], ["C": 3]) == nil)
+    #expect(problem([mapping("A", "C"), mapping(nil, "C")], ["C": 9]) == nil)
+    #expect(problem([mapping("Other", "C")], ["C": 9]) == nil)
+    #expect(problem([mapping("A", nil), mapping("B", "B")], ["A": 0, "B": 5])?.contains("'B' should have 4") == true)
+    both[0].entityMigrationPolicyClassName = "Policy"
+    #expect(problem(both, ["C": 6]) == nil)
   }
 
   @Test("A failing or cancelled step, at any moment, leaves the store as it was and nothing beside it")

@@ -5,6 +5,7 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataTestSupport
 import Foundation
+import Synchronization
 import Testing
 
 @testable import CoreData
@@ -95,6 +96,112 @@ struct StoreRecoveryTests {
       #expect(failure?.localizedFailureReason?.contains("version 2") == true, "\(String(describing: failure))")
     }
     #expect(FileCalls.exists(place.newStore))
+  }
+
+  @Test("A log that was moved aside for a damaged store's sake comes back when the work is undone")
+  func movedLog() throws {
+    let place = StorePlace(store.url)
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    try connection.setPragma("wal_autocheckpoint", to: 0)
+    try connection.run("UPDATE ZNOTE SET ZBODY = 'from the log'")
+    let hot = store.folder.appendingPathComponent("hot")
+    for suffix in ["", "-wal"] {
+      try FileManager.default.copyItem(atPath: store.url.path + suffix, toPath: hot.path + suffix)
+    }
+    try connection.close()
+    for suffix in ["", "-wal"] {
+      try FileCalls.rename(URL(fileURLWithPath: hot.path + suffix), to: URL(fileURLWithPath: store.url.path + suffix))
+    }
+    try interrupt()
+    try FileCalls.rename(StorePlace.url(place.file, "-wal"), to: StorePlace.url(place.oldStore, "-wal"))
+    #expect(try StoreRecovery.recover(storeAt: store.url) == .undone)
+    let content = try RecoverySample.content(store.url)
+    #expect(content.count == 12 && content.allSatisfy { $0.contains("|from the log|") })
+    #expect(try RecoverySample.files(store.folder) == ["Data.sqlite", "2 values"])
+  }
+
+  @Test("Who writes in the moment before a store is taken alone is noticed, and so is who moves it away")
+  func intrusion() throws {
+    let other = store.folder.appendingPathComponent("Other.sqlite")
+    let intrusions: [(moment: String, StoreHold.Intrusion, () throws -> Void)] = [
+      (
+        "locking_mode", .changed,
+        {
+          let writer = try SQLiteConnection(url: store.url, mode: .readWrite)
+          try writer.run("UPDATE ZNOTE SET ZBODY = 'written'")
+          try writer.close()
+        }
+      ),
+      ("BEGIN EXCLUSIVE", .moved, { try FileCalls.rename(store.url, to: other) }),
+    ]
+    for (moment, expected, intrude) in intrusions {
+      let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+      let hold = try StoreHold(connection, url: store.url, timeout: 5)
+      var failure: (any Error)?
+      var isDone = false
+      connection.setTrace { statement in
+        guard !isDone, statement.uppercased().contains(moment.uppercased()) else { return }
+        isDone = true
+        do { try intrude() } catch { failure = error }
+      }
+      #expect(throws: expected, "\(moment)") { try hold.takeAlone() }
+      connection.setTrace(nil)
+      hold.giveBack()
+      #expect(isDone && failure == nil, "\(String(describing: failure))")
+    }
+    try FileCalls.rename(other, to: store.url)
+    #expect(try RecoverySample.content(store.url).allSatisfy { $0.contains("|written|") })
+  }
+
+  @Test("Nobody gets in between the look at a store's log and the moment when it is folded in")
+  func noGap() throws {
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    let hold = try StoreHold(connection, url: store.url, timeout: 5)
+    var refusal: SQLiteError?
+    connection.setTrace { statement in
+      guard refusal == nil, statement.contains("journal_mode") else { return }
+      do {
+        let writer = try SQLiteConnection(url: store.url, mode: .readWrite, busyTimeout: 0)
+        try writer.run("UPDATE ZNOTE SET ZBODY = 'written'")
+      } catch {
+        refusal = error as? SQLiteError
+      }
+    }
+    try hold.takeAlone()
+    #expect(refusal?.isBusy == true)
+    connection.setTrace(nil)
+    hold.giveBack()
+    #expect(try RecoverySample.content(store.url) == before)
+  }
+
+  @Test("Of many who want the lock one has it, though each takes its file away at the end")
+  func lock() throws {
+    final class Room: Sendable {
+      let inside = Mutex(0)
+      let most = Mutex(0)
+      let failures = Mutex<[String]>([])
+    }
+    let (room, place) = (Room(), StorePlace(store.url))
+    DispatchQueue.concurrentPerform(iterations: 4) { _ in
+      do {
+        for _ in 0..<60 {
+          let lock = try MigrationLock.take(place, timeout: 60)
+          let count = room.inside.withLock { count in
+            count += 1
+            return count
+          }
+          room.most.withLock { $0 = max($0, count) }
+          sched_yield()
+          room.inside.withLock { $0 -= 1 }
+          try lock.removeWorkFolder()
+        }
+      } catch {
+        room.failures.withLock { $0.append("\(error)") }
+      }
+    }
+    #expect(room.most.withLock { $0 } == 1)
+    #expect(room.failures.withLock { $0 } == [])
+    #expect(!FileCalls.exists(place.workFolder))
   }
 
   @Test("Values that a copy put back needs are not removed by late clearing up")

@@ -17,15 +17,13 @@ struct NoLinkTests {
     // The store and its three files of values, from the last call on.
     while found < 4, number > 0 {
       let folder = try bench.folder("one-name")
-      faultInjectionArm(folder.path, number, Int32(FaultKindOnce.rawValue), EPERM)
-      var failure: (any Error)?
-      do { try TortureCase.externalData.run(in: folder) } catch let caught { failure = caught }
-      faultInjectionDisarm()
-      let call = String(cString: faultInjectionCall())
-      let isNew = try bench.check(folder, "call \(number), \(call)")
-      if call.hasPrefix("link") {
+      let outcome = Faults.run(below: folder, call: number, FaultKindOnce, error: EPERM) {
+        try TortureCase.externalData.run(in: folder)
+      }
+      let isNew = try bench.check(folder, "call \(number), \(outcome.call)")
+      if outcome.call.hasPrefix("link") {
         found += 1
-        #expect(failure == nil && isNew, "call \(number), \(call)")
+        #expect(outcome.failure == nil && isNew, "call \(number), \(outcome.call)")
       }
       number -= 1
     }

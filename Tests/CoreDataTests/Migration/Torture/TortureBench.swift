@@ -38,12 +38,14 @@ final class TortureBench: @unchecked Sendable {
     let untouched = try Self.copy(template, to: store.folder.appendingPathComponent("untouched"))
     old = try Self.state(untouched)
     let done = try Self.copy(template, to: store.folder.appendingPathComponent("done"))
-    faultInjectionArm(done.path, 0, Int32(FaultKindNone.rawValue), 0)
-    defer { faultInjectionDisarm() }
-    let start = DispatchTime.now().uptimeNanoseconds
-    try torture.run(in: done)
-    duration = Int((DispatchTime.now().uptimeNanoseconds - start) / 1000)
-    callCount = faultInjectionDisarm()
+    var microseconds = 0
+    let outcome = Faults.run(below: done) {
+      let start = DispatchTime.now().uptimeNanoseconds
+      try torture.run(in: done)
+      microseconds = Int((DispatchTime.now().uptimeNanoseconds - start) / 1000)
+    }
+    if let failure = outcome.failure { throw failure }
+    (duration, callCount) = (microseconds, outcome.calls)
     new = try Self.state(done)
   }
 

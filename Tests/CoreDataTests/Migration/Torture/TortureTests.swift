@@ -47,12 +47,9 @@ struct TortureTests {
     for (position, fault) in faults.enumerated() {
       for number in stride(from: 1 + position, through: bench.callCount, by: TortureSize.stride) {
         let folder = try bench.folder("fault")
-        faultInjectionArm(folder.path, number, Int32(fault.0.rawValue), fault.1)
-        var failure: NSError?
-        do { try torture.run(in: folder) } catch let caught { failure = caught as NSError }
-        faultInjectionDisarm()
-        let call = String(cString: faultInjectionCall())
-        let place: Comment = "\(torture), call \(number) of \(bench.callCount), \(call), error \(fault.1)"
+        let outcome = Faults.run(below: folder, call: number, fault.0, error: fault.1) { try torture.run(in: folder) }
+        let failure = outcome.failure.map { $0 as NSError }
+        let place: Comment = "\(torture), call \(number) of \(bench.callCount), \(outcome.call), error \(fault.1)"
         let isNew = try bench.check(folder, place)
         // A call may fail where nothing depends on it: to sync a folder, to remove what is not needed any more.
         if failure == nil { #expect(isNew, place) }

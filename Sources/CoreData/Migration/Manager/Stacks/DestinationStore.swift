@@ -117,6 +117,7 @@ final class DestinationStore {
     let external = ExternalData(store: store).folder
     try Durability.synchronize(store)
     var moved: [URL] = []
+    var isNamed = false
     do {
       if files.fileExists(atPath: external.path) {
         let target = ExternalData(store: url).folder
@@ -138,9 +139,11 @@ final class DestinationStore {
         try files.removeItem(at: url)
       }
       try files.moveItem(at: store, to: url)
+      isNamed = true
       try Durability.synchronize(url.deletingLastPathComponent())
     } catch {
-      // The error that broke the move is the one to be told; nothing names these files.
+      // The error that broke the move is the one to be told. A store must not stay without the files that it names.
+      if isNamed { try? files.removeItem(at: url) }
       for file in moved { try? files.removeItem(at: file) }
       throw error
     }
