@@ -121,12 +121,16 @@ struct CopyEngineTests {
   func failure(_ usesSQL: Bool) throws {
     for hasDestination in [false, true] {
       let (sample, _) = try sample(WatchingPolicy.self, named: WatchingPolicy.name, usesSQL: usesSQL)
-      if hasDestination { try sample.migrate() }
-      // The third folder is not called so.
+      if hasDestination { try sample.migrate(batchSize: 1) }
       sample["FolderToBox"].attributeMappings = ManagerSample.properties([
-        "label": "FUNCTION(FUNCTION($source.name, 'componentsSeparatedByString:', '3'), 'objectAtIndex:', 1)"
+        "label": "FUNCTION(FUNCTION($source.name, 'componentsSeparatedByString:', 'F'), 'objectAtIndex:', 1)"
       ])
-      let error = try #require(throws: NSError.self) { try sample.migrate() }
+      // Two folders have a second part.
+      try sample.store.open(sample.store.url, ManagerSample.first()) { (context) throws in
+        try context.all("Folder", by: "name").last?.setValue("Third", forKey: "name")
+        try context.save()
+      }
+      let error = try #require(throws: NSError.self) { try sample.migrate(batchSize: 1) }
       #expect(error.code == NSMigrationError)
       #expect(error.localizedFailureReason?.contains("objectAtIndex:") == true, "\(error)")
     }
