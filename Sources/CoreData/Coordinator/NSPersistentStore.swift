@@ -112,7 +112,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   open func willRemove(from coordinator: NSPersistentStoreCoordinator?) {}
 
   /// The store's number in this process, which identifiers carry.
-  let number = StoreNumbers.next()
+  private(set) final var number = StoreNumbers.next()
   private var knownReference: StoreReference?
 
   /// What the store's identifiers refer to; asked for while the coordinator's lock is held.
@@ -121,6 +121,15 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     let made = StoreReference(self)
     knownReference = made
     return made
+  }
+
+  /// Has the identifiers of another store's rows be those of this one's, which is a copy of it.
+  final func takeIdentifiers(of other: NSPersistentStore) {
+    number = other.number
+    knownReference = other.reference
+    knownReference?.move(to: self)
+    other.number = StoreNumbers.next()
+    other.forgetReference()
   }
 
   /// Has later identifiers carry the store's UUID as it is now.

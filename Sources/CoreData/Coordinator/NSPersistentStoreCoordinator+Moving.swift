@@ -108,6 +108,74 @@ extension NSPersistentStoreCoordinator {
       sourceOptions: sourceOptions, type: .init(rawValue: storeType))
   }
 
+  /// Moves a store of this coordinator to another place ("save as"): the store is copied, and the copy opened in its stead.
+  ///
+  /// The file at the old place stays as it is. Objects and identifiers of the store are those of the new one from then on,
+  /// and what contexts have not saved is saved there. Memory does not grow with the rows.
+  ///
+  /// Differs from Apple: the store given is of no coordinator afterwards, as there, but objects and identifiers go on.
+  ///
+  /// - Parameters:
+  ///   - store: a store of this coordinator, of no use afterwards.
+  ///   - storeURL: the new place, where no store is yet.
+  ///   - options: the options of the new store.
+  ///   - storeType: the kind of the new store.
+  /// - Returns: the store at the new place.
+  /// - Throws: 134000 for a kind of store that is not known; 134070 when the store is not of this coordinator, or when there
+  ///   is a store at the new place; 512, 513, 640 and 642 when the file system fails; what opening a store throws. The
+  ///   coordinator has the old store then.
+  public func migratePersistentStore(
+    _ store: NSPersistentStore, to storeURL: URL, options: [AnyHashable: Any]? = nil,
+    type storeType: NSPersistentStore.StoreType
+  ) throws -> NSPersistentStore {
+    let kind = try StoreKinds.kind(of: storeType.rawValue)
+    let moved = try withLock {
+      guard let source = store.url, store.persistentStoreCoordinator === self else {
+        throw StoreErrors.operationFailed(
+          url: store.url, reason: "The store does not belong to this coordinator, so it cannot be moved by it.")
+      }
+      guard !kind.hasContents(at: storeURL) else {
+        throw StoreErrors.operationFailed(
+          url: storeURL, reason: "There is a file already where the store is to be moved; nothing was done to it.")
+      }
+      try writeMetadata()
+      try replacePersistentStore(
+        at: storeURL, destinationOptions: options, withPersistentStoreFrom: source, sourceOptions: store.options,
+        type: storeType)
+      let configuration =
+        store.configurationName == NSPersistentStore.defaultConfigurationName ? nil : store.configurationName
+      let moved = kind.init(
+        persistentStoreCoordinator: self, configurationName: configuration, at: storeURL, options: options)
+      do {
+        try moved.loadMetadata()
+      } catch {
+        StoreFiles.removeIfPresent(at: storeURL)
+        throw error
+      }
+      replace(store, by: moved)
+      return moved
+    }
+    NotificationCenter.default.post(
+      name: .NSPersistentStoreCoordinatorStoresDidChange, object: self,
+      userInfo: [NSAddedPersistentStoresKey: [moved], NSRemovedPersistentStoresKey: [store]])
+    return moved
+  }
+
+  /// Moves a store of this coordinator to another place, as `migratePersistentStore(_:to:options:type:)`.
+  ///
+  /// - Parameters:
+  ///   - store: a store of this coordinator, of no use afterwards.
+  ///   - URL: the new place, where no store is yet.
+  ///   - options: the options of the new store.
+  ///   - storeType: the kind of the new store, such as `NSSQLiteStoreType`.
+  /// - Returns: the store at the new place.
+  /// - Throws: as the other.
+  public func migratePersistentStore(
+    _ store: NSPersistentStore, to URL: URL, options: [AnyHashable: Any]? = nil, withType storeType: String
+  ) throws -> NSPersistentStore {
+    try migratePersistentStore(store, to: URL, options: options, type: .init(rawValue: storeType))
+  }
+
   private func movingStores(at url: URL, _ body: () throws -> Void) throws {
     try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       try RecoveryErrors.translating(url: url, body)

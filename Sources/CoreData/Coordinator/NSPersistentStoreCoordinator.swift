@@ -123,6 +123,15 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     store.didAdd(to: self)
   }
 
+  /// Takes an opened store in for another, whose identifiers become the new one's.
+  func replace(_ store: NSPersistentStore, by moved: NSPersistentStore) {
+    moved.takeIdentifiers(of: store)
+    store.willRemove(from: self)
+    store.persistentStoreCoordinator = nil
+    stores = stores.map { $0 === store ? moved : $0 }
+    moved.didAdd(to: self)
+  }
+
   func remember(_ context: NSManagedObjectContext) {
     withLock { contexts.append(WeakContext(context: context)) }
   }

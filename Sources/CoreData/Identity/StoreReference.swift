@@ -8,6 +8,9 @@ final class StoreReference: @unchecked Sendable {
   /// The store's UUID.
   let identifier: String?
 
+  /// Has all identifiers lead to a copy of the store.
+  func move(to copy: NSPersistentStore) { store = copy }
+
   init(_ store: NSPersistentStore) {
     self.store = store
     identifier = store.identifier

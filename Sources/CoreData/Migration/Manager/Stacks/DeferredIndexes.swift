@@ -38,7 +38,8 @@ final class DeferredIndexes {
     if !isNew { try prepareSearch(store) }
   }
 
-  /// Sees to it that rows are found without looking at all of them.
+  /// Sees to it that rows are found without looking at all of them. To be called where what is done is not undone by itself:
+  /// not within a savepoint.
   func prepareSearch(_ store: SQLiteStore.Opened) throws {
     if isSearchable { return }
     isSearchable = true
@@ -58,7 +59,8 @@ final class DeferredIndexes {
   func restore(_ store: SQLiteStore.Opened, url: URL) throws {
     for entry in entries {
       guard let standIn = entry.standIn else {
-        if !isSearchable { try store.connection.run(entry.sql) }
+        let sql = "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?"
+        if try store.connection.scalar(sql, [.text(entry.index.name)]) == nil { try store.connection.run(entry.sql) }
         continue
       }
       do {
@@ -66,7 +68,7 @@ final class DeferredIndexes {
       } catch let failure as SQLiteError where failure.isUniqueConstraint {
         throw try violation(of: entry, store, url, failure)
       }
-      if isSearchable { try store.connection.run("DROP INDEX \(standIn)") }
+      try store.connection.run("DROP INDEX IF EXISTS \(standIn)")
     }
   }
 
