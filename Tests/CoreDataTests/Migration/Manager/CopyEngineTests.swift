@@ -79,6 +79,27 @@ struct CopyEngineTests {
     }
   }
 
+  @Test("Relate rows that lie far apart", arguments: [false, true])
+  func sparse(_ usesSQL: Bool) throws {
+    MigrationPolicyClasses.register(WatchingPolicy.self, as: WatchingPolicy.name)
+    let sample = try ManagerSample(folders: 40, notes: 80)
+    sample.manager.usesStoreSpecificMigrationManager = usesSQL
+    sample["NoteToNote"].entityMigrationPolicyClassName = WatchingPolicy.name
+    sample["NoteToNote"].relationshipMappings = []
+    let links = ["notes": ManagerSample.of("NoteToNote", "notes")]
+    let filter = "name IN {'F1', 'F2', 'F40'}"
+    sample.mapping.entityMappings[0] = ManagerSample.entity(
+      "FolderToBox", "Folder", "Box", ["label": "$source.name"], links, filter: filter)
+    let found = Found()
+    sample.manager.userInfo = ["found": found]
+    try sample.migrate(batchSize: 500)
+    #expect(found.related.contains("FolderToBox") == usesSQL)
+    try sample.result { context in
+      let boxes = try context.all("Box", by: "label")
+      #expect(boxes.map { $0.names("notes", "title") } == [["N1", "N41"], ["N2", "N42"], ["N40", "N80"]])
+    }
+  }
+
   @Test("Are found by policies during the first pass, filtered ones too", arguments: [false, true])
   func associations(_ usesSQL: Bool) throws {
     for filter in ["TRUEPREDICATE", "name != 'F2'", "notes.@count == 3 AND name MATCHES[c] 'f[13]'"] {
@@ -121,12 +142,16 @@ struct CopyEngineTests {
   func failure(_ usesSQL: Bool) throws {
     for hasDestination in [false, true] {
       let (sample, _) = try sample(WatchingPolicy.self, named: WatchingPolicy.name, usesSQL: usesSQL)
-      if hasDestination { try sample.migrate() }
-      // The third folder is not called so.
+      if hasDestination { try sample.migrate(batchSize: 1) }
       sample["FolderToBox"].attributeMappings = ManagerSample.properties([
-        "label": "FUNCTION(FUNCTION($source.name, 'componentsSeparatedByString:', '3'), 'objectAtIndex:', 1)"
+        "label": "FUNCTION(FUNCTION($source.name, 'componentsSeparatedByString:', 'F'), 'objectAtIndex:', 1)"
       ])
-      let error = try #require(throws: NSError.self) { try sample.migrate() }
+      // Two folders have a second part.
+      try sample.store.open(sample.store.url, ManagerSample.first()) { (context) throws in
+        try context.all("Folder", by: "name").last?.setValue("Third", forKey: "name")
+        try context.save()
+      }
+      let error = try #require(throws: NSError.self) { try sample.migrate(batchSize: 1) }
       #expect(error.code == NSMigrationError)
       #expect(error.localizedFailureReason?.contains("objectAtIndex:") == true, "\(error)")
     }

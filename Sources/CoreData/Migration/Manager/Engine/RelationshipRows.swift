@@ -75,14 +75,9 @@ struct RelationshipRows {
         ofEntity: Int(destination), in: next...last, limit: run.batchSize)
       guard let first = rows.first, let end = rows.last else { return true }
       try run.manager.checkCancellation()
-      let isDone = try run.source.store.asking { state in
-        let members = try links.map { try $0.reader?.read((first - offset)...(end - offset), state.connection) }
-        return try run.destination.store.asking { _ in
-          for row in rows where try !set(row, members) { return false }
-          return true
-        }
-      }
-      if !isDone { return false }
+      // What lies between rows that are far apart is not read.
+      let isDense = end - first < Int64(rows.count) * 8
+      for group in isDense ? [rows[...]] : rows.indices.map({ rows[$0...$0] }) where try !set(group) { return false }
       run.didObjects(rows.count)
       if rows.count < run.batchSize { return true }
       next = end + 1
@@ -90,14 +85,22 @@ struct RelationshipRows {
     return true
   }
 
-  private func set(_ row: Int64, _ members: [[Int64: [RowKey]]?]) throws -> Bool {
-    let sourceRow = RowKey(entity: source, number: row - offset)
-    for (link, members) in zip(links, members) {
-      let sources = members.map { $0[sourceRow.number] ?? [] } ?? [sourceRow]
-      guard let found = try destinations(of: sources, link) else { return false }
-      try link.writer.set(RowKey(entity: destination, number: row), to: found)
+  private func set(_ rows: ArraySlice<Int64>) throws -> Bool {
+    guard let first = rows.first, let last = rows.last else { return true }
+    let members = try run.source.store.asking { state in
+      try links.map { try $0.reader?.read((first - offset)...(last - offset), state.connection) }
     }
-    return true
+    return try run.destination.store.asking { _ in
+      for row in rows {
+        let sourceRow = RowKey(entity: source, number: row - offset)
+        for (link, members) in zip(links, members) {
+          let sources = members.map { $0[sourceRow.number] ?? [] } ?? [sourceRow]
+          guard let found = try destinations(of: sources, link) else { return false }
+          try link.writer.set(RowKey(entity: destination, number: row), to: found)
+        }
+      }
+      return true
+    }
   }
 
   /// What became of sources; nil where it is not what the relationship may lead to.
