@@ -193,6 +193,12 @@ struct CopyRelationshipTests {
       #expect(error.userInfo["entity"] as? String == "Person" && error.userInfo["attribute"] as? String == relationship)
       let reason = error.localizedFailureReason ?? ""
       #expect(reason.contains("would have \(found) objects there"), "\(reason)")
+      for usesSQL in [true, false] {
+        let told = try #require(throws: NSError.self) { try steps.migrate(to: steps.target, usesSQL: usesSQL) }
+        let wanted =
+          least > 0 ? NSValidationRelationshipLacksMinimumCountError : NSValidationRelationshipExceedsMaximumCountError
+        #expect(told.code == wanted && told.userInfo[NSValidationKeyErrorKey] as? String == relationship)
+      }
       #expect(try steps.store.files().filter { $0.contains("Target") } == [])
     }
   }
