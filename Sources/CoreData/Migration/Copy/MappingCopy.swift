@@ -80,8 +80,11 @@ struct MappingCopy {
       // Nothing was written through it.
       try? file.close()
     }
-    let work = CopyWork(
-      file: file, source: source, destination: destination, options: options, progress: progress)
+    let work = try SQLiteStoreErrors.translating(url: source, isOpening: true) {
+      CopyWork(
+        file: file, version: try file.connection.pragma("data_version"), source: source, destination: destination,
+        options: options, progress: progress)
+    }
     return try SQLiteStoreErrors.translating(url: destination, isOpening: false) {
       do {
         let report = try StoreFile.isNew(destination) ? try fill(work, metadata) : try add(work)
@@ -199,6 +202,7 @@ struct MappingCopy {
 
   private func check(_ plan: CopyPlan, _ connection: SQLiteConnection, _ work: CopyWork) throws {
     try work.cancelling(didCopy)
+    try work.checkSource()
     let checks = CopyChecks(plan: plan, connection: connection, url: work.destination)
     for copy in plan.copies { try checks.run(copy) }
   }
@@ -213,6 +217,8 @@ struct MappingCopy {
 /// What one run of a copy works with.
 struct CopyWork {
   let file: StoreFile
+  /// What changes when somebody writes to the source.
+  let version: SQLiteValue?
   let source: URL
   let destination: URL
   let options: StoreOptions
@@ -220,6 +226,15 @@ struct CopyWork {
 
   func attach(to connection: SQLiteConnection, as name: String) throws {
     try connection.attach(file.connection.path, as: name)
+  }
+
+  /// Statements and the objects that expressions ask read the source by connections of their own, which see the same only as
+  /// long as nobody writes to it.
+  func checkSource() throws {
+    guard try file.connection.pragma("data_version") != version else { return }
+    throw MigrationErrors.failed(
+      url: destination, reason: "The source was written to by somebody else while it was copied.",
+      suggestion: "Close the store everywhere else, and try again.")
   }
 
   /// Copying rows is the greater part; indexes and checks come after it.

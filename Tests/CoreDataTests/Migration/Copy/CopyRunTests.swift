@@ -196,4 +196,42 @@ struct CopyRunTests {
     #expect(try steps.store.files().contains("Source.sqlite-wal"))
     try writer.close()
   }
+
+  @Test("A source that somebody writes to meanwhile is migrated as it was at the beginning", arguments: [true, false])
+  func concurrentWriter(_ usesSQL: Bool) throws {
+    let steps = try filled(notes(), (0..<1_200).map { "n\($0)" })
+    let writer = try SQLiteConnection(url: steps.store.url, mode: .readWrite)
+    let manager = NSMigrationManager(sourceModel: steps.old, destinationModel: steps.new)
+    manager.usesStoreSpecificMigrationManager = usesSQL
+    var failure: (any Error)?
+    var hasWritten = false
+    manager.progressHandler = { manager in
+      guard manager.migrationProgress > 0, !hasWritten else { return }
+      hasWritten = true
+      do {
+        try writer.run("UPDATE ZNOTE SET ZTEXT = 'new'")
+        try writer.run("DELETE FROM ZNOTE WHERE Z_PK > 600")
+      } catch {
+        failure = error
+      }
+    }
+    try manager.migrateStore(
+      from: steps.store.url, type: .sqlite, mapping: steps.copy.mapping, to: steps.target, type: .sqlite)
+    #expect(hasWritten && failure == nil)
+    #expect(try steps.dump(steps.target).values("Note", "text").sorted() == (0..<1_200).map { "n\($0)" }.sorted())
+    #expect(try writer.scalar("SELECT COUNT(*) FROM ZNOTE WHERE ZTEXT = 'new'") == 600)
+    try writer.close()
+
+    // Without a manager that could begin anew, the copy says what is wrong.
+    var hasChanged = false
+    let other = try SQLiteConnection(url: steps.store.url, mode: .readWrite)
+    try FileManager.default.removeItem(at: steps.target)
+    let told = try steps.failure { _ in
+      if !hasChanged { try other.run("UPDATE ZNOTE SET ZTEXT = 'newer'") }
+      hasChanged = true
+    }
+    try other.close()
+    #expect(told.code == NSMigrationError && told.localizedFailureReason?.contains("written to by somebody") == true)
+    #expect(!FileManager.default.fileExists(atPath: steps.target.path))
+  }
 }
