@@ -21,7 +21,8 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// The app's own values, for policies.
   open var userInfo: [AnyHashable: Any]?
   /// Whether the store's own way of migrating may be used: SQL, for entity mappings without a policy; true unless set. The
-  /// result is the same either way.
+  /// result is the same either way, but for an ordered relationship of which only the inverse is mapped: SQL keeps the
+  /// source's order, objects are in that in which they were told.
   ///
   /// A subclass of the manager is told of every object, and has all mappings carried out object by object.
   open var usesStoreSpecificMigrationManager = true
