@@ -71,11 +71,11 @@ extension StoreFile {
 
   /// The size of a file; 0 where there is none.
   private static func fileSize(of path: String) throws -> Int {
-    guard FileManager.default.fileExists(atPath: path) else { return 0 }
-    // A symbolic link has a size of its own.
-    let file = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
-    let attributes = try FileManager.default.attributesOfItem(atPath: file)
-    return (attributes[.size] as? NSNumber)?.intValue ?? 0
+    // One question: a log may go at any moment, when the last one who uses the store leaves.
+    var status = stat()
+    if stat(path, &status) == 0 { return Int(status.st_size) }
+    guard errno == ENOENT || errno == ENOTDIR else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
+    return 0
   }
 
   /// The size of a store's log, which is where the store itself is, whatever links lead there.
