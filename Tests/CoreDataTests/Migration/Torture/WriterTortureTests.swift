@@ -14,6 +14,13 @@ struct WriterTortureTests {
   enum Way: CaseIterable, Sendable {
     case inPlace
     case byCopy
+    /// The store has a rollback journal in the place of a write-ahead log, before and after.
+    case byCopyWithoutLog
+
+    /// What the store is opened with.
+    var options: [AnyHashable: Any] {
+      self == .byCopyWithoutLog ? [NSSQLitePragmasOption: ["journal_mode": "DELETE"]] : [:]
+    }
   }
 
   private static let rounds = TortureSize.isFull ? 100 : 4
@@ -30,11 +37,11 @@ struct WriterTortureTests {
 
   private static func migrate(_ url: URL, _ way: Way) throws {
     let model = model(2)
-    var options: [AnyHashable: Any] = [
-      NSMigratePersistentStoresAutomaticallyOption: true, NSPersistentStoreTimeoutOption: 0.3,
-      MigrationOption.keepsReplacedStore: false,
-    ]
-    if way == .byCopy {
+    var options = way.options
+    options[NSMigratePersistentStoresAutomaticallyOption] = true
+    options[NSPersistentStoreTimeoutOption] = 0.3
+    options[MigrationOption.keepsReplacedStore] = false
+    if way != .inPlace {
       let inferred = try NSMappingModel.inferredMappingModel(
         forSourceModel: self.model(1), destinationModel: model)
       let mapping = NSMappingModel()
@@ -84,7 +91,7 @@ struct WriterTortureTests {
       let store = try TemporaryStore()
       let notes = store.folder.appendingPathComponent("notes")
       let first = NSPersistentStoreCoordinator(managedObjectModel: Self.model(1))
-      try first.remove(try first.addPersistentStore(type: .sqlite, at: store.url))
+      try first.remove(try first.addPersistentStore(type: .sqlite, at: store.url, options: way.options))
       let migration = Task.detached { [url = store.url] in
         var failures: [NSError] = []
         while !FileManager.default.fileExists(atPath: notes.path) { usleep(1_000) }
