@@ -96,9 +96,9 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// are saved, and get a permanent one, before anybody does.
   final var identifier: NSManagedObjectID {
     if let knownIdentifier { return knownIdentifier }
+    if let registry { return registry.identify(self) }
     let made = NSManagedObjectID(temporaryFor: entity)
     knownIdentifier = made
-    registry?.add(self)
     return made
   }
 

@@ -79,6 +79,18 @@ final class ObjectRegistry: @unchecked Sendable {
     if object.knownIdentifier != nil { add(object) }
   }
 
+  /// Gives a new object its temporary identifier. Any thread may be the first to ask for it.
+  func identify(_ object: NSManagedObject) -> NSManagedObjectID {
+    lock.lock()
+    defer { lock.unlock() }
+    if let known = object.knownIdentifier { return known }
+    let made = NSManagedObjectID(temporaryFor: object.entity)
+    object.knownIdentifier = made
+    entries.insert(ObjectRegistry.address(of: object), for: made.key)
+    if retainsObjects { retained[made.key] = object }
+    return made
+  }
+
   /// Takes an object in.
   func add(_ object: NSManagedObject) {
     let key = object.identifier.key

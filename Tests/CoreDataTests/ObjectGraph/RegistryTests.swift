@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataTestSupport
+import Dispatch
 import Foundation
 import Testing
 
@@ -168,5 +169,23 @@ struct RegistryTests {
     ada.setValue("Ida", forKey: "name")
     try context.save()
     #expect(await seen() == "Hedy")
+  }
+
+  @Test("Whoever asks for the identifier of a new object first, on whatever thread, gets the one that the others get")
+  func identifiedByMany() throws {
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
+    for _ in 0..<50 {
+      nonisolated(unsafe) let ada = context.make("Employee", ["name": "Ada"])
+      let lock = NSLock()
+      nonisolated(unsafe) var found: Set<NSManagedObjectID> = []
+      DispatchQueue.concurrentPerform(iterations: 8) { _ in
+        let id = ada.objectID
+        _ = lock.withLock { found.insert(id) }
+      }
+      #expect(found.count == 1)
+      #expect(context.registeredObject(for: ada.objectID) === ada)
+    }
+    try context.save()
   }
 }
