@@ -234,4 +234,31 @@ struct CopyRunTests {
     #expect(told.code == NSMigrationError && told.localizedFailureReason?.contains("written to by somebody") == true)
     #expect(!FileManager.default.fileExists(atPath: steps.target.path))
   }
+
+  @Test(
+    "Filters with string functions are carried out by SQL, with what objects find",
+    arguments: [
+      ("text BEGINSWITH[cd] 'é'", ["Eau", "éclair"]), ("text MATCHES '[a-z]+'", ["apple"]),
+      ("text CONTAINS[c] 'PP'", ["apple"]), ("text LIKE '?a*'", ["Eau"]), ("text == nil", ["nil"]),
+    ])
+  func stringFilters(_ filter: String, _ found: [String]) throws {
+    let steps = try CopySteps(notes(), notes())
+    try steps.fill { context in
+      for text in ["Eau", "éclair", "apple", "Zoo"] { context.make("Note", ["text": text]) }
+      context.make("Note")
+    }
+    steps.map("Note", "Note", where: filter, ["text": "$source.text"])
+    let dump = try steps.run()
+    #expect(dump.values("Note", "text").sorted() == found.sorted())
+  }
+
+  @Test("A filter that asks for a key that is not there is an error, though there is no row", arguments: [true, false])
+  func unknownKey(_ usesSQL: Bool) throws {
+    let steps = try CopySteps(notes(), notes())
+    try steps.fill { _ in }
+    steps.map("Note", "Note", where: "nonsense == 1", ["text": "$source.text"])
+    let error = try #require(throws: NSError.self) { try steps.migrate(to: steps.target, usesSQL: usesSQL) }
+    #expect(error.localizedFailureReason?.contains("nonsense") == true, "\(error)")
+    #expect(try steps.store.files().filter { $0.contains("Target") } == [])
+  }
 }
