@@ -23,7 +23,14 @@ final class MigrationLock {
     self.descriptor = descriptor
   }
 
-  deinit { close(descriptor) }
+  deinit { Self.letGo(descriptor) }
+
+  /// Gives a lock back, also where a process that has just been started still has the descriptor.
+  private static func letGo(_ descriptor: Int32) {
+    // What could fail here is undone by closing.
+    _ = flock(descriptor, LOCK_UN)
+    close(descriptor)
+  }
 
   /// Takes the lock, and makes the work folder where there is none.
   ///
@@ -70,7 +77,7 @@ final class MigrationLock {
     guard descriptor >= 0 else {
       throw FileFailure(operation: "open", path: place.lockFile.path, number: errno)
     }
-    defer { close(descriptor) }
+    defer { letGo(descriptor) }
     // Asked for together with others: two who ask do not see each other.
     return flock(descriptor, LOCK_SH | LOCK_NB) != 0
   }

@@ -276,4 +276,24 @@ struct StoreRecoveryTests {
     #expect(try Data(contentsOf: store.url).isEmpty)
     try reader.close()
   }
+
+  #if os(Linux)
+  @Test("A lock that is given back is free, though a process that was just started still has its file open")
+  func inheritedLock() throws {
+    let place = StorePlace(store.url)
+    var lock: MigrationLock? = try MigrationLock.take(place)
+    let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap(Int32.init)
+    let inherited = names.filter { number in
+      let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")
+      return target == place.lockFile.path
+    }.map { dup($0) }
+    defer { inherited.forEach { close($0) } }
+    #expect(inherited.count == 1)
+    #expect(try MigrationLock.isHeld(place))
+    withExtendedLifetime(lock) {}
+    lock = nil
+    #expect(try !MigrationLock.isHeld(place))
+    try MigrationLock.take(place).removeWorkFolder()
+  }
+  #endif
 }
