@@ -124,6 +124,7 @@ extension NSPersistentStoreCoordinator {
   /// - Throws: 134000 for a kind of store that is not known; 134070 when the store is not of this coordinator, or when there
   ///   is a store at the new place; 512, 513, 640 and 642 when the file system fails; what opening a store throws. The
   ///   coordinator has the old store then.
+  @discardableResult
   public func migratePersistentStore(
     _ store: NSPersistentStore, to storeURL: URL, options: [AnyHashable: Any]? = nil,
     type storeType: NSPersistentStore.StoreType
@@ -170,6 +171,7 @@ extension NSPersistentStoreCoordinator {
   ///   - storeType: the kind of the new store, such as `NSSQLiteStoreType`.
   /// - Returns: the store at the new place.
   /// - Throws: as the other.
+  @discardableResult
   public func migratePersistentStore(
     _ store: NSPersistentStore, to URL: URL, options: [AnyHashable: Any]? = nil, withType storeType: String
   ) throws -> NSPersistentStore {
