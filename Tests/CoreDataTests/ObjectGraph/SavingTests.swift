@@ -198,4 +198,53 @@ struct SavingTests {
     let after = await second.perform { second.object(with: id)["name"] as? String }
     #expect(after == "Grace")
   }
+
+  @Test("What is overwritten, or brought back, is known by its version of now: the next save meets no conflict")
+  func overwriting() throws {
+    let store = try TemporaryStore()
+    let first = try store.context(CompanyModel.make())
+    let (ada, bob) = (first.make("Employee", ["name": "Ada", "age": 36]), first.make("Employee", ["name": "Bob"]))
+    try first.save()
+    let second = NSManagedObjectContext(.privateQueue)
+    second.persistentStoreCoordinator = first.persistentStoreCoordinator
+    for age in 40...43 {
+      try second.existingObject(with: ada.objectID)["age"] = age
+      try second.save()
+    }
+    second.delete(try second.existingObject(with: bob.objectID))
+    try second.save()
+
+    first.mergePolicy = NSMergePolicy.overwrite
+    ada["name"] = "Ada L."
+    bob["name"] = "Bob B."
+    try first.save()
+    first.mergePolicy = NSMergePolicy.error
+    ada["name"] = "Ada Lovelace"
+    bob["age"] = 50
+    try first.save()
+    let third = try store.context(CompanyModel.make())
+    let found = try third.all("Employee").sorted { ($0["name"] as? String ?? "") < ($1["name"] as? String ?? "") }
+    #expect(found.map { $0["name"] as? String } == ["Ada Lovelace", "Bob B."])
+    #expect(found.map { $0["age"] as? Int } == [36, 50])
+  }
+
+  @Test("Under the rollback policy the store's row stands, and the object becomes what it says")
+  func rollingBack() throws {
+    let store = try TemporaryStore()
+    let first = try store.context(CompanyModel.make())
+    let ada = first.make("Employee", ["name": "Ada", "age": 36])
+    try first.save()
+    let second = NSManagedObjectContext(.privateQueue)
+    second.persistentStoreCoordinator = first.persistentStoreCoordinator
+    try second.existingObject(with: ada.objectID)["age"] = 40
+    try second.save()
+    first.mergePolicy = NSMergePolicy.rollback
+    ada["name"] = "Ada L."
+    try first.save()
+    #expect(ada["name"] as? String == "Ada" && ada["age"] as? Int == 40 && !first.hasChanges)
+    first.mergePolicy = NSMergePolicy.error
+    ada["name"] = "Grace"
+    try first.save()
+    #expect(try store.context(CompanyModel.make()).all("Employee").map { $0["name"] as? String } == ["Grace"])
+  }
 }

@@ -369,9 +369,7 @@ struct ManagerStoreTests {
     }
     #expect(error.code == NSMigrationMissingMappingModelError)
   }
-}
 
-final class PlainPolicy: NSEntityMigrationPolicy {
   @Test(
     "A new store has its indexes at the end, and before when somebody asks for what they find", .serialized,
     arguments: [true, false])
@@ -443,4 +441,33 @@ final class PlainPolicy: NSEntityMigrationPolicy {
     try sample.migrate()
     #expect(ListeningPolicy.posted.isEmpty)
   }
+
+  @Test("Indexes that nobody has asked for are there in the end")
+  func unaskedIndexes() throws {
+    let store = try TemporaryStore()
+    try filled(store, names: ["a", "b"])
+    let indexed = Self.pictures()
+    let entity = try #require(indexed.entitiesByName["Picture"])
+    let name = try #require(entity.attributesByName["name"])
+    entity.indexes = [
+      NSFetchIndexDescription(
+        name: "byName", elements: [NSFetchIndexElementDescription(property: name, collationType: .binary)])
+    ]
+    let target = store.folder.appendingPathComponent("New.sqlite")
+    let manager = NSMigrationManager(sourceModel: Self.pictures(), destinationModel: indexed)
+    manager.usesStoreSpecificMigrationManager = false
+    try manager.migrateStore(from: store.url, type: .sqlite, mapping: mapping(), to: target, type: .sqlite)
+    let fresh = store.folder.appendingPathComponent("Fresh.sqlite")
+    try StoreFile.create(at: fresh, document: indexed.document)
+    func indexes(_ url: URL) throws -> Set<String> {
+      let connection = try SQLiteConnection(url: url, mode: .readOnly)
+      #expect(try connection.integrityCheck() == [])
+      let found = try connection.rows("SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
+      try connection.close()
+      return Set(found.compactMap { $0[0].text })
+    }
+    #expect(try !indexes(fresh).isEmpty && indexes(target) == indexes(fresh))
+  }
 }
+
+final class PlainPolicy: NSEntityMigrationPolicy {}
