@@ -28,6 +28,7 @@ extension NSMigrationManager {
         if associations.stores == stores { work.earlier = associations }
       }
     } catch {
+      // A destination that cannot be read: told by who opens it for the objects.
       return false
     }
     work.willCopy = { [unowned self] in show($0) }
@@ -53,6 +54,7 @@ extension NSMigrationManager {
       associations = Self.associations(of: report.copies, after: work.earlier, stores: stores)
       return true
     } catch {
+      // Nothing is there of what SQL made. Who cancelled is told so; all else is met again, and told, by the objects.
       try checkCancellation()
       return false
     }
