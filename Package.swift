@@ -19,22 +19,28 @@ let package = Package(
       name: "CZlib", pkgConfig: "zlib",
       providers: [.apt(["zlib1g-dev"]), .yum(["zlib-devel"]), .brew(["zlib"])]),
     .systemLibrary(name: "CSwiftRuntime"),
-    .target(name: "CoreDataSQLite", dependencies: ["CSQLite"]),
+    .target(name: "CoreDataFileSystem"),
+    .target(name: "CoreDataSQLite", dependencies: ["CoreDataFileSystem", "CSQLite"]),
     .target(name: "CoreDataPredicates"),
-    .target(name: "CoreDataModelFiles", dependencies: ["CoreDataPredicates", "CZlib"]),
+    .target(name: "CoreDataModelFiles", dependencies: ["CoreDataFileSystem", "CoreDataPredicates", "CZlib"]),
     .target(
-      name: "CoreData", dependencies: ["CSwiftRuntime", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
+      name: "CoreData",
+      dependencies: [
+        "CSwiftRuntime", "CoreDataFileSystem", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite",
+      ]
+    ),
     .target(
       name: "CoreDataAnalysis",
-      dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
+      dependencies: ["CoreData", "CoreDataFileSystem", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
     .target(name: "CoreDataTerminal"),
     .executableTarget(
       name: "CoreDataCommand",
-      dependencies: ["CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataTerminal"]),
+      dependencies: ["CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataModelFiles", "CoreDataTerminal"]),
 
     .target(
       name: "CoreDataTestSupport", dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataSQLite"],
       path: "Tests/CoreDataTestSupport"),
+    .testTarget(name: "CoreDataFileSystemTests", dependencies: ["CoreDataFileSystem"]),
     .testTarget(name: "CoreDataSQLiteTests", dependencies: ["CoreDataSQLite"]),
     .testTarget(name: "CoreDataPredicatesTests", dependencies: ["CoreDataPredicates"]),
     .testTarget(
@@ -42,7 +48,8 @@ let package = Package(
     // Calls of the file system that fail when a test wants it.
     .target(name: "FaultInjection", path: "Tests/FaultInjection"),
     .testTarget(
-      name: "CoreDataTests", dependencies: ["CoreData", "CoreDataTestSupport", "FaultInjection"],
+      name: "CoreDataTests",
+      dependencies: ["CoreData", "CoreDataFileSystem", "CoreDataTestSupport", "FaultInjection"],
       resources: [.copy("Resources/Books.xcdatamodeld"), .copy("Resources/Readers.xcdatamodeld")]),
     .testTarget(
       name: "CoreDataAnalysisTests",

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import Foundation
 
 /// Errors of the file system, where stores are moved, replaced and recovered.

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import Foundation
 
 /// Errors of work on stores as a whole: migration by copying, replacement, setting aside, recovery.

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import Foundation
 
 /// The right to work on a store as a whole, which one process at a time has: to migrate it by copying, to replace it, and

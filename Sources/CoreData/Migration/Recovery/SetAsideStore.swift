@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import Foundation
 
 /// A store that was set aside: it did not fit the model, or was damaged, and a new one took its place. An addition to

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
@@ -90,7 +91,7 @@ struct StoreExchange {
       }
     }
     if journal.keptAt != nil, FileCalls.exists(place.file) {
-      _ = try FileCalls.link(place.file, to: place.oldStore)
+      _ = try FileCalls.link(place.file, to: place.oldStore) { try DatabaseFile(path: $0.path).copy(to: $1.path) }
     }
     try FileCalls.synchronize(place.workFolder)
     try FileCalls.synchronize(place.folder)

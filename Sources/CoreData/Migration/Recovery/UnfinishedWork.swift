@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
@@ -33,7 +34,7 @@ struct UnfinishedWork {
       _ = try settle(MigrationLock.take(place))
     } catch is MigrationLock.Held {
       return
-    } catch let failure as FileFailure where failure.isAboutRights {
+    } catch let failure as FileFailure where failure.isAboutPermissions {
       return
     }
   }

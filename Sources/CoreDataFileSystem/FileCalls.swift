@@ -1,46 +1,37 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataSQLite
 import Foundation
-
-/// A call of the file system that failed.
-struct FileFailure: Error, Hashable {
-  /// What was tried, as "rename".
-  let operation: String
-  /// The file.
-  let path: String
-  /// The system's number for the reason (`errno`).
-  let number: Int32
-
-  /// Whether the rights of a file or a folder, or a disk that is read-only, are the reason.
-  var isAboutRights: Bool { [EACCES, EPERM, EROFS].contains(number) }
-}
 
 /// The calls of the file system that take part in putting one store in the place of another.
 ///
 /// Foundation's functions do too much in one: here every call counts, and the failure of every call is told.
 /// A database that is in use is never opened here, since closing a file takes away the locks that this process has on it.
-enum FileCalls {
+package enum FileCalls {
   /// A file's identity: other names of the same file have the same.
-  struct Identity: Hashable {
-    let device: UInt64
-    let number: UInt64
+  package struct Identity: Hashable {
+    package let device: UInt64
+    package let number: UInt64
+
+    package init(device: UInt64, number: UInt64) {
+      self.device = device
+      self.number = number
+    }
   }
 
   /// Whether anything has that name.
-  static func exists(_ url: URL) -> Bool { status(url) != nil }
+  package static func exists(_ url: URL) -> Bool { status(url) != nil }
 
   /// A file's identity; nil where there is none.
-  static func identity(_ url: URL) -> Identity? {
+  package static func identity(_ url: URL) -> Identity? {
     status(url).map { Identity(device: UInt64($0.st_dev), number: UInt64($0.st_ino)) }
   }
 
   /// Whether a name leads to another one.
-  static func isSymbolicLink(_ url: URL) -> Bool { status(url).map { $0.st_mode & S_IFMT == S_IFLNK } ?? false }
+  package static func isSymbolicLink(_ url: URL) -> Bool { status(url).map { $0.st_mode & S_IFMT == S_IFLNK } ?? false }
 
   /// Gives a new file the rights, and as far as that is allowed the owner, of the file whose place it takes.
-  static func takeRights(of old: URL, for new: URL) throws {
+  package static func takeRights(of old: URL, for new: URL) throws {
     guard let found = status(old) else { return }
     try check(chmod(new.path, found.st_mode & 0o7777), "change the rights of", new)
     if found.st_uid != geteuid() || found.st_gid != getegid() {
@@ -50,36 +41,36 @@ enum FileCalls {
   }
 
   /// Makes a folder; one that is there already will do.
-  static func makeFolder(_ url: URL) throws {
+  package static func makeFolder(_ url: URL) throws {
     if mkdir(url.path, 0o777) != 0, errno != EEXIST { throw failure("make the folder", url) }
   }
 
   /// Makes a folder that must not be there yet.
   ///
   /// - Returns: whether it was made; false where something has that name already.
-  static func makeNewFolder(_ url: URL) throws -> Bool {
+  package static func makeNewFolder(_ url: URL) throws -> Bool {
     if mkdir(url.path, 0o777) == 0 { return true }
     if errno == EEXIST { return false }
     throw failure("make the folder", url)
   }
 
   /// Removes a file; one that is not there will do.
-  static func removeFile(_ url: URL) throws {
+  package static func removeFile(_ url: URL) throws {
     if unlink(url.path) != 0, errno != ENOENT { throw failure("remove", url) }
   }
 
   /// Removes an empty folder; one that is not there will do.
-  static func removeFolder(_ url: URL) throws {
+  package static func removeFolder(_ url: URL) throws {
     if rmdir(url.path) != 0, errno != ENOENT { throw failure("remove the folder", url) }
   }
 
   /// Removes a folder where it is empty, and leaves it where it is not.
-  static func removeFolderIfEmpty(_ url: URL) throws {
+  package static func removeFolderIfEmpty(_ url: URL) throws {
     if rmdir(url.path) != 0, ![ENOENT, ENOTEMPTY, EEXIST].contains(errno) { throw failure("remove the folder", url) }
   }
 
   /// Removes a file, or a folder with all that is in it.
-  static func removeTree(_ url: URL) throws {
+  package static func removeTree(_ url: URL) throws {
     guard let found = status(url) else { return }
     guard found.st_mode & S_IFMT == S_IFDIR else { return try removeFile(url) }
     for name in try names(in: url) { try removeTree(url.appendingPathComponent(name)) }
@@ -87,35 +78,39 @@ enum FileCalls {
   }
 
   /// What is in a folder; nothing where there is none.
-  static func names(in folder: URL) throws -> [String] {
+  package static func names(in folder: URL) throws -> [String] {
     guard exists(folder) else { return [] }
     return try FileManager.default.contentsOfDirectory(atPath: folder.path)
   }
 
   /// Gives a file another name; a file that has that name is replaced in the same moment.
-  static func rename(_ old: URL, to new: URL) throws {
+  package static func rename(_ old: URL, to new: URL) throws {
     try check(Foundation.rename(old.path, new.path), "rename", old)
   }
 
-  /// Gives a file a further name, or copies it where the file system has no further names.
+  /// Makes a hard link, or a copy where the file system has no hard links.
   ///
-  /// - Returns: whether it was done; false where something has that name already.
-  static func link(_ old: URL, to new: URL) throws -> Bool {
+  /// - Parameter copyBytes: copies the content into a file that does not exist yet. A database in use needs SQLite's own
+  ///   means, since closing a file drops the locks that this process holds on it.
+  /// - Returns: false where something has that name already.
+  package static func link(
+    _ old: URL, to new: URL, copyBytes: (_ old: URL, _ new: URL) throws -> Void = FileCalls.copyBytes
+  ) throws -> Bool {
     if Foundation.link(old.path, new.path) == 0 { return true }
     switch errno {
     case EEXIST: return false
-    case EPERM, EXDEV, EMLINK, EOPNOTSUPP, ENOTSUP, ENOSYS: return try copy(old, to: new)
+    case EPERM, EXDEV, EMLINK, EOPNOTSUPP, ENOTSUP, ENOSYS: return try copy(old, to: new, copyBytes)
     default: throw failure("link", old)
     }
   }
 
-  /// Copies a file under a name of the moment, and gives the copy its name when it is complete.
-  private static func copy(_ old: URL, to new: URL) throws -> Bool {
+  /// Copies a file under a temporary name, and renames the copy when it is complete.
+  private static func copy(_ old: URL, to new: URL, _ copyBytes: (URL, URL) throws -> Void) throws -> Bool {
     if exists(new) { return false }
     let draft = new.deletingLastPathComponent().appendingPathComponent(".\(new.lastPathComponent).part")
     try removeFile(draft)
     do {
-      try DatabaseFile(path: old.path).copy(to: draft.path)
+      try copyBytes(old, draft)
       try takeRights(of: old, for: draft)
       try synchronize(draft)
       try rename(draft, to: new)
@@ -127,8 +122,44 @@ enum FileCalls {
     return true
   }
 
+  /// Copies the content of a regular file into a new file that only its owner can read.
+  ///
+  /// - Throws: `FileFailure`, also where `new` exists; `RegularFile.Problem`. No copy is left then.
+  package static func copyBytes(_ old: URL, to new: URL) throws {
+    let source = try RegularFile.open(old, followsLinks: false)
+    defer { close(source) }
+    let target = open(new.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard target >= 0 else { throw failure("make", new) }
+    do {
+      var chunk = Data(count: 1 << 20)
+      while true {
+        let count = chunk.withUnsafeMutableBytes { read(source, $0.baseAddress, $0.count) }
+        if count < 0, errno == EINTR { continue }
+        guard count >= 0 else { throw failure("read", old) }
+        if count == 0 { break }
+        try write(chunk.prefix(count), to: target, at: new)
+      }
+    } catch {
+      close(target)
+      // Why the copy is incomplete is what matters.
+      try? removeFile(new)
+      throw error
+    }
+    guard close(target) == 0 else { throw failure("write", new) }
+  }
+
+  private static func write(_ data: Data, to descriptor: Int32, at url: URL) throws {
+    var rest = data
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw failure("write", url) }
+      rest = rest.dropFirst(count)
+    }
+  }
+
   /// Sees to it that a file's content, or a folder's names, are on the disk.
-  static func synchronize(_ url: URL) throws {
+  package static func synchronize(_ url: URL) throws {
     let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure("open", url) }
     let result = fsync(descriptor)
@@ -139,18 +170,12 @@ enum FileCalls {
   }
 
   /// Writes a file which has either its old content or the new one, also after a power failure.
-  static func write(_ data: Data, to url: URL) throws {
+  package static func write(_ data: Data, to url: URL) throws {
     let draft = url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).part")
     let descriptor = open(draft.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { throw failure("make", draft) }
     do {
-      var rest = data
-      while !rest.isEmpty {
-        let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
-        if count < 0, errno == EINTR { continue }
-        guard count > 0 else { throw failure("write", draft) }
-        rest = rest.dropFirst(count)
-      }
+      try write(data, to: descriptor, at: draft)
       guard fsync(descriptor) == 0 else { throw failure("sync", draft) }
     } catch {
       close(descriptor)

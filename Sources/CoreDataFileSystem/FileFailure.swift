@@ -1,0 +1,23 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A file system call that failed.
+package struct FileFailure: Error, Hashable {
+  /// What was tried, as a verb: "rename".
+  package let operation: String
+  /// The file.
+  package let path: String
+  /// The system's error number (`errno`).
+  package let number: Int32
+
+  package init(operation: String, path: String, number: Int32) {
+    self.operation = operation
+    self.path = path
+    self.number = number
+  }
+
+  /// Whether permissions, or a read-only disk, are the reason.
+  package var isAboutPermissions: Bool { [EACCES, EPERM, EROFS].contains(number) }
+}

@@ -1,0 +1,110 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Reading files that a stranger may have made: never blocks on a FIFO or a device, and reads no more than asked for.
+package enum RegularFile {
+  /// A file that cannot be read safely.
+  package enum Problem: Error, Hashable {
+    /// The path names a directory, a FIFO, a socket or a device, or a symbolic link where none is followed.
+    case notRegular(path: String, kind: String)
+    /// The file is larger than the caller can use.
+    case tooLarge(path: String, bytes: Int, limit: Int)
+  }
+
+  /// Reads a whole file.
+  ///
+  /// - Parameters:
+  ///   - limit: the largest size, in bytes, that is read.
+  ///   - followsLinks: whether the last component of the path may be a symbolic link.
+  /// - Throws: `Problem`; `FileFailure` where the file is missing or cannot be read.
+  package static func read(_ url: URL, limit: Int, followsLinks: Bool = true) throws -> Data {
+    let descriptor = try open(url, followsLinks: followsLinks)
+    defer { close(descriptor) }
+    var found = stat()
+    guard fstat(descriptor, &found) == 0 else { throw failure("read the size of", url) }
+    let size = Int(found.st_size)
+    guard size <= limit else { throw Problem.tooLarge(path: url.path, bytes: size, limit: limit) }
+    var data = Data()
+    // A file that grows while it is read is refused as well: one byte more than allowed is asked for.
+    while data.count <= limit {
+      var chunk = Data(count: min(limit + 1 - data.count, max(size - data.count, 4096)))
+      let count = chunk.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw failure("read", url) }
+      if count == 0 { return data }
+      data.append(chunk.prefix(count))
+    }
+    throw Problem.tooLarge(path: url.path, bytes: data.count, limit: limit)
+  }
+
+  /// Reads the first bytes of a file; fewer where the file is shorter.
+  ///
+  /// - Throws: as `read(_:limit:followsLinks:)`.
+  package static func firstBytes(_ count: Int, of url: URL) throws -> Data {
+    let descriptor = try open(url, followsLinks: true)
+    defer { close(descriptor) }
+    var data = Data(count: count)
+    while true {
+      let found = data.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+      if found < 0, errno == EINTR { continue }
+      guard found >= 0 else { throw failure("read", url) }
+      return data.prefix(found)
+    }
+  }
+
+  /// Throws where a path exists and is not a regular file. Symbolic links are followed; a missing file passes.
+  ///
+  /// - Throws: `Problem.notRegular`.
+  package static func check(_ url: URL) throws {
+    var found = stat()
+    guard stat(url.path, &found) == 0 else { return }
+    try check(found, url)
+  }
+
+  /// Opens a regular file for reading. The caller closes the descriptor.
+  static func open(_ url: URL, followsLinks: Bool) throws -> Int32 {
+    // Looked at before it is opened, since opening some devices does something; and after, since it may have changed.
+    var found = stat()
+    guard (followsLinks ? stat(url.path, &found) : lstat(url.path, &found)) == 0 else { throw failure("open", url) }
+    try check(found, url)
+    let flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | (followsLinks ? 0 : O_NOFOLLOW)
+    let descriptor = Foundation.open(url.path, flags)
+    guard descriptor >= 0 else { throw failure("open", url) }
+    do {
+      guard fstat(descriptor, &found) == 0 else { throw failure("open", url) }
+      try check(found, url)
+      return descriptor
+    } catch {
+      close(descriptor)
+      throw error
+    }
+  }
+
+  private static func check(_ found: stat, _ url: URL) throws {
+    let kind =
+      switch found.st_mode & S_IFMT {
+      case S_IFREG: String?.none
+      case S_IFDIR: "a directory"
+      case S_IFIFO: "a FIFO"
+      case S_IFSOCK: "a socket"
+      case S_IFLNK: "a symbolic link"
+      default: "a device"
+      }
+    if let kind { throw Problem.notRegular(path: url.path, kind: kind) }
+  }
+
+  private static func failure(_ operation: String, _ url: URL) -> FileFailure {
+    FileFailure(operation: operation, path: url.path, number: errno)
+  }
+}
+
+extension RegularFile.Problem: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .notRegular(let path, let kind): "'\(path)' is \(kind), not a regular file."
+    case .tooLarge(let path, let bytes, let limit): "'\(path)' has \(bytes) bytes; at most \(limit) are read."
+    }
+  }
+}
