@@ -31,6 +31,14 @@ internal enum FileErrors {
       FileFailure(operation: "use", path: path ?? store.path, number: Int32(system.code)), store: store)
   }
 
+  /// 256: a file of the store is a link, a device or the like, and is not read.
+  static func error(_ problem: RegularFile.Problem, store: URL) -> NSError {
+    .cocoa(
+      CocoaError.Code.fileReadUnknown.rawValue, "A file of the persistent store cannot be used.",
+      reason: problem.description, suggestion: "Put the file itself in its place and try again; nothing was changed.",
+      [ErrorDetail.url: store, NSFilePathErrorKey: store.path])
+  }
+
   private static func kind(of failure: FileFailure) -> (CocoaError.Code, String) {
     switch failure.number {
     case ENOSPC, EDQUOT:

@@ -22,6 +22,7 @@ extension StoreReader {
       throw StoreProblem(
         .unknownEntity, "The store has no entity \(name). It has \(entityNames.joined(separator: ", ")).")
     }
+    try checkTables(of: entities.filter { names?.contains($0.name) ?? true })
     let references = ObjectReferences(reader: self)
     for entity in entities where names?.contains(entity.name) ?? true {
       guard left > 0, let table = entity.table else { continue }

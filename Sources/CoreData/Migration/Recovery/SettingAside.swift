@@ -69,15 +69,14 @@ struct SettingAside {
     }
   }
 
-  /// A folder that bears the date, and in which no store of that name is.
+  /// A folder that bears the date, and that is not there yet: what lies in one may be the log of another store.
   static func freePlace(for place: StorePlace, date: Date) -> URL {
     let stamp = dateName(date)
     let folder = place.folder.appendingPathComponent(SetAsideStore.folderName, isDirectory: true)
     var number = 1
     while true {
       let candidate = folder.appendingPathComponent(number == 1 ? stamp : "\(stamp) \(number)", isDirectory: true)
-        .appendingPathComponent(place.file.lastPathComponent)
-      if !FileCalls.exists(candidate) { return candidate }
+      if !FileCalls.exists(candidate) { return candidate.appendingPathComponent(place.file.lastPathComponent) }
       number += 1
     }
   }

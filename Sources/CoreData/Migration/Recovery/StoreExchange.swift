@@ -84,8 +84,10 @@ struct StoreExchange {
   private func commit() throws {
     if let hold {
       try hold.takeAlone()
+    } else if !FileCalls.exists(place.file) {
+      try StoreFiles.setDeadLogsAside(of: place.file)
     } else {
-      // What lies beside a file that SQLite cannot open, or beside none, must not be taken for that of the new one.
+      // What lies beside a file that SQLite cannot open must not be taken for that of the new one.
       for (file, suffix) in zip(place.companions, StorePlace.companionSuffixes) where FileCalls.exists(file) {
         try FileCalls.rename(file, to: StorePlace.url(place.oldStore, suffix))
       }

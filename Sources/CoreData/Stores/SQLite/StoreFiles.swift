@@ -1,47 +1,274 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// The files that make up a SQLite store: the database, its write-ahead log and shared memory, and external data.
+/// The files that make up a SQLite store: the database, what SQLite keeps beside it, and files of large values.
 package enum StoreFiles {
-  /// The database and what SQLite keeps beside it.
-  static func databaseFiles(of store: URL) -> [URL] {
-    [store, sibling(of: store, "-wal"), sibling(of: store, "-shm")]
+  /// How files of values get into a copy of a store.
+  enum ValueCopy {
+    /// As files of their own, for copies that stay.
+    case copied
+    /// As hard links where the file system has them, since files of values never change.
+    case linked
   }
 
-  /// The folder in which values too large for the database are kept: `.Name_SUPPORT` beside `Name.sqlite`.
+  static let companionSuffixes = ["-wal", "-shm", "-journal"]
+
+  /// The database and what SQLite keeps beside it.
+  static func databaseFiles(of store: URL) -> [URL] { [store] + companionSuffixes.map { sibling(of: store, $0) } }
+
+  // MARK: Files of values
+
+  /// The directory in which values too large for the database are kept: `.Name_SUPPORT` beside `Name.sqlite`.
+  ///
+  /// Where the path of the store is a symbolic link, the directory beside the link counts, and where there is none, the
+  /// one beside the file that the link leads to.
   package static func externalData(of store: URL) -> URL {
+    let given = supportDirectory(beside: store)
+    guard FileCalls.isSymbolicLink(store), !FileCalls.exists(given) else { return given }
+    return supportDirectory(beside: store.resolvingSymlinksInPath())
+  }
+
+  private static func supportDirectory(beside store: URL) -> URL {
     let name = store.deletingPathExtension().lastPathComponent
     return store.deletingLastPathComponent().appendingPathComponent(".\(name)_SUPPORT", isDirectory: true)
   }
 
+  /// The directories that hold a store's files of values, the store's own first.
+  ///
+  /// The others are found only where a store was brought back by renaming its backup: `Data~.sqlite` is called
+  /// `Data.sqlite` again then, and its values are still in `.Data~_SUPPORT`. Their names are used once, so that a file of
+  /// that name is the right one.
+  package static func valueDirectories(of store: URL) -> [URL] {
+    let places = FileCalls.isSymbolicLink(store) ? [store, store.resolvingSymlinksInPath()] : [store]
+    var directories = [externalData(of: store)] + places.map(supportDirectory)
+    directories += places.flatMap(backupDirectories)
+    var seen: Set<String> = []
+    return directories.filter { seen.insert($0.path).inserted }
+      .map { $0.appendingPathComponent("_EXTERNAL_DATA", isDirectory: true) }
+  }
+
+  /// `.Name~_SUPPORT`, `.Name~2_SUPPORT` and so on beside a store.
+  static func backupDirectories(beside store: URL) -> [URL] {
+    let folder = store.deletingLastPathComponent()
+    let (prefix, suffix) = (".\(store.deletingPathExtension().lastPathComponent)~", "_SUPPORT")
+    // Where the directory cannot be listed, nothing can be found in it.
+    let names = (try? FileCalls.names(in: folder)) ?? []
+    return names.filter { name in
+      name.hasPrefix(prefix) && name.hasSuffix(suffix) && name.count >= prefix.count + suffix.count
+        && name.dropFirst(prefix.count).dropLast(suffix.count).allSatisfy(\.isNumber)
+    }.sorted().map { folder.appendingPathComponent($0, isDirectory: true) }
+  }
+
+  /// The file of a value that the rows of a store name; nil where there is none.
+  package static func valueFile(named name: String, of store: URL) -> URL? {
+    valueDirectories(of: store).lazy.map { $0.appendingPathComponent(name) }.first(where: FileCalls.exists)
+  }
+
+  /// Links files of values back that a store's rows name, and that only the directory of a backup has.
+  ///
+  /// Costs one look at the directory where no backup with files of values is beside the store.
+  ///
+  /// - Returns: how many there were.
+  /// - Throws: `SQLiteError`, `FileFailure`.
+  @discardableResult
+  static func bringBackValues(of store: URL) throws -> Int {
+    let directories = valueDirectories(of: store)
+    guard directories.dropFirst().contains(where: FileCalls.exists) else { return 0 }
+    let file = try openForReading(store)
+    defer {
+      // Opened for reading, so that nothing can be lost.
+      try? file.close()
+    }
+    let own = directories[0]
+    let missing = try ExternalReferences.names(in: file.connection).subtracting(FileCalls.names(in: own))
+    var count = 0
+    for name in missing.sorted() {
+      let found = directories.dropFirst().map { $0.appendingPathComponent(name) }.first(where: FileCalls.exists)
+      guard let found else { continue }
+      if count == 0 { try makeValueDirectory(own, like: found.deletingLastPathComponent()) }
+      try put(found, at: own.appendingPathComponent(name), .linked)
+      count += 1
+    }
+    return count
+  }
+
+  private static func makeValueDirectory(_ directory: URL, like original: URL) throws {
+    for (new, old) in [
+      (directory.deletingLastPathComponent(), original.deletingLastPathComponent()), (directory, original),
+    ] where try FileCalls.makeNewFolder(new) {
+      try FileCalls.limitPermissions(of: new, to: old)
+    }
+  }
+
+  private static func put(_ file: URL, at target: URL, _ way: ValueCopy) throws {
+    if way == .linked {
+      try RegularFile.checkItself(file)
+      _ = try FileCalls.link(file, to: target)
+      // A link made of what was exchanged for a symbolic link at this moment is one itself.
+      try RegularFile.checkItself(target)
+    } else {
+      try FileCalls.copyBytes(file, to: target)
+      try FileCalls.limitPermissions(of: target, to: file)
+    }
+  }
+
+  // MARK: Copying
+
   /// Copies a store as it is at one moment, whoever else uses it: the log's content is part of the copy's database.
   ///
-  /// Nothing is left at the new place when the copy fails.
-  package static func copy(from source: URL, to destination: URL, progress: (Double) throws -> Void = { _ in }) throws {
+  /// Only the owner can read the copy's database. Nothing is left at the new place when the copy fails.
+  ///
+  /// - Parameters:
+  ///   - source: the store.
+  ///   - destination: where nothing is yet.
+  /// - Throws: `SQLiteError`, `FileFailure`; `RegularFile.Problem` where the file of a value is a link or a device.
+  static func copy(from source: URL, to destination: URL, values: ValueCopy = .copied) throws {
+    try FileCalls.makePrivateFile(destination)
     do {
-      let connection = try SQLiteConnection(url: source, mode: .readOnly)
-      try connection.backup(toPath: destination.path) { event in
-        if event.pageCount > 0 { try progress(Double(event.copiedPages) / Double(event.pageCount)) }
+      let file = try openForReading(source)
+      defer {
+        // Opened for reading, so that nothing can be lost.
+        try? file.close()
       }
-      try connection.close()
-      let external = externalData(of: source)
-      if FileManager.default.fileExists(atPath: external.path) {
-        try FileManager.default.copyItem(at: external, to: externalData(of: destination))
+      // Values whose rows are deleted while they are copied belong to a state that is no more; the next one is whole.
+      for attempt in 1... {
+        try file.connection.backup(toPath: destination.path)
+        let lost = try copyValues(of: source, to: destination, values)
+        if lost.isEmpty || attempt == 5 { break }
+        if try !ExternalReferences.names(in: file.connection).isDisjoint(with: lost) { break }
       }
     } catch {
-      removeIfPresent(at: destination)
+      // Why the copy failed is what matters.
+      for file in databaseFiles(of: destination) { try? FileCalls.removeFile(file) }
+      try? FileCalls.removeTree(externalData(of: destination))
       throw error
     }
   }
 
-  /// Removes a store; what is not there, or cannot be removed, stays.
-  package static func removeIfPresent(at store: URL) {
-    for file in databaseFiles(of: store) + [externalData(of: store)] {
-      // Cleaning up after something that has failed or is done: there is nobody to tell, and nothing else to do.
-      try? FileManager.default.removeItem(at: file)
+  /// Links the files of a store's values beside a copy of its database.
+  package static func linkValues(of source: URL, to copy: URL) throws {
+    _ = try copyValues(of: source, to: copy, .linked)
+  }
+
+  /// - Returns: the names of values that were there, and are no more.
+  private static func copyValues(of source: URL, to destination: URL, _ way: ValueCopy) throws -> Set<String> {
+    let directories = valueDirectories(of: source).filter(FileCalls.exists)
+    guard !directories.isEmpty else { return [] }
+    let copy = try SQLiteConnection(url: destination, mode: .immutable)
+    let named: Set<String>
+    do {
+      named = try ExternalReferences.names(in: copy)
+      try copy.close()
+    } catch {
+      // Why the names cannot be read is what matters.
+      try? copy.close()
+      throw error
+    }
+    // Those of the store's own directory that no row seems to name are copied along: a backup errs on this side.
+    let own = way == .copied ? try ownValues(in: directories[0]) : []
+    let target = StorePlace.externalData(of: destination)
+    var lost: Set<String> = []
+    for name in named.union(own).sorted() {
+      let files = directories.map { $0.appendingPathComponent(name) }
+      guard let file = files.first(where: FileCalls.exists) else { continue }
+      try makeValueDirectory(target, like: file.deletingLastPathComponent())
+      let new = target.appendingPathComponent(name)
+      if FileCalls.exists(new) { continue }
+      do {
+        try put(file, at: new, way)
+      } catch let failure as FileFailure where failure.number == ENOENT && !FileCalls.exists(file) {
+        lost.insert(name)
+      }
+    }
+    return lost.intersection(named)
+  }
+
+  /// The regular files of a directory whose names are those of values.
+  private static func ownValues(in directory: URL) throws -> [String] {
+    try FileCalls.names(in: directory).filter { name in
+      UUID(uuidString: name) != nil && FileCalls.isRegular(directory.appendingPathComponent(name))
+    }
+  }
+
+  /// Opens a store to copy it. SQLite may have to roll back what a process that was killed has left; then it must write.
+  static func openForReading(_ store: URL) throws -> StoreFile {
+    do {
+      return try opened(store, .readOnly)
+    } catch let failure as SQLiteError where failure.isCannotOpen || failure.isReadOnly || failure.isIOError {
+      do {
+        return try opened(store, .readWrite)
+      } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
+        // Neither allowed: a store with a log in a directory that cannot be written.
+        return try StoreFile.open(store, isReadOnly: true)
+      }
+    }
+  }
+
+  private static func opened(_ store: URL, _ mode: SQLiteConnection.Mode) throws -> StoreFile {
+    let connection = try SQLiteConnection(url: store, mode: mode)
+    do {
+      _ = try connection.pragma("schema_version")
+    } catch {
+      // Why the store cannot be read is what matters.
+      try? connection.close()
+      throw error
+    }
+    return StoreFile(url: store, connection: connection)
+  }
+
+  // MARK: Removing
+
+  /// Removes a store: its database, and the files of values that its rows name and no other's.
+  ///
+  /// The directory of values may be shared: `Data.sqlite` and `Data.store` have the same.
+  ///
+  /// - Throws: `FileFailure`.
+  static func remove(at store: URL) throws {
+    // Of a database that cannot be read nobody knows which files are its own; they stay.
+    let names = (try? openForReading(store)).flatMap { file -> Set<String>? in
+      defer { try? file.close() }
+      return try? ExternalReferences.names(in: file.connection)
+    }
+    let external = StorePlace.externalData(of: store)
+    for file in databaseFiles(of: store) { try FileCalls.removeFile(file) }
+    guard FileCalls.exists(external) else { return }
+    for name in names ?? [] { try FileCalls.removeFile(external.appendingPathComponent(name)) }
+    try FileCalls.removeFolderIfEmpty(external)
+    try FileCalls.removeFolderIfEmpty(external.deletingLastPathComponent())
+  }
+
+  // MARK: Logs without a database
+
+  /// Logs that a database has left which is gone, and which SQLite would take for those of the next one of that name.
+  package static func deadLogs(of store: URL) -> [URL] {
+    guard !FileCalls.exists(store) else { return [] }
+    return companionSuffixes.map { sibling(of: store, $0) }.filter(FileCalls.exists)
+  }
+
+  /// Moves the logs away that lie at a place where no database is, so that the next one is not taken for theirs.
+  ///
+  /// A log may hold all that is left of somebody's rows: `Data.sqlite-wal` becomes `Data.sqlite-wal~`, and stays. Empty
+  /// logs, and shared memory, hold nothing and are removed.
+  ///
+  /// - Returns: what the logs that stay are called now.
+  /// - Throws: `FileFailure`.
+  @discardableResult
+  package static func setDeadLogsAside(of store: URL) throws -> [URL] {
+    try deadLogs(of: store).compactMap { log in
+      if FileCalls.isRegular(log), log.path.hasSuffix("-shm") || FileCalls.size(log) == 0 {
+        try FileCalls.removeFile(log)
+        return nil
+      }
+      var number = 1
+      while true {
+        let aside = sibling(of: log, "~\(number == 1 ? "" : String(number))")
+        if try FileCalls.renameToNew(log, to: aside) { return aside }
+        number += 1
+      }
     }
   }
 

@@ -131,6 +131,7 @@ final class DestinationStore {
         }
         try Durability.synchronize(target)
       }
+      try StoreFiles.setDeadLogsAside(of: url)
       if files.fileExists(atPath: url.path) {
         // An empty file, which SQLite takes for a new database.
         guard try StoreFile.isNew(url) else {

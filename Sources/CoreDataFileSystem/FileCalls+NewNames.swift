@@ -1,0 +1,80 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension FileCalls {
+  /// Gives a file a name that nothing has yet. What has the name already is never replaced.
+  ///
+  /// - Returns: false where something has that name.
+  /// - Throws: `FileFailure`.
+  package static func renameToNew(_ old: URL, to new: URL) throws -> Bool {
+    if Foundation.link(old.path, new.path) == 0 {
+      try removeFile(old)
+      return true
+    }
+    switch errno {
+    case EEXIST: return false
+    case EPERM, EMLINK, EOPNOTSUPP, ENOTSUP, ENOSYS:
+      // A file system without hard links has no such call.
+      if exists(new) { return false }
+      try rename(old, to: new)
+      return true
+    default: throw FileFailure(operation: "name '\(new.lastPathComponent)'", path: old.path, number: errno)
+    }
+  }
+
+  /// Makes an empty file that only its owner can read.
+  ///
+  /// - Throws: `FileFailure`, also where something has that name, be it a symbolic link that leads nowhere.
+  package static func makePrivateFile(_ url: URL) throws {
+    let descriptor = open(url.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw FileFailure(operation: "make", path: url.path, number: errno) }
+    close(descriptor)
+  }
+
+  /// Whether a name is that of a regular file; a symbolic link to one is none.
+  package static func isRegular(_ url: URL) -> Bool {
+    var found = stat()
+    return lstat(url.path, &found) == 0 && found.st_mode & S_IFMT == S_IFREG
+  }
+
+  /// The size of a file in bytes; 0 where there is none.
+  package static func size(_ url: URL) -> Int {
+    var found = stat()
+    return lstat(url.path, &found) == 0 ? Int(found.st_size) : 0
+  }
+
+  /// Gives a copy the owner and the permissions of what it was copied from, or less where the owner cannot be given.
+  ///
+  /// - Throws: `FileFailure`.
+  package static func limitPermissions(of copy: URL, to original: URL) throws {
+    var (old, new) = (stat(), stat())
+    guard stat(original.path, &old) == 0 else {
+      throw FileFailure(operation: "read the permissions of", path: original.path, number: errno)
+    }
+    guard lstat(copy.path, &new) == 0 else {
+      throw FileFailure(operation: "read the permissions of", path: copy.path, number: errno)
+    }
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid) {
+      // Only root may give files away. Where it fails, the permissions below are fewer.
+      if lchown(copy.path, old.st_uid, old.st_gid) != 0 { _ = lchown(copy.path, uid_t.max, old.st_gid) }
+      guard lstat(copy.path, &new) == 0 else {
+        throw FileFailure(operation: "read the permissions of", path: copy.path, number: errno)
+      }
+    }
+    var mode = old.st_mode & 0o777
+    // Another group's members may do what everybody may, and no more.
+    if old.st_gid != new.st_gid { mode &= 0o707 | (mode & 0o007) << 3 }
+    guard chmod(copy.path, mode) == 0 else {
+      throw FileFailure(operation: "change the permissions of", path: copy.path, number: errno)
+    }
+  }
+}
+
+extension RegularFile {
+  /// Throws where a path is not a regular file itself: a symbolic link to one is none.
+  ///
+  /// - Throws: `Problem.notRegular`; `FileFailure` where there is nothing.
+  package static func checkItself(_ url: URL) throws { close(try open(url, followsLinks: false)) }
+}
