@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
@@ -18,9 +19,7 @@ final class ObjectReferences {
     self.reader = reader
     prefix = "x-coredata://\(reader.metadata.uuid)/"
     names = Dictionary(reader.entities.map { ($0.number, $0.name) }) { first, _ in first }
-    let base = reader.url.deletingPathExtension().lastPathComponent
-    externalFolder = reader.url.deletingLastPathComponent().appendingPathComponent(".\(base)_SUPPORT")
-      .appendingPathComponent("_EXTERNAL_DATA")
+    externalFolder = StoreFiles.externalData(of: reader.url).appendingPathComponent("_EXTERNAL_DATA")
   }
 
   func id(_ entity: String, _ key: Int64) -> String { "\(prefix)\(entity)/p\(key)" }
@@ -85,7 +84,8 @@ final class ObjectReferences {
     guard UUID(uuidString: name) != nil else { return bytes }
     let file = externalFolder.appendingPathComponent(name)
     do {
-      return try Data(contentsOf: file)
+      let backup = FileCalls.exists(file) ? nil : StoreFiles.valueInBackup(named: name, of: reader.url)
+      return try Data(contentsOf: backup ?? file)
     } catch {
       throw StoreProblem(
         .damaged,

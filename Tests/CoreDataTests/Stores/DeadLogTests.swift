@@ -40,7 +40,6 @@ struct DeadLogTests {
     for suffix in ["-wal~", "-journal~"] {
       #expect(FileManager.default.contents(atPath: url.path + suffix) == log, sourceLocation: sourceLocation)
     }
-    #expect(!FileCalls.exists(URL(fileURLWithPath: url.path + "-shm")), sourceLocation: sourceLocation)
   }
 
   @Test("The premise: SQLite plays such a log into a new store of that name")

@@ -157,6 +157,22 @@ struct BackupName {
 
   func database(in folder: URL) -> URL { folder.appendingPathComponent(base + suffix) }
 
+  /// Whether a replaced store can be kept under a name: nothing has it, or that store itself, or its values have.
+  ///
+  /// An attempt that was interrupted may have linked the values already. Those of anything else are not mixed with them.
+  static func canKeep(_ old: URL, at target: URL, values: [String], in directory: URL) -> Bool {
+    if let found = FileCalls.identity(target) { return found == FileCalls.identity(old) }
+    guard FileCalls.exists(StoreFiles.externalData(of: target)) else { return true }
+    let present = StorePlace.externalData(of: target)
+    // Where the directory cannot be listed, it is somebody else's.
+    guard let names = try? FileCalls.names(in: present) else { return false }
+    return names.allSatisfy { name in
+      values.contains(name)
+        && FileCalls.identity(present.appendingPathComponent(name))
+          == FileCalls.identity(directory.appendingPathComponent(name))
+    }
+  }
+
   /// Whether nothing has a name that would belong to this backup, symbolic links that lead nowhere included.
   func isFree(in folder: URL) -> Bool {
     // Where the directory cannot be listed, making the backup fails with the reason.

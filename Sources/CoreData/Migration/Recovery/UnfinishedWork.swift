@@ -117,8 +117,8 @@ struct UnfinishedWork {
     let planned = URL(fileURLWithPath: path, relativeTo: place.folder).absoluteURL
     guard FileCalls.exists(place.oldStore) else { return FileCalls.exists(planned) ? planned : nil }
     var target = planned
-    while FileCalls.exists(target), FileCalls.identity(target) != FileCalls.identity(place.oldStore) {
-      target = StoreBackup.freeName(for: planned, in: planned.deletingLastPathComponent())
+    while !BackupName.canKeep(place.oldStore, at: target, values: journal.kept, in: place.externalData) {
+      target = StoreBackup.freeName(for: place.file, in: planned.deletingLastPathComponent())
     }
     let folder = target.deletingLastPathComponent()
     try FileCalls.makeFolder(folder.deletingLastPathComponent())

@@ -28,8 +28,10 @@ package enum StoreFiles {
   /// one beside the file that the link leads to.
   package static func externalData(of store: URL) -> URL {
     let given = supportDirectory(beside: store)
-    guard FileCalls.isSymbolicLink(store), !FileCalls.exists(given) else { return given }
-    return supportDirectory(beside: store.resolvingSymlinksInPath())
+    guard FileCalls.isSymbolicLink(store) else { return given }
+    let real = supportDirectory(beside: store.resolvingSymlinksInPath())
+    let isSame = given.resolvingSymlinksInPath().path == real.resolvingSymlinksInPath().path
+    return FileCalls.exists(given) && !isSame ? given : real
   }
 
   private static func supportDirectory(beside store: URL) -> URL {
@@ -63,9 +65,10 @@ package enum StoreFiles {
     }.sorted().map { folder.appendingPathComponent($0, isDirectory: true) }
   }
 
-  /// The file of a value that the rows of a store name; nil where there is none.
-  package static func valueFile(named name: String, of store: URL) -> URL? {
-    valueDirectories(of: store).lazy.map { $0.appendingPathComponent(name) }.first(where: FileCalls.exists)
+  /// The file of a value that is missing from a store's own directory; nil where no other has it either.
+  package static func valueInBackup(named name: String, of store: URL) -> URL? {
+    valueDirectories(of: store).dropFirst().lazy.map { $0.appendingPathComponent(name) }.first(
+      where: FileCalls.isRegular)
   }
 
   /// Links files of values back that a store's rows name, and that only the directory of a backup has.
@@ -194,13 +197,19 @@ package enum StoreFiles {
     }
   }
 
-  /// Opens a store to copy it. SQLite may have to roll back what a process that was killed has left; then it must write.
+  /// Opens a store to copy it, and leaves beside it what is there.
+  ///
+  /// Who reads a store with a log only must not be the last one who has it open, and leave the files that SQLite needs for
+  /// it. Who may write takes them away, and folds in a log that is there, which is not wanted here; but rolls back what a
+  /// process has left that was killed, which is.
   static func openForReading(_ store: URL) throws -> StoreFile {
+    let hasLog = FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: store.path) + "-wal")) > 0
+    let modes: [SQLiteConnection.Mode] = hasLog ? [.readOnly, .readWrite] : [.readWrite, .readOnly]
     do {
-      return try opened(store, .readOnly)
+      return try opened(store, modes[0])
     } catch let failure as SQLiteError where failure.isCannotOpen || failure.isReadOnly || failure.isIOError {
       do {
-        return try opened(store, .readWrite)
+        return try opened(store, modes[1])
       } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
         // Neither allowed: a store with a log in a directory that cannot be written.
         return try StoreFile.open(store, isReadOnly: true)
@@ -239,6 +248,12 @@ package enum StoreFiles {
     for name in names ?? [] { try FileCalls.removeFile(external.appendingPathComponent(name)) }
     try FileCalls.removeFolderIfEmpty(external)
     try FileCalls.removeFolderIfEmpty(external.deletingLastPathComponent())
+  }
+
+  /// Removes a store as `remove(at:)` does; what cannot be removed stays.
+  package static func removeIfPresent(at store: URL) {
+    // Cleaning up after something that has failed or is done: there is nobody to tell, and nothing else to do.
+    try? remove(at: store)
   }
 
   // MARK: Logs without a database

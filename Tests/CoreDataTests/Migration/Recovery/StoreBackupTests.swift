@@ -42,10 +42,10 @@ struct StoreBackupTests {
   func whole() throws {
     let files = try store.files()
     let backup = try StoreBackup.make(of: store.url)
+    #expect(try store.files() == (files + [".Data~_SUPPORT", "Data~.sqlite"]).sorted())
     #expect(backup.lastPathComponent == "Data~.sqlite")
     #expect(try RecoverySample.content(backup) == content)
     #expect(try values(".Data~_SUPPORT") == values(".Data_SUPPORT"))
-    #expect(try store.files() == (files + [".Data~_SUPPORT", "Data~.sqlite"]).sorted())
     // Its values are its own: hard links would share what somebody writes into one of them.
     let name = try #require(try values(".Data~_SUPPORT").first)
     let (own, old) = (StorePlace.externalData(of: backup), StorePlace.externalData(of: store.url))
@@ -191,8 +191,7 @@ struct StoreBackupTests {
     #expect(try RecoverySample.content(store.url) == content)
     #expect(try RecoverySample.version(kept) == 2)
     #expect(try RecoverySample.content(kept) == content)
-    try FileManager.default.removeItem(at: backup)
-    try FileManager.default.removeItem(at: StoreFiles.externalData(of: backup))
+    try StoreBackup.remove(backup)
     #expect(try RecoverySample.content(store.url) == content)
     #expect(try StoreBackup.restore(kept, to: store.url)?.lastPathComponent == "Data~.sqlite")
     #expect(try RecoverySample.version(store.url) == 2)
@@ -238,6 +237,8 @@ struct StoreBackupTests {
     for file in StoreFiles.databaseFiles(of: store.url) { try? FileManager.default.removeItem(at: file) }
     try FileManager.default.moveItem(at: backup, to: store.url)
     let values = try values(".Data~_SUPPORT")
+    #expect(try RecoverySample.content(store.url) == content)
+    #expect(try self.values(".Data~_SUPPORT") == values)
     let second = try StoreBackup.make(of: store.url)
     #expect(second.lastPathComponent == "Data~2.sqlite")
     #expect(try RecoverySample.content(second) == content)
@@ -245,6 +246,22 @@ struct StoreBackupTests {
     #expect(try RecoverySample.version(store.url) == 2)
     #expect(try RecoverySample.content(store.url) == content)
     #expect(try self.values(".Data~_SUPPORT") == values)
+  }
+
+  @Test("A replaced store that stays is not mixed with values that another backup has got its name for meanwhile")
+  func keepingReplaced() throws {
+    let migration = try RecoverySample.migration(store.url, [(2, .mapping)])
+    let other = url(".Data~_SUPPORT/_EXTERNAL_DATA")
+    var isMade = false
+    let report = try migration.run { _ in
+      guard !isMade else { return }
+      isMade = true
+      try FileManager.default.createDirectory(at: other, withIntermediateDirectories: true)
+      try Data("another's".utf8).write(to: other.appendingPathComponent(UUID().uuidString))
+    }
+    #expect(report.replacedStore?.lastPathComponent == "Data~2.sqlite")
+    #expect(try FileCalls.names(in: other).count == 1)
+    #expect(try RecoverySample.content(url("Data~2.sqlite")) == content)
   }
 
   // MARK: Killed runs

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import Foundation
 
 /// Large binary values that stand in files beside a store.
@@ -14,6 +15,7 @@ final class ExternalData {
   private static let inlineMark: UInt8 = 1
   private static let fileMark: UInt8 = 2
 
+  private let store: URL
   let folder: URL
   /// Files written since the last commit, which a rollback takes away.
   private var written: [URL] = []
@@ -32,10 +34,8 @@ final class ExternalData {
 
   /// The folder of the store at `url`.
   init(store url: URL) {
-    let name = url.deletingPathExtension().lastPathComponent
-    folder = url.deletingLastPathComponent()
-      .appendingPathComponent(".\(name)_SUPPORT", isDirectory: true)
-      .appendingPathComponent("_EXTERNAL_DATA", isDirectory: true)
+    store = url
+    folder = StorePlace.externalData(of: url)
   }
 
   /// The value for which `bytes` stand in a column.
@@ -47,7 +47,8 @@ final class ExternalData {
       return bytes
     }
     do {
-      return try Data(contentsOf: file)
+      let backup = FileCalls.exists(file) ? nil : StoreFiles.valueInBackup(named: file.lastPathComponent, of: store)
+      return try Data(contentsOf: backup ?? file)
     } catch {
       throw MissingFile(path: file.path, cause: error)
     }
