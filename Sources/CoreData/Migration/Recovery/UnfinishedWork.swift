@@ -154,8 +154,10 @@ struct UnfinishedWork {
     for part in parts.dropLast() { directories.append(try directories[directories.count - 1].makeDirectory(part)) }
     let directory = directories[directories.count - 1]
     var name = last
-    while let found = directory.identity(name), found != work.identity(old) {
-      name = StoreBackup.freeName(for: directory.path(last), in: directory.url).lastPathComponent
+    while !BackupName.canKeep(
+      place.oldStore, at: directory.path(name), values: journal.kept, in: place.externalData)
+    {
+      name = StoreBackup.freeName(for: place.file, in: directory.url).lastPathComponent
     }
     try keepFiles(journal.kept, of: name, in: directory)
     if let note = journal.setAside { try note.write(in: directory, besideStore: name) }
