@@ -61,7 +61,19 @@ package struct MigrationPlan {
   ///   - mappings: mapping models, and folders of such.
   /// - Throws: `StoreProblem`; the errors of `StoreMigration`.
   package init(storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = []) throws {
-    let plain = try StoreReader(url: url)
+    while true {
+      let plain = try StoreReader(url: url)
+      do {
+        return try self.init(plain, modelsAt: modelURL, version: version, mappings: mappings)
+      } catch {
+        // The store is read more than once; where another process migrates it in between, it is planned for anew.
+        guard try StoreReader(url: url).metadata.hashes != plain.metadata.hashes else { throw error }
+      }
+    }
+  }
+
+  private init(_ plain: StoreReader, modelsAt modelURL: URL, version: String?, mappings: [URL]) throws {
+    let url = plain.url
     let migration = try plain.planningMigration(modelsAt: modelURL, version: version, mappings: mappings)
     store = url
     from = migration.source
