@@ -42,7 +42,7 @@ internal enum SQLiteStoreErrors {
     case .notRegular(let path, _):
       StoreErrors.cannotOpen(url: url ?? URL(fileURLWithPath: path), reason: problem.description)
     case .notADatabase(let path), .truncated(let path, _, _), .notAStore(let path, _),
-      .unreadableMetadata(let path, _), .noModelCache(let path):
+      .unreadableMetadata(let path, _), .contradictoryEntities(let path, _), .noModelCache(let path):
       StoreErrors.notAStore(
         url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
     }
@@ -88,7 +88,8 @@ extension SchemaProblem {
     switch self {
     case .unknownConfiguration: [:]
     case .unknownEntity(let entity, _), .missingParent(let entity, _), .inheritanceCycle(let entity),
-      .entityNotInStore(let entity), .tableNotInStore(let entity, _):
+      .entityNotInStore(let entity), .unusableNumber(let entity, _), .tableNotInStore(let entity, _),
+      .keyNotPrimary(let entity, _):
       ErrorDetail.place(entity: entity)
     case .missingDestination(let entity, let property, _), .unstorableAttribute(let entity, let property, _),
       .columnNotInStore(let entity, let property, _, _), .joinTableNotInStore(let entity, let property, _):

@@ -15,6 +15,8 @@ package enum StoreFileProblem: Error, Hashable, Sendable {
   case notAStore(path: String, missingTable: String)
   /// The metadata cannot be read.
   case unreadableMetadata(path: String, found: String)
+  /// The table of entities contradicts itself.
+  case contradictoryEntities(path: String, PrimaryKeyProblem)
   /// The store carries no model: it is older than model caches, or the cache is empty.
   case noModelCache(path: String)
 }
@@ -32,6 +34,8 @@ extension StoreFileProblem: CustomStringConvertible {
       "The file at \(path) is a SQLite database but not a Core Data store: it has no table \(table)."
     case .unreadableMetadata(let path, let found):
       "The metadata of the store at \(path) cannot be read: \(found)."
+    case .contradictoryEntities(let path, let problem):
+      "The store at \(path) contradicts itself. \(problem)"
     case .noModelCache(let path):
       "The store at \(path) carries no model; name the model that it was made with."
     }
