@@ -17,6 +17,15 @@ internal enum FileErrors {
       [ErrorDetail.url: store, NSFilePathErrorKey: failure.path])
   }
 
+  /// 134070 for a link, a device, a FIFO or a directory where a file is expected, and for a file that is too large.
+  static func error(_ problem: RegularFile.Problem, store: URL) -> NSError {
+    .cocoa(
+      NSPersistentStoreOperationError, "A file of the persistent store cannot be used.",
+      reason: "\(problem) It was neither read nor changed.",
+      suggestion: "Find out where it comes from, and put a regular file or directory in its place, or move it away.",
+      [ErrorDetail.url: store])
+  }
+
   /// The same for an error of Foundation, which tells neither what nor why in words.
   static func error(_ error: CocoaError, store: URL) -> NSError {
     let error = error as NSError
@@ -29,14 +38,6 @@ internal enum FileErrors {
     }
     return self.error(
       FileFailure(operation: "use", path: path ?? store.path, number: Int32(system.code)), store: store)
-  }
-
-  /// 256: a file of the store is a link, a device or the like, and is not read.
-  static func error(_ problem: RegularFile.Problem, store: URL) -> NSError {
-    .cocoa(
-      CocoaError.Code.fileReadUnknown.rawValue, "A file of the persistent store cannot be used.",
-      reason: problem.description, suggestion: "Put the file itself in its place and try again; nothing was changed.",
-      [ErrorDetail.url: store, NSFilePathErrorKey: store.path])
   }
 
   private static func kind(of failure: FileFailure) -> (CocoaError.Code, String) {

@@ -27,11 +27,7 @@ package enum StoreFiles {
   /// Where the path of the store is a symbolic link, the directory beside the link counts, and where there is none, the
   /// one beside the file that the link leads to.
   package static func externalData(of store: URL) -> URL {
-    let given = supportDirectory(beside: store)
-    guard FileCalls.isSymbolicLink(store) else { return given }
-    let real = supportDirectory(beside: store.resolvingSymlinksInPath())
-    let isSame = given.resolvingSymlinksInPath().path == real.resolvingSymlinksInPath().path
-    return FileCalls.exists(given) && !isSame ? given : real
+    SupportDirectory(store: store).url
   }
 
   private static func supportDirectory(beside store: URL) -> URL {
@@ -46,11 +42,12 @@ package enum StoreFiles {
   /// that name is the right one.
   package static func valueDirectories(of store: URL) -> [URL] {
     let places = FileCalls.isSymbolicLink(store) ? [store, store.resolvingSymlinksInPath()] : [store]
-    var directories = [externalData(of: store)] + places.map(supportDirectory)
-    directories += places.flatMap(backupDirectories)
-    var seen: Set<String> = []
-    return directories.filter { seen.insert($0.path).inserted }
-      .map { $0.appendingPathComponent("_EXTERNAL_DATA", isDirectory: true) }
+    let own = SupportDirectory(store: store).values
+    var seen: Set<String> = [own.path]
+    // A link could lead to the files of somebody else.
+    let others = (places.map(supportDirectory) + places.flatMap(backupDirectories)).filter(FileCalls.isDirectory)
+      .map { $0.appendingPathComponent(SupportDirectory.valuesName, isDirectory: true) }
+    return [own] + others.filter { FileCalls.isDirectory($0) && seen.insert($0.path).inserted }
   }
 
   /// `.Name~_SUPPORT`, `.Name~2_SUPPORT` and so on beside a store.
@@ -80,14 +77,16 @@ package enum StoreFiles {
   @discardableResult
   static func bringBackValues(of store: URL) throws -> Int {
     let directories = valueDirectories(of: store)
-    guard directories.dropFirst().contains(where: FileCalls.exists) else { return 0 }
+    guard directories.count > 1 else { return 0 }
+    // Links are refused.
+    let present = try SupportDirectory(store: store).names()
     let file = try openForReading(store)
     defer {
       // Opened for reading, so that nothing can be lost.
       try? file.close()
     }
     let own = directories[0]
-    let missing = try ExternalReferences.names(in: file.connection).subtracting(FileCalls.names(in: own))
+    let missing = try ExternalReferences.names(in: file.connection).subtracting(present)
     var count = 0
     for name in missing.sorted() {
       let found = directories.dropFirst().map { $0.appendingPathComponent(name) }.first(where: FileCalls.exists)
@@ -159,6 +158,8 @@ package enum StoreFiles {
 
   /// - Returns: the names of values that were there, and are no more.
   private static func copyValues(of source: URL, to destination: URL, _ way: ValueCopy) throws -> Set<String> {
+    // Links are refused.
+    _ = try SupportDirectory(store: source).open()
     let directories = valueDirectories(of: source).filter(FileCalls.exists)
     guard !directories.isEmpty else { return [] }
     let copy = try SQLiteConnection(url: destination, mode: .immutable)
