@@ -61,7 +61,22 @@ package struct MigrationPlan {
   ///   - mappings: mapping models, and folders of such.
   /// - Throws: `StoreProblem`; the errors of `StoreMigration`.
   package init(storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = []) throws {
-    let plain = try StoreReader(url: url)
+    var attempt = 1
+    while true {
+      let plain = try StoreReader(url: url)
+      do {
+        self = try Self(of: plain, modelsAt: modelURL, version: version, mappings: mappings)
+        return
+      } catch let problem as StoreProblem {
+        // Another process may have migrated the store between two looks at it; then there is another plan.
+        guard attempt < 5, try StoreReader(url: url).metadata.hashes != plain.metadata.hashes else { throw problem }
+        attempt += 1
+      }
+    }
+  }
+
+  private init(of plain: StoreReader, modelsAt modelURL: URL, version: String?, mappings: [URL]) throws {
+    let url = plain.url
     let migration = try plain.planningMigration(modelsAt: modelURL, version: version, mappings: mappings)
     store = url
     from = migration.source

@@ -60,12 +60,13 @@ enum MigrateRunCommand: Command {
     let rows: [String: (before: Int, after: Int)]
     do {
       guard let migrated = try migrate(migration, invocation) else {
-        // Another process was faster, and has a backup of its own if it was to have one.
-        if let backup { try StoreBackup.remove(backup) }
+        // Another process was faster. A backup of what was there before it stays: the other may have made none.
+        let kept = backup.flatMap { removeNeedlessBackup($0, plan) ? nil : $0 }
+        if let kept { invocation.remark("The backup stays: \(kept.path)") }
         let now = try MigrationPlan(
           storeAt: url, modelsAt: model.url, version: target.name, mappings: invocation.mappings)
         invocation.remark("Another process has migrated \(url.lastPathComponent) meanwhile.")
-        try write(now, backup: nil, now.rows.mapValues { (before: $0, after: $0) }, invocation)
+        try write(now, backup: kept, now.rows.mapValues { (before: $0, after: $0) }, invocation)
         return .done
       }
       rows = migrated
