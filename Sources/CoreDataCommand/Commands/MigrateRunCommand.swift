@@ -61,9 +61,9 @@ enum MigrateRunCommand: Command {
     let rows: [String: (before: Int, after: Int)]
     do {
       guard let found = try migrate(migration, invocation) else {
-        // Another process was faster, and has a backup of its own if it was to have one.
-        if let backup { StoreFiles.removeIfPresent(at: backup) }
-        return try tellDone(url, model, target.name, invocation)
+        // Another process was faster. A backup of what was there before it stays: the other may have made none.
+        return try tellDone(
+          url, model, target.name, backup: backup.flatMap { removeNeedlessBackup($0, plan) ? nil : $0 }, invocation)
       }
       rows = found
     } catch {
@@ -81,12 +81,13 @@ enum MigrateRunCommand: Command {
 
   /// Says that another process has migrated the store since this one began.
   private static func tellDone(
-    _ url: URL, _ model: ModelArgument, _ version: String, _ invocation: CommandInvocation
+    _ url: URL, _ model: ModelArgument, _ version: String, backup: URL? = nil, _ invocation: CommandInvocation
   ) throws -> ExitStatus {
     let plan = try MigrationPlan(
       storeAt: url, modelsAt: model.url, version: version, mappings: invocation.mappings)
     invocation.remark("Another process has migrated \(url.lastPathComponent) meanwhile.")
-    try write(plan, backup: nil, plan.rows.mapValues { (before: $0, after: $0) }, invocation)
+    if let backup { invocation.remark("The backup stays: \(backup.path)") }
+    try write(plan, backup: backup, plan.rows.mapValues { (before: $0, after: $0) }, invocation)
     return .done
   }
 
