@@ -236,7 +236,8 @@ struct StoreNumberTests {
   @Test(
     "Decimals are read as they are, or not at all",
     arguments: [
-      ("1e127", "1e127"), ("1e128", "1e128"), ("1.5e150", "1.5e150"), ("-3e165", "-3e165"), ("1e-200", "0"),
+      ("1e127", "1e127"), ("1e128", "1e128"), ("1.5e150", "1.5e150"), ("-3e164", "-3e164"), ("1e165", nil),
+      ("1e-200", "0"),
       ("'NaN'", "NaN"), ("'-12.25'", "-12.25"), ("1e300", nil), ("9e999", nil), ("'12 apples'", nil), ("'0x10'", nil),
       ("'1e2147483647'", nil), ("'1e9223372036854775807'", nil), ("''", nil), ("'-'", nil), ("'e'", nil),
     ] as [(String, String?)])
@@ -250,7 +251,9 @@ struct StoreNumberTests {
     }
     let found = try #require(try context.fetch(request).first?.value(forKey: "price") as? NSDecimalNumber)
     guard number != "NaN" else { return #expect(found == .notANumber) }
-    #expect(found.doubleValue == Double(number))
+    // Foundation's conversion to a real is not exact.
+    let (real, expected) = (found.doubleValue, Double(number) ?? .nan)
+    #expect(abs(real - expected) <= abs(expected) * 1e-12)
   }
 
   @Test("A real that no decimal can be is no value of a decimal attribute, and does not stop the program")
