@@ -50,6 +50,9 @@ struct SetAsideNote: Codable, Hashable {
     reason = [error?.localizedDescription, error?.localizedFailureReason].compactMap { $0 }.joined(separator: " ")
   }
 
+  /// The largest note that is read, in bytes: a date, a code and a few sentences.
+  private static let largest = 1 << 20
+
   static func file(besideStoreAt url: URL) -> URL { StorePlace.url(url, "-set-aside.json") }
 
   func write(besideStoreAt url: URL) throws {
@@ -62,6 +65,7 @@ struct SetAsideNote: Codable, Hashable {
   static func read(besideStoreAt url: URL) throws -> SetAsideNote {
     let decoder = JSONDecoder()
     decoder.dateDecodingStrategy = .iso8601
-    return try decoder.decode(SetAsideNote.self, from: Data(contentsOf: file(besideStoreAt: url)))
+    let data = try RegularFile.read(file(besideStoreAt: url), limit: largest, followsLinks: false)
+    return try decoder.decode(SetAsideNote.self, from: data)
   }
 }

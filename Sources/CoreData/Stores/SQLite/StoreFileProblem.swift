@@ -13,6 +13,8 @@ package enum StoreFileProblem: Error, Hashable, Sendable {
   case notAStore(path: String, missingTable: String)
   /// The metadata cannot be read.
   case unreadableMetadata(path: String, found: String)
+  /// The metadata hold a value that cannot be stored.
+  case unwritableMetadata(reason: String)
   /// The store carries no model: it is older than model caches, or the cache is empty.
   case noModelCache(path: String)
 }
@@ -28,7 +30,8 @@ extension StoreFileProblem: CustomStringConvertible {
     case .notAStore(let path, let table):
       "The file at \(path) is a SQLite database but not a Core Data store: it has no table \(table)."
     case .unreadableMetadata(let path, let found):
-      "The metadata of the store at \(path) cannot be read: \(found)."
+      "The metadata of the store at \(path) cannot be read: \(found)\(found.hasSuffix(".") ? "" : ".")"
+    case .unwritableMetadata(let reason): reason
     case .noModelCache(let path):
       "The store at \(path) carries no model; name the model that it was made with."
     }

@@ -114,6 +114,7 @@ enum ColumnCoding {
     case (.data, .data(let value)): return .blob(value)
     case (.externalData, .data(let value)): return .blob(try external.stored(value))
     case (.archived, .archived(let value)), (.archived, .data(let value)): return .blob(value)
+    case (.archived, .unarchived(let value)): return .blob(value.data)
     default: return nil
     }
   }
