@@ -88,12 +88,7 @@ struct ModelArgument {
   }
 
   private static func isDatabase(_ path: String) -> Bool {
-    guard let file = FileHandle(forReadingAtPath: path) else { return false }
-    defer {
-      // Nothing was written, so nothing can be lost by a failure to close.
-      try? file.close()
-    }
-    // A folder cannot be read like a file, and is no database.
-    return (try? file.read(upToCount: 15)) == Data("SQLite format 3".utf8)
+    // What cannot be read like a file, such as a folder or a FIFO, is no database.
+    (try? ModelFile.firstBytes(15, of: URL(fileURLWithPath: path))) == Data("SQLite format 3".utf8)
   }
 }

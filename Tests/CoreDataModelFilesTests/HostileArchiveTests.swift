@@ -31,15 +31,25 @@ struct HostileArchiveTests {
     ("an array in itself", object("NSArray", ["NS.objects": .array([.uid(1)])])),
     ("a set in itself", object("NSSet", ["NS.objects": .array([.uid(1)])])),
     ("an ordered set in itself", object("NSOrderedSet", ["NS.object.0": .uid(1)])),
-    ("a dictionary as its own value", object("NSDictionary", ["NS.keys": .array([.uid(3)]), "NS.objects": .array([.uid(1)])], [.string("k")])),
-    ("a dictionary as its own key", object("NSDictionary", ["NS.keys": .array([.uid(1)]), "NS.objects": .array([.uid(3)])], [.string("k")])),
-    ("keys without values", object("NSDictionary", ["NS.keys": .array([.uid(3)]), "NS.objects": .array([])], [.string("k")])),
+    (
+      "a dictionary as its own value",
+      object("NSDictionary", ["NS.keys": .array([.uid(3)]), "NS.objects": .array([.uid(1)])], [.string("k")])
+    ),
+    (
+      "a dictionary as its own key",
+      object("NSDictionary", ["NS.keys": .array([.uid(1)]), "NS.objects": .array([.uid(3)])], [.string("k")])
+    ),
+    (
+      "keys without values",
+      object("NSDictionary", ["NS.keys": .array([.uid(3)]), "NS.objects": .array([])], [.string("k")])
+    ),
     ("a date that is a string", object("NSDate", ["NS.time": .string("x")])),
     ("a date that is not a number", object("NSDate", ["NS.time": .real(.nan)])),
     ("a short UUID", object("NSUUID", ["NS.uuidbytes": .data(Data([1]))])),
     ("a URL based on itself", object("NSURL", ["NS.base": .uid(1), "NS.relative": .uid(3)], [.string("a")])),
     ("a URL based on a string", object("NSURL", ["NS.base": .uid(3), "NS.relative": .uid(3)], [.string("a")])),
     ("a URL that is its own text", object("NSURL", ["NS.base": .uid(0), "NS.relative": .uid(1)])),
+    ("a URL without characters", object("NSURL", ["NS.base": .uid(0), "NS.relative": .uid(3)], [.string("")])),
     ("a null in an array", object("NSArray", ["NS.objects": .array([.uid(0)])])),
     ("a reference to nowhere", object("NSArray", ["NS.objects": .array([.uid(99)])])),
     ("a class that is the object", archive([.dictionary(["$class": .uid(1)])])),
@@ -52,12 +62,33 @@ struct HostileArchiveTests {
     ("data without bytes", object("NSMutableData", [:])),
     ("a number without a value", object("NSNumber", [:])),
     ("a decimal without digits", object("NSDecimalNumber", ["NS.mantissa": .data(Data())])),
-    ("a counted set of too many", object("NSCountedSet", ["NS.count": .integer(1), "NS.object0": .uid(3), "NS.count0": .integer(.max)], [.string("x")])),
-    ("runs beyond the string", object("NSAttributedString", ["NSString": .uid(3), "NSAttributes": .uid(4), "NSAttributeInfo": .uid(6)], [
-      .string("abc"), .dictionary(["$class": .uid(5), "NS.objects": .array([])]), named("NSArray", "NSObject"), .data(Data([0xFF, 0xFF, 0x7F, 0]))])),
-    ("endless runs", object("NSAttributedString", ["NSString": .uid(3), "NSAttributes": .uid(4), "NSAttributeInfo": .uid(6)], [
-      .string("abc"), .dictionary(["$class": .uid(5), "NS.objects": .array([])]), named("NSArray", "NSObject"), .data(Data(repeating: 0xFF, count: 30))])),
-    ("attributes that are the string", object("NSAttributedString", ["NSString": .uid(3), "NSAttributes": .uid(1)], [.string("abc")])),
+    (
+      "a counted set of too many",
+      object(
+        "NSCountedSet", ["NS.count": .integer(1), "NS.object0": .uid(3), "NS.count0": .integer(.max)], [.string("x")])
+    ),
+    (
+      "runs beyond the string",
+      object(
+        "NSAttributedString", ["NSString": .uid(3), "NSAttributes": .uid(4), "NSAttributeInfo": .uid(6)],
+        [
+          .string("abc"), .dictionary(["$class": .uid(5), "NS.objects": .array([])]), named("NSArray", "NSObject"),
+          .data(Data([0xFF, 0xFF, 0x7F, 0])),
+        ])
+    ),
+    (
+      "endless runs",
+      object(
+        "NSAttributedString", ["NSString": .uid(3), "NSAttributes": .uid(4), "NSAttributeInfo": .uid(6)],
+        [
+          .string("abc"), .dictionary(["$class": .uid(5), "NS.objects": .array([])]), named("NSArray", "NSObject"),
+          .data(Data(repeating: 0xFF, count: 30)),
+        ])
+    ),
+    (
+      "attributes that are the string",
+      object("NSAttributedString", ["NSString": .uid(3), "NSAttributes": .uid(1)], [.string("abc")])
+    ),
     ("no archive", Data("garbage".utf8)), ("nothing", Data()),
   ]
 
@@ -92,15 +123,20 @@ struct HostileArchiveTests {
     let numbers = (0..<count).map { ArchiveValue.integer(Int64($0)) }
     let set = ArchiveValue.dictionary(["$class": .uid(3), "NS.objects": .array((0..<count).map { .uid(4 + $0) })])
     let classes = [Self.named("NSArray", "NSObject"), Self.named("NSSet", "NSObject")]
-    #expect(throws: ArchiveFailure.self) { try ObjectArchiveReader.object(in: Self.archive([set] + classes + lists + numbers)) }
+    #expect(throws: ArchiveFailure.self) {
+      try ObjectArchiveReader.object(in: Self.archive([set] + classes + lists + numbers))
+    }
   }
 
-  @Test("Whatever bytes are changed, an archive is read or refused, and what is read can be compared, printed and written")
+  @Test(
+    "Whatever bytes are changed, an archive is read or refused, and what is read can be compared, printed and written")
   func mutations() throws {
     let sample: NSDictionary = [
-      "list": ["a", 1, 2.5, NSNull()] as NSArray, "set": NSSet(array: ["x", "y"]), "date": NSDate(), "url": NSURL(string: "http://a/b") ?? NSURL(fileURLWithPath: "/"),
+      "list": ["a", 1, 2.5, NSNull()] as NSArray, "set": NSSet(array: ["x", "y"]), "date": NSDate(),
+      "url": NSURL(string: "http://a/b") ?? NSURL(fileURLWithPath: "/"),
       "uuid": NSUUID(), "decimal": NSDecimalNumber(string: "1.5"), "ordered": NSOrderedSet(array: [1, 2]),
-      "text": NSAttributedString(string: "abc", attributes: [.init("k"): "v"]), "data": NSMutableData(data: Data([1, 2])),
+      "text": NSAttributedString(string: "abc", attributes: [.init("k"): "v"]),
+      "data": NSMutableData(data: Data([1, 2])),
     ]
     let archive = try ObjectArchiveWriter.data(of: sample)
     var generator = SeededGenerator(seed: 9)
@@ -110,7 +146,8 @@ struct HostileArchiveTests {
         var mutated = data
         for _ in 0..<[1, 2, 4].randomElement(using: &generator)! {
           let position = mutated.indices.randomElement(using: &generator)!
-          mutated[position] = [0, 1, 0xFF, 0x80, UInt8.random(in: 0...255, using: &generator)].randomElement(using: &generator)!
+          mutated[position] = [0, 1, 0xFF, 0x80, UInt8.random(in: 0...255, using: &generator)].randomElement(
+            using: &generator)!
         }
         do {
           let object = try ObjectArchiveReader.object(in: mutated)

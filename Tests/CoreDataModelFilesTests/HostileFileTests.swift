@@ -8,7 +8,8 @@ import Testing
 
 @Suite("Model files that are no files, and models that are too much")
 struct HostileFileTests {
-  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("HostileFiles-\(UUID().uuidString)")
+  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+    "HostileFiles-\(UUID().uuidString)")
 
   private func inFolder(_ body: (URL) throws -> Void) throws {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -71,6 +72,47 @@ struct HostileFileTests {
       try XMLTreeReader.root(of: Data(text.utf8), file: URL(fileURLWithPath: "contents"))
     }
     #expect(error?.found.contains("more than 1000000 elements") == true)
+  }
+
+  @Test("Composite types that contain others many times are refused before they are unfolded")
+  func composites() throws {
+    var text = "<model><entity name=\"E\"><attribute name=\"a\" attributeType=\"Composite\" composite=\"C0\"/></entity>"
+    for level in 0..<12 {
+      text += "<composite name=\"C\(level)\">"
+      for position in 0..<10 {
+        text +=
+          level == 11
+          ? "<attribute name=\"a\(position)\" attributeType=\"String\"/>"
+          : "<attribute name=\"a\(position)\" attributeType=\"Composite\" composite=\"C\(level + 1)\"/>"
+      }
+      text += "</composite>"
+    }
+    let error = #expect(throws: ModelFileError.self) {
+      try XCDataModelReader.document(
+        of: Data((text + "</model>").utf8), file: URL(fileURLWithPath: "contents"), parsers: .standard)
+    }
+    #expect(error?.found.contains("more than 300000 attributes") == true)
+  }
+
+  @Test("An object of a mapping model counts once, however often another one refers to it")
+  func references() throws {
+    func store(_ identifiers: String) -> Data {
+      Data(
+        "<database><object type=\"A\" id=\"z1\"><relationship name=\"r\" idrefs=\"\(identifiers)\"/></object></database>"
+          .utf8)
+    }
+    let file = URL(fileURLWithPath: "xcmapping.xml")
+    let repeated = try XMLStoreObjects(contentsOf: store(String(repeating: "z1 ", count: 600_000)), file: file)
+    #expect(repeated.all("A").map { repeated.objects("r", of: $0).count } == [1])
+    let many = (0..<600_000).map { "z\($0)" }.joined(separator: " ")
+    #expect(throws: ModelFileError.self) { try XMLStoreObjects(contentsOf: store(many), file: file) }
+  }
+
+  @Test("A model cache that is packed more than any model is refused")
+  func ratio() throws {
+    let packed = try RawDeflate.compress(Data(count: 1 << 24))
+    let error = #expect(throws: ModelFileError.self) { try ModelCache.decode(packed) }
+    #expect(error?.found.hasPrefix("The compressed data is larger than") == true)
   }
 
   @Test("An archive that has the same property a million times is refused before it fills the memory")

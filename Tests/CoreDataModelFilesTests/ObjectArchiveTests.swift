@@ -30,7 +30,9 @@ struct ObjectArchiveTests {
       case 6: Data((0..<Int.random(in: 0..<40, using: &generator)).map { UInt8($0) }) as NSData
       case 7: NSMutableData(data: Data(text().utf8))
       case 8: NSDate(timeIntervalSinceReferenceDate: Double.random(in: -1e9...1e9, using: &generator))
-      case 9: NSURL(string: "https://example.com/\(Int.random(in: 0...99, using: &generator))?a=b#c") ?? NSURL(fileURLWithPath: "/")
+      case 9:
+        NSURL(string: "https://example.com/\(Int.random(in: 0...99, using: &generator))?a=b#c")
+          ?? NSURL(fileURLWithPath: "/")
       case 10: UUID() as NSUUID
       case 11: NSNull()
       case 12: objects(depth) as NSArray
@@ -103,7 +105,8 @@ struct ObjectArchiveTests {
       NSDecimalNumber(string: "-12.345"), NSDecimalNumber(string: "0"), NSMutableString(string: "abc"), attributed,
       NSAttributedString(attributedString: attributed), NSAttributedString(string: ""),
       NSAttributedString(string: "plain", attributes: [.init("k"): ["a", 1] as NSArray]),
-      NSCountedSet(array: ["a", "a", "b"]), NSURL(string: "c", relativeTo: URL(string: "http://a.b/")) ?? NSURL(fileURLWithPath: "/"),
+      NSCountedSet(array: ["a", "a", "b"]),
+      NSURL(string: "c", relativeTo: URL(string: "http://a.b/")) ?? NSURL(fileURLWithPath: "/"),
       NSURL(fileURLWithPath: "/tmp/x y"), NSNumber(value: 1.5 as Float),
     ]
     for object in objects + [objects as NSArray] {
@@ -131,7 +134,8 @@ struct ObjectArchiveTests {
   @Test("Objects that occur several times are archived once, and come back as one")
   func sharing() throws {
     let shared = NSMutableArray(array: ["x"])
-    let read = try ObjectArchiveReader.object(in: ObjectArchiveWriter.data(of: [shared, shared] as NSArray)) as? NSArray
+    let read =
+      try ObjectArchiveReader.object(in: ObjectArchiveWriter.data(of: [shared, shared] as NSArray)) as? NSArray
     #expect(read?[0] as AnyObject === read?[1] as AnyObject)
   }
 

@@ -10,9 +10,9 @@ import Testing
 struct PropertyListTests {
   private static var sample: [String: Any] {
     [
-    "text": "Größe 🦀", "empty": "", "yes": true, "no": false, "byte": 200, "negative": -5, "large": Int64.max,
-    "larger": UInt64.max, "real": -2.5, "date": Date(timeIntervalSinceReferenceDate: 86400), "data": Data(0...99),
-    "list": [1, "a", [true]] as [Any], "inner": ["a": ["b": Data()]],
+      "text": "Größe 🦀", "empty": "", "yes": true, "no": false, "byte": 200, "negative": -5, "large": Int64.max,
+      "larger": UInt64.max, "real": -2.5, "date": Date(timeIntervalSinceReferenceDate: 86400), "data": Data(0...99),
+      "list": [1, "a", [true]] as [Any], "inner": ["a": ["b": Data()]],
     ]
   }
 
@@ -35,7 +35,8 @@ struct PropertyListTests {
     #expect(read?["yes"] is Bool)
     #expect(try PropertyLists.value(of: data) == ArchiveValue(foundationValue: Self.sample))
     let classes: [String: Any] = [
-      "a": NSString("x"), "b": NSNumber(value: true), "c": NSNumber(value: 1.5 as Float), "d": NSArray(array: [NSDate()]),
+      "a": NSString("x"), "b": NSNumber(value: true), "c": NSNumber(value: 1.5 as Float),
+      "d": NSArray(array: [NSDate()]),
       "e": NSDictionary(dictionary: ["k": NSData()]),
     ]
     #expect(try PropertyLists.dictionary(of: PropertyLists.data(of: classes)).count == 5)
@@ -73,18 +74,20 @@ struct PropertyListTests {
     }
   }
 
-  @Test("XML that says something else than a property list is refused with a sentence", arguments: [
-    "<plist><dict><key>a</key></dict></plist>", "<plist><dict><string>a</string><string>b</string></dict></plist>",
-    "<plist><array><color/></array></plist>", "<plist/>", "<plist><true/><true/></plist>", "<list/>", "<plist>",
-    "<plist><integer>12x</integer></plist>", "<plist><integer>--1</integer></plist>",
-    "<plist><integer>99999999999999999999</integer></plist>", "<plist><real>x</real></plist>",
-    "<plist><date>tomorrow</date></plist>", "<plist><data>A</data></plist>",
-    "<plist><dict><key>a</key><true/><key>a</key><false/></dict></plist>",
-    "<!DOCTYPE plist [<!ENTITY a \"b\">]><plist><string>&a;</string></plist>",
-    "<!DOCTYPE plist [<!ATTLIST plist a CDATA \"b\">]><plist><string/></plist>",
-    "<?xml version=\"1.0\" encoding=\"UTF-7\"?><plist><string>+ACY-</string></plist>",
-    "<?xml version=\"1.0\" encoding='IBM037'?><plist><string/></plist>",
-  ])
+  @Test(
+    "XML that says something else than a property list is refused with a sentence",
+    arguments: [
+      "<plist><dict><key>a</key></dict></plist>", "<plist><dict><string>a</string><string>b</string></dict></plist>",
+      "<plist><array><color/></array></plist>", "<plist/>", "<plist><true/><true/></plist>", "<list/>", "<plist>",
+      "<plist><integer>12x</integer></plist>", "<plist><integer>--1</integer></plist>",
+      "<plist><integer>99999999999999999999</integer></plist>", "<plist><real>x</real></plist>",
+      "<plist><date>tomorrow</date></plist>", "<plist><data>A</data></plist>",
+      "<plist><dict><key>a</key><true/><key>a</key><false/></dict></plist>",
+      "<!DOCTYPE plist [<!ENTITY a \"b\">]><plist><string>&a;</string></plist>",
+      "<!DOCTYPE plist [<!ATTLIST plist a CDATA \"b\">]><plist><string/></plist>",
+      "<?xml version=\"1.0\" encoding=\"UTF-7\"?><plist><string>+ACY-</string></plist>",
+      "<?xml version=\"1.0\" encoding='IBM037'?><plist><string/></plist>",
+    ])
   func broken(_ text: String) throws {
     let error = #expect(throws: PropertyLists.Unreadable.self) { try PropertyLists.value(of: Data(text.utf8)) }
     #expect(error?.description.hasSuffix(".") == true)
@@ -144,7 +147,8 @@ struct PropertyListTests {
 
   @Test("One wrong bit anywhere in real metadata is read or refused, and harms nobody")
   func bits() throws {
-    let hashes = Dictionary(uniqueKeysWithValues: (0..<8).map { ("Entity\($0)", Data(repeating: UInt8($0), count: 32)) })
+    let hashes = Dictionary(
+      uniqueKeysWithValues: (0..<8).map { ("Entity\($0)", Data(repeating: UInt8($0), count: 32)) })
     let good = try PropertyLists.data(of: [
       "NSStoreModelVersionHashes": hashes, "NSPersistenceFrameworkVersion": 1526, "ids": ["1", "é"], "on": true,
     ])

@@ -54,8 +54,11 @@ enum TransformableValues {
     of value: Any, className: String, _ attribute: NSAttributeDescription
   ) throws -> Data {
     // Foundation's archiver stops the program for other objects.
-    guard let object = value as? NSObject, (object as? any NSSecureCoding).map({ type(of: $0).supportsSecureCoding }) == true
-    else { throw ObjectGraphErrors.notArchivable(value, attribute, reason: "\(className) does not support secure coding") }
+    guard let object = value as? NSObject,
+      (object as? any NSSecureCoding).map({ type(of: $0).supportsSecureCoding }) == true
+    else {
+      throw ObjectGraphErrors.notArchivable(value, attribute, reason: "\(className) does not support secure coding")
+    }
     let data: Data
     do {
       data = try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: true)

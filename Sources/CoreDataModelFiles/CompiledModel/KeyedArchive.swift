@@ -11,14 +11,17 @@ struct KeyedArchive {
   private let allowance: ReadingAllowance
 
   /// Opens an archive.
-  init(_ data: Data, limits: PropertyListLimits = .archive) throws {
+  ///
+  /// - Parameter allowance: what may be read of all archives in a file; nil for an archive that stands alone.
+  init(_ data: Data, limits: PropertyListLimits = .archive, allowance: ReadingAllowance? = nil) throws {
+    try allowance?.use(data.count / 32)
     guard case .dictionary(let archive) = try BinaryPropertyListReader.value(of: data, limits: limits),
       case .array(let objects)? = archive["$objects"], case .dictionary(let top)? = archive["$top"],
       let root = top["root"]
     else { throw ArchiveFailure(kind: .notAnArchive, found: "The property list is not a keyed archive.") }
     self.objects = objects
     rootReference = root
-    allowance = ReadingAllowance(bytes: data.count)
+    self.allowance = allowance ?? ReadingAllowance(bytes: data.count)
   }
 
   /// The object at the root.
@@ -66,7 +69,7 @@ struct KeyedArchive {
 ///
 /// Objects may be shared, so that a small hostile archive can describe a tree of more nodes than there are atoms. Real
 /// archives visit each object a few times.
-private final class ReadingAllowance {
+final class ReadingAllowance {
   /// Each visit leaves up to 100 bytes of a document in memory.
   private static let most = 3_000_000
 

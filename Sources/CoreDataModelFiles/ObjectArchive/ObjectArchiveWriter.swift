@@ -62,7 +62,8 @@ package struct ObjectArchiveWriter {
     let identity = ObjectIdentifier(object)
     if let known = places[identity] {
       guard !open.contains(identity) else { throw Problem.unreadable("it contains itself") }
-      sharesCollections = sharesCollections || object is NSArray || object is NSDictionary || object is NSSet
+      sharesCollections =
+        sharesCollections || object is NSArray || object is NSDictionary || object is NSSet
         || object is NSOrderedSet
       return known
     }
@@ -79,7 +80,8 @@ package struct ObjectArchiveWriter {
     if let object = value as? NSObject, type(of: value) is AnyClass { try checkClass(of: object) }
     switch value {
     case is NSNull: return builder.add("NSNull", [:])
-    case let text as NSMutableString: return wrapped("NSMutableString", "NS.string", builder.scalar(.string(text as String)))
+    case let text as NSMutableString:
+      return wrapped("NSMutableString", "NS.string", builder.scalar(.string(text as String)))
     case let text as String: return builder.scalar(.string(text))
     case let number as NSDecimalNumber: return decimal(number.decimalValue)
     case let number as Decimal: return decimal(number)
@@ -109,7 +111,8 @@ package struct ObjectArchiveWriter {
 
   private mutating func collection(_ value: Any, depth: Int) throws -> ArchiveValue {
     switch value {
-    case let array as NSArray: return try list(array, array is NSMutableArray ? "NSMutableArray" : "NSArray", depth: depth)
+    case let array as NSArray:
+      return try list(array, array is NSMutableArray ? "NSMutableArray" : "NSArray", depth: depth)
     case let set as NSSet: return try list(set.allObjects, set is NSMutableSet ? "NSMutableSet" : "NSSet", depth: depth)
     case let dictionary as NSDictionary:
       let name = dictionary is NSMutableDictionary ? "NSMutableDictionary" : "NSDictionary"

@@ -160,7 +160,10 @@ struct BinaryPropertyListReader {
     let values = range.lowerBound + count * referenceSize
     var result: [String: ArchiveValue] = [:]
     for position in 0..<count {
-      guard case .string(let key) = try object(try reference(at: range.lowerBound + position * referenceSize), depth: depth + 1).value
+      guard
+        case .string(let key) = try object(
+          try reference(at: range.lowerBound + position * referenceSize), depth: depth + 1
+        ).value
       else { throw ArchiveFailure.broken("A key of a dictionary is no text.") }
       // Keys are shared between dictionaries; only what long ones add is counted.
       weight += key.utf8.count / 32
@@ -215,7 +218,9 @@ struct BinaryPropertyListReader {
     let high = Int64(bitPattern: try unsigned(at: offset, size: 8))
     let low = try unsigned(at: offset + 8, size: 8)
     if high == 0, low > UInt64(Int64.max) { return .unsigned(low) }
-    guard high == (Int64(bitPattern: low) < 0 ? -1 : 0) else { throw ArchiveFailure.broken("A whole number is too large.") }
+    guard high == (Int64(bitPattern: low) < 0 ? -1 : 0) else {
+      throw ArchiveFailure.broken("A whole number is too large.")
+    }
     return .integer(Int64(bitPattern: low))
   }
 

@@ -76,7 +76,8 @@ struct XMLPropertyList {
     if isNegative || digits.first == "+" { digits = digits.dropFirst() }
     let isHexadecimal = digits.lowercased().hasPrefix("0x")
     if isHexadecimal { digits = digits.dropFirst(2) }
-    guard digits.first != "-", digits.first != "+", let magnitude = UInt64(digits, radix: isHexadecimal ? 16 : 10) else {
+    guard digits.first != "-", digits.first != "+", let magnitude = UInt64(digits, radix: isHexadecimal ? 16 : 10)
+    else {
       throw broken("<integer>", text, element)
     }
     if !isNegative { return Int64(exactly: magnitude).map { .integer($0) } ?? .unsigned(magnitude) }
@@ -87,7 +88,8 @@ struct XMLPropertyList {
   /// A date such as `2026-01-31T12:00:00Z`; without Foundation's formatters, which take years that overflow.
   static func date(_ text: String) -> Date? {
     let bytes = Array(text.utf8)
-    guard bytes.count == 20, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"), bytes[10] == UInt8(ascii: "T"),
+    guard bytes.count == 20, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),
+      bytes[10] == UInt8(ascii: "T"),
       bytes[13] == UInt8(ascii: ":"), bytes[16] == UInt8(ascii: ":"), bytes[19] == UInt8(ascii: "Z")
     else { return nil }
     func number(_ range: Range<Int>) -> Int? {

@@ -11,6 +11,8 @@ import Foundation
 struct XCDataModelReader {
   let file: URL
   let parsers: SourceParsers
+  /// The number of attributes read so far, elements of composite attributes included.
+  let attributeCount = AttributeCount()
   /// The composite types of the model by name.
   var composites: [String: XMLElementNode] = [:]
 

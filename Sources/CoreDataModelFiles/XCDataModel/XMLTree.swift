@@ -92,7 +92,9 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
         file: file)
     }
     // In another encoding the parser would see declarations where the checks below see none.
-    if let encoding = declaredEncoding(of: text), !["UTF-8", "UTF8", "US-ASCII", "ASCII"].contains(encoding.uppercased()) {
+    if let encoding = declaredEncoding(of: text),
+      !["UTF-8", "UTF8", "US-ASCII", "ASCII"].contains(encoding.uppercased())
+    {
       throw ModelFileError(
         .unsupportedFile, found: "The XML says that its encoding is \(encoding.prefix(40)).",
         advice: "Save the file in UTF-8.", file: file)
@@ -101,7 +103,8 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
     for (declaration, name) in [("<!ENTITY", "entities"), ("<!ATTLIST", "default attributes")]
     where data.range(of: Data(declaration.utf8)) != nil {
       throw ModelFileError(
-        .unsupportedFile, found: "The file declares XML \(name).", advice: "Save the file with Xcode again.", file: file)
+        .unsupportedFile, found: "The file declares XML \(name).", advice: "Save the file with Xcode again.", file: file
+      )
     }
   }
 
@@ -109,7 +112,9 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
   private static func declaredEncoding(of text: String) -> String? {
     guard text.utf8.starts(with: "<?xml".utf8) || text.utf8.starts(with: "\u{FEFF}<?xml".utf8) else { return nil }
     let opening = text.prefix(1000)
-    guard let end = opening.range(of: "?>"), let mark = opening[..<end.lowerBound].range(of: "encoding") else { return nil }
+    guard let end = opening.range(of: "?>"), let mark = opening[..<end.lowerBound].range(of: "encoding") else {
+      return nil
+    }
     let rest = opening[mark.upperBound..<end.lowerBound].drop { $0.isWhitespace || $0 == "=" }
     guard let quote = rest.first, quote == "\"" || quote == "'" else { return nil }
     return String(rest.dropFirst().prefix { $0 != quote })

@@ -80,7 +80,8 @@ struct TransformableTests {
   @Test("An object of a class that is not one of Foundation's plain ones, and damaged bytes, come out as data")
   func otherClasses() throws {
     let store = try saved(["a"] as NSArray)
-    let locale = try NSKeyedArchiver.archivedData(withRootObject: NSLocale(localeIdentifier: "de"), requiringSecureCoding: true)
+    let locale = try NSKeyedArchiver.archivedData(
+      withRootObject: NSLocale(localeIdentifier: "de"), requiringSecureCoding: true)
     for data in [locale, Data("garbage".utf8), Data()] {
       try put(data, into: store)
       let context = try store.context(CompanyModel.make())
@@ -90,8 +91,9 @@ struct TransformableTests {
       try store.close()
     }
     // An array that contains itself: Foundation's decoder crashes.
-    let ring = Data(
-      base64Encoded: "YnBsaXN0MDDUAQIDBAUGBwhYJGFyY2hpdmVyWCRvYmplY3RzVCR0b3BYJHZlcnNpb24=") ?? Data()
+    let ring =
+      Data(
+        base64Encoded: "YnBsaXN0MDDUAQIDBAUGBwhYJGFyY2hpdmVyWCRvYmplY3RzVCR0b3BYJHZlcnNpb24=") ?? Data()
     try put(ring, into: store)
     #expect(try store.context(CompanyModel.make()).all("Employee").first?["tags"] as? Data == ring)
   }
@@ -105,7 +107,10 @@ struct TransformableTests {
     }
     try context.save()
     let people = try store.context(CompanyModel.make()).all("Employee")
-    #expect(people.map { $0["tags"] as? NSObject } == [["x", "y"] as NSArray, ["k": [1.5]] as NSDictionary, NSSet(array: ["z"])])
+    #expect(
+      people.map { $0["tags"] as? NSObject } == [
+        ["x", "y"] as NSArray, ["k": [1.5]] as NSDictionary, NSSet(array: ["z"]),
+      ])
     #expect(people[0]["tags"] as? [String] == ["x", "y"])
     #expect(people[2]["tags"] as? Set<String> == ["z"])
   }

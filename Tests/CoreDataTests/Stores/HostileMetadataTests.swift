@@ -40,9 +40,10 @@ struct HostileMetadataTests {
 
   @Test("A list of shared lists, a ring, and a text list are refused with a sentence")
   func refused() throws {
-    let ring = Data("bplist00".utf8) + [0xA1, 0, 8] + [0, 0, 0, 0, 0, 0, 1, 1]
-      + [1, 0, 10].flatMap { [0, 0, 0, 0, 0, 0, 0, UInt8($0)] }
-    for list in [bomb, ring, Data("{ a = b; }".utf8), Data()] {
+    var ring = Data("bplist00".utf8)
+    ring += [0xA1, 0, 8, 0, 0, 0, 0, 0, 0, 1, 1] as [UInt8]
+    for number: UInt8 in [1, 0, 10] { ring += [0, 0, 0, 0, 0, 0, 0, number] as [UInt8] }
+    for list: Data in [bomb, ring, Data("{ a = b; }".utf8), Data()] {
       let store = try store(withMetadata: list)
       let error = try #require(throws: NSError.self) {
         try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store.url)
