@@ -42,26 +42,21 @@ enum TransformableValues {
     if let data = value as? NSData { return data as Data }
     do {
       return try ObjectArchiveWriter.data(of: plain)
-    } catch ObjectArchiveWriter.Problem.otherClass(let name) {
-      return try secureArchive(of: plain, className: name, attribute)
+    } catch ObjectArchiveWriter.Problem.otherClass(_, archivesItself: true) {
+      return try secureArchive(of: plain, attribute)
+    } catch ObjectArchiveWriter.Problem.otherClass(let name, archivesItself: false) {
+      // Foundation's archiver would stop the program.
+      throw ObjectGraphErrors.notArchivable(plain, attribute, reason: "\(name) does not support secure coding")
     } catch let problem as ObjectArchiveWriter.Problem {
       throw ObjectGraphErrors.notArchivable(plain, attribute, reason: problem.description)
     }
   }
 
   /// The archive of an object that archives itself.
-  private static func secureArchive(
-    of value: Any, className: String, _ attribute: NSAttributeDescription
-  ) throws -> Data {
-    // Foundation's archiver stops the program for other objects.
-    guard let object = value as? NSObject,
-      (object as? any NSSecureCoding).map({ type(of: $0).supportsSecureCoding }) == true
-    else {
-      throw ObjectGraphErrors.notArchivable(value, attribute, reason: "\(className) does not support secure coding")
-    }
+  private static func secureArchive(of value: Any, _ attribute: NSAttributeDescription) throws -> Data {
     let data: Data
     do {
-      data = try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: true)
+      data = try NSKeyedArchiver.archivedData(withRootObject: value, requiringSecureCoding: true)
     } catch {
       throw ObjectGraphErrors.notArchivable(value, attribute, reason: "\(error)")
     }

@@ -10,14 +10,14 @@ import Foundation
 package struct ObjectArchiveWriter {
   /// Why a value cannot be archived here.
   package enum Problem: Error, Hashable, CustomStringConvertible {
-    /// An object of a class that only the program knows.
-    case otherClass(String)
+    /// An object of a class that only the program knows, and whether Foundation's archiver can take it.
+    case otherClass(String, archivesItself: Bool)
     /// A collection that contains itself, or more than a reader takes.
     case unreadable(String)
 
     package var description: String {
       switch self {
-      case .otherClass(let name): "\(name) is not one of Foundation's plain classes"
+      case .otherClass(let name, _): "\(name) is not one of Foundation's plain classes"
       case .unreadable(let reason): reason
       }
     }
@@ -102,9 +102,17 @@ package struct ObjectArchiveWriter {
   }
 
   private func checkClass(of object: NSObject) throws {
-    let name = NSStringFromClass(type(of: object))
-    let isKnown = KeyedArchiveBuilder.plainClasses.contains(name) || name.hasPrefix("_NS") || name.hasPrefix("__NS")
-    if !isKnown { throw Problem.otherClass(name) }
+    // NSStringFromClass() stops the program for a class inside of another, and so does Foundation's archiver.
+    let name = String(reflecting: type(of: object))
+    let parts = name.split(separator: ".")
+    if parts.count == 2, parts[0] == "Foundation",
+      KeyedArchiveBuilder.plainClasses.contains(String(parts[1])) || parts[1].hasPrefix("_")
+    {
+      return
+    }
+    let isTopLevel = parts.count == 2 && !name.contains("(") && !name.contains("<")
+    let isSecure = (object as? any NSSecureCoding).map { type(of: $0).supportsSecureCoding } ?? false
+    throw Problem.otherClass(name, archivesItself: isTopLevel && isSecure)
   }
 
   // MARK: Collections
@@ -122,7 +130,7 @@ package struct ObjectArchiveWriter {
     case let set as Set<AnyHashable>: return try list(set._bridgeToObjectiveC().allObjects, "NSSet", depth: depth)
     case let entries as [AnyHashable: Any]:
       return try dictionary(entries._bridgeToObjectiveC().map { ($0.key, $0.value) }, "NSDictionary", depth: depth)
-    default: throw Problem.otherClass("\(type(of: value))")
+    default: throw Problem.otherClass("\(type(of: value))", archivesItself: false)
     }
   }
 
