@@ -3,6 +3,7 @@
 #
 #   make demo     an old store is refused, migrated and read, in half a minute (after the build)
 #   make test     all tests, and the examples that find their model and migrate by a policy
+#   make static   the demonstration and a round trip with programs linked with --static-swift-stdlib, as tools are shipped
 #   make lint     formatting and house rules
 #   make format   rewrites the sources as `make lint` wants them
 #   make build    the library and the command
@@ -25,7 +26,7 @@ endif
 
 FORMATTED := Package.swift $(wildcard Sources Tests Examples Benchmarks)
 
-.PHONY: build demo test lint format bench torture libraries
+.PHONY: build demo test lint format bench torture static libraries
 
 build: libraries
 	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS)
@@ -37,6 +38,9 @@ test: libraries
 	swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS)
 	@Examples/Finding/check.sh --scratch-path $(abspath $(SCRATCH))/finding $(BUILD_FLAGS)
 	@Examples/Splitting/check.sh --scratch-path $(abspath $(SCRATCH))/splitting $(BUILD_FLAGS)
+
+static: libraries
+	@Examples/Static/check.sh --scratch-path $(abspath $(SCRATCH))/static $(BUILD_FLAGS)
 
 # BENCH holds the arguments of the program; Benchmarks/README.md has them.
 BENCH ?=
