@@ -30,11 +30,13 @@ struct FindingLog {
       return
     }
     found[key] = Finding(kind: kind, seed: seed, what: what, trace: trace)
+    let places = Self.places(frames)
     print("\(kind.rawValue) \(seed): \(what)")
-    for frame in frames.prefix(8) { print("    \(frame)") }
+    for line in frames.filter({ !$0.hasPrefix("0x") }).prefix(3) + places.prefix(8) { print("    \(line)") }
     let place = options.output.appendingPathComponent("findings/\(kind.rawValue)-\(seed)")
     try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-    try Data("\(what)\n\(trace)\n".utf8).write(to: place.appendingPathComponent("report.txt"))
+    try Data("\(what)\n\(places.joined(separator: "\n"))\n\(trace)\n".utf8).write(
+      to: place.appendingPathComponent("report.txt"))
     let arguments =
       [FuzzSupervisor.program] + options.forWorkers
       + [
@@ -51,17 +53,45 @@ struct FindingLog {
     // What could not be saved can be made again by its seed.
   }
 
-  /// The functions of a backtrace that say where it happened.
+  /// The offsets in this program of a backtrace, and messages that say what happened.
   private static func frames(_ trace: String) -> [String] {
     trace.split(separator: "\n").compactMap { line in
       if line.contains("Fatal error") || line.contains("ERROR:") || line.contains("SUMMARY") {
         return String(line.prefix(200))
       }
-      guard let open = line.firstIndex(of: "("), let close = line.firstIndex(of: ")"), open < close else { return nil }
-      let name = line[line.index(after: open)..<close]
-      guard line.contains("Fuzzing("), !name.contains("report+"), !name.contains("fuzzing") else { return nil }
-      return String(name)
+      guard line.contains("/Fuzzing("), let open = line.firstIndex(of: "("), let close = line.firstIndex(of: ")"),
+        open < close
+      else { return nil }
+      return String(line[line.index(after: open)..<close].drop { $0 == "+" })
     }
+  }
+
+  /// Files and lines of a backtrace, where the system has a program that tells them.
+  private static func places(_ frames: [String]) -> [String] {
+    let offsets = frames.filter { $0.hasPrefix("0x") }.prefix(40)
+    guard !offsets.isEmpty else { return [] }
+    let symbolizer = Process()
+    symbolizer.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    symbolizer.arguments = ["llvm-symbolizer", "-e", FuzzSupervisor.program, "-s"] + offsets
+    let pipe = Pipe()
+    symbolizer.standardOutput = pipe
+    symbolizer.standardError = FileHandle.nullDevice
+    do {
+      try symbolizer.run()
+    } catch {
+      // The offsets are in the report as they are.
+      return []
+    }
+    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    symbolizer.waitUntilExit()
+    var places: [String] = []
+    for line in text.split(separator: "\n") {
+      let parts = line.split(separator: ":")
+      guard parts.count == 3, parts[0].hasSuffix(".swift"), !line.hasPrefix("<") else { continue }
+      let place = "\(parts[0]):\(parts[1])"
+      if places.last != place { places.append(place) }
+    }
+    return places
   }
 
   /// Lists the findings, and how to see each again.

@@ -31,9 +31,9 @@ enum FuzzKind: String, CaseIterable {
     case .compiled: 220
     case .bundle: 70
     case .mapping: 170
-    case .predicate: 270
-    case .archive: 40
-    case .store: 40
+    case .predicate: 300
+    case .archive: 25
+    case .store: 25
     case .migration: 10
     case .journal: 9
     case .command: 1
