@@ -86,12 +86,24 @@ enum StoreMutation {
   /// Changes the schema: triggers, views in the place of tables, columns that compute, indexes that call functions, other
   /// texts in `sqlite_schema`.
   static func schema(_ store: RawStore, _ random: inout FuzzRandom) throws -> [String] {
-    let tables = try store.objectTables()
-    guard !tables.isEmpty else { return [] }
-    let table = random.pick(tables)
-    let other = random.pick(tables)
+    var notes: [String] = []
+    for _ in 0..<random.small(3) {
+      let tables = try store.objectTables()
+      guard !tables.isEmpty else { return notes }
+      let sql = random.pick(statements(random.pick(tables), random.pick(tables), &random))
+      notes.append(sql)
+      do {
+        try store.run(sql)
+      } catch {
+        notes.append("(\(error))")
+      }
+    }
+    return notes
+  }
+
+  private static func statements(_ table: String, _ other: String, _ random: inout FuzzRandom) -> [String] {
     let events = ["INSERT", "UPDATE", "DELETE"]
-    let statements = [
+    return [
       "CREATE TRIGGER t1 AFTER \(random.pick(events)) ON \(table) BEGIN DELETE FROM \(other) WHERE Z_PK % 2; END",
       "CREATE TRIGGER t2 AFTER \(random.pick(events)) ON Z_METADATA BEGIN DELETE FROM \(other); END",
       "CREATE TRIGGER t3 AFTER \(random.pick(events)) ON Z_PRIMARYKEY BEGIN UPDATE \(other) SET Z_ENT = 99; END",
@@ -124,13 +136,6 @@ enum StoreMutation {
       "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE VIRTUAL TABLE \(table) USING fts5(a)' "
         + "WHERE name = '\(table)'",
     ]
-    let sql = random.pick(statements)
-    do {
-      try store.run(sql)
-      return [sql]
-    } catch {
-      return [sql, "(\(error))"]
-    }
   }
 
   /// Damages what stands in a store in formats of its own: metadata, model cache, archives in values.
