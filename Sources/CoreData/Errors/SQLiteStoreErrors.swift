@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
@@ -25,6 +26,12 @@ internal enum SQLiteStoreErrors {
       throw incompatible(problem, url: url)
     } catch let problem as RowProblem {
       throw error(for: problem, url: url)
+    } catch let failure as FileFailure {
+      throw FileErrors.error(failure, store: url ?? URL(fileURLWithPath: failure.path))
+    } catch let problem as RegularFile.Problem {
+      throw FileErrors.error(problem, store: url ?? URL(fileURLWithPath: problem.path))
+    } catch let file as ExternalData.UnreadableFile {
+      throw StoreErrors.operationFailed(url: url, reason: "A value of the store cannot be read: \(file).")
     }
   }
 
@@ -32,8 +39,10 @@ internal enum SQLiteStoreErrors {
   static func error(for problem: StoreFileProblem, url: URL?) -> NSError {
     switch problem {
     case .missing(let path): StoreErrors.noSuchFile(url: url ?? URL(fileURLWithPath: path))
+    case .notRegular(let path, _):
+      StoreErrors.cannotOpen(url: url ?? URL(fileURLWithPath: path), reason: problem.description)
     case .notADatabase(let path), .truncated(let path, _, _), .notAStore(let path, _),
-      .unreadableMetadata(let path, _), .noModelCache(let path):
+      .unreadableMetadata(let path, _), .contradictoryEntities(let path, _), .noModelCache(let path):
       StoreErrors.notAStore(
         url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
     }
@@ -79,7 +88,8 @@ extension SchemaProblem {
     switch self {
     case .unknownConfiguration: [:]
     case .unknownEntity(let entity, _), .missingParent(let entity, _), .inheritanceCycle(let entity),
-      .entityNotInStore(let entity), .tableNotInStore(let entity, _):
+      .entityNotInStore(let entity), .unusableNumber(let entity, _), .tableNotInStore(let entity, _),
+      .keyNotPrimary(let entity, _):
       ErrorDetail.place(entity: entity)
     case .missingDestination(let entity, let property, _), .unstorableAttribute(let entity, let property, _),
       .columnNotInStore(let entity, let property, _, _), .joinTableNotInStore(let entity, let property, _):

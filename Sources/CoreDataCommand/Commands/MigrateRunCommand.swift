@@ -35,6 +35,7 @@ enum MigrateRunCommand: Command {
     let url = invocation.url("STORE")
     let model = try ModelArgument(path: arguments.argument("MODEL"))
     let target = try model.version(arguments.value("to"))
+    try recover(url, invocation)
     let plan = try MigrationPlan(storeAt: url, modelsAt: model.url, version: target.name, mappings: invocation.mappings)
     guard !plan.steps.isEmpty else {
       let rows = plan.rows.mapValues { (before: $0, after: $0) }
@@ -61,13 +62,36 @@ enum MigrateRunCommand: Command {
       : try StoreBackup.make(
         of: url, in: arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) })
     do {
-      let rows = try migrate(migration, invocation)
+      guard let rows = try migrate(migration, invocation) else {
+        // Another process was faster, and has a backup of its own if it was to have one.
+        if let backup { StoreFiles.removeIfPresent(at: backup) }
+        let now = try MigrationPlan(
+          storeAt: url, modelsAt: model.url, version: target.name, mappings: invocation.mappings)
+        invocation.remark("Another process has migrated \(url.lastPathComponent) meanwhile.")
+        try write(now, backup: nil, now.rows.mapValues { (before: $0, after: $0) }, invocation)
+        return .done
+      }
       try write(plan, backup: backup, rows, invocation)
     } catch {
       try removeNeedlessBackup(backup, plan)
       throw error
     }
     return .done
+  }
+
+  /// Clears up after a process that was killed, and says so.
+  private static func recover(_ url: URL, _ invocation: CommandInvocation) throws {
+    guard FileManager.default.isWritableFile(atPath: url.path) else { return }
+    switch try StoreRecovery.recover(interruptedAt: url) {
+    case .finished:
+      invocation.remark(
+        "Earlier work on \(url.lastPathComponent) was interrupted after it was done; what it had left was removed.")
+    case .undone:
+      invocation.remark(
+        "Earlier work on \(url.lastPathComponent) was interrupted before it was done; it was undone, and the store is as "
+          + "it was before.")
+    case nil: break
+    }
   }
 
   private static func migration(
@@ -80,9 +104,10 @@ enum MigrateRunCommand: Command {
     return migration
   }
 
+  /// - Returns: nil where another process has migrated the store meanwhile.
   private static func migrate(
     _ migration: StoreMigration, _ invocation: CommandInvocation
-  ) throws -> [String: (before: Int, after: Int)] {
+  ) throws -> [String: (before: Int, after: Int)]? {
     let mode: ProgressWriter.Mode =
       invocation.arguments.choice("progress") ?? (invocation.options.isQuiet ? .none : .auto)
     let streams = invocation.streams
@@ -102,6 +127,7 @@ enum MigrateRunCommand: Command {
           step: progress.step, of: progress.stepCount, title: "\(step.source) -> \(step.destination)",
           entity: progress.table, done: progress.rowsDone, total: progress.rowCount))
     }
+    if report.wasDoneByOthers { return nil }
     if invocation.options.isVerbose {
       writer.finish()
       for statement in report.statements { streams.error(statement + ";\n") }

@@ -54,7 +54,8 @@ struct SettingAside {
         var journal = WorkJournal(purpose: .settingAside)
         let note = SetAsideNote(error)
         journal.setAside = note
-        let keptAt = Self.freePlace(for: place, date: note.date)
+        try place.checkFile()
+        let keptAt = try Self.freePlace(for: place, date: note.date)
         let outcome = try StoreReplacement(
           place: place, journal: journal, timeout: timeout, replacesDamaged: true
         ).run(keptAt: keptAt) { _ in
@@ -70,14 +71,22 @@ struct SettingAside {
   }
 
   /// A folder that bears the date, and in which no store of that name is.
-  static func freePlace(for place: StorePlace, date: Date) -> URL {
+  ///
+  /// - Throws: `RegularFile.Problem.notDirectory` where the directory of such stores is a link, or something else.
+  static func freePlace(for place: StorePlace, date: Date) throws -> URL {
     let stamp = dateName(date)
     let folder = place.folder.appendingPathComponent(SetAsideStore.folderName, isDirectory: true)
+    let directory = try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideStore.folderName)
     var number = 1
     while true {
-      let candidate = folder.appendingPathComponent(number == 1 ? stamp : "\(stamp) \(number)", isDirectory: true)
+      let name = number == 1 ? stamp : "\(stamp) \(number)"
+      let candidate = folder.appendingPathComponent(name, isDirectory: true)
         .appendingPathComponent(place.file.lastPathComponent)
-      if !FileCalls.exists(candidate) { return candidate }
+      // What is no directory, or a link to one, is passed by.
+      let isTaken = directory?.status(name).map { found in
+        found.st_mode & S_IFMT != S_IFDIR || FileCalls.exists(candidate)
+      }
+      if isTaken != true { return candidate }
       number += 1
     }
   }

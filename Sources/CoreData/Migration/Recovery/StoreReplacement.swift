@@ -28,14 +28,16 @@ struct StoreReplacement {
   /// - Parameters:
   ///   - keptAt: where the replaced store is to stay; nil where it is not to.
   ///   - make: makes the new store; gets the store that is there, which nobody else can write, and nil where there is none.
-  /// - Throws: what `make` throws; `MigrationLock.Held`, `StoreHold.Intrusion`, `FileFailure`, `SQLiteError`,
+  /// - Throws: what `make` throws; `RegularFile.Problem`, `MigrationLock.Held`,
+  ///   `WorkDirectory.Refusal`, `StoreHold.Intrusion`, `FileFailure`, `SQLiteError`,
   ///   `WorkJournal.Unreadable`. The store is as it was then, and nothing is left beside it.
   func run(keptAt: URL?, make: (StoreHold?) throws -> Draft) throws -> StoreExchange.Outcome {
+    try place.checkFile()
     let lock = try UnfinishedWork.takeSettled(place, timeout: timeout)
     var hold: StoreHold?
     let draft: Draft
     do {
-      try journal.write(place)
+      try journal.write(lock.work)
       hold = try makeHold()
       draft = try make(hold)
     } catch {

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
@@ -17,6 +18,7 @@ extension StoreFile {
   /// - Throws: `StoreFileProblem` when the file is not a store; `SQLiteError` when SQLite cannot open it.
   package static func open(_ url: URL, isReadOnly: Bool, timeout: TimeInterval? = nil) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
+    try checkKind(of: url)
     try checkHeader(of: url)
     let file = try connect(to: url, isReadOnly: isReadOnly, timeout: timeout)
     do {
@@ -35,6 +37,7 @@ extension StoreFile {
   /// - Throws: as `open(_:isReadOnly:timeout:)`.
   package static func peek(_ url: URL) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
+    try checkKind(of: url)
     try checkHeader(of: url)
     guard try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true, try logSize(of: url) == 0 else {
       return try open(url, isReadOnly: true)
@@ -48,9 +51,19 @@ extension StoreFile {
   package static func isNew(_ url: URL) throws -> Bool {
     let files = FileManager.default
     guard files.fileExists(atPath: url.path) else { return true }
+    try checkKind(of: url)
     guard try fileSize(of: url.path) == 0 else { return false }
     // All of a young store can be in its log, which the main file then must not be separated from.
     return try logSize(of: url) == 0
+  }
+
+  /// Refuses what opening would block on, and what must not be replaced by a file.
+  private static func checkKind(of url: URL) throws {
+    do {
+      try RegularFile.check(url)
+    } catch RegularFile.Problem.notRegular(let path, let kind) {
+      throw StoreFileProblem.notRegular(path: path, kind: kind)
+    }
   }
 
   private static func checkHeader(of url: URL) throws {

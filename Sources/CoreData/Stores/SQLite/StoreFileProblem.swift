@@ -5,6 +5,8 @@
 package enum StoreFileProblem: Error, Hashable, Sendable {
   /// There is no file, and none is to be made.
   case missing(path: String)
+  /// A directory, a FIFO, a socket or a device, which is neither opened nor replaced.
+  case notRegular(path: String, kind: String)
   /// Bytes that SQLite does not know: another format, a damaged or an encrypted file.
   case notADatabase(path: String)
   /// The file ends before the pages that its header counts.
@@ -13,6 +15,8 @@ package enum StoreFileProblem: Error, Hashable, Sendable {
   case notAStore(path: String, missingTable: String)
   /// The metadata cannot be read.
   case unreadableMetadata(path: String, found: String)
+  /// The table of entities contradicts itself.
+  case contradictoryEntities(path: String, PrimaryKeyProblem)
   /// The store carries no model: it is older than model caches, or the cache is empty.
   case noModelCache(path: String)
 }
@@ -21,6 +25,7 @@ extension StoreFileProblem: CustomStringConvertible {
   package var description: String {
     switch self {
     case .missing(let path): "There is no file at \(path)."
+    case .notRegular(let path, let kind): "A store is a regular file, and '\(path)' is \(kind). Nothing was changed."
     case .notADatabase(let path):
       "The file at \(path) is not a SQLite database, or it is encrypted or damaged."
     case .truncated(let path, let expected, let found):
@@ -29,6 +34,8 @@ extension StoreFileProblem: CustomStringConvertible {
       "The file at \(path) is a SQLite database but not a Core Data store: it has no table \(table)."
     case .unreadableMetadata(let path, let found):
       "The metadata of the store at \(path) cannot be read: \(found)."
+    case .contradictoryEntities(let path, let problem):
+      "The store at \(path) contradicts itself. \(problem)"
     case .noModelCache(let path):
       "The store at \(path) carries no model; name the model that it was made with."
     }

@@ -13,8 +13,7 @@ package enum StoreFiles {
 
   /// The folder in which values too large for the database are kept: `.Name_SUPPORT` beside `Name.sqlite`.
   package static func externalData(of store: URL) -> URL {
-    let name = store.deletingPathExtension().lastPathComponent
-    return store.deletingLastPathComponent().appendingPathComponent(".\(name)_SUPPORT", isDirectory: true)
+    SupportDirectory(store: store).url
   }
 
   /// Copies a store as it is at one moment, whoever else uses it: the log's content is part of the copy's database.
