@@ -49,11 +49,14 @@ final class ObjectRegistry: @unchecked Sendable {
   var retainsObjects: Bool {
     get { lock.withLock { isRetaining } }
     set {
-      let alive = objects
       let released = lock.withLock {
-        let released = retained
+        let alive = entries.addresses.compactMap { ObjectRegistry.object(at: $0) }
+        let released = (alive, retained)
         isRetaining = newValue
-        retained = newValue ? Dictionary(uniqueKeysWithValues: alive.map { ($0.identifier.key, $0) }) : [:]
+        retained = [:]
+        if newValue {
+          for object in alive { if let key = object.knownIdentifier?.key { retained[key] = object } }
+        }
         return released
       }
       // An object that goes away here calls back into the registry: not while the lock is held.
