@@ -33,6 +33,8 @@ struct FindingLog {
     let places = Self.places(frames)
     print("\(kind.rawValue) \(seed): \(what)")
     for line in frames.filter({ !$0.hasPrefix("0x") }).prefix(3) + places.prefix(8) { print("    \(line)") }
+    // Also in a file, findings show while the run goes on.
+    fflush(nil)
     let place = options.output.appendingPathComponent("findings/\(kind.rawValue)-\(seed)")
     try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
     try Data("\(what)\n\(places.joined(separator: "\n"))\n\(trace)\n".utf8).write(
