@@ -8,8 +8,9 @@
 #   make build    the library and the command
 #   make torture  kills 1,000 processes at different moments, and has every call of the file system fail, for each way to
 #                 change a store as a whole (migration in place, by mapping model, by policy, over three steps, with external
-#                 data, with a log, without one, over a link; setting aside, restoring, replacing, destroying), has one
-#                 process write while another migrates, has eight migrate at once, and stops them by TERM and INT;
+#                 data, with a log, without one, over a link; setting aside, restoring, replacing, destroying; backups
+#                 that are made and restored), has one process write while another migrates, has eight migrate at once,
+#                 and stops them by TERM and INT; a quarter of an hour on two cores;
 #                 COREDATA_TORTURE_CASES=inPlace,hotLog names those that are wanted (TortureCase)
 #   make fuzz     gives hostile models, mapping models, stores, journals and predicates to everything that reads them:
 #                 1,000,000 inputs, half an hour on two cores; FUZZ="--kind store --seed 7 --count 1" for others

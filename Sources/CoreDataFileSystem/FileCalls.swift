@@ -32,8 +32,8 @@ package enum FileCalls {
   /// Whether a name leads to another one.
   package static func isSymbolicLink(_ url: URL) -> Bool { status(url).map { $0.st_mode & S_IFMT == S_IFLNK } ?? false }
 
-  /// Gives a new file the permissions, and as far as that is allowed the owner, of the file whose place it takes.
-  package static func takeRights(of old: URL, for new: URL) throws {
+  /// Gives a new file the permissions, and as far as that is allowed the owner, of another: never more than that one has.
+  package static func takePermissions(of old: URL, for new: URL) throws {
     guard let found = status(old) else { return }
     let descriptor = try RegularFile.open(new, followsLinks: false)
     defer { close(descriptor) }
@@ -41,13 +41,13 @@ package enum FileCalls {
   }
 
   static func takePermissions(of found: stat, for descriptor: Int32, _ url: URL) throws {
-    var (own, mode) = (stat(), found.st_mode & 0o7777)
+    var (own, mode) = (stat(), found.st_mode & 0o777)
     guard fstat(descriptor, &own) == 0 else { throw failure("look at", url) }
     // Only root may give files away. Whoever may write the directory may make the file, so its permissions suffice.
     if own.st_uid != found.st_uid { _ = fchown(descriptor, found.st_uid, own.st_gid) }
     // A group that cannot be given must not be another one's gain: its members have what everybody has.
     if own.st_gid != found.st_gid, fchown(descriptor, uid_t.max, found.st_gid) != 0 {
-      mode = mode & ~0o2070 | (mode & 0o007) << 3 & mode
+      mode = mode & ~0o070 | (mode & 0o007) << 3 & mode
     }
     try check(fchmod(descriptor, mode), "change the permissions of", url)
   }

@@ -190,6 +190,16 @@ package final class OpenDirectory {
     }
   }
 
+  /// Copies a regular file, with its permissions; the copy gets its name when it is complete and on the disk.
+  ///
+  /// - Returns: false where something has that name already.
+  /// - Throws: as `link(_:to:_:copyBytes:)`.
+  package func copy(_ old: String, to directory: OpenDirectory, _ new: String) throws -> Bool {
+    guard let found = status(old) else { throw FileFailure(operation: "copy", path: path(old).path, number: ENOENT) }
+    try RegularFile.check(found, path(old))
+    return try copy(old, found, to: directory, new, nil)
+  }
+
   /// Copies a file under a temporary name, and renames the copy when it is complete.
   private func copy(
     _ old: String, _ found: stat, to directory: OpenDirectory, _ new: String, _ copyBytes: ((URL, URL) throws -> Void)?

@@ -153,7 +153,8 @@ extension NSPersistentStoreCoordinator {
       do {
         try moved.loadMetadata()
       } catch {
-        StoreFiles.removeIfPresent(at: storeURL)
+        // Why the store cannot be opened is what matters.
+        try? StoreFiles.remove(at: storeURL)
         throw error
       }
       replace(store, by: moved)

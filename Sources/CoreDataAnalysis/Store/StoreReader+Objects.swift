@@ -22,6 +22,7 @@ extension StoreReader {
       throw StoreProblem(
         .unknownEntity, "The store has no entity \(name). It has \(entityNames.joined(separator: ", ")).")
     }
+    try checkTables(of: entities.filter { names?.contains($0.name) ?? true })
     // Entities that were asked for by name can be had from a damaged store, too.
     if names == nil { try checkEntityNumbers() }
     let references = ObjectReferences(reader: self)

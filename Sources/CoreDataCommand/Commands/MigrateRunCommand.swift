@@ -11,8 +11,8 @@ enum MigrateRunCommand: Command {
   static let specification = CommandSpecification(
     ["migrate", "run"], summary: "Migrate the store, after a backup.",
     discussion:
-      "The backup is made beside the store, as Orders~.sqlite for Orders.sqlite. Whatever goes wrong, the store is "
-      + "as it was. With --verbose the SQL is told on standard error afterwards.",
+      "The backup is made beside the store, as Orders~.sqlite for Orders.sqlite; migrate restore goes back to it. Whatever "
+      + "goes wrong, the store is as it was. With --verbose the SQL is told on standard error afterwards.",
     positionals: [.store, .model],
     options: [
       OptionSpecification("to", .text("V"), summary: "The version to reach (the current one)."),
@@ -46,6 +46,7 @@ enum MigrateRunCommand: Command {
       invocation.remark("\(finding.code.rawValue)  \(finding.place): \(finding.message)")
     }
     let migration = try migration(plan, model, invocation)
+    guard migration.isNeeded else { return try tellDone(url, model, target.name, invocation) }
     guard migration.missingPolicies.isEmpty else {
       throw CommandFailure(
         .noWay,
@@ -56,26 +57,36 @@ enum MigrateRunCommand: Command {
     guard FileManager.default.isWritableFile(atPath: url.path) else {
       throw CommandFailure(.failed, "\(url.path) is read-only, and cannot be migrated. Check its permissions.")
     }
-    let backup =
-      arguments.flag("no-backup")
-      ? nil
-      : try StoreBackup.make(
-        of: url, in: arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) })
+    let backup = arguments.flag("no-backup") ? nil : try makeBackup(of: url, invocation)
+    let rows: [String: (before: Int, after: Int)]
     do {
-      guard let rows = try migrate(migration, invocation) else {
+      guard let found = try migrate(migration, invocation) else {
         // Another process was faster, and has a backup of its own if it was to have one.
         if let backup { StoreFiles.removeIfPresent(at: backup) }
-        let now = try MigrationPlan(
-          storeAt: url, modelsAt: model.url, version: target.name, mappings: invocation.mappings)
-        invocation.remark("Another process has migrated \(url.lastPathComponent) meanwhile.")
-        try write(now, backup: nil, now.rows.mapValues { (before: $0, after: $0) }, invocation)
-        return .done
+        return try tellDone(url, model, target.name, invocation)
       }
-      try write(plan, backup: backup, rows, invocation)
+      rows = found
     } catch {
-      try removeNeedlessBackup(backup, plan)
+      if let backup, !removeNeedlessBackup(backup, plan) {
+        invocation.remark("The backup stays: \(backup.path)")
+      }
       throw error
     }
+    invocation.result.workDone =
+      "\(url.lastPathComponent) was migrated to \(plan.to)."
+      + (backup.map { " The backup is \($0.path)." } ?? "")
+    try write(plan, backup: backup, rows, invocation)
+    return .done
+  }
+
+  /// Says that another process has migrated the store since this one began.
+  private static func tellDone(
+    _ url: URL, _ model: ModelArgument, _ version: String, _ invocation: CommandInvocation
+  ) throws -> ExitStatus {
+    let plan = try MigrationPlan(
+      storeAt: url, modelsAt: model.url, version: version, mappings: invocation.mappings)
+    invocation.remark("Another process has migrated \(url.lastPathComponent) meanwhile.")
+    try write(plan, backup: nil, plan.rows.mapValues { (before: $0, after: $0) }, invocation)
     return .done
   }
 
@@ -135,12 +146,33 @@ enum MigrateRunCommand: Command {
     return report.rows.mapValues { (before: $0.before, after: $0.after) }
   }
 
+  /// Backs the store up, after what runs have left that were killed while they did.
+  private static func makeBackup(of url: URL, _ invocation: CommandInvocation) throws -> URL {
+    let folder = invocation.arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) }
+    let found = try StoreBackup.clearLeftovers(of: url, in: folder)
+    for backup in found.completed {
+      invocation.remark("An earlier run was stopped before it had named its backup; it is whole: \(backup.path)")
+    }
+    if found.removedCount > 0 {
+      let count = NumberText.counted(found.removedCount, "incomplete backup")
+      invocation.remark("Removed \(count) of \(url.lastPathComponent), left by a run that was stopped.")
+    }
+    return try StoreBackup.make(of: url, in: folder)
+  }
+
   /// A migration that failed has left the store as it was, and a copy of it is of no use then.
-  private static func removeNeedlessBackup(_ backup: URL?, _ plan: MigrationPlan) throws {
-    guard let backup else { return }
-    let hashes = try StoreReader(url: plan.store).metadata.hashes
-    guard try StoreReader(url: backup).metadata.hashes == hashes else { return }
-    StoreFiles.removeIfPresent(at: backup)
+  ///
+  /// - Returns: whether the backup was removed; it stays where it cannot be found out whether it is needed.
+  private static func removeNeedlessBackup(_ backup: URL, _ plan: MigrationPlan) -> Bool {
+    do {
+      let hashes = try StoreReader(url: plan.store).metadata.hashes
+      guard try StoreReader(url: backup).metadata.hashes == hashes else { return false }
+      try StoreBackup.remove(backup)
+      return true
+    } catch {
+      // Why the migration failed is what matters.
+      return false
+    }
   }
 
   private static func write(

@@ -48,10 +48,12 @@ extension StoreMigration {
         throw StoreErrors.readOnly(url: storeURL)
       }
       if steps.allSatisfy(\.isInPlace) {
+        try StoreFiles.bringBackValues(of: storeURL)
         return try runInPlace(progress)
       }
+      try StoreFiles.bringBackValues(of: storeURL)
       let keptAt =
-        keepsReplacedStore ? StoreBackup.freeName(for: storeURL, in: StorePlace(storeURL).folder) : nil
+        keepsReplacedStore ? StoreBackup.freeName(for: StorePlace(storeURL).file, in: StorePlace(storeURL).folder) : nil
       return try MigrationByCopy(self).run(keptAt: keptAt, progress: progress)
     }
   }
@@ -115,15 +117,19 @@ extension StoreMigration {
 
   /// The SQL that `run(progress:)` would carry out, without carrying it out.
   ///
-  /// Later steps are worked out over the tables as earlier steps leave them, so the migration is rehearsed on a copy in the
-  /// temporary folder, which is removed again.
+  /// Later steps are worked out over the tables as earlier steps leave them, so the migration is rehearsed on a copy in a
+  /// private directory, beside the store or in the temporary directory, which is removed again.
   ///
   /// - Throws: as `run(progress:)`.
   public func statements() throws -> [String] {
     guard isNeeded else { return [] }
-    let copy = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).sqlite")
-    defer { StoreFiles.removeIfPresent(at: copy) }
-    try translating { try StoreFiles.copy(from: storeURL, to: copy) }
+    let directory = try translating { try CopyDirectory.make(for: storeURL) }
+    defer {
+      // It stays private, and is removed by the next who makes a copy.
+      try? directory.remove()
+    }
+    let copy = directory.url.appendingPathComponent(storeURL.lastPathComponent)
+    try translating { try StoreFiles.copy(from: storeURL, to: copy, values: .linked) }
     var rehearsal = StoreMigration(self, at: copy)
     rehearsal.keepsReplacedStore = false
     return try rehearsal.run().statements

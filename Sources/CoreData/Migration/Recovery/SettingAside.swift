@@ -70,7 +70,7 @@ struct SettingAside {
     }
   }
 
-  /// A folder that bears the date, and in which no store of that name is.
+  /// A directory that bears the date, and that is not there yet: what lies in one may be the log of another store.
   ///
   /// - Throws: `RegularFile.Problem.notDirectory` where the directory of such stores is a link, or something else.
   static func freePlace(for place: StorePlace, date: Date) throws -> URL {
@@ -80,13 +80,11 @@ struct SettingAside {
     var number = 1
     while true {
       let name = number == 1 ? stamp : "\(stamp) \(number)"
-      let candidate = folder.appendingPathComponent(name, isDirectory: true)
-        .appendingPathComponent(place.file.lastPathComponent)
-      // What is no directory, or a link to one, is passed by.
-      let isTaken = directory?.status(name).map { found in
-        found.st_mode & S_IFMT != S_IFDIR || FileCalls.exists(candidate)
+      // A name that something else has, such as a link, is passed by.
+      if directory?.exists(name) != true {
+        return folder.appendingPathComponent(name, isDirectory: true).appendingPathComponent(
+          place.file.lastPathComponent)
       }
-      if isTaken != true { return candidate }
       number += 1
     }
   }

@@ -69,7 +69,7 @@ struct StoreExchange {
       journal.keptAt = try relativePath(of: keptAt)
     }
     journal.phase = .exchanging
-    try FileCalls.takeRights(of: place.file, for: place.newStore)
+    try FileCalls.takePermissions(of: place.file, for: place.newStore)
     try work.synchronize(StorePlace.newName)
     let values = try work.directoryIfPresent(SupportDirectory(store: place.newStore).url.lastPathComponent)?
       .directoryIfPresent(SupportDirectory.valuesName)
@@ -85,8 +85,10 @@ struct StoreExchange {
     let (folder, work, name) = (lock.folder, lock.work, place.file.lastPathComponent)
     if let hold {
       try hold.takeAlone()
+    } else if !FileCalls.exists(place.file) {
+      try StoreFiles.setDeadLogsAside(of: place.file)
     } else {
-      // What lies beside a file that SQLite cannot open, or beside none, must not be taken for that of the new one.
+      // What lies beside a file that SQLite cannot open must not be taken for that of the new one.
       for suffix in StorePlace.companionSuffixes where folder.exists(name + suffix) {
         try folder.rename(name + suffix, to: work, StorePlace.oldName + suffix)
       }

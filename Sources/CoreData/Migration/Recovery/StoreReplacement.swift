@@ -85,20 +85,6 @@ struct StoreReplacement {
   /// The files of values are not copied where a further name will do.
   static func copy(_ source: URL, to destination: URL) throws {
     // Not by the connection of a hold: SQLite copies nothing from one that may write at this moment.
-    let connection = try SQLiteConnection(url: source, mode: .readOnly)
-    defer {
-      // Nothing was written through it.
-      try? connection.close()
-    }
-    try connection.backup(toPath: destination.path)
-    let folder = StorePlace.externalData(of: source)
-    let names = try ExternalReferences.presentNames(in: connection, folder: folder)
-    guard !names.isEmpty else { return }
-    let target = StorePlace.externalData(of: destination)
-    try FileCalls.makeFolder(target.deletingLastPathComponent())
-    try FileCalls.makeFolder(target)
-    for name in names {
-      _ = try FileCalls.link(folder.appendingPathComponent(name), to: target.appendingPathComponent(name))
-    }
+    try StoreFiles.copy(from: source, to: destination, values: .linked)
   }
 }

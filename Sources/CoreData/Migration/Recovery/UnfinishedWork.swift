@@ -61,7 +61,14 @@ struct UnfinishedWork {
   /// - Returns: nil where there was nothing.
   /// - Throws: `FileFailure`; `RegularFile.Problem`; `WorkJournal.Unreadable`.
   static func settle(_ lock: MigrationLock) throws -> Outcome? {
-    guard let journal = try WorkJournal.read(lock.work, lock.place) else {
+    let found: WorkJournal?
+    do {
+      found = try WorkJournal.read(lock.work, lock.place)
+    } catch {
+      lock.leaveUntouched()
+      throw error
+    }
+    guard let journal = found else {
       // Ended before it said what it was: nothing but the work directory was touched.
       let isEmpty = try lock.work.names() == [StorePlace.lockName]
       try lock.removeWorkFolder()
@@ -154,8 +161,10 @@ struct UnfinishedWork {
     for part in parts.dropLast() { directories.append(try directories[directories.count - 1].makeDirectory(part)) }
     let directory = directories[directories.count - 1]
     var name = last
-    while let found = directory.identity(name), found != work.identity(old) {
-      name = StoreBackup.freeName(for: directory.path(last), in: directory.url).lastPathComponent
+    while !BackupName.canKeep(
+      place.oldStore, at: directory.path(name), values: journal.kept, in: place.externalData)
+    {
+      name = StoreBackup.freeName(for: place.file, in: directory.url).lastPathComponent
     }
     try keepFiles(journal.kept, of: name, in: directory)
     if let note = journal.setAside { try note.write(in: directory, besideStore: name) }

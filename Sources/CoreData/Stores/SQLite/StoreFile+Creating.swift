@@ -144,6 +144,7 @@ extension StoreFile {
 
   private static func putInPlace(_ draft: URL, at url: URL) throws {
     let files = FileManager.default
+    try StoreFiles.setDeadLogsAside(of: url)
     if files.fileExists(atPath: url.path) {
       guard try isNew(url) else { throw StoreFileProblem.notAStore(path: url.path, missingTable: "Z_METADATA") }
       // Leftovers of an empty database do not belong to the one that takes its place.

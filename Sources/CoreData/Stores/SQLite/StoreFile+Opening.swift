@@ -107,21 +107,24 @@ extension StoreFile {
       if try logSize(of: url) == 0 {
         return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
       }
-      let copy = try copyWithLog(url)
-      return StoreFile(url: url, connection: try SQLiteConnection(url: copy, mode: .readWrite), copy: copy)
+      let (copy, directory) = try copyWithLog(url)
+      return StoreFile(url: url, connection: try SQLiteConnection(url: copy, mode: .readWrite), copy: directory)
     }
   }
 
-  private static func copyWithLog(_ url: URL) throws -> URL {
-    let files = FileManager.default
-    let folder = files.temporaryDirectory.appendingPathComponent("store-\(UUID().uuidString)", isDirectory: true)
-    try files.createDirectory(at: folder, withIntermediateDirectories: true)
-    let copy = folder.appendingPathComponent(url.lastPathComponent)
+  private static func copyWithLog(_ url: URL) throws -> (copy: URL, directory: PrivateDirectory) {
+    let directory = try CopyDirectory.make(for: url)
+    let copy = directory.url.appendingPathComponent(url.lastPathComponent)
     let source = DatabaseFile.target(of: url.path)
-    try DatabaseFile(path: source).copy(to: copy.path)
-    try files.copyItem(atPath: source + "-wal", toPath: copy.path + "-wal")
-    try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: copy.path + "-wal")
-    return copy
+    do {
+      try DatabaseFile(path: source).copy(to: copy.path)
+      try FileCalls.copyBytes(URL(fileURLWithPath: source + "-wal"), to: URL(fileURLWithPath: copy.path + "-wal"))
+    } catch {
+      // Why the store cannot be read is what matters.
+      try? directory.remove()
+      throw error
+    }
+    return (copy, directory)
   }
 
   private func checkTables() throws {

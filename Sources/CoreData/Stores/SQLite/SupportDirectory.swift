@@ -22,6 +22,11 @@ package struct SupportDirectory {
     url = Self.location(of: store)
   }
 
+  private init(url: URL, store: URL) {
+    self.url = url
+    self.store = store
+  }
+
   /// Where the files are: beside the path that was given, or beside the database that it leads to.
   private static func location(of store: URL) -> URL {
     let given = sibling(of: store)
@@ -31,6 +36,34 @@ package struct SupportDirectory {
     let leadsThere =
       FileCalls.isSymbolicLink(given) && given.resolvingSymlinksInPath().path == real.resolvingSymlinksInPath().path
     return leadsThere ? real : given
+  }
+
+  // MARK: Values elsewhere
+
+  /// Other directories that may hold values which are missing here.
+  ///
+  /// A backup that was brought back by renaming it has left its values where they were: `Data~.sqlite` is called
+  /// `Data.sqlite` again, and its values are still in `.Data~_SUPPORT`. Their names are used once, so a file of that name is
+  /// the right one.
+  private var others: [SupportDirectory] {
+    let stores = FileCalls.isSymbolicLink(store) ? [store, store.resolvingSymlinksInPath()] : [store]
+    return (stores.map(Self.sibling) + stores.flatMap(Self.ofBackups)).filter { $0 != url }
+      .map { SupportDirectory(url: $0, store: store) }
+  }
+
+  /// Opens the directories of values that `others` names. What cannot be opened holds nothing that could be used.
+  func openOthers() -> [OpenDirectory] { others.compactMap { try? $0.open() } }
+
+  /// `.Name~_SUPPORT`, `.Name~2_SUPPORT` and so on beside a store.
+  private static func ofBackups(of store: URL) -> [URL] {
+    let folder = store.deletingLastPathComponent()
+    let (prefix, suffix) = (".\(store.deletingPathExtension().lastPathComponent)~", "_SUPPORT")
+    // Where the directory cannot be listed, nothing can be found in it.
+    let names = (try? OpenDirectory.open(folder).names()) ?? []
+    return names.filter { name in
+      name.hasPrefix(prefix) && name.hasSuffix(suffix) && name.count >= prefix.count + suffix.count
+        && name.dropFirst(prefix.count).dropLast(suffix.count).allSatisfy(\.isNumber)
+    }.sorted().map { folder.appendingPathComponent($0, isDirectory: true) }
   }
 
   private static func sibling(of store: URL) -> URL {
@@ -95,13 +128,15 @@ package struct SupportDirectory {
   /// The largest file of a value that is read, in bytes.
   private static let greatestValue = Int(Int32.max)
 
-  /// Reads the file of a value.
+  /// Reads the file of a value, which may be in the directory of a backup.
   ///
   /// - Throws: `RegularFile.Problem` for a link, a device, a FIFO or a file of more than 2 GiB; `FileFailure`.
   package func read(_ name: String) throws -> Data {
-    guard let directory = try open() else {
+    let own = try open()
+    if let own, own.exists(name) { return try own.read(name, limit: Self.greatestValue) }
+    guard let other = openOthers().first(where: { $0.exists(name) }) else {
       throw FileFailure(operation: "open", path: values.appendingPathComponent(name).path, number: ENOENT)
     }
-    return try directory.read(name, limit: Self.greatestValue)
+    return try other.read(name, limit: Self.greatestValue)
   }
 }

@@ -81,7 +81,7 @@ enum TortureCase: String, CaseIterable, Sendable {
       try FileManager.default.copyItem(atPath: cold.path + suffix, toPath: url.path + suffix)
     }
     try connection.close()
-    StoreFiles.removeIfPresent(at: cold)
+    try StoreFiles.remove(at: cold)
   }
 
   /// Does what is to be killed.

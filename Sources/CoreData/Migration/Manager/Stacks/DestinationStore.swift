@@ -129,6 +129,7 @@ final class DestinationStore {
         }
         try support.synchronize()
       }
+      try StoreFiles.setDeadLogsAside(of: url)
       if files.fileExists(atPath: url.path) {
         // An empty file, which SQLite takes for a new database.
         guard try StoreFile.isNew(url) else {
