@@ -32,6 +32,10 @@ internal enum SQLiteStoreErrors {
   static func error(for problem: StoreFileProblem, url: URL?) -> NSError {
     switch problem {
     case .missing(let path): StoreErrors.noSuchFile(url: url ?? URL(fileURLWithPath: path))
+    case .busy(let path): StoreErrors.inUse(url: url ?? URL(fileURLWithPath: path), reason: problem.description)
+    case .contradictory(let path, _):
+      StoreErrors.damaged(
+        url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
     case .notADatabase(let path), .truncated(let path, _, _), .notAStore(let path, _),
       .unreadableMetadata(let path, _), .noModelCache(let path):
       StoreErrors.notAStore(
@@ -77,7 +81,7 @@ extension SchemaProblem {
   /// The entity and property that the problem is about.
   fileprivate var place: [String: Any] {
     switch self {
-    case .unknownConfiguration: [:]
+    case .unknownConfiguration, .foreignTable: [:]
     case .unknownEntity(let entity, _), .missingParent(let entity, _), .inheritanceCycle(let entity),
       .entityNotInStore(let entity), .tableNotInStore(let entity, _):
       ErrorDetail.place(entity: entity)

@@ -30,7 +30,8 @@ struct DroppedFiles {
 
   /// Removes the files; for after the commit.
   ///
-  /// Nothing is thrown: the store is migrated by then, and what is left over harms nobody.
+  /// Nothing is thrown: the store is migrated by then, and what is left over harms nobody. Where the commit cannot be made
+  /// certain to last, all files stay.
   func remove(from external: ExternalData) {
     try? removeFiles(external)
   }
@@ -39,6 +40,8 @@ struct DroppedFiles {
     guard try connection.scalar("SELECT 1 FROM temp.sqlite_master WHERE name = 'Z_MIGRATION_FILES'") != nil else {
       return
     }
+    guard try connection.scalar("SELECT 1 FROM \(Self.table) LIMIT 1") != nil else { return }
+    try connection.synchronizeCommit()
     try connection.prepare("SELECT VALUE FROM \(Self.table)").forEachRow { row in
       if let bytes = row.blob(at: 0) { external.remove(bytes) }
     }

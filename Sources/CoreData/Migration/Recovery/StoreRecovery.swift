@@ -27,6 +27,9 @@ public enum StoreRecovery {
       case restoring
       /// It is destroyed.
       case destruction
+      /// Rows are written: the writer was killed before the end of its transaction, which SQLite rolls back when the
+      /// store is opened next.
+      case transaction
     }
 
     /// What was, or is, being done; nil where the process ended before it had said.
@@ -51,6 +54,9 @@ public enum StoreRecovery {
     case finished
     /// The old store was in its place: what had been made beside it has been removed.
     case undone
+    /// A writer of rows was killed in a transaction, which has been rolled back by its journal. The store is as it was
+    /// before that transaction.
+    case rolledBack
   }
 
   /// Looks for work that has not come to its end. Nothing is changed.
@@ -62,7 +68,13 @@ public enum StoreRecovery {
   public static func inspect(storeAt url: URL) throws -> UnfinishedWork? {
     try RecoveryErrors.translating(url: url) {
       let place = StorePlace(url)
-      guard FileCalls.exists(place.workFolder) else { return nil }
+      guard FileCalls.exists(place.workFolder) else {
+        guard try SQLiteStoreErrors.translating(url: url, isOpening: true, { try StoreFile.hasHotJournal(place.file) })
+        else { return nil }
+        return UnfinishedWork(
+          purpose: .transaction, started: nil, process: nil, source: nil, destination: nil, isRunning: false,
+          isCommitted: false)
+      }
       let isRunning = try MigrationLock.isHeld(place)
       guard let journal = try WorkJournal.read(place) else {
         return UnfinishedWork(
@@ -76,7 +88,8 @@ public enum StoreRecovery {
     }
   }
 
-  /// Finishes or undoes work that has not come to its end, as opening the store does.
+  /// Finishes or undoes work that has not come to its end, as opening the store does. A journal that a killed writer of rows
+  /// has left is rolled back.
   ///
   /// - Parameter url: where the store is.
   /// - Returns: what was done; nil where there was nothing to do.
@@ -86,11 +99,14 @@ public enum StoreRecovery {
   public static func recover(storeAt url: URL) throws -> Outcome? {
     try RecoveryErrors.translating(url: url) {
       let place = StorePlace(url)
-      guard FileCalls.exists(place.workFolder) else { return nil }
+      let isRolledBack = try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+        try StoreFile.rollBackHotJournal(place.file)
+      }
+      guard FileCalls.exists(place.workFolder) else { return isRolledBack ? .rolledBack : nil }
       switch try CoreData.UnfinishedWork.settle(MigrationLock.take(place)) {
       case .finished: return .finished
       case .undone: return .undone
-      case nil: return nil
+      case nil: return isRolledBack ? .rolledBack : nil
       }
     }
   }

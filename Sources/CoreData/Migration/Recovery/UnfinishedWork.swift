@@ -23,12 +23,13 @@ struct UnfinishedWork {
 
   /// Finishes or undoes what another process has left behind, before a store is opened.
   ///
-  /// Where there is nothing this costs one question to the file system or two. Work of a process that still runs is left
+  /// A transaction in which a writer was killed is rolled back, too. Where there is nothing this costs one question to the file system or two. Work of a process that still runs is left
   /// alone; so is what may not be changed, since the store is whole at every moment and can be read.
   ///
-  /// - Throws: as `settle(_:)`.
+  /// - Throws: `SQLiteError`, and as `settle(_:)`.
   static func settle(beforeOpening url: URL) throws {
     let place = StorePlace(url)
+    try StoreFile.rollBackHotJournal(place.file)
     guard FileCalls.exists(place.workFolder) else { return }
     do {
       _ = try settle(MigrationLock.take(place))

@@ -1,14 +1,16 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
 extension StoreFile {
   /// Opens an existing store.
   ///
-  /// A store with a write-ahead log can be read only with files beside it. Where its folder allows none, the store is read
-  /// as it lies when its log is empty, else from a copy in the temporary folder; both are read-only.
+  /// A transaction that a writer was killed in is rolled back first: in the store itself where it can be written, else in a
+  /// private copy. A store with a write-ahead log can be read only with files beside it. Where its directory allows none,
+  /// the store is read as it lies when its log is empty, else from a copy, too; a copy is read-only.
   ///
   /// - Parameters:
   ///   - url: the file.
@@ -17,14 +19,17 @@ extension StoreFile {
   /// - Throws: `StoreFileProblem` when the file is not a store; `SQLiteError` when SQLite cannot open it.
   package static func open(_ url: URL, isReadOnly: Bool, timeout: TimeInterval? = nil) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
-    try checkHeader(of: url)
-    let file = try connect(to: url, isReadOnly: isReadOnly, timeout: timeout)
     do {
+      // What the file itself says is worth nothing before its journal has been rolled back.
+      let hadJournal = try DatabaseCompanions.hasJournal(url.path)
+      if !hadJournal { try checkHeader(of: url) }
+      let file = try connect(to: url, isReadOnly: isReadOnly, timeout: timeout)
+      if hadJournal { try checkHeader(of: URL(fileURLWithPath: file.connection.path)) }
       try file.checkTables()
+      return file
     } catch let error as SQLiteError where error.isNotADatabase {
       throw StoreFileProblem.notADatabase(path: url.path)
     }
-    return file
   }
 
   /// Opens an existing store for a moment, to read what it says of itself.
@@ -35,6 +40,7 @@ extension StoreFile {
   /// - Throws: as `open(_:isReadOnly:timeout:)`.
   package static func peek(_ url: URL) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
+    if try DatabaseCompanions.hasJournal(url.path) { return try open(url, isReadOnly: true) }
     try checkHeader(of: url)
     guard try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true, try logSize(of: url) == 0 else {
       return try open(url, isReadOnly: true)
@@ -61,10 +67,10 @@ extension StoreFile {
       throw StoreFileProblem.notADatabase(path: url.path)
     }
     guard let header else { return }
-    let expected = header.pageCount * header.pageSize
+    let (expected, isOverflowing) = header.pageCount.multipliedReportingOverflow(by: header.pageSize)
     let found = try fileSize(of: url.path)
-    // The log may hold the pages that the file is short of.
-    if found < expected, try logSize(of: url) == 0 {
+    // The log may hold the pages that the file is short of; so may a writer that has begun to commit in this moment.
+    if isOverflowing || found < expected, try logSize(of: url) == 0, try !DatabaseCompanions.hasJournal(url.path) {
       throw StoreFileProblem.truncated(path: url.path, expectedBytes: expected, foundBytes: found)
     }
   }
@@ -84,31 +90,57 @@ extension StoreFile {
   }
 
   private static func connect(to url: URL, isReadOnly: Bool, timeout: TimeInterval?) throws -> StoreFile {
-    let connection = try SQLiteConnection(
-      url: url, mode: isReadOnly ? .readOnly : .readWrite, busyTimeout: timeout ?? 5)
-    do {
-      _ = try connection.pragma("schema_version")
-      return StoreFile(url: url, connection: connection)
-    } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
-      try connection.close()
-      if try logSize(of: url) == 0 {
-        return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
+    for _ in 0..<5 {
+      let connection = try SQLiteConnection(
+        url: url, mode: isReadOnly ? .readOnly : .readWrite, busyTimeout: timeout ?? 5)
+      do {
+        _ = try connection.pragma("schema_version")
+        if isReadOnly { connection.limitValues(toFileSize: try fileSize(of: url.path) + logSize(of: url)) }
+        return StoreFile(url: url, connection: connection)
+      } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
+        try connection.close()
+        let suffix = try DatabaseCompanions.hasJournal(url.path) ? "-journal" : "-wal"
+        if try suffix == "-wal" && logSize(of: url) == 0 {
+          return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
+        }
+        guard let copy = try privateCopy(of: url, with: suffix) else { continue }
+        let copied = try SQLiteConnection(url: copy, mode: .readWrite)
+        let file = StoreFile(url: url, connection: copied, copy: copy)
+        // Rolls the copied journal back, or reads the copied log.
+        _ = try copied.pragma("schema_version")
+        copied.limitValues(toFileSize: try fileSize(of: copy.path) + logSize(of: copy))
+        return file
       }
-      let copy = try copyWithLog(url)
-      return StoreFile(url: url, connection: try SQLiteConnection(url: copy, mode: .readWrite), copy: copy)
     }
+    throw StoreFileProblem.busy(path: url.path)
   }
 
-  private static func copyWithLog(_ url: URL) throws -> URL {
+  /// Copies a store with its log or its journal into a new directory that only this user can read.
+  ///
+  /// - Returns: nil where another process has changed the log or journal meanwhile: the copies do not belong together then.
+  private static func privateCopy(of url: URL, with suffix: String) throws -> URL? {
     let files = FileManager.default
     let folder = files.temporaryDirectory.appendingPathComponent("store-\(UUID().uuidString)", isDirectory: true)
-    try files.createDirectory(at: folder, withIntermediateDirectories: true)
-    let copy = folder.appendingPathComponent(url.lastPathComponent)
-    let source = DatabaseFile.target(of: url.path)
-    try DatabaseFile(path: source).copy(to: copy.path)
-    try files.copyItem(atPath: source + "-wal", toPath: copy.path + "-wal")
-    try files.setAttributes([.posixPermissions: 0o600], ofItemAtPath: copy.path + "-wal")
-    return copy
+    try files.createDirectory(
+      at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    do {
+      let copy = folder.appendingPathComponent(url.lastPathComponent)
+      let source = DatabaseFile.target(of: url.path)
+      let companion = URL(fileURLWithPath: source + suffix)
+      let before = FileCalls.stamp(companion)
+      // The journal first: the database may be half rolled back, since rolling back can begin anew at any time.
+      try FileCalls.copyBytes(companion, to: URL(fileURLWithPath: copy.path + suffix))
+      try DatabaseFile(path: source).copy(to: copy.path)
+      if before != nil, FileCalls.stamp(companion) == before { return copy }
+    } catch let failure as FileFailure where failure.number == ENOENT {
+      // Rolled back by another process in this moment.
+    } catch {
+      // Why the copy could not be made is what matters.
+      try? files.removeItem(at: folder)
+      throw error
+    }
+    try files.removeItem(at: folder)
+    return nil
   }
 
   private func checkTables() throws {

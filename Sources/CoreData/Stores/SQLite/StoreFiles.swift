@@ -22,11 +22,12 @@ package enum StoreFiles {
   /// Nothing is left at the new place when the copy fails.
   package static func copy(from source: URL, to destination: URL, progress: (Double) throws -> Void = { _ in }) throws {
     do {
-      let connection = try SQLiteConnection(url: source, mode: .readOnly)
-      try connection.backup(toPath: destination.path) { event in
+      // Where a writer was killed, what is copied is the store as SQLite rolls it back.
+      let file = try StoreFile.open(source, isReadOnly: true)
+      try file.connection.backup(toPath: destination.path) { event in
         if event.pageCount > 0 { try progress(Double(event.copiedPages) / Double(event.pageCount)) }
       }
-      try connection.close()
+      try file.close()
       let external = externalData(of: source)
       if FileManager.default.fileExists(atPath: external.path) {
         try FileManager.default.copyItem(at: external, to: externalData(of: destination))

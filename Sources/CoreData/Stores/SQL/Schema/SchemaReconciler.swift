@@ -27,6 +27,9 @@ struct SchemaReconciler {
       tables[table.name] = layout
     }
     let joins = try expected.joinTables.map(reconciled)
+    for name in tables.values.map(\.name).sorted() + joins.map(\.name) {
+      if let oddity = catalog.table(named: name)?.oddity { throw SchemaProblem.foreignTable(name, found: oddity) }
+    }
     let joinNames = Dictionary(uniqueKeysWithValues: zip(expected.joinTables.map(\.name), joins))
     let entities = expected.entities.map { entity in
       var entity = entity
