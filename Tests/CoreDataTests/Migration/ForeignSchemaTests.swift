@@ -128,10 +128,7 @@ struct ForeignSchemaTests {
   func lyingIndex(version: Int) throws {
     let condition = " WHERE Z_PK < 3"
     let (store, content) = try sample("CREATE INDEX Z_LIAR ON ZNOTE(Z_ENT)\(condition)")
-    var bytes = try Data(contentsOf: store.url)
-    let text = try #require(bytes.range(of: Data(condition.utf8)))
-    bytes.replaceSubrange(text, with: Data(repeating: UInt8(ascii: " "), count: condition.utf8.count))
-    try bytes.write(to: store.url)
+    try StoreDamage.replace(condition, with: String(repeating: " ", count: condition.utf8.count), in: store.url)
     let connection = try SQLiteConnection(url: store.url, mode: .readOnly)
     #expect(try connection.scalar("SELECT COUNT(*) FROM ZNOTE") == 2)
     try connection.close()

@@ -25,16 +25,6 @@ struct StoreIntegrityTests {
     try connection.close()
   }
 
-  /// Has the list of free pages name a page that holds rows.
-  private func lie(page: Int) throws {
-    func number(_ value: Int) -> Data { Data([24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }) }
-    var bytes = try Data(contentsOf: store.url)
-    let trunk = bytes.count / 4096 + 1
-    bytes += number(0) + number(1) + number(page) + Data(count: 4096 - 12)
-    bytes.replaceSubrange(28..<40, with: number(trunk) + number(trunk) + number(2))
-    try bytes.write(to: store.url)
-  }
-
   private func pages() throws -> ClosedRange<Int> { 2...(try Data(contentsOf: store.url).count / 4096) }
 
   @Test(
@@ -47,7 +37,7 @@ struct StoreIntegrityTests {
     let sound = try Data(contentsOf: store.url)
     for page in try pages() {
       try sound.write(to: store.url)
-      try lie(page: page)
+      try StoreDamage.listAsFree(page: page, of: store.url)
       let bytes = try Data(contentsOf: store.url)
       let error = #expect(throws: NSError.self) { try RecoverySample.migration(store.url, way).run() }
       #expect(error?.code == CocoaError.Code.fileReadCorruptFile.rawValue, "page \(page)")
@@ -61,7 +51,7 @@ struct StoreIntegrityTests {
 
   @Test("Opening with a migration finds it as well, unless that is not wanted")
   func opening() throws {
-    try lie(page: try pages().upperBound)
+    try StoreDamage.listAsFree(page: pages().upperBound, of: store.url)
     let options: [AnyHashable: Any] = [
       NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
     ]
@@ -80,7 +70,7 @@ struct StoreIntegrityTests {
     let sound = try Data(contentsOf: store.url)
     for page in try pages() {
       try sound.write(to: store.url)
-      try lie(page: page)
+      try StoreDamage.listAsFree(page: page, of: store.url)
       var migration = try RecoverySample.migration(store.url, [(3, .inferred)])
       migration.integrityCheck = .never
       do {

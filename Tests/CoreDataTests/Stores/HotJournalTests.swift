@@ -132,14 +132,15 @@ struct HotJournalTests {
   func atWork() throws {
     let writer = try SQLiteConnection(url: url, mode: .readWrite)
     try writer.setJournalMode(.delete)
+    try writer.setPragma("cache_size", to: 1)
     try writer.begin(.immediate)
     try writer.run("UPDATE ZNOTE SET Z_OPT = 7")
     #expect(try DatabaseCompanions.hasJournal(url.path))
     #expect(try !StoreFile.hasHotJournal(url))
     #expect(try StoreRecovery.inspect(storeAt: url) == nil)
     #expect(try StoreRecovery.recover(storeAt: url) == nil)
-    #expect(try RecoverySample.version(url) == 1)
     try writer.commit()
+    #expect(try RecoverySample.version(url) == 1)
     #expect(try writer.scalar("SELECT COUNT(*) FROM ZNOTE WHERE Z_OPT = 7") == 300)
     try writer.close()
   }
@@ -157,10 +158,9 @@ struct HotJournalTests {
   @Test("A file that was cut off is refused when there is nothing to roll back, or when it stays short")
   func truncated() throws {
     try leave(isWAL: false)
-    let size = try Data(contentsOf: url).count
     try FileManager.default.removeItem(atPath: url.path + "-journal")
     let handle = try FileHandle(forUpdating: url)
-    try handle.truncate(atOffset: UInt64(size / 2))
+    try handle.truncate(atOffset: 2 * 4096)
     try handle.close()
     let error = #expect(throws: NSError.self) { try SQLiteStore.metadataForPersistentStore(with: url) }
     #expect(error?.localizedFailureReason?.contains("cut off") == true)

@@ -63,9 +63,8 @@ struct InPlaceStepRun {
     let census = try RowCensus(step: step, connection: connection)
     if census.movesRows { try integrity.willMoveRows() }
     // Counting takes little time beside moving rows, or beside the check, which has read the whole file.
-    let countsEverything = census.movesRows || integrity.hasChecked
-    var before = try census.before(
-      includingAll: countsAllRows || countsEverything, allowsStrays: !countsAllRows, known: known)
+    let countsEverything = countsAllRows || census.movesRows || integrity.hasChecked
+    var before = try census.before(includingAll: countsEverything, allowsStrays: !countsAllRows, known: known)
     try checkAbstractEntities(before)
     try checkConfiguration(before)
     try dropped.note(step)

@@ -4,13 +4,11 @@
 import CoreDataSQLite
 import Foundation
 
-@testable import CoreData
-
 /// Leaves a store as a writer does that is killed in a transaction: half of it is in the file, and the way back in a journal
 /// beside it.
-enum HotJournal {
+public enum HotJournal {
   /// - Parameter isShort: whether the file says that it has pages which have not been written yet.
-  static func leave(at url: URL, table: String, isShort: Bool = false) throws {
+  public static func leave(at url: URL, table: String, isShort: Bool = false) throws {
     let copy = url.deletingLastPathComponent().appendingPathComponent("killed-\(UUID().uuidString)")
     let target = DatabaseFile.target(of: url.path)
     let writer = try SQLiteConnection(url: url, mode: .readWrite)
@@ -21,7 +19,9 @@ enum HotJournal {
     try writer.begin(.immediate)
     try writer.run("UPDATE Z_METADATA SET Z_UUID = 'of a transaction that never ended'")
     try writer.run("UPDATE \(table) SET Z_OPT = Z_OPT + 1000")
-    try writer.run("CREATE TABLE Z_NEVER AS SELECT zeroblob(900) FROM \(table)")
+    try writer.run(
+      "CREATE TABLE Z_NEVER AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100) "
+        + "SELECT zeroblob(900) FROM c")
     try DatabaseFile(path: target).copy(to: copy.path)
     try FileManager.default.copyItem(atPath: target + "-journal", toPath: copy.path + "-journal")
     try writer.rollback()
