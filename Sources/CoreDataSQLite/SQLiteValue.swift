@@ -38,6 +38,18 @@ package enum SQLiteValue: Hashable, Sendable {
   /// Whether this is null.
   package var isNull: Bool { self == .null }
 
+  /// The start of the value as it is written in SQL text: a text or a BLOB can have any length.
+  package var shortLiteral: String {
+    let (limit, start): (Int, SQLiteValue)
+    switch self {
+    case .text(let value): (limit, start) = (40, .text(String(value.prefix(40))))
+    case .blob(let value): (limit, start) = (20, .blob(value.prefix(20)))
+    default: return literal
+    }
+    let isWhole = text.map { $0.count <= limit } ?? blob.map { $0.count <= limit } ?? true
+    return isWhole ? literal : start.literal + "…"
+  }
+
   /// The value as it is written in SQL text.
   package var literal: String {
     switch self {

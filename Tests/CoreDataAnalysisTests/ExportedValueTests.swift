@@ -39,6 +39,15 @@ struct ExportedValueTests {
     #expect(DecimalText.plain(value) == text)
   }
 
+  @Test(
+    "Texts that are no decimal numbers are exported as they are",
+    arguments: [
+      "1e2147483647", "-1e-2147483648", "1e9223372036854775807", "1e-9223372036854775808", "1e401", "e", "1e", "e5",
+    ])
+  func hugeDecimals(text: String) {
+    #expect(StoredValue.exported(.text(text), as: .decimal) == .decimal(text))
+  }
+
   @Test("A value that cannot be of its kind is exported as what it is")
   func unexpected() {
     #expect(StoredValue.exported(.text("abc"), as: .integer32) == .string("abc"))

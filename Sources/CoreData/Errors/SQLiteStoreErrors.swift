@@ -37,7 +37,7 @@ internal enum SQLiteStoreErrors {
       StoreErrors.damaged(
         url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
     case .notADatabase(let path), .truncated(let path, _, _), .notAStore(let path, _),
-      .unreadableMetadata(let path, _), .noModelCache(let path):
+      .unreadableMetadata(let path, _), .contradictoryEntities(let path, _), .noModelCache(let path):
       StoreErrors.notAStore(
         url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
     }
@@ -83,7 +83,8 @@ extension SchemaProblem {
     switch self {
     case .unknownConfiguration, .foreignTable: [:]
     case .unknownEntity(let entity, _), .missingParent(let entity, _), .inheritanceCycle(let entity),
-      .entityNotInStore(let entity), .tableNotInStore(let entity, _):
+      .entityNotInStore(let entity), .unusableNumber(let entity, _), .tableNotInStore(let entity, _),
+      .keyNotPrimary(let entity, _):
       ErrorDetail.place(entity: entity)
     case .missingDestination(let entity, let property, _), .unstorableAttribute(let entity, let property, _),
       .columnNotInStore(let entity, let property, _, _), .joinTableNotInStore(let entity, let property, _):

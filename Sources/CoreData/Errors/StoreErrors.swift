@@ -86,6 +86,18 @@ internal enum StoreErrors {
       suggestion: "The store is as it was before. Remove the cause and try again.", url, underlying: underlying)
   }
 
+  /// 134030: new objects cannot get primary keys.
+  static func keysExhausted(url: URL?, entity: String, table: String, last: Int64) -> NSError {
+    error(
+      NSPersistentStoreSaveError, "The objects could not be saved.",
+      reason:
+        "No primary keys are left for new objects of '\(entity)': the store says that \(last) has been given out, and "
+        + "\(Int64.max) is the greatest there is.",
+      suggestion:
+        "Correct Z_MAX in the row of '\(entity)' in Z_PRIMARYKEY, and Z_PK in \(table) where a row has such a key, or "
+        + "restore the store from a backup.", url, ErrorDetail.place(entity: entity))
+  }
+
   /// 513: the store was opened for reading only, or its file allows no more.
   static func readOnly(url: URL?) -> NSError {
     error(

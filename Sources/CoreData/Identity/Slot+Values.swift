@@ -145,10 +145,24 @@ extension Slot {
     switch value {
     case let value as NSDecimalNumber: value
     case let value as Decimal: NSDecimalNumber(decimal: value)
-    case let value as NSNumber: NSDecimalNumber(decimal: value.decimalValue)
-    case let value as Double: NSDecimalNumber(decimal: Decimal(value))
+    case let value as NSNumber:
+      isReal(value) ? decimal(real: value.doubleValue) : NSDecimalNumber(decimal: value.decimalValue)
+    case let value as Double: decimal(real: value)
     default: integer(value).map { NSDecimalNumber(decimal: Decimal($0)) }
     }
+  }
+
+  private static func isReal(_ number: NSNumber) -> Bool {
+    [UInt8(ascii: "d"), UInt8(ascii: "f")].contains(UInt8(bitPattern: number.objCType.pointee))
+  }
+
+  /// The decimal number of a real; nil where it is beyond all decimals, of which Foundation makes no number or a trap.
+  private static func decimal(real: Double) -> NSDecimalNumber? {
+    if real.isNaN { return .notANumber }
+    guard real.isFinite else { return nil }
+    let decimal = Decimal(real)
+    if decimal.isNaN { return abs(real) < 1 ? .zero : nil }
+    return NSDecimalNumber(decimal: decimal)
   }
 
   private static func composite(_ value: Any, of attribute: NSAttributeDescription) -> Slot? {

@@ -55,7 +55,9 @@ extension PlainValue {
     case (.integer(let value), .boolean): return NSNumber(value: value != 0)
     case (.integer(let value), .decimal): return NSDecimalNumber(decimal: Decimal(value))
     case (.real(let value), .float): return NSNumber(value: Float(value))
-    case (.real(let value), .decimal): return NSDecimalNumber(decimal: Decimal(value))
+    case (.real(let value), .decimal):
+      // Foundation traps on infinity.
+      return value.isFinite ? NSDecimalNumber(decimal: Decimal(value)) : NSDecimalNumber.notANumber
     case (.boolean(let value), .integer16), (.boolean(let value), .integer32), (.boolean(let value), .integer64):
       return NSNumber(value: value ? 1 : 0)
     case (.decimal(let value), .double), (.decimal(let value), .float):

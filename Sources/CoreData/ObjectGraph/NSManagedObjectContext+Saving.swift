@@ -136,7 +136,8 @@ extension NSManagedObjectContext {
       } else if isReleasing {
         object.turnIntoFault(keeping: nil)
       } else if object.isRealized {
-        let version = (object.snapshot?.version ?? 0) + (object.isBeingWritten ? 1 : 0)
+        let written = object.snapshot?.version ?? 0
+        let version = object.isBeingWritten ? RowVersion.next(after: written) : written
         object.snapshot = RowSnapshot(id: object.identifier, version: version, slots: object.slots)
       }
     }

@@ -57,10 +57,13 @@ enum DecimalText {
     return plain(String(value))
   }
 
-  /// The same number without an exponent.
+  /// The greatest exponent of a real, with room for the digits before it.
+  private static let greatestExponent = 400
+
+  /// The same number without an exponent; the text itself where it is not one that a decimal or a real can be.
   static func plain(_ text: String) -> String {
     guard let mark = text.firstIndex(where: { $0 == "e" || $0 == "E" }),
-      let exponent = Int(text[text.index(after: mark)...])
+      let exponent = Int(text[text.index(after: mark)...]), abs(exponent) <= greatestExponent
     else { return text }
     let isNegative = text.hasPrefix("-")
     let mantissa = text[..<mark].drop { $0 == "-" || $0 == "+" }

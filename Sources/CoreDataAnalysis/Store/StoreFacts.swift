@@ -66,10 +66,10 @@ package struct StoreFacts {
       throw StoreProblem(.damaged, "The metadata of \(name) is not a property list: \(error.localizedDescription)")
     }
     hashes = dictionary["NSStoreModelVersionHashes"] as? [String: Data] ?? [:]
-    primaryKeys = try connection.rows("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT").map {
-      PrimaryKeyRow(
-        number: Int($0[0].integer ?? 0), name: $0[1].text ?? "", parentNumber: Int($0[2].integer ?? 0),
-        maximum: $0[3].integer ?? 0)
+    do {
+      primaryKeys = try PrimaryKeyRow.read(connection)
+    } catch let problem as PrimaryKeyProblem {
+      throw StoreProblem(.damaged, "\(name) contradicts itself. \(problem) Restore it from a backup.")
     }
     guard catalog.table(named: "Z_MODELCACHE") != nil,
       let content = try connection.scalar("SELECT Z_CONTENT FROM Z_MODELCACHE")?.blob, !content.isEmpty

@@ -17,12 +17,40 @@ extension StoreReader {
       for table in Set(entities.filter { !$0.isAlone }.compactMap(\.table)).sorted() {
         let sql = "SELECT Z_ENT, COUNT(*) FROM \(SQLiteIdentifier.quoted(table)) GROUP BY Z_ENT"
         for row in try connection.rows(sql) {
-          guard let number = row[0].integer, let name = names[Int(number)] else { continue }
-          counts[name] = Int(row[1].integer ?? 0)
+          let count = row[1].integer ?? 0
+          guard let number = row[0].integer, let name = names[Int(number)] else {
+            throw strayRows(in: table, number: row[0], count: count)
+          }
+          counts[name] = Int(count)
         }
       }
     }
     return counts
+  }
+
+  /// Why rows cannot be told apart that are of no entity of their table.
+  private func strayRows(in table: String, number: SQLiteValue, count: Int64) -> StoreProblem {
+    let known = entities.filter { $0.table == table }.sorted { $0.number < $1.number }
+      .map { "\($0.number) (\($0.name))" }.joined(separator: ", ")
+    return StoreProblem(
+      .damaged,
+      "\(url.lastPathComponent) has \(count) \(count == 1 ? "row" : "rows") in the table \(table) with the entity number "
+        + "\(number.shortLiteral), which is not one of \(known). Restore it from a backup, or correct Z_ENT in these rows."
+    )
+  }
+
+  /// Throws where rows would be left out because their entity is not known.
+  func checkEntityNumbers() throws {
+    try reading {
+      for table in Set(entities.filter { !$0.isAlone }.compactMap(\.table)).sorted() {
+        let numbers = entities.filter { $0.table == table }.map { String($0.number) }.joined(separator: ", ")
+        let sql =
+          "SELECT Z_ENT, COUNT(*) FROM \(SQLiteIdentifier.quoted(table)) WHERE IFNULL(Z_ENT NOT IN (\(numbers)), 1) "
+          + "GROUP BY Z_ENT LIMIT 1"
+        guard let row = try connection.rows(sql).first else { continue }
+        throw strayRows(in: table, number: row[0], count: row[1].integer ?? 0)
+      }
+    }
   }
 
   /// Rows and values, for weighing findings. Without a model only rows are counted.

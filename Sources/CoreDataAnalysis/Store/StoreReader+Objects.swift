@@ -22,6 +22,8 @@ extension StoreReader {
       throw StoreProblem(
         .unknownEntity, "The store has no entity \(name). It has \(entityNames.joined(separator: ", ")).")
     }
+    // Entities that were asked for by name can be had from a damaged store, too.
+    if names == nil { try checkEntityNumbers() }
     let references = ObjectReferences(reader: self)
     for entity in entities where names?.contains(entity.name) ?? true {
       guard left > 0, let table = entity.table else { continue }

@@ -138,11 +138,8 @@ struct ReadableEntity {
     }
   }
 
-  /// Entities of persistent history are numbered from here.
-  private static let firstReservedNumber = 16_000
-
   static func declared(_ rows: [PrimaryKeyRow], catalog: DatabaseCatalog) -> [ReadableEntity] {
-    let own = rows.filter { $0.number < firstReservedNumber }
+    let own = rows.filter { $0.number <= PrimaryKeyRow.greatestNumber }
     let byNumber = Dictionary(own.map { ($0.number, $0) }) { first, _ in first }
     return own.map { row in
       var root = row

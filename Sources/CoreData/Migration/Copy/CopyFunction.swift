@@ -70,7 +70,7 @@ struct ColumnDecoder {
     // The common case, without a slot in between.
     if case .text(let text) = stored, case .string = coding { return text }
     guard let slot = try coding.slot(of: stored, external: external) else {
-      throw UnreadableValue(attribute: attribute.name, found: stored.literal)
+      throw UnreadableValue(attribute: attribute.name, found: stored.shortLiteral)
     }
     if case .archived(let data) = slot { return TransformableValues.decode(data, of: attribute) }
     return slot.publicValue

@@ -204,7 +204,7 @@ struct LinkLookups {
 
   /// The key of a mapping's copy of the object with a key of the source; NULL where it made none.
   private func copied(_ key: BoundSQL, by target: EntityCopy, from entity: String) throws -> BoundSQL {
-    if target.rows.cover(entity, in: source) { return target.copiedKey(key) }
+    if target.rows.cover(entity, in: source) { return target.copiedReference(key) }
     let row = SQLScope(entity: target.rows.entity, names: builder.aliases)
     let conditions =
       try ["\(column(row.alias, "Z_PK")) = \(key)"] + target.rows.conditions(row, builder, in: source)

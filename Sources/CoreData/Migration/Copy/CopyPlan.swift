@@ -104,10 +104,10 @@ final class CopyPlan {
       rows: conditions.isEmpty ? rows : "\(rows) WHERE \(conditions.joined(" AND "))")
   }
 
-  /// The statement that makes the rows of a mapping, from those of the source whose keys lie above the first of its last two
-  /// values and not above the second.
+  /// The statement that makes the rows of a mapping, from those of the source whose keys lie from the first to the second of
+  /// its last two values.
   func insertion(_ copy: EntityCopy, links: CopyLinks) throws -> BoundSQL {
-    let made = try selection(copy, links: links) { "\(raw: $0).Z_PK > ? AND \(raw: $0).Z_PK <= ?" }
+    let made = try selection(copy, links: links) { "\(raw: $0).Z_PK BETWEEN ? AND ?" }
     return """
       INSERT INTO \(raw: target.table(copy.destination.table)) (\(raw: made.columns.joined(separator: ", "))) \
       SELECT \(made.values) FROM \(made.rows)

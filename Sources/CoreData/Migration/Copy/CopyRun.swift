@@ -8,7 +8,10 @@ import Foundation
 /// Carries a plan out, inside a transaction that the caller has begun.
 final class CopyRun {
   /// So many keys of the source are gone through between two reports of progress.
-  private static let rowsPerStep: Int64 = 20_000
+  private static let keysPerStep: UInt64 = 20_000
+  /// At most so many steps are made for one statement. Keys need not lie close together: a file can have one row at each end
+  /// of all numbers.
+  private static let greatestStepCount: UInt64 = 10_000
 
   private let plan: CopyPlan
   private let connection: SQLiteConnection
@@ -16,8 +19,8 @@ final class CopyRun {
   private let willCopy: (NSEntityMapping) -> Void
   /// The greatest keys that are spoken for, by the number of the root entity.
   private var reservedKeys: [Int: Int64] = [:]
-  private var done: Int64 = 0
-  private var total: Int64 = 1
+  private var done = 0.0
+  private var total = 1.0
   /// How many objects each mapping has made, by its place.
   private(set) var counts: [Int: Int] = [:]
 
@@ -84,8 +87,13 @@ final class CopyRun {
     let joinCopy = JoinCopy(source: plan.source, target: plan.target, joins: links.joins)
     let joins = try links.joins.flatMap { try joinCopy.statements(for: $0) }
     let derivations = try plan.copies.flatMap { try CopyDerivations(plan: plan).statements(for: $0) }
-    let lengths = try joins.map { try connection.scalar("SELECT \($0.greatestKey)")?.integer ?? 0 }
-    total = max(1, plan.copies.reduce(0) { $0 + Int64($1.keys.count) } + lengths.reduce(0, +))
+    let pairs = try joins.compactMap { join -> (statement: BoundSQL, keys: ClosedRange<Int64>)? in
+      guard let row = try connection.rows("SELECT \(join.leastKey), \(join.greatestKey)").first,
+        let least = row[0].integer, let greatest = row[1].integer, least <= greatest
+      else { return nil }
+      return (join.statement, least...greatest)
+    }
+    total = (plan.copies.map(\.keys) + pairs.map(\.keys)).reduce(1) { $0 + Double(KeyRanges.distance($1)) }
     try progress(0)
     // Conditions call these.
     try StringFunction.register(with: connection)
@@ -96,9 +104,7 @@ final class CopyRun {
         if count > 0, copy.destination.isAbstract { throw abstract(copy, count) }
         counts[copy.position] = count
       }
-      for (join, greatest) in zip(joins, lengths) where greatest >= join.leastKey {
-        _ = try goThrough(join.statement, join.leastKey...greatest)
-      }
+      for (statement, keys) in pairs { _ = try goThrough(statement, keys) }
       for statement in CopyOrders(plan: plan).statements() { try run(statement) }
       for statement in derivations { try run(statement) }
     }
@@ -114,14 +120,16 @@ final class CopyRun {
 
   /// Runs a statement for one stretch of keys after another.
   private func goThrough(_ statement: BoundSQL, _ keys: ClosedRange<Int64>) throws -> Int {
-    var key = keys.lowerBound - 1
     let before = connection.totalChanges
-    while key < keys.upperBound {
-      let next = keys.upperBound - key > Self.rowsPerStep ? key + Self.rowsPerStep : keys.upperBound
-      try run(BoundSQL(statement.sql, statement.values + [.integer(key), .integer(next)]))
-      done += next - key
-      key = next
-      try progress(Double(done) / Double(total))
+    let step = max(Self.keysPerStep, KeyRanges.distance(keys) / Self.greatestStepCount)
+    var next: Int64? = keys.lowerBound
+    while let first = next {
+      let left = KeyRanges.distance(first...keys.upperBound)
+      let last = left < step ? keys.upperBound : first &+ Int64(truncatingIfNeeded: step - 1)
+      try run(BoundSQL(statement.sql, statement.values + [.integer(first), .integer(last)]))
+      done += Double(KeyRanges.distance(first...last))
+      next = last == keys.upperBound ? nil : last + 1
+      try progress(min(done / total, 1))
     }
     return connection.totalChanges - before
   }

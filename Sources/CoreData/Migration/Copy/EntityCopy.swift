@@ -45,6 +45,17 @@ final class EntityCopy {
     offset == 0 ? key : "(\(key) + \(raw: String(offset)))"
   }
 
+  /// The key of a copy as SQL, for a key that stands in another row; NULL for one that no row of the table can have: its
+  /// copy could be the key of another row.
+  func copiedReference(_ key: BoundSQL) -> BoundSQL {
+    "CASE WHEN \(key) BETWEEN \(raw: String(keys.lowerBound)) AND \(raw: String(keys.upperBound)) THEN \(copiedKey(key)) END"
+  }
+
+  /// Whether a key in another row is one that a row of the table can have, as SQL.
+  func hasKey(_ column: String) -> BoundSQL {
+    "\(raw: column) BETWEEN \(raw: String(keys.lowerBound)) AND \(raw: String(keys.upperBound))"
+  }
+
   /// Finds the rows that this mapping has made.
   func madeRows(_ alias: String) -> String {
     "\(alias).Z_PK BETWEEN \(offset + keys.lowerBound) AND \(offset + keys.upperBound) "

@@ -5,13 +5,12 @@ import CoreDataSQLite
 
 /// Fills join tables from the pairs of objects that relationships of the source join.
 struct JoinCopy {
-  /// A statement that goes through the rows of a source table whose keys lie above the first of its last two values and not
-  /// above the second.
+  /// A statement that goes through the rows of a source table whose keys lie from the first to the second of its last two
+  /// values.
   struct Insertion {
     let statement: BoundSQL
-    /// The least key of the table that is gone through, or less.
-    let leastKey: Int64
-    /// An expression for the greatest one.
+    /// Expressions for the least and the greatest key of that table.
+    let leastKey: String
     let greatestKey: String
   }
 
@@ -59,7 +58,7 @@ struct JoinCopy {
       columns.append(SQLName.quoted(order))
       values.append("\(raw: place)")
     }
-    let conditions = pairs.conditions + ["\(raw: pairs.key) > ? AND \(raw: pairs.key) <= ?"]
+    let conditions = pairs.conditions + ["\(raw: pairs.key) BETWEEN ? AND ?"]
     return Insertion(
       statement: """
         INSERT OR IGNORE INTO \(raw: target.table(end.table)) (\(raw: columns.joined(separator: ", "))) \
@@ -77,7 +76,7 @@ struct JoinCopy {
     var ownerPlace: String?
     /// What numbers the rows that the query goes through.
     var key: String
-    var leastKey: Int64 = 1
+    var leastKey: String
     var greatestKey: String
   }
 
@@ -111,9 +110,11 @@ struct JoinCopy {
       }
       return Pairs(
         owner: link.owner.copiedKey("\(raw: near)"), member: member.copiedKey("\(raw: opposite)"), tables: tables,
-        conditions: (ownerCovered ? [] : ownerConditions) + (covers ? [] : memberConditions),
+        conditions: (ownerCovered ? [link.owner.hasKey(near)] : ownerConditions)
+          + (covers ? [member.hasKey(opposite)] : memberConditions),
         place: end.orderColumn.map { "\(join).\(name($0))" },
         ownerPlace: end.inverseOrderColumn.map { "\(join).\(name($0))" }, key: "\(join).rowid",
+        leastKey: "(SELECT MIN(rowid) FROM \(source.table(end.table)))",
         greatestKey: "(SELECT MAX(rowid) FROM \(source.table(end.table)))")
     case .inverseForeignKey(_, let key):
       let near = "\(far.alias).\(name(key.column))"
@@ -121,9 +122,9 @@ struct JoinCopy {
       if !ownerConditions.isEmpty { tables += " JOIN \(ownerTable) ON \(owner.alias).Z_PK = \(near)\(owner.joins)" }
       return Pairs(
         owner: link.owner.copiedKey("\(raw: near)"), member: member.copiedKey("\(raw: far.alias).Z_PK"), tables: tables,
-        conditions: ["\(raw: near) IS NOT NULL"] + memberConditions + ownerConditions,
+        conditions: [link.owner.hasKey(near)] + memberConditions + ownerConditions,
         place: key.orderColumn.map { "\(far.alias).\(name($0))" }, ownerPlace: nil, key: "\(far.alias).Z_PK",
-        leastKey: member.keys.lowerBound, greatestKey: "\(member.keys.upperBound)")
+        leastKey: "\(member.keys.lowerBound)", greatestKey: "\(member.keys.upperBound)")
     case .foreignKey(let key):
       let opposite = "\(owner.alias).\(name(key.column))"
       var tables = ownerTable + owner.joins
@@ -131,9 +132,9 @@ struct JoinCopy {
       return Pairs(
         owner: link.owner.copiedKey("\(raw: owner.alias).Z_PK"), member: member.copiedKey("\(raw: opposite)"),
         tables: tables,
-        conditions: ["\(raw: opposite) IS NOT NULL"] + ownerConditions + (covers ? [] : memberConditions), place: nil,
+        conditions: [member.hasKey(opposite)] + ownerConditions + (covers ? [] : memberConditions), place: nil,
         ownerPlace: key.orderColumn.map { "\(owner.alias).\(name($0))" }, key: "\(owner.alias).Z_PK",
-        leastKey: link.owner.keys.lowerBound, greatestKey: "\(link.owner.keys.upperBound)")
+        leastKey: "\(link.owner.keys.lowerBound)", greatestKey: "\(link.owner.keys.upperBound)")
     }
   }
 

@@ -117,9 +117,11 @@ struct MappingCopy {
   }
 
   private func plan(_ work: CopyWork, target: StoreSchema) throws -> CopyPlan {
-    try plan(
-      source: try work.file.schema(for: sourceModel.document, configuration: name(sourceModel)), at: work.source,
-      target: target, at: work.destination, path: URL(fileURLWithPath: work.file.connection.path))
+    let schema = try work.file.schema(for: sourceModel.document, configuration: name(sourceModel))
+    try StrayRows.check(schema, work.file.connection, url: work.source)
+    return try plan(
+      source: schema, at: work.source, target: target, at: work.destination,
+      path: URL(fileURLWithPath: work.file.connection.path))
   }
 
   // MARK: Copying

@@ -12,6 +12,8 @@ import CoreDataSQLite
 struct KeyShifts {
   /// By how much the keys grow, by source table; none where they stay.
   private(set) var offsets: [String: Int64] = [:]
+  /// The keys that are moved, by source table.
+  private var keys: [String: ClosedRange<Int64>] = [:]
   private let step: InPlaceStep
 
   /// No shifts.
@@ -20,7 +22,7 @@ struct KeyShifts {
   /// - Parameters:
   ///   - rows: how many rows the source entities have.
   ///   - maxima: the greatest keys that were given out, by the numbers of the source's root entities.
-  /// - Throws: `SQLiteError`.
+  /// - Throws: `InPlaceProblem` where the keys leave no room; `SQLiteError`.
   init(step: InPlaceStep, connection: SQLiteConnection, rows: [String: Int], maxima: [Int: Int64]) throws {
     self.step = step
     for table in step.destinationSchema.tables {
@@ -41,11 +43,28 @@ struct KeyShifts {
           continue
         }
         // So far that no new key meets an old one of the same table either, while they are being changed.
-        let offset = max(taken, greatest) - least + 1
+        let (distance, isTooFar) = max(taken, greatest).subtractingReportingOverflow(least)
+        let (offset, isTooLarge) = distance.addingReportingOverflow(1)
+        let (last, overflow) = offset.addingReportingOverflow(greatest)
+        guard !isTooFar, !isTooLarge, !overflow else {
+          throw noRoom(source, table, keys: least...max(least, greatest))
+        }
         offsets[source.name] = offset
-        taken = offset + greatest
+        keys[source.name] = least...max(least, greatest)
+        taken = last
       }
     }
+  }
+
+  private func noRoom(_ source: TableLayout, _ table: TableLayout, keys: ClosedRange<Int64>) -> InPlaceProblem {
+    InPlaceProblem(
+      entity: source.rootEntity,
+      reason:
+        "The objects of '\(source.rootEntity)' move into the table \(table.name) and need new primary keys, but keys from "
+        + "\(keys.lowerBound) to \(keys.upperBound) leave no room for them.",
+      suggestion:
+        "Check Z_MAX of '\(source.rootEntity)' in Z_PRIMARYKEY and Z_PK in \(source.name); they were not written by Core Data."
+    )
   }
 
   /// The key that a row had before, from the key that it has in a destination table.
@@ -62,15 +81,15 @@ struct KeyShifts {
   }
 
   private func entityTables() -> [MigrationStatement] {
-    var columns: [String: [String: Int64]] = [:]
-    for (table, offset) in offsets { columns[table] = ["Z_PK": offset] }
+    var columns: [String: [String: Shift]] = [:]
+    for table in offsets.keys { columns[table] = ["Z_PK": shift(of: table)].compactMapValues { $0 } }
     for entity in step.sourceSchema.entities {
       for relationship in entity.relationships.values {
         switch relationship.place {
         case .foreignKey(let key):
-          columns[entity.table, default: [:]][key.column] = offset(of: relationship.destinationEntity)
+          columns[entity.table, default: [:]][key.column] = shift(ofEntity: relationship.destinationEntity)
         case .inverseForeignKey(let table, let key) where relationship.inverseName == nil:
-          columns[table, default: [:]][key.column] = offset(of: relationship.declaringEntity)
+          columns[table, default: [:]][key.column] = shift(ofEntity: relationship.declaringEntity)
         case .inverseForeignKey, .joinTable: continue
         }
       }
@@ -81,32 +100,60 @@ struct KeyShifts {
   }
 
   private func joinTables() -> [MigrationStatement] {
-    step.sourceSchema.joinTables.compactMap { table in
-      var columns: [String: Int64] = [:]
-      columns[table.ownerColumn] = offset(of: table.ownerEntity)
-      columns[table.destinationColumn] = offset(of: table.inverseEntity)
-      return columns.isEmpty ? nil : update(table.name, columns, purpose: .housekeeping)
+    step.sourceSchema.joinTables.flatMap { table -> [MigrationStatement] in
+      var columns: [String: Shift] = [:]
+      columns[table.ownerColumn] = shift(ofEntity: table.ownerEntity)
+      columns[table.destinationColumn] = shift(ofEntity: table.inverseEntity)
+      guard !columns.isEmpty else { return [] }
+      let stray = columns.sorted { $0.key < $1.key }.map { $0.value.stray(SQLName.quoted($0.key)) }
+      return [
+        MigrationStatement(
+          "DELETE FROM \(SQLName.quoted(table.name)) WHERE \(stray.joined(separator: " OR "))", [], .housekeeping),
+        update(table.name, columns, purpose: .housekeeping),
+      ]
     }
   }
 
   private func history() -> [MigrationStatement] {
-    offsets.sorted { $0.key < $1.key }.map { table, offset in
+    offsets.keys.sorted().compactMap { table in
+      guard let shift = shift(of: table) else { return nil }
       let numbers = step.sourceSchema.entities.filter { $0.table == table }.map { String($0.number) }
       return MigrationStatement(
-        "UPDATE ACHANGE SET ZENTITYPK = ZENTITYPK + \(offset) WHERE ZENTITY IN (\(numbers.joined(separator: ", ")))",
+        "UPDATE ACHANGE SET ZENTITYPK = ZENTITYPK + \(shift.offset) "
+          + "WHERE ZENTITY IN (\(numbers.joined(separator: ", "))) AND ZENTITYPK BETWEEN \(shift.keys.lowerBound) AND \(shift.keys.upperBound)",
         [], .housekeeping)
     }
   }
 
-  private func offset(of entity: String) -> Int64? {
-    step.sourceSchema[entity].flatMap { offsets[$0.table] }
+  /// How keys are moved, and which ones there are.
+  private struct Shift {
+    let offset: Int64
+    let keys: ClosedRange<Int64>
+
+    /// The moved key as SQL. A key that was never given out leads nowhere, and must not lead to another row when it is moved.
+    func moved(_ column: String) -> String { "CASE WHEN \(known(column)) THEN \(column) + \(offset) END" }
+
+    /// Whether a key was never given out, as SQL.
+    func stray(_ column: String) -> String { "NOT IFNULL(\(known(column)), 0)" }
+
+    private func known(_ column: String) -> String {
+      "\(column) BETWEEN \(keys.lowerBound) AND \(keys.upperBound)"
+    }
+  }
+
+  private func shift(of table: String) -> Shift? {
+    offsets[table].flatMap { offset in keys[table].map { Shift(offset: offset, keys: $0) } }
+  }
+
+  private func shift(ofEntity entity: String) -> Shift? {
+    step.sourceSchema[entity].flatMap { shift(of: $0.table) }
   }
 
   private func update(
-    _ table: String, _ columns: [String: Int64], purpose: MigrationStatement.Purpose
+    _ table: String, _ columns: [String: Shift], purpose: MigrationStatement.Purpose
   ) -> MigrationStatement {
-    let names = columns.sorted { $0.key < $1.key }.map { (name: SQLName.quoted($0.key), offset: $0.value) }
-    let values = names.map { "\($0.name) = \($0.name) + \($0.offset)" }.joined(separator: ", ")
+    let names = columns.sorted { $0.key < $1.key }.map { (name: SQLName.quoted($0.key), shift: $0.value) }
+    let values = names.map { "\($0.name) = \($0.shift.moved($0.name))" }.joined(separator: ", ")
     let condition = names.map { "\($0.name) IS NOT NULL" }.joined(separator: " OR ")
     return MigrationStatement("UPDATE \(SQLName.quoted(table)) SET \(values) WHERE \(condition)", [], purpose)
   }

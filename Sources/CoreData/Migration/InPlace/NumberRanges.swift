@@ -51,7 +51,7 @@ struct NumberRanges {
       entity: entity, property: new.name,
       reason:
         "'\(new.name)' of entity '\(entity)' becomes \(new.kind.title), which cannot hold the values of \(count) "
-        + "\(count == 1 ? "object" : "objects"); that of \(source.name)/p\(example[0].literal) is \(example[1].literal).",
+        + "\(count == 1 ? "object" : "objects"); that of \(source.name)/p\(example[0].literal) is \(example[1].shortLiteral).",
       suggestion:
         "Keep a type that holds all values, change these values first, or write a mapping model that says what becomes "
         + "of them.")

@@ -149,7 +149,7 @@ struct RowCensus {
           throw InPlaceProblem(
             entity: table.rootEntity,
             reason:
-              "The table \(table.name) has \(count) rows of an entity with the number \(row[0].literal), which the "
+              "The table \(table.name) has \(count) rows of an entity with the number \(row[0].shortLiteral), which the "
               + "store's model does not have.",
             suggestion: "Check the store; it was changed by something else than Core Data.")
         }

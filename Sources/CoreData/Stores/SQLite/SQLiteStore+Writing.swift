@@ -33,8 +33,12 @@ extension SQLiteStore {
     // Stores that were edited by hand or migrated by others have rows beyond the number recorded.
     let present = try state.connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer ?? 0
     let last = max(recorded, present, 0)
+    let (maximum, overflow) = last.addingReportingOverflow(Int64(count))
+    guard !overflow else {
+      throw StoreErrors.keysExhausted(url: url, entity: entity.name, table: entity.table, last: last)
+    }
     try state.connection.run(
-      "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", [.integer(last + Int64(count)), .integer(Int64(root))])
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", [.integer(maximum), .integer(Int64(root))])
     return last + 1
   }
 

@@ -62,17 +62,19 @@ package final class StoreFile {
   }
 
   /// The rows of `Z_PRIMARYKEY`, by entity number.
+  ///
+  /// - Throws: `StoreFileProblem` where they contradict each other.
   package func primaryKeys() throws -> [PrimaryKeyRow] {
-    try connection.rows("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT").map { row in
-      PrimaryKeyRow(
-        number: Int(row[0].integer ?? 0), name: row[1].text ?? "", parentNumber: Int(row[2].integer ?? 0),
-        maximum: row[3].integer ?? 0)
+    do {
+      return try PrimaryKeyRow.read(connection)
+    } catch let problem as PrimaryKeyProblem {
+      throw StoreFileProblem.contradictoryEntities(path: url.path, problem)
     }
   }
 
   /// Puts other rows in the place of all but those of persistent history.
   func setPrimaryKeys(_ rows: [PrimaryKeyRow]) throws {
-    try connection.run("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT < 16001")
+    try connection.run("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT <= \(PrimaryKeyRow.greatestNumber)")
     for row in rows {
       try connection.run(
         "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",

@@ -17,6 +17,8 @@ package enum StoreFileProblem: Error, Hashable, Sendable {
   case busy(path: String)
   /// SQLite's check of the file finds pages that contradict each other.
   case contradictory(path: String, found: [String])
+  /// The table of entities contradicts itself.
+  case contradictoryEntities(path: String, PrimaryKeyProblem)
   /// The store carries no model: it is older than model caches, or the cache is empty.
   case noModelCache(path: String)
 }
@@ -37,6 +39,8 @@ extension StoreFileProblem: CustomStringConvertible {
       "Other processes write to the file at \(path) again and again, so that it could not be read."
     case .contradictory(let path, let found):
       "SQLite finds that the pages of the file at \(path) contradict each other: \(found.joined(separator: "; "))."
+    case .contradictoryEntities(let path, let problem):
+      "The store at \(path) contradicts itself. \(problem)"
     case .noModelCache(let path):
       "The store at \(path) carries no model; name the model that it was made with."
     }

@@ -34,8 +34,13 @@ struct KeyReservations: Sendable {
   mutating func reserve(
     _ keys: ClosedRange<Int64>, of source: Place, for destination: Place, inUse: Int64
   ) -> (offset: Int64, last: Int64)? {
+    func last(_ offset: Int64) -> Int64? {
+      let (last, overflow) = keys.upperBound.addingReportingOverflow(offset)
+      return overflow || last >= Int64.max / 2 ? nil : last
+    }
     if let position = reservations.firstIndex(where: {
-      $0.sourceRoot == source.root && $0.destinationRoot == destination.root && $0.last >= keys.upperBound + $0.offset
+      $0.sourceRoot == source.root && $0.destinationRoot == destination.root
+        && last($0.offset).map { [last = $0.last] in last >= $0 } ?? false
         && !$0.sources.contains(source.entity) && !$0.destinations.contains(destination.entity)
     }) {
       reservations[position].sources.insert(source.entity)
@@ -44,9 +49,14 @@ struct KeyReservations: Sendable {
     }
     let used = max(greatest[destination.root] ?? 0, inUse)
     // A row that was put in by hand may have a key that is not positive.
-    let offset = used == 0 && keys.lowerBound > 0 ? 0 : used + 1 - min(keys.lowerBound, 1)
-    let (last, overflow) = keys.upperBound.addingReportingOverflow(offset)
-    guard !overflow, last < Int64.max / 2 else { return nil }
+    var offset: Int64 = 0
+    if used > 0 || keys.lowerBound <= 0 {
+      let (next, overflow) = used.addingReportingOverflow(1)
+      let (distance, isTooFar) = next.subtractingReportingOverflow(min(keys.lowerBound, 1))
+      guard !overflow, !isTooFar else { return nil }
+      offset = distance
+    }
+    guard let last = last(offset) else { return nil }
     greatest[destination.root] = last
     reservations.append(
       Reservation(

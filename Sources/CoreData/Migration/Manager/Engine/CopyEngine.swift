@@ -123,17 +123,17 @@ final class CopyEngine: MappingEngine {
   /// - Returns: whether that was possible for all rows.
   private func setKeys(of plan: EntityPlan) throws -> Bool {
     guard run.destination.context.deletionCount == 0, let keys = try KeyAssignments(plan, run),
-      let to = plan.destinationNumber, let offset = plan.offset
+      let to = plan.destinationNumber, let offset = plan.offset, let all = plan.sourceKeys
     else { return false }
-    var next = Int64.min
+    var next = all.lowerBound
     while true {
-      let rows = try keys.readAhead(next...Int64.max, limit: run.batchSize)
+      let rows = try keys.readAhead(next...all.upperBound, limit: run.batchSize)
       guard let last = rows.last else { return true }
       try run.manager.checkCancellation()
       for row in rows where try !keys.set(RowKey(entity: to, number: row + offset), from: row) { return false }
       try keys.write()
       run.didObjects(rows.count)
-      if rows.count < run.batchSize || last == Int64.max { return true }
+      if rows.count < run.batchSize || last == all.upperBound { return true }
       next = last + 1
     }
   }

@@ -34,8 +34,8 @@ struct DestinationReader {
         let (found, isEnd) = try objects(for: query, in: span)
         batch += found
         if batch.count >= run.batchSize { try finishBatch() }
-        guard !isEnd, let last = found.last else { break }
-        next = last.identifier.key.number + 1
+        guard !isEnd, let last = found.last?.identifier.key.number, last < span.keys.upperBound else { break }
+        next = last + 1
       }
     }
     if !batch.isEmpty { try finishBatch() }
@@ -72,7 +72,7 @@ struct DestinationReader {
         associations.sources(of: key).forEach(note)
       }
     }
-    guard count > 0, greatest - least < Int64(count) * 8 else { return [] }
+    guard count > 0, KeyRanges.isDense(least...greatest, count: count) else { return [] }
     guard readsRows else {
       _ = try keys?.readAhead(least...greatest)
       return []

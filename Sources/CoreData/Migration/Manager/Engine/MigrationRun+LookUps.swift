@@ -33,7 +33,7 @@ extension MigrationRun {
   /// Gives a new object the key that goes with its source, or the next free one where that is taken.
   private func adoptKey(_ object: NSManagedObject, _ source: RowKey, _ plan: EntityPlan) throws {
     guard let offset = plan.offset, source.entity == plan.sourceNumber, object.entity === plan.destinationEntity,
-      let number = plan.destinationNumber,
+      let number = plan.destinationNumber, plan.sourceKeys?.contains(source.number) ?? false,
       let id = destination.store.identifier(entity: Int(number), primaryKey: source.number + offset),
       destination.context.registry[id.key] == nil,
       try !isTaken(RowKey(entity: number, number: id.key.number), source, plan)
@@ -166,7 +166,7 @@ extension MigrationRun {
         let keys = try stack.store.primaryKeys(
           ofEntity: Int(span.entity), in: next...span.keys.upperBound, limit: batchSize)
         found += keys.compactMap { stack.object(of: RowKey(entity: span.entity, number: $0)) }
-        guard let last = keys.last, keys.count == batchSize else { break }
+        guard let last = keys.last, keys.count == batchSize, last < span.keys.upperBound else { break }
         next = last + 1
       }
     }

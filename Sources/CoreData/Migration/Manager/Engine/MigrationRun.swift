@@ -43,6 +43,7 @@ final class MigrationRun {
     self.batchSize = batchSize
     isInferred = mappings.inferred != nil
     progress = RunProgress(manager: manager)
+    try source.store.asking { try StrayRows.check($0.entities.schema, $0.connection, url: source.store.url) }
     let stores = [source.store.identifier ?? "", destination.store.identifier ?? ""]
     if manager.associations.stores != stores { manager.associations = Associations(stores: stores) }
     plans = try PlanBuilder(

@@ -76,10 +76,10 @@ struct RelationshipRows {
       guard let first = rows.first, let end = rows.last else { return true }
       try run.manager.checkCancellation()
       // What lies between rows that are far apart is not read.
-      let isDense = end - first < Int64(rows.count) * 8
+      let isDense = KeyRanges.isDense(first...end, count: rows.count)
       for group in isDense ? [rows[...]] : rows.indices.map({ rows[$0...$0] }) where try !set(group) { return false }
       run.didObjects(rows.count)
-      if rows.count < run.batchSize { return true }
+      if rows.count < run.batchSize || end == last { return true }
       next = end + 1
     }
     return true

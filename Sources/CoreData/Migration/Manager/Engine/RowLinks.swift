@@ -205,7 +205,7 @@ private struct KeyColumn {
     // A place among the rows of one key is none among those of another.
     if let name = key.orderColumn { settings.append("\(SQLName.quoted(name)) = NULL") }
     writing =
-      "UPDATE \(table) SET \(settings.joined(separator: ", ")), Z_OPT = IFNULL(Z_OPT, 0) + 1 "
+      "UPDATE \(table) SET \(settings.joined(separator: ", ")), Z_OPT = \(RowVersion.following) "
       + "WHERE Z_PK = ?1 AND \(column) IS NOT ?2"
   }
 

@@ -46,7 +46,9 @@ enum ColumnCoding {
     if type == .null { return .null }
     let isNumber = type == .integer || type == .real
     switch self {
-    case .integer: return isNumber ? .integer(statement.int64(at: index)) : nil
+    case .integer:
+      if type == .integer { return .integer(statement.int64(at: index)) }
+      return type == .real ? Self.whole(statement.double(at: index)).map { .integer($0) } : nil
     case .boolean: return isNumber ? .boolean(statement.int64(at: index) != 0) : nil
     case .double: return isNumber ? .double(statement.double(at: index)) : nil
     case .float: return isNumber ? .float(Float(statement.double(at: index))) : nil
@@ -66,7 +68,7 @@ enum ColumnCoding {
     switch (self, stored) {
     case (_, .null): return .null
     case (.integer, .integer(let value)): return .integer(value)
-    case (.integer, .real(let value)): return Int64(exactly: value.rounded(.towardZero)).map { .integer($0) }
+    case (.integer, .real(let value)): return Self.whole(value).map { .integer($0) }
     case (.boolean, .integer(let value)): return .boolean(value != 0)
     case (.boolean, .real(let value)): return .boolean(value.rounded(.towardZero) != 0)
     case (.double, _): return stored.real.map { .double($0) }
@@ -85,11 +87,13 @@ enum ColumnCoding {
     }
   }
 
+  /// A real without its fraction; nil where no integer is that large.
+  private static func whole(_ real: Double) -> Int64? { Int64(exactly: real.rounded(.towardZero)) }
+
   /// SQLite gives the shortest text of a real with 15 digits, and so the number as it was meant.
   private func decimal(_ text: String?) -> NSDecimalNumber? {
     if text == Self.notANumber { return .notANumber }
-    return text.flatMap { Decimal(string: $0, locale: Locale(identifier: "en_US_POSIX")) }
-      .map { NSDecimalNumber(decimal: $0) }
+    return text.flatMap(StoredDecimal.decimal).map { NSDecimalNumber(decimal: $0) }
   }
 
   private static func uuid(_ bytes: UnsafeRawBufferPointer) -> Slot? {

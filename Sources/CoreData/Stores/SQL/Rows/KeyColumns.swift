@@ -39,7 +39,7 @@ struct KeyColumns {
     let values = all.enumerated().map { "\($1) = ?\($0 + 2)" }.joined(separator: ", ")
     let difference = all.enumerated().map { "\($1) IS NOT ?\($0 + 2)" }.joined(separator: " OR ")
     writing =
-      "UPDATE \(table) SET \(values), Z_OPT = IFNULL(Z_OPT, 0) + 1 WHERE Z_PK = ?1 AND (\(difference))"
+      "UPDATE \(table) SET \(values), Z_OPT = \(RowVersion.following) WHERE Z_PK = ?1 AND (\(difference))"
   }
 
   /// Whether none of the keys has a place in an order beside it.

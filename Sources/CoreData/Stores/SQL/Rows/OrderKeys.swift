@@ -6,8 +6,11 @@ enum OrderKeys {
   static let first: Int64 = 2048
   static let step: Int64 = 1024
 
-  /// SQL for the key after the last one in a column.
-  static func next(_ column: String) -> String { "IFNULL(MAX(\(column)), \(first - step)) + \(step)" }
+  /// SQL for the key after the last one in a column. Keys of a file that are no integers, or leave no room behind them, give
+  /// an integer too; the places that they stand for are given anew when the order is next written.
+  static func next(_ column: String) -> String {
+    "MIN(CAST(IFNULL(MAX(\(column)), \(first - step)) AS INTEGER), \(Int64.max - step)) + \(step)"
+  }
 
   /// Keys that grow along a list. Members that have growing keys keep them, a newcomer gets one between its neighbours;
   /// where there is no room all are numbered anew.
@@ -27,10 +30,14 @@ enum OrderKeys {
       let count = Int64(end - position)
       let lower = keys.last ?? 0
       if end == current.count {
+        guard lower <= Int64.max - count * step else { return renumbered(current.count) }
         keys += (1...count).map { lower + $0 * step }
       } else {
-        guard let upper = current[end], (upper - lower) / (count + 1) > 0 else { return renumbered(current.count) }
-        keys += (1...count).map { lower + (upper - lower) / (count + 1) * $0 }
+        // Keys of a file can be so far apart that the distance is no number.
+        guard let upper = current[end], case (let distance, false) = upper.subtractingReportingOverflow(lower),
+          distance / (count + 1) > 0
+        else { return renumbered(current.count) }
+        keys += (1...count).map { lower + distance / (count + 1) * $0 }
       }
       position = end
     }

@@ -114,7 +114,7 @@ final class RowPlan {
       .compactMap { column in indexes[column].map { "\(SQLName.quoted(column)) = ?\($0)" } }
     let made = try connection.prepare(
       "UPDATE \(SQLName.quoted(layout.table)) SET \((assignments + ["Z_OPT = ?2"]).joined(separator: ", ")) "
-        + "WHERE Z_PK = ?1 AND IFNULL(Z_OPT, 0) = ?3", persistent: true)
+        + "WHERE Z_PK = ?1 AND \(RowVersion.stored) = ?3", persistent: true)
     if updates.count >= RowPlan.statementLimit { updates = [:] }
     updates[changed] = made
     return made

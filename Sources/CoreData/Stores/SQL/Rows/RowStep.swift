@@ -62,7 +62,7 @@ enum RowStep {
     case .unread: return .unread
     case .attribute(let coding, let column):
       if let slot = try coding.slot(at: column, of: statement, external: external) { return slot }
-      throw Unreadable(found: statement.value(at: column).literal)
+      throw Unreadable(found: statement.value(at: column).shortLiteral)
     case .composite(let elements):
       let value = NSMutableDictionary()
       for (name, step) in elements.steps {

@@ -60,12 +60,12 @@ struct RowWriter {
   /// Whether the row is as it was read.
   private func update(_ change: RowChange, _ plan: RowPlan) throws -> Bool {
     try noteReplacedFiles(of: change, plan, all: false)
-    let version = (change.old?.version ?? 0) + 1
+    let version = change.old?.version ?? 0
     let statement = try plan.updateStatement(change.changed)
     try run(statement) {
       try statement.bind(change.id.key.number, at: 1)
-      try statement.bind(version, at: 2)
-      try statement.bind(version - 1, at: 3)
+      try statement.bind(RowVersion.next(after: version), at: 2)
+      try statement.bind(version, at: 3)
       try bindColumns(of: change, plan, to: statement)
     }
     return connection.changes == 1
@@ -86,7 +86,7 @@ struct RowWriter {
     let layout = plan.layout
     let key = SQLiteValue.integer(change.id.key.number)
     try connection.run(
-      "DELETE FROM \(SQLName.quoted(layout.table)) WHERE Z_PK = ? AND IFNULL(Z_OPT, 0) = ?",
+      "DELETE FROM \(SQLName.quoted(layout.table)) WHERE Z_PK = ? AND \(RowVersion.stored) = ?",
       [key, .integer(change.old?.version ?? 0)])
     guard connection.changes == 1 else { return false }
     try forgetRelationships(of: key, layout)

@@ -11,7 +11,11 @@ package enum SchemaProblem: Error, Hashable, Sendable {
   case unstorableAttribute(entity: String, attribute: String, kind: String)
   /// The store's `Z_PRIMARYKEY` has no row for an entity of the model.
   case entityNotInStore(entity: String)
+  /// The store's `Z_PRIMARYKEY` gives an entity a number that is out of range.
+  case unusableNumber(entity: String, number: Int)
   case tableNotInStore(entity: String, table: String)
+  /// The rows of a table need not have different keys, or numbers as keys.
+  case keyNotPrimary(entity: String, table: String)
   case columnNotInStore(entity: String, property: String, table: String, column: String)
   case joinTableNotInStore(entity: String, relationship: String, table: String)
   /// The store's table has what Core Data gives no table, and what could remove or compute rows.
@@ -38,6 +42,12 @@ extension SchemaProblem: CustomStringConvertible {
         + "or give it another type."
     case .entityNotInStore(let entity):
       "The store has no entity “\(entity)”: its table Z_PRIMARYKEY does not list it."
+    case .unusableNumber(let entity, let number):
+      "The store's table Z_PRIMARYKEY gives the entity “\(entity)” the number \(number); it must be from 1 to "
+        + "\(PrimaryKeyRow.greatestNumber)."
+    case .keyNotPrimary(let entity, let table):
+      "The store's table \(table), which holds the entity “\(entity)”, does not have Z_PK as its INTEGER PRIMARY KEY, so that "
+        + "its rows cannot be told apart."
     case .tableNotInStore(let entity, let table):
       "The store has no table \(table), which the entity “\(entity)” needs."
     case .columnNotInStore(let entity, let property, let table, let column):

@@ -16,6 +16,9 @@ struct SchemaReconciler {
     var names: [String: [String: String]] = [:]
     for table in expected.tables {
       let found = try file(for: table)
+      guard hasNumericKey(found) else {
+        throw SchemaProblem.keyNotPrimary(entity: table.rootEntity, table: found.name)
+      }
       let columns = try columnNames(of: table, in: found)
       names[table.name] = columns
       var layout = table
@@ -60,10 +63,23 @@ struct SchemaReconciler {
     throw SchemaProblem.tableNotInStore(entity: table.rootEntity, table: table.name)
   }
 
+<<<<<<< HEAD
   /// The table, unless its definition computes values or lets rows vanish.
   private func plain(_ table: DatabaseCatalog.Table) throws -> DatabaseCatalog.Table {
     if let oddity = table.oddity { throw SchemaProblem.foreignTable(table.name, found: oddity) }
     return table
+=======
+  /// Whether SQLite ensures that `Z_PK` is an integer and different in every row: it is another name of the row's number.
+  private func hasNumericKey(_ table: DatabaseCatalog.Table) -> Bool {
+    guard let key = table.column(named: "Z_PK") else { return true }  // Told as a missing column.
+    // A primary key with an index of its own, or of a table without row numbers, can be anything.
+    let hasIndex = catalog.indexes.contains { index in
+      index.table == table.name && index.sql == nil && index.columns.map(\.name) == [key.name]
+    }
+    let words = table.sql.uppercased().split { !$0.isLetter && !$0.isNumber && $0 != "_" }
+    return key.primaryKeyPosition == 1 && key.declaredType.uppercased() == ColumnType.integer.rawValue
+      && table.columns.count { $0.primaryKeyPosition > 0 } == 1 && !hasIndex && !words.contains("ROWID")
+>>>>>>> main
   }
 
   private func inFileOrder(_ columns: [ColumnLayout], of table: DatabaseCatalog.Table) -> [ColumnLayout] {

@@ -48,17 +48,17 @@ private struct EntityNumbers {
       for entity in unresolved {
         guard let parent = parentNumber(of: entity, in: numbers) else { continue }
         let rivals = unresolved.filter { parentNumber(of: $0, in: numbers) == parent }
-        let candidates = free.filter { $0.parentNumber == parent && $0.number < Self.firstReservedNumber }
+        let candidates = free.filter { $0.parentNumber == parent && $0.number <= PrimaryKeyRow.greatestNumber }
         if rivals.count == 1, candidates.count == 1 { take(entity) { $0.number == candidates[0].number } }
       }
       unresolved = unresolved.filter { numbers[$0.name] == nil }
       if unresolved.count == before { throw SchemaProblem.entityNotInStore(entity: unresolved[0].name) }
     }
+    for (entity, number) in numbers.sorted(by: { $0.key < $1.key }) where number > PrimaryKeyRow.greatestNumber {
+      throw SchemaProblem.unusableNumber(entity: entity, number: number)
+    }
     return numbers
   }
-
-  /// Entities of persistent history are numbered from here.
-  private static let firstReservedNumber = 16000
 
   private func parentNumber(of entity: EntityDocument, in numbers: [String: Int]) -> Int? {
     guard let parent = entity.parentName else { return 0 }
