@@ -63,12 +63,12 @@ struct SchemaReconciler {
     throw SchemaProblem.tableNotInStore(entity: table.rootEntity, table: table.name)
   }
 
-<<<<<<< HEAD
   /// The table, unless its definition computes values or lets rows vanish.
   private func plain(_ table: DatabaseCatalog.Table) throws -> DatabaseCatalog.Table {
     if let oddity = table.oddity { throw SchemaProblem.foreignTable(table.name, found: oddity) }
     return table
-=======
+  }
+
   /// Whether SQLite ensures that `Z_PK` is an integer and different in every row: it is another name of the row's number.
   private func hasNumericKey(_ table: DatabaseCatalog.Table) -> Bool {
     guard let key = table.column(named: "Z_PK") else { return true }  // Told as a missing column.
@@ -79,7 +79,6 @@ struct SchemaReconciler {
     let words = table.sql.uppercased().split { !$0.isLetter && !$0.isNumber && $0 != "_" }
     return key.primaryKeyPosition == 1 && key.declaredType.uppercased() == ColumnType.integer.rawValue
       && table.columns.count { $0.primaryKeyPosition > 0 } == 1 && !hasIndex && !words.contains("ROWID")
->>>>>>> main
   }
 
   private func inFileOrder(_ columns: [ColumnLayout], of table: DatabaseCatalog.Table) -> [ColumnLayout] {
