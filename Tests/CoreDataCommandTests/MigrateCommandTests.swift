@@ -275,6 +275,19 @@ struct MigrateCommandTests {
     #expect(CommandRun("migrate", "status", store, workshop.model, "--check").status == .done)
   }
 
+  @Test("Triggers that Core Data does not make are named, and do not run")
+  func foreignTriggers() throws {
+    let connection = try SQLiteConnection(url: URL(fileURLWithPath: store), mode: .readWrite)
+    try connection.execute("CREATE TRIGGER audit AFTER UPDATE ON Z_METADATA BEGIN DELETE FROM Z_PRIMARYKEY; END")
+    try connection.close()
+    for command in ["plan", "run"] {
+      let found = CommandRun("migrate", command, store, workshop.model)
+      #expect(found.status == .done, "\(found.error)")
+      #expect(found.error.contains("triggers that Core Data does not make: 'audit' on Z_METADATA. They do not run"))
+    }
+    #expect(CommandRun("migrate", "status", store, workshop.model, "--check").status == .done)
+  }
+
   @Test("recover rolls back what a killed writer has left, says so, and does not set the store aside for it")
   func killedWriter() throws {
     let rows = CommandRun("store", "export", store).output

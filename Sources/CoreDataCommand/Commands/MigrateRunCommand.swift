@@ -36,6 +36,7 @@ enum MigrateRunCommand: Command {
     let model = try ModelArgument(path: arguments.argument("MODEL"))
     let target = try model.version(arguments.value("to"))
     let plan = try MigrationPlan(storeAt: url, modelsAt: model.url, version: target.name, mappings: invocation.mappings)
+    for text in plan.remarks { invocation.remark(text) }
     guard !plan.steps.isEmpty else {
       let rows = plan.rows.mapValues { (before: $0, after: $0) }
       try write(plan, backup: nil, rows, invocation)
