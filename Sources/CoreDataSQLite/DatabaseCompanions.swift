@@ -73,14 +73,14 @@ package enum DatabaseCompanions {
   ///
   /// Its writer may still be at work; only SQLite can tell, by the lock that the writer holds. A journal that begins with a
   /// zero has been dealt with.
-  package static func hasJournal(_ path: String) throws -> Bool {
+  package static func hasJournal(_ path: String) -> Bool {
     let journal = URL(fileURLWithPath: DatabaseFile.target(of: path) + "-journal")
     do {
       return try RegularFile.firstBytes(1, of: journal).contains { $0 != 0 }
     } catch let failure as FileFailure where failure.number == ENOENT || failure.number == ENOTDIR {
       return false
-    } catch let failure as FileFailure where failure.isAboutPermissions {
-      // SQLite says what is wrong when it meets the journal.
+    } catch {
+      // What is wrong is told when the database is opened, with its journal.
       return true
     }
   }

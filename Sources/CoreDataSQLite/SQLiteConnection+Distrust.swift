@@ -38,12 +38,12 @@ extension SQLiteConnection {
   ///
   /// For connections that only read: what is longer was not stored, but computed by an expression of the schema.
   ///
-  /// - Parameter fileSize: the bytes of the file and its log.
-  package func limitValues(toFileSize fileSize: Int) {
+  /// - Parameters:
+  ///   - fileSize: the bytes of the file and its log.
+  ///   - least: what is always allowed, in bytes: functions of ours may give more than the file holds.
+  package func limitValues(toFileSize fileSize: Int, atLeast least: Int = 16 << 20) {
     // A UTF-16 text can take half as much again in UTF-8.
-    let length = max(Self.smallestValueLimit, fileSize.multipliedReportingOverflow(by: 2).partialValue)
+    let length = max(least, min(fileSize, Int(Int32.max)) * 2)
     _ = sqlite3_limit(handle.live, SQLITE_LIMIT_LENGTH, Int32(clamping: length))
   }
-
-  private static let smallestValueLimit = 16 << 20
 }

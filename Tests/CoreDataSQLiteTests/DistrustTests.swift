@@ -77,7 +77,10 @@ struct DistrustTests {
     #expect(sqliteError { _ = try connection.rows("SELECT hex(b) FROM G") }?.code == 18)
     connection.limitValues(toFileSize: 30 << 20)
     #expect(try connection.scalar("SELECT length(b) FROM G") == 20_000_000)
+    connection.limitValues(toFileSize: 4096, atLeast: 30 << 20)
+    #expect(try connection.scalar("SELECT length(b) FROM G") == 20_000_000)
     connection.limitValues(toFileSize: .max)
+    #expect(try connection.scalar("SELECT length(b) FROM G") == 20_000_000)
   }
 
   @Test(

@@ -135,7 +135,7 @@ struct HotJournalTests {
     try writer.setPragma("cache_size", to: 1)
     try writer.begin(.immediate)
     try writer.run("UPDATE ZNOTE SET Z_OPT = 7")
-    #expect(try DatabaseCompanions.hasJournal(url.path))
+    #expect(DatabaseCompanions.hasJournal(url.path))
     #expect(try !StoreFile.hasHotJournal(url))
     #expect(try StoreRecovery.inspect(storeAt: url) == nil)
     #expect(try StoreRecovery.recover(storeAt: url) == nil)
@@ -153,6 +153,35 @@ struct HotJournalTests {
     #expect(file.connection.path == url.path)
     try file.close()
     #expect(try RecoverySample.content(url) == content)
+  }
+
+  @Test("A journal beside no store does not keep a new one from being made, and is not rolled back into it")
+  func journalOfNobody() throws {
+    try leave(isWAL: false)
+    try FileManager.default.removeItem(at: url)
+    let context = try store.context(RecoverySample.model(1))
+    #expect(try context.all("Note").isEmpty)
+    try store.close()
+    #expect(try RecoverySample.content(url) == [])
+  }
+
+  @Test("A link in the place of the journal is an error of the interface, for who reads and for who writes")
+  func linkedJournal() throws {
+    let victim = store.folder.appendingPathComponent("victim")
+    try Data("precious".utf8).write(to: victim)
+    try FileManager.default.createSymbolicLink(atPath: url.path + "-journal", withDestinationPath: victim.path)
+    let attempts: [() throws -> Void] = [
+      { _ = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url) },
+      { _ = try store.context(RecoverySample.model(1)) }, { _ = try StoreRecovery.recover(storeAt: url) },
+      { _ = try StoreRecovery.inspect(storeAt: url) }, { _ = try StoreBackup.make(of: url) },
+    ]
+    for attempt in attempts {
+      let error = #expect(throws: NSError.self) { try attempt() }
+      #expect(error?.domain == NSCocoaErrorDomain)
+      #expect(
+        error?.localizedFailureReason?.contains("'\(url.path)-journal' is a symbolic link") == true, "\(error as Any)")
+    }
+    #expect(try Data(contentsOf: victim) == Data("precious".utf8))
   }
 
   @Test("A file that was cut off is refused when there is nothing to roll back, or when it stays short")

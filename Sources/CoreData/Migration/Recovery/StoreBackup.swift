@@ -19,12 +19,10 @@ public enum StoreBackup {
   public static func make(of url: URL, in folder: URL? = nil) throws -> URL {
     let place = folder ?? url.deletingLastPathComponent()
     let destination = freeName(for: url, in: place)
-    do {
+    try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
       try StoreFiles.copy(from: url, to: destination)
       try FileHandle.synchronize(destination)
-    } catch let error as SQLiteError {
-      throw SQLiteErrors.error(error, url: url)
     }
     return destination
   }

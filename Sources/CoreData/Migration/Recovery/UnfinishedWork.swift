@@ -29,7 +29,7 @@ struct UnfinishedWork {
   /// - Throws: `SQLiteError`, and as `settle(_:)`.
   static func settle(beforeOpening url: URL) throws {
     let place = StorePlace(url)
-    try StoreFile.rollBackHotJournal(place.file)
+    try SQLiteStoreErrors.translating(url: url, isOpening: true) { _ = try StoreFile.rollBackHotJournal(place.file) }
     guard FileCalls.exists(place.workFolder) else { return }
     do {
       _ = try settle(MigrationLock.take(place))

@@ -11,7 +11,10 @@ extension StoreFile {
   ///
   /// - Throws: `SQLiteError` where the store cannot be opened.
   static func hasHotJournal(_ url: URL) throws -> Bool {
-    guard try DatabaseCompanions.hasJournal(url.path) else { return false }
+    // A journal beside no file at all belongs to nobody; SQLite removes it when a file comes there.
+    guard FileManager.default.fileExists(atPath: url.path), DatabaseCompanions.hasJournal(url.path) else {
+      return false
+    }
     let connection = try SQLiteConnection(url: url, mode: .readOnly, busyTimeout: 0)
     defer {
       // Opened for reading, so that nothing can be lost.
@@ -43,6 +46,8 @@ extension StoreFile {
       // The directory allows no change of the journal.
       try connection.close()
       return false
+    } catch let error as SQLiteError where error.isNotADatabase || error.isCorrupt {
+      // The journal has been rolled back, and the file is damaged all the same: who opens it is told.
     }
     try connection.close()
     return true

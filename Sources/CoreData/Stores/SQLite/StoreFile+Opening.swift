@@ -21,7 +21,7 @@ extension StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
     do {
       // What the file itself says is worth nothing before its journal has been rolled back.
-      let hadJournal = try DatabaseCompanions.hasJournal(url.path)
+      let hadJournal = DatabaseCompanions.hasJournal(url.path)
       if !hadJournal { try checkHeader(of: url) }
       let file = try connect(to: url, isReadOnly: isReadOnly, timeout: timeout)
       if hadJournal { try checkHeader(of: URL(fileURLWithPath: file.connection.path)) }
@@ -40,7 +40,7 @@ extension StoreFile {
   /// - Throws: as `open(_:isReadOnly:timeout:)`.
   package static func peek(_ url: URL) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
-    if try DatabaseCompanions.hasJournal(url.path) { return try open(url, isReadOnly: true) }
+    if DatabaseCompanions.hasJournal(url.path) { return try open(url, isReadOnly: true) }
     try checkHeader(of: url)
     guard try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true, try logSize(of: url) == 0 else {
       return try open(url, isReadOnly: true)
@@ -70,7 +70,7 @@ extension StoreFile {
     let (expected, isOverflowing) = header.pageCount.multipliedReportingOverflow(by: header.pageSize)
     let found = try fileSize(of: url.path)
     // The log may hold the pages that the file is short of; so may a writer that has begun to commit in this moment.
-    if isOverflowing || found < expected, try logSize(of: url) == 0, try !DatabaseCompanions.hasJournal(url.path) {
+    if isOverflowing || found < expected, try logSize(of: url) == 0, !DatabaseCompanions.hasJournal(url.path) {
       throw StoreFileProblem.truncated(path: url.path, expectedBytes: expected, foundBytes: found)
     }
   }
@@ -89,17 +89,24 @@ extension StoreFile {
     try fileSize(of: DatabaseFile.target(of: url.path) + "-wal")
   }
 
+  /// A value that is kept in a file of its own can be read by a function of ours into a query of a small store.
+  private static let leastValueLimit = 256 << 20
+
+  private static func size(of url: URL) throws -> Int {
+    try fileSize(of: url.path) + logSize(of: url)
+  }
+
   private static func connect(to url: URL, isReadOnly: Bool, timeout: TimeInterval?) throws -> StoreFile {
     for _ in 0..<5 {
       let connection = try SQLiteConnection(
         url: url, mode: isReadOnly ? .readOnly : .readWrite, busyTimeout: timeout ?? 5)
       do {
         _ = try connection.pragma("schema_version")
-        if isReadOnly { connection.limitValues(toFileSize: try fileSize(of: url.path) + logSize(of: url)) }
+        if isReadOnly { connection.limitValues(toFileSize: try size(of: url), atLeast: Self.leastValueLimit) }
         return StoreFile(url: url, connection: connection)
       } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
         try connection.close()
-        let suffix = try DatabaseCompanions.hasJournal(url.path) ? "-journal" : "-wal"
+        let suffix = DatabaseCompanions.hasJournal(url.path) ? "-journal" : "-wal"
         if try suffix == "-wal" && logSize(of: url) == 0 {
           return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
         }
@@ -108,7 +115,7 @@ extension StoreFile {
         let file = StoreFile(url: url, connection: copied, copy: copy)
         // Rolls the copied journal back, or reads the copied log.
         _ = try copied.pragma("schema_version")
-        copied.limitValues(toFileSize: try fileSize(of: copy.path) + logSize(of: copy))
+        copied.limitValues(toFileSize: try size(of: copy), atLeast: Self.leastValueLimit)
         return file
       }
     }
