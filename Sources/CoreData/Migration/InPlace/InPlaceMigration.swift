@@ -12,8 +12,8 @@ struct InPlaceMigration {
 
   private var connection: SQLiteConnection { file.connection }
 
-  /// - Throws: `InPlaceProblem`, `SchemaProblem`, `StoreFileProblem`, `SQLiteError`, or what `progress` has thrown, as 134120; the transaction
-  ///   has been rolled back then.
+  /// - Throws: `InPlaceProblem`, `SchemaProblem`, `StoreFileProblem`, `SQLiteError`, or what `progress` has thrown, as
+  ///   134120; the transaction has been rolled back then.
   func run(progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
     // Renaming a table must not touch the text of other objects: all that depends on it is made anew.
     try connection.setPragma("legacy_alter_table", to: 1)

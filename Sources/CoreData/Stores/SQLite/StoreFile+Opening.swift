@@ -106,11 +106,10 @@ extension StoreFile {
         return StoreFile(url: url, connection: connection)
       } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
         try connection.close()
-        let suffix = DatabaseCompanions.hasJournal(url.path) ? "-journal" : "-wal"
-        if try suffix == "-wal" && logSize(of: url) == 0 {
+        if try !DatabaseCompanions.hasJournal(url.path) && logSize(of: url) == 0 {
           return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
         }
-        guard let copy = try privateCopy(of: url, with: suffix) else { continue }
+        guard let copy = try privateCopy(of: url) else { continue }
         let copied = try SQLiteConnection(url: copy, mode: .readWrite)
         let file = StoreFile(url: url, connection: copied, copy: copy)
         // Rolls the copied journal back, or reads the copied log.
@@ -122,10 +121,10 @@ extension StoreFile {
     throw StoreFileProblem.busy(path: url.path)
   }
 
-  /// Copies a store with its log or its journal into a new directory that only this user can read.
+  /// Copies a store with its log and its journal into a new directory that only this user can read.
   ///
   /// - Returns: nil where another process has changed the log or journal meanwhile: the copies do not belong together then.
-  private static func privateCopy(of url: URL, with suffix: String) throws -> URL? {
+  private static func privateCopy(of url: URL) throws -> URL? {
     let files = FileManager.default
     let folder = files.temporaryDirectory.appendingPathComponent("store-\(UUID().uuidString)", isDirectory: true)
     try files.createDirectory(
@@ -133,12 +132,14 @@ extension StoreFile {
     do {
       let copy = folder.appendingPathComponent(url.lastPathComponent)
       let source = DatabaseFile.target(of: url.path)
-      let companion = URL(fileURLWithPath: source + suffix)
-      let before = FileCalls.stamp(companion)
-      // The journal first: the database may be half rolled back, since rolling back can begin anew at any time.
-      try FileCalls.copyBytes(companion, to: URL(fileURLWithPath: copy.path + suffix))
+      let companions = ["-journal", "-wal"].map { (suffix: $0, file: URL(fileURLWithPath: source + $0)) }
+      let before = companions.map { FileCalls.stamp($0.file) }
+      // These first: the database may be half rolled back, since rolling back can begin anew at any time.
+      for (suffix, file) in companions where FileCalls.exists(file) {
+        try FileCalls.copyBytes(file, to: URL(fileURLWithPath: copy.path + suffix))
+      }
       try DatabaseFile(path: source).copy(to: copy.path)
-      if before != nil, FileCalls.stamp(companion) == before { return copy }
+      if companions.map({ FileCalls.stamp($0.file) }) == before { return copy }
     } catch let failure as FileFailure where failure.number == ENOENT {
       // Rolled back by another process in this moment.
     } catch {
