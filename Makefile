@@ -8,8 +8,9 @@
 #   make build    the library and the command
 #   make torture  kills 1,000 processes at different moments, and has every call of the file system fail, for each way to
 #                 change a store as a whole (migration in place, by mapping model, by policy, over three steps, with external
-#                 data, with a log; setting aside, restoring, replacing, destroying), and has one process write while
-#                 another migrates; a quarter of an hour on two cores;
+#                 data, with a log, without one, over a link; setting aside, restoring, replacing, destroying; backups
+#                 that are made and restored), has one process write while another migrates, has eight migrate at once,
+#                 and stops them by TERM and INT; a quarter of an hour on two cores;
 #                 COREDATA_TORTURE_CASES=inPlace,hotLog names those that are wanted (TortureCase)
 #   make bench    speed and memory against the same work written by hand; BENCH="--notes 100000" for other arguments
 
@@ -44,7 +45,7 @@ bench: libraries
 
 torture: libraries
 	COREDATA_TORTURE=full COREDATA_KILLS=1000 swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS) \
-	  --filter 'TortureTests|MigrationKillTests'
+	  --filter 'TortureTests|MigrationKillTests|ProcessTests'
 
 lint:
 	swift format lint --strict --recursive --parallel $(FORMATTED)

@@ -23,10 +23,19 @@ struct CommandInvocation {
     styler = TextStyler(options.color, environment: streams.environment, isTerminal: result.isTerminal)
   }
 
-  /// The file that an argument names.
+  /// Sees to it that the result can be written to `--output`, and is none of the files that the command works on.
+  ///
+  /// - Throws: `CommandFailure`.
+  func prepareResult() throws {
+    guard let path = result.path else { return }
+    try ProtectedFiles(arguments).check(path)
+    try result.prepare()
+  }
+
   /// The mapping models, and folders of such, that `--mappings` names.
   var mappings: [URL] { arguments.values("mappings").map { URL(fileURLWithPath: $0) } }
 
+  /// The file that an argument names.
   func url(_ name: String) -> URL { URL(fileURLWithPath: arguments.argument(name)) }
 
   /// Writes a result made of JSON.

@@ -13,6 +13,7 @@ enum CommandLineTool {
       StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self, StoreCreateCommand.self,
       StoreExtractModelCommand.self,
       MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRunCommand.self, MigrateRecoverCommand.self,
+      MigrateRestoreCommand.self,
     ]
   }
 
@@ -57,12 +58,14 @@ enum CommandLineTool {
 
   private static func run(_ command: any Command.Type, _ invocation: CommandInvocation) throws -> ExitStatus {
     do {
+      try invocation.prepareResult()
       let status = try command.run(invocation)
       try invocation.result.commit()
       return status
     } catch {
       invocation.result.abandon()
-      throw error
+      guard let done = invocation.result.workDone else { throw error }
+      throw CommandFailure(.unreported, "\(done) Only the report of it failed. \(CommandFailure(error).message)")
     }
   }
 }

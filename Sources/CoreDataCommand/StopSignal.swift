@@ -5,24 +5,31 @@ import CoreDataTerminal
 import Dispatch
 import Foundation
 
-/// Ctrl-C while work is done that must not end in the middle: it is noted, and the work asks for it where it can stop.
+/// INT (Ctrl-C) and TERM while work is done that must not end partway through: they are noted, and the work asks for them
+/// where it can stop.
 final class StopSignal: @unchecked Sendable {
-  private let source: any DispatchSourceSignal
+  private static let signals = [SIGINT, SIGTERM]
+
+  private let sources: [any DispatchSourceSignal]
   private let lock = NSLock()
   private var isSet = false
 
   init() {
-    // The signal must be ignored for the source to get it instead of ending the process.
-    signal(SIGINT, SIG_IGN)
-    source = DispatchSource.makeSignalSource(signal: SIGINT, queue: .global())
-    source.setEventHandler { [weak self] in self?.set() }
-    source.resume()
+    sources = Self.signals.map { number in
+      // The signal must be ignored for the source to get it instead of ending the process.
+      signal(number, SIG_IGN)
+      return DispatchSource.makeSignalSource(signal: number, queue: .global())
+    }
+    for source in sources {
+      source.setEventHandler { [weak self] in self?.set() }
+      source.resume()
+    }
   }
 
-  /// Gives the signal its usual meaning back.
+  /// Gives the signals their usual meaning back.
   func end() {
-    source.cancel()
-    signal(SIGINT, SIG_DFL)
+    for source in sources { source.cancel() }
+    for number in Self.signals { signal(number, SIG_DFL) }
   }
 
   /// - Throws: `CommandFailure` with the status for a stop, where somebody has asked for one.

@@ -17,6 +17,8 @@ package enum FileCalls {
       self.device = device
       self.number = number
     }
+
+    package init(_ found: stat) { self.init(device: UInt64(found.st_dev), number: UInt64(found.st_ino)) }
   }
 
   /// Whether anything has that name.
@@ -24,7 +26,7 @@ package enum FileCalls {
 
   /// A file's identity; nil where there is none.
   package static func identity(_ url: URL) -> Identity? {
-    status(url).map { Identity(device: UInt64($0.st_dev), number: UInt64($0.st_ino)) }
+    status(url).map(Identity.init)
   }
 
   /// What changes with every write to a file: its identity, size and time; nil where there is none.
@@ -40,14 +42,24 @@ package enum FileCalls {
   /// Whether a name leads to another one.
   package static func isSymbolicLink(_ url: URL) -> Bool { status(url).map { $0.st_mode & S_IFMT == S_IFLNK } ?? false }
 
-  /// Gives a new file the rights, and as far as that is allowed the owner, of the file whose place it takes.
-  package static func takeRights(of old: URL, for new: URL) throws {
+  /// Gives a new file the permissions, and as far as that is allowed the owner, of another: never more than that one has.
+  package static func takePermissions(of old: URL, for new: URL) throws {
     guard let found = status(old) else { return }
-    try check(chmod(new.path, found.st_mode & 0o7777), "change the rights of", new)
-    if found.st_uid != geteuid() || found.st_gid != getegid() {
-      // Only root may give files away. Whoever may write the folder may make the file, so its rights suffice to go on.
-      _ = chown(new.path, found.st_uid, found.st_gid)
+    let descriptor = try RegularFile.open(new, followsLinks: false)
+    defer { close(descriptor) }
+    try takePermissions(of: found, for: descriptor, new)
+  }
+
+  static func takePermissions(of found: stat, for descriptor: Int32, _ url: URL) throws {
+    var (own, mode) = (stat(), found.st_mode & 0o777)
+    guard fstat(descriptor, &own) == 0 else { throw failure("look at", url) }
+    // Only root may give files away. Whoever may write the directory may make the file, so its permissions suffice.
+    if own.st_uid != found.st_uid { _ = fchown(descriptor, found.st_uid, own.st_gid) }
+    // A group that cannot be given must not be another one's gain: its members have what everybody has.
+    if own.st_gid != found.st_gid, fchown(descriptor, uid_t.max, found.st_gid) != 0 {
+      mode = mode & ~0o070 | (mode & 0o007) << 3 & mode
     }
+    try check(fchmod(descriptor, mode), "change the permissions of", url)
   }
 
   /// Makes a folder; one that is there already will do.
@@ -79,12 +91,10 @@ package enum FileCalls {
     if rmdir(url.path) != 0, ![ENOENT, ENOTEMPTY, EEXIST].contains(errno) { throw failure("remove the folder", url) }
   }
 
-  /// Removes a file, or a folder with all that is in it.
+  /// Removes a file, or a directory with everything below it. Symbolic links are removed and never followed.
   package static func removeTree(_ url: URL) throws {
-    guard let found = status(url) else { return }
-    guard found.st_mode & S_IFMT == S_IFDIR else { return try removeFile(url) }
-    for name in try names(in: url) { try removeTree(url.appendingPathComponent(name)) }
-    try removeFolder(url)
+    guard exists(url) else { return }
+    try OpenDirectory.open(url.deletingLastPathComponent()).removeTree(url.lastPathComponent)
   }
 
   /// What is in a folder; nothing where there is none.
@@ -100,36 +110,15 @@ package enum FileCalls {
 
   /// Makes a hard link, or a copy where the file system has no hard links.
   ///
-  /// - Parameter copyBytes: copies the content into a file that does not exist yet. A database in use needs SQLite's own
-  ///   means, since closing a file drops the locks that this process holds on it.
+  /// - Parameter copyBytes: as that of `OpenDirectory.link(_:to:_:copyBytes:)`.
   /// - Returns: false where something has that name already.
+  /// - Throws: `RegularFile.Problem.notRegular` for anything but a regular file; `FileFailure`.
   package static func link(
-    _ old: URL, to new: URL, copyBytes: (_ old: URL, _ new: URL) throws -> Void = FileCalls.copyBytes
+    _ old: URL, to new: URL, copyBytes: ((_ old: URL, _ new: URL) throws -> Void)? = nil
   ) throws -> Bool {
-    if Foundation.link(old.path, new.path) == 0 { return true }
-    switch errno {
-    case EEXIST: return false
-    case EPERM, EXDEV, EMLINK, EOPNOTSUPP, ENOTSUP, ENOSYS: return try copy(old, to: new, copyBytes)
-    default: throw failure("link", old)
-    }
-  }
-
-  /// Copies a file under a temporary name, and renames the copy when it is complete.
-  private static func copy(_ old: URL, to new: URL, _ copyBytes: (URL, URL) throws -> Void) throws -> Bool {
-    if exists(new) { return false }
-    let draft = new.deletingLastPathComponent().appendingPathComponent(".\(new.lastPathComponent).part")
-    try removeFile(draft)
-    do {
-      try copyBytes(old, draft)
-      try takeRights(of: old, for: draft)
-      try synchronize(draft)
-      try rename(draft, to: new)
-    } catch {
-      // Why the file could not be copied is what matters.
-      try? removeFile(draft)
-      throw error
-    }
-    return true
+    try OpenDirectory.open(old.deletingLastPathComponent()).link(
+      old.lastPathComponent, to: OpenDirectory.open(new.deletingLastPathComponent()), new.lastPathComponent,
+      copyBytes: copyBytes)
   }
 
   /// Copies the content of a regular file into a new file that only its owner can read.
@@ -141,14 +130,7 @@ package enum FileCalls {
     let target = open(new.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard target >= 0 else { throw failure("make", new) }
     do {
-      var chunk = Data(count: 1 << 20)
-      while true {
-        let count = chunk.withUnsafeMutableBytes { read(source, $0.baseAddress, $0.count) }
-        if count < 0, errno == EINTR { continue }
-        guard count >= 0 else { throw failure("read", old) }
-        if count == 0 { break }
-        try write(chunk.prefix(count), to: target, at: new)
-      }
+      try copyBytes(source, old, to: target, new)
     } catch {
       close(target)
       // Why the copy is incomplete is what matters.
@@ -158,7 +140,18 @@ package enum FileCalls {
     guard close(target) == 0 else { throw failure("write", new) }
   }
 
-  private static func write(_ data: Data, to descriptor: Int32, at url: URL) throws {
+  static func copyBytes(_ source: Int32, _ old: URL, to target: Int32, _ new: URL) throws {
+    var chunk = Data(count: 1 << 20)
+    while true {
+      let count = chunk.withUnsafeMutableBytes { read(source, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw failure("read", old) }
+      if count == 0 { return }
+      try write(chunk.prefix(count), to: target, at: new)
+    }
+  }
+
+  static func write(_ data: Data, to descriptor: Int32, at url: URL) throws {
     var rest = data
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
@@ -170,7 +163,7 @@ package enum FileCalls {
 
   /// Sees to it that a file's content, or a folder's names, are on the disk.
   package static func synchronize(_ url: URL) throws {
-    let descriptor = open(url.path, O_RDONLY | O_CLOEXEC)
+    let descriptor = open(url.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure("open", url) }
     let result = fsync(descriptor)
     let number = errno
@@ -180,22 +173,8 @@ package enum FileCalls {
   }
 
   /// Writes a file which has either its old content or the new one, also after a power failure.
-  package static func write(_ data: Data, to url: URL) throws {
-    let draft = url.deletingLastPathComponent().appendingPathComponent(".\(url.lastPathComponent).part")
-    let descriptor = open(draft.path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-    guard descriptor >= 0 else { throw failure("make", draft) }
-    do {
-      try write(data, to: descriptor, at: draft)
-      guard fsync(descriptor) == 0 else { throw failure("sync", draft) }
-    } catch {
-      close(descriptor)
-      // The failure to write is the one to be told.
-      try? removeFile(draft)
-      throw error
-    }
-    close(descriptor)
-    try rename(draft, to: url)
-    try synchronize(url.deletingLastPathComponent())
+  package static func write(_ data: Data, to url: URL, mode: mode_t = 0o600) throws {
+    try OpenDirectory.open(url.deletingLastPathComponent()).write(data, to: url.lastPathComponent, mode: mode)
   }
 
   private static func status(_ url: URL) -> stat? {

@@ -9,6 +9,8 @@ package enum RegularFile {
   package enum Problem: Error, Hashable {
     /// The path names a directory, a FIFO, a socket or a device, or a symbolic link where none is followed.
     case notRegular(path: String, kind: String)
+    /// The path names something else than a directory: a symbolic link to one as well.
+    case notDirectory(path: String, kind: String)
     /// The file is larger than the caller can use.
     case tooLarge(path: String, bytes: Int, limit: Int)
   }
@@ -22,14 +24,30 @@ package enum RegularFile {
   package static func read(_ url: URL, limit: Int, followsLinks: Bool = true) throws -> Data {
     let descriptor = try open(url, followsLinks: followsLinks)
     defer { close(descriptor) }
+    return try read(descriptor, limit: limit, url)
+  }
+
+  /// Reads the rest of an open file.
+  static func read(_ descriptor: Int32, limit: Int, _ url: URL) throws -> Data {
     var found = stat()
     guard fstat(descriptor, &found) == 0 else { throw failure("read the size of", url) }
     let size = Int(found.st_size)
     guard size <= limit else { throw Problem.tooLarge(path: url.path, bytes: size, limit: limit) }
-    var data = Data()
+    // Read in place: values of stores are large. A file that grows meanwhile is read on below.
+    var data = Data(count: size)
+    var filled = 0
+    while filled < size {
+      let count = data.withUnsafeMutableBytes { bytes in
+        Foundation.read(descriptor, bytes.baseAddress.map { $0 + filled }, size - filled)
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw failure("read", url) }
+      if count == 0 { return data.prefix(filled) }
+      filled += count
+    }
     // A file that grows while it is read is refused as well: one byte more than allowed is asked for.
     while data.count <= limit {
-      var chunk = Data(count: min(limit + 1 - data.count, max(size - data.count, 4096)))
+      var chunk = Data(count: min(limit + 1 - data.count, 4096))
       let count = chunk.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
       if count < 0, errno == EINTR { continue }
       guard count >= 0 else { throw failure("read", url) }
@@ -82,6 +100,15 @@ package enum RegularFile {
     try check(found, url)
   }
 
+  /// Whether a path leads to the null device, `/dev/null`.
+  package static func isNullDevice(_ url: URL) -> Bool {
+    var (found, null) = (stat(), stat())
+    guard stat(url.path, &found) == 0, found.st_mode & S_IFMT == S_IFCHR, stat("/dev/null", &null) == 0 else {
+      return false
+    }
+    return null.st_mode & S_IFMT == S_IFCHR && found.st_rdev == null.st_rdev
+  }
+
   /// Opens a regular file for reading. The caller closes the descriptor.
   static func open(_ url: URL, followsLinks: Bool) throws -> Int32 {
     // Looked at before it is opened, since opening some devices does something; and after, since it may have changed.
@@ -101,17 +128,21 @@ package enum RegularFile {
     }
   }
 
-  private static func check(_ found: stat, _ url: URL) throws {
-    let kind =
-      switch found.st_mode & S_IFMT {
-      case S_IFREG: String?.none
-      case S_IFDIR: "a directory"
-      case S_IFIFO: "a FIFO"
-      case S_IFSOCK: "a socket"
-      case S_IFLNK: "a symbolic link"
-      default: "a device"
-      }
-    if let kind { throw Problem.notRegular(path: url.path, kind: kind) }
+  /// Throws where what was found is not a regular file.
+  package static func check(_ found: stat, _ url: URL) throws {
+    if let kind = kind(of: found) { throw Problem.notRegular(path: url.path, kind: kind) }
+  }
+
+  /// What something is that is no regular file; nil for a regular one.
+  package static func kind(of found: stat) -> String? {
+    switch found.st_mode & S_IFMT {
+    case S_IFREG: nil
+    case S_IFDIR: "a directory"
+    case S_IFIFO: "a FIFO"
+    case S_IFSOCK: "a socket"
+    case S_IFLNK: "a symbolic link"
+    default: "a device"
+    }
   }
 
   private static func failure(_ operation: String, _ url: URL) -> FileFailure {
@@ -120,9 +151,17 @@ package enum RegularFile {
 }
 
 extension RegularFile.Problem: CustomStringConvertible {
+  /// What the problem is about.
+  package var path: String {
+    switch self {
+    case .notRegular(let path, _), .notDirectory(let path, _), .tooLarge(let path, _, _): path
+    }
+  }
+
   package var description: String {
     switch self {
     case .notRegular(let path, let kind): "'\(path)' is \(kind), not a regular file."
+    case .notDirectory(let path, let kind): "'\(path)' is \(kind), not a directory."
     case .tooLarge(let path, let bytes, let limit): "'\(path)' has \(bytes) bytes; at most \(limit) are read."
     }
   }

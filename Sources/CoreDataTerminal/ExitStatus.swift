@@ -23,6 +23,8 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
   case interruptedWorkFound = 7
   /// A mistake in the tool itself.
   case bug = 70
+  /// The work is done; only what is said about it could not be written.
+  case unreported = 74
   /// Stopped by Ctrl-C; the source store is as it was.
   case stopped = 130
 
@@ -38,6 +40,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     case .failed: "failed, the source store is as it was"
     case .interruptedWorkFound: "interrupted work found"
     case .bug: "a bug of this tool"
+    case .unreported: "done, but the result could not be written"
     case .stopped: "stopped by Ctrl-C, the source store is as it was"
     }
   }

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,7 +26,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char folder[4096];
 static size_t folderLength = 0;
-static volatile int isArmed = 0;
+static atomic_int isArmed = 0;
 static long chosen = 0, count = 0;
 static int kind = 0, failure = 0;
 static char call[512];
@@ -48,8 +49,11 @@ void faultInjectionArm(const char *path, long number, int what, int error) {
 }
 
 long faultInjectionDisarm(void) {
+  pthread_mutex_lock(&lock);
   isArmed = 0;
-  return count;
+  long result = count;
+  pthread_mutex_unlock(&lock);
+  return result;
 }
 
 const char *faultInjectionCall(void) { return call; }
@@ -63,9 +67,14 @@ static void killProcess(void) {
 
 /// Whether the call is to fail. 2 where the process is to be killed after a half of the call.
 static int isChosen(const char *name, const char *path, int writes) {
-  if (!isArmed || path == NULL || strncmp(path, folder, folderLength) != 0) return 0;
+  if (!isArmed || path == NULL) return 0;
   int result = 0;
   pthread_mutex_lock(&lock);
+  // Another thread may have ended it meanwhile.
+  if (!isArmed || strncmp(path, folder, folderLength) != 0) {
+    pthread_mutex_unlock(&lock);
+    return 0;
+  }
   count++;
   if (kind == FaultKindNone && traceLength + strlen(name) + strlen(path) + 3 < sizeof trace) {
     traceLength += (size_t)sprintf(trace + traceLength, "%s %s\n", name, path + folderLength);
@@ -97,15 +106,22 @@ static int isChosenFile(const char *name, int descriptor, int writes) {
   return isChosen(name, path, writes);
 }
 
+/// As isChosen, for a path from an open directory on.
 static int isChosenAt(const char *name, int descriptor, const char *path) {
-  if (!isArmed) return 0;
-  if (path != NULL && path[0] == '/') return isChosen(name, path, 0);
-  return isChosenFile(name, descriptor, 0);
+  if (!isArmed || path == NULL) return 0;
+  if (path[0] == '/' || descriptor == AT_FDCWD) return isChosen(name, path, 0);
+  char link[64], full[8192];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+  ssize_t length = readlink(link, full, 4095);
+  if (length < 0) return 0;
+  snprintf(full + length, sizeof full - (size_t)length, "/%s", path);
+  return isChosen(name, full, 0);
 }
 
-#define REAL(name)                                          \
-  static __typeof__(&name) real = NULL;                     \
-  if (real == NULL) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+#define REAL(name)                                                                        \
+  static _Atomic(void *) found = NULL;                                                    \
+  if (atomic_load(&found) == NULL) atomic_store(&found, dlsym(RTLD_NEXT, #name));         \
+  __typeof__(&name) real = (__typeof__(&name))atomic_load(&found)
 
 #define OPEN(name)                                          \
   int name(const char *path, int flags, ...) {              \
@@ -181,11 +197,24 @@ ON_PATH(rmdir, "rmdir", (const char *path), (path))
 ON_PATH(unlink, "unlink", (const char *path), (path))
 ON_PATH(chmod, "chmod", (const char *path, mode_t mode), (path, mode))
 
-int unlinkat(int descriptor, const char *path, int flags) {
-  REAL(unlinkat);
-  if (isChosenAt("unlink", descriptor, path)) return -1;
-  return real(descriptor, path, flags);
-}
+ON_FILE(int, fchmod, "chmod", (int descriptor, mode_t mode), (descriptor, mode))
+ON_FILE(int, fchown, "chown", (int descriptor, uid_t user, gid_t group), (descriptor, user, group))
+
+#define ON_ENTRY(name, word, parameters, arguments)            \
+  int name parameters {                                        \
+    REAL(name);                                                \
+    if (isChosenAt(word, descriptor, path)) return -1;         \
+    return real arguments;                                     \
+  }
+ON_ENTRY(unlinkat, (flags & AT_REMOVEDIR) != 0 ? "rmdir" : "unlink", (int descriptor, const char *path, int flags),
+         (descriptor, path, flags))
+ON_ENTRY(mkdirat, "mkdir", (int descriptor, const char *path, mode_t mode), (descriptor, path, mode))
+ON_ENTRY(fchmodat, "chmod", (int descriptor, const char *path, mode_t mode, int flags),
+         (descriptor, path, mode, flags))
+ON_ENTRY(renameat, "rename", (int descriptor, const char *path, int to, const char *name),
+         (descriptor, path, to, name))
+ON_ENTRY(linkat, "link", (int descriptor, const char *path, int to, const char *name, int flags),
+         (descriptor, path, to, name, flags))
 
 #else
 

@@ -34,6 +34,10 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// Apple's interface.
   public internal(set) var storeSetAside: SetAsideStore?
 
+  /// What became of work on the store that had been interrupted, and that opening it has found; nil where there was none. An
+  /// addition to Apple's interface.
+  public internal(set) var recoveryOutcome: StoreRecovery.Outcome?
+
   /// Prepares a store; subclasses open it.
   ///
   /// - Parameters:

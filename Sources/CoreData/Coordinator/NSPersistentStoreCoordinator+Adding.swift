@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import Foundation
 
 extension NSPersistentStoreCoordinator {
@@ -44,7 +45,8 @@ extension NSPersistentStoreCoordinator {
       throw StoreErrors.unknownConfiguration(configuration, known: managedObjectModel.configurations, url: storeURL)
     }
     let store = try withLock {
-      if persistentStore(for: storeURL) != nil {
+      // Each store at /dev/null is one of its own, in memory.
+      if persistentStore(for: storeURL) != nil, !RegularFile.isNullDevice(storeURL) {
         throw StoreErrors.cannotOpen(url: storeURL, reason: "The coordinator has opened this store already.")
       }
       let store = try SettingAside.open(storeURL, model: managedObjectModel, configuration, StoreOptions(options)) {
@@ -79,18 +81,42 @@ extension NSPersistentStoreCoordinator {
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
   ) throws -> NSPersistentStore {
     // What only reads changes nothing; the store is whole also where work on it is unfinished.
+    var outcome: UnfinishedWork.Outcome?
     if kind == SQLiteStore.self, !StoreOptions(options).isReadOnly {
-      try RecoveryErrors.translating(url: url) { try UnfinishedWork.settle(beforeOpening: url) }
+      outcome = try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+        try RecoveryErrors.translating(url: url) { try UnfinishedWork.settle(beforeOpening: url) }
+      }
     }
     try makeCompatible(kind, configuration, url, options)
     let store = kind.init(
       persistentStoreCoordinator: self, configurationName: configuration, at: url, options: options)
     try store.loadMetadata()
+    store.recoveryOutcome = outcome.map(StoreRecovery.Outcome.init)
     return store
   }
 
   /// Compares an existing store with the model, and migrates it when that is wanted.
+  ///
+  /// Several openers of one old store plan the same migration, and one of them carries it out. The others find a store of
+  /// another version then, and look again.
   private func makeCompatible(
+    _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
+  ) throws {
+    var attempts = 0
+    while true {
+      do {
+        return try makeCompatibleOnce(kind, configuration, url, options)
+      } catch let error as NSError where error.isOutdatedPlan && attempts < Self.greatestAttempts {
+        attempts += 1
+      }
+    }
+  }
+
+  /// How often a store is looked at anew that others migrate meanwhile: more often than a model has versions that they could
+  /// stop at.
+  private static let greatestAttempts = 100
+
+  private func makeCompatibleOnce(
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
   ) throws {
     let settings = StoreOptions(options)

@@ -13,7 +13,7 @@ extension NSPersistentStoreCoordinator {
   /// made by opening it.
   ///
   /// Remove the store from coordinators first. A store that is damaged is destroyed too; where there is none, nothing is
-  /// done.
+  /// done. What is no regular file is never replaced.
   ///
   /// - Parameters:
   ///   - url: where the store is.
@@ -27,7 +27,8 @@ extension NSPersistentStoreCoordinator {
     _ = try StoreKinds.kind(of: storeType.rawValue)
     try movingStores(at: url) {
       let place = StorePlace(url)
-      guard FileCalls.exists(place.file) else { return }
+      // A store at /dev/null is in memory: there is nothing to be destroyed.
+      guard FileCalls.exists(place.file), !RegularFile.isNullDevice(url) else { return }
       let settings = StoreOptions(options)
       _ = try StoreReplacement(
         place: place, journal: WorkJournal(purpose: .destruction),
@@ -79,6 +80,7 @@ extension NSPersistentStoreCoordinator {
     }
     try movingStores(at: destinationURL) {
       let place = StorePlace(destinationURL)
+      try place.checkFile()
       _ = try StoreReplacement(
         place: place, journal: WorkJournal(purpose: .replacement),
         timeout: StoreOptions(destinationOptions).timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true
@@ -151,7 +153,8 @@ extension NSPersistentStoreCoordinator {
       do {
         try moved.loadMetadata()
       } catch {
-        StoreFiles.removeIfPresent(at: storeURL)
+        // Why the store cannot be opened is what matters.
+        try? StoreFiles.remove(at: storeURL)
         throw error
       }
       replace(store, by: moved)

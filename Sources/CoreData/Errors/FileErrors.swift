@@ -17,6 +17,15 @@ internal enum FileErrors {
       [ErrorDetail.url: store, NSFilePathErrorKey: failure.path])
   }
 
+  /// 134070 for a link, a device, a FIFO or a directory where a file is expected, and for a file that is too large.
+  static func error(_ problem: RegularFile.Problem, store: URL) -> NSError {
+    .cocoa(
+      NSPersistentStoreOperationError, "A file of the persistent store cannot be used.",
+      reason: "\(problem) It was neither read nor changed.",
+      suggestion: "Find out where it comes from, and put a regular file or directory in its place, or move it away.",
+      [ErrorDetail.url: store])
+  }
+
   /// The same for an error of Foundation, which tells neither what nor why in words.
   static func error(_ error: CocoaError, store: URL) -> NSError {
     let error = error as NSError

@@ -33,6 +33,14 @@ internal enum MigrationErrors {
       underlying: underlying, info)
   }
 
+  /// 134110: somebody else has migrated the store since the migration was planned.
+  static func outdatedPlan(url: URL?, reason: String, suggestion: String) -> NSError {
+    failed(url: url, reason: reason, suggestion: suggestion, underlying: OutdatedPlan())
+  }
+
+  /// Marks the error.
+  struct OutdatedPlan: Error {}
+
   /// 134110 for rows without a value of an attribute that is to have one.
   static func missingMandatoryValues(url: URL?, entity: String, attribute: String) -> NSError {
     failed(
@@ -83,4 +91,9 @@ internal enum MigrationErrors {
       reason: "Can't find model for source store: no model has the entity version hashes of the store.\(places)",
       suggestion: "Keep the model version that the store was made with beside the current one.", info)
   }
+}
+
+extension NSError {
+  /// Whether a migration was planned for a version that the store does not have any more.
+  var isOutdatedPlan: Bool { userInfo[NSUnderlyingErrorKey] is MigrationErrors.OutdatedPlan }
 }

@@ -12,6 +12,8 @@ internal enum RecoveryErrors {
       return try body()
     } catch let failure as FileFailure {
       throw FileErrors.error(failure, store: url)
+    } catch let problem as RegularFile.Problem {
+      throw FileErrors.error(problem, store: url)
     } catch let error as CocoaError where error.localizedFailureReasonIsMissing {
       throw FileErrors.error(error, store: url)
     } catch let held as MigrationLock.Held {
@@ -24,7 +26,18 @@ internal enum RecoveryErrors {
         reason: "The new store is not whole, and has not taken the place of the old one. \(problem.reason)")
     } catch let journal as WorkJournal.Unreadable {
       throw unreadable(journal, url: url)
+    } catch let refusal as WorkDirectory.Refusal {
+      throw refused(refusal, url: url)
     }
+  }
+
+  /// 134070: a work directory that this framework cannot have made.
+  private static func refused(_ refusal: WorkDirectory.Refusal, url: URL) -> NSError {
+    .cocoa(
+      NSPersistentStoreOperationError, "The work directory beside the persistent store is not used.",
+      reason: "'\(refusal.path)' cannot have been made by this framework. \(refusal.reason)",
+      suggestion: "Find out where it comes from, move it away, and try again. Nothing was changed.",
+      [ErrorDetail.url: url, NSFilePathErrorKey: refusal.path])
   }
 
   /// 134110: another process is at work.
@@ -60,7 +73,7 @@ internal enum RecoveryErrors {
     .cocoa(
       NSPersistentStoreOperationError, "Unfinished work on the persistent store can be neither finished nor undone.",
       reason: "The journal at \(journal.path) tells of it. \(journal.reason)",
-      suggestion: "Update the framework, or move the journal's folder away: the store is whole with and without it.",
+      suggestion: "Update the framework, or move the journal's directory away: the store is whole with and without it.",
       [ErrorDetail.url: url, NSFilePathErrorKey: journal.path])
   }
 }

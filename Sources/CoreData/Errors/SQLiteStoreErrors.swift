@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
@@ -25,6 +26,12 @@ internal enum SQLiteStoreErrors {
       throw incompatible(problem, url: url)
     } catch let problem as RowProblem {
       throw error(for: problem, url: url)
+    } catch let failure as FileFailure {
+      throw FileErrors.error(failure, store: url ?? URL(fileURLWithPath: failure.path))
+    } catch let problem as RegularFile.Problem {
+      throw FileErrors.error(problem, store: url ?? URL(fileURLWithPath: problem.path))
+    } catch let file as ExternalData.UnreadableFile {
+      throw StoreErrors.operationFailed(url: url, reason: "A value of the store cannot be read: \(file).")
     }
   }
 
@@ -36,6 +43,8 @@ internal enum SQLiteStoreErrors {
     case .contradictory(let path, _):
       StoreErrors.damaged(
         url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
+    case .notRegular(let path, _):
+      StoreErrors.cannotOpen(url: url ?? URL(fileURLWithPath: path), reason: problem.description)
     case .notADatabase(let path), .truncated(let path, _, _), .notAStore(let path, _),
       .unreadableMetadata(let path, _), .contradictoryEntities(let path, _), .noModelCache(let path):
       StoreErrors.notAStore(

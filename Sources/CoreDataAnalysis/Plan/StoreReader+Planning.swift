@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
@@ -9,13 +10,13 @@ extension StoreReader {
   /// The migration of this store, worked out without opening the store's own file for it.
   ///
   /// A plan needs the store's metadata and its model, no rows. Both are put into a database of their own in the temporary
-  /// folder, so that no `-wal` or `-shm` file appears beside a store that is only looked at.
+  /// directory, so that no `-wal` or `-shm` file appears beside a store that is only looked at.
   ///
   /// - Throws: as `StoreMigration.init(storeAt:modelsAt:version:mappings:isProgressive:)`.
   package func planningMigration(modelsAt modelURL: URL, version: String?, mappings: [URL] = []) throws
     -> StoreMigration
   {
-    try withTemporaryFolder { folder in
+    try withPrivateDirectory(holdsRows: false) { folder in
       let standIn = folder.appendingPathComponent(url.lastPathComponent)
       try reading {
         let target = try SQLiteConnection(url: standIn, mode: .create)
@@ -37,21 +38,21 @@ extension StoreReader {
   ///
   /// - Throws: as `StoreMigration.run(progress:)`.
   package func migrationStatements(modelsAt modelURL: URL, version: String?, mappings: [URL] = []) throws -> [String] {
-    try withTemporaryFolder { folder in
+    try withPrivateDirectory(holdsRows: true) { folder in
       let copy = folder.appendingPathComponent(url.lastPathComponent)
+      try FileCalls.makePrivateFile(copy)
       try reading { try connection.backup(toPath: copy.path) }
+      try StoreFiles.linkValues(of: url, to: copy)
       return try StoreMigration(storeAt: copy, modelsAt: modelURL, version: version, mappings: mappings).statements()
     }
   }
 
-  private func withTemporaryFolder<Result>(_ body: (URL) throws -> Result) throws -> Result {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("coredata-plan-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(
-      at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+  private func withPrivateDirectory<Result>(holdsRows: Bool, _ body: (URL) throws -> Result) throws -> Result {
+    let directory = try CopyDirectory.make(for: url, holdsRows: holdsRows)
     defer {
-      // What cannot be removed from the temporary folder does no harm there.
-      try? FileManager.default.removeItem(at: folder)
+      // It stays private, and is removed by the next who makes a copy.
+      try? directory.remove()
     }
-    return try body(folder)
+    return try body(directory.url)
   }
 }

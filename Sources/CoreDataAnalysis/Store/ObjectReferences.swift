@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
@@ -10,7 +11,7 @@ final class ObjectReferences {
   private let reader: StoreReader
   private let prefix: String
   private let names: [Int: String]
-  private let externalFolder: URL
+  private let support: SupportDirectory
   /// Where a member list comes from, by relationship; the texts are made once.
   private var statements: [RelationshipLayout: String] = [:]
 
@@ -18,9 +19,7 @@ final class ObjectReferences {
     self.reader = reader
     prefix = "x-coredata://\(reader.metadata.uuid)/"
     names = Dictionary(reader.entities.map { ($0.number, $0.name) }) { first, _ in first }
-    let base = reader.url.deletingPathExtension().lastPathComponent
-    externalFolder = reader.url.deletingLastPathComponent().appendingPathComponent(".\(base)_SUPPORT")
-      .appendingPathComponent("_EXTERNAL_DATA")
+    support = SupportDirectory(store: reader.url)
   }
 
   func id(_ entity: String, _ key: Int64) -> String { "\(prefix)\(entity)/p\(key)" }
@@ -78,19 +77,28 @@ final class ObjectReferences {
 
   /// The value for which the bytes of an attribute that allows files stand: 1 is followed by the value itself, 2 by the
   /// name of a file.
-  func externalData(_ bytes: Data) throws -> Data {
+  ///
+  /// - Parameters:
+  ///   - property: the attribute, for messages.
+  ///   - owner: the identifier of the object, for messages.
+  /// - Throws: `StoreProblem` where the file is missing, or is a link, a device or anything but a regular file.
+  func externalData(_ bytes: Data, property: String, owner: @autoclosure () -> String) throws -> Data {
     if bytes.first == 1 { return Data(bytes.dropFirst()) }
-    guard bytes.first == 2, bytes.count == 38, bytes.last == 0 else { return bytes }
-    let name = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
-    guard UUID(uuidString: name) != nil else { return bytes }
-    let file = externalFolder.appendingPathComponent(name)
+    guard let name = ExternalData.fileName(in: bytes) else { return bytes }
     do {
-      return try Data(contentsOf: file)
+      return try support.read(name)
     } catch {
+      let value = "The value of '\(property)' of \(owner()) in \(reader.url.lastPathComponent)"
+      guard let problem = error as? RegularFile.Problem else {
+        throw StoreProblem(
+          .damaged,
+          "\(value) is kept in the file \(support.values.appendingPathComponent(name).path), which cannot be read. "
+            + "Copy the store together with its directory \(support.url.lastPathComponent).")
+      }
       throw StoreProblem(
         .damaged,
-        "A value of \(reader.url.lastPathComponent) stands in the file \(file.path), which cannot be read. "
-          + "Copy the store together with its folder \(externalFolder.deletingLastPathComponent().lastPathComponent).")
+        "\(value) is kept in a file that is not read: \(problem) Find out where it comes from, and put the file of the "
+          + "value in its place.")
     }
   }
 }

@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
+import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
@@ -12,8 +14,8 @@ import Foundation
 package final class StoreAccess {
   package let url: URL
   package let connection: SQLiteConnection
-  /// The folder of the copy; nil where the file is read where it is.
-  private let copyFolder: URL?
+  /// The directory of the copy; nil where the file is read where it is.
+  private let copyFolder: PrivateDirectory?
 
   /// Whether the file is read from a copy.
   package var isCopy: Bool { copyFolder != nil }
@@ -28,7 +30,7 @@ package final class StoreAccess {
     let folder = needsCopy ? try Self.copy(path) : nil
     do {
       let mode: SQLiteConnection.Mode = needsCopy ? .readWrite : header.usesWriteAheadLog ? .immutable : .readOnly
-      let file = folder?.appendingPathComponent((path as NSString).lastPathComponent).path ?? path
+      let file = folder?.url.appendingPathComponent((path as NSString).lastPathComponent).path ?? path
       let opened = try SQLiteConnection(path: file, mode: mode)
       _ = try opened.pragma("schema_version")
       opened.limitValues(toFileSize: (Self.size(file) ?? 0) + (Self.size(file + "-wal") ?? 0))
@@ -36,15 +38,15 @@ package final class StoreAccess {
       copyFolder = folder
     } catch let error as SQLiteError {
       // The copy is of no use; what SQLite says is what matters.
-      if let folder { try? FileManager.default.removeItem(at: folder) }
+      try? folder?.remove()
       throw StoreProblem.from(error, path: path)
     }
   }
 
   deinit {
-    // Nothing was written through the connection, and a copy left behind in the temporary folder does no harm.
+    // Nothing was written through the connection. A copy that stays is private, and the next one of the store removes it.
     try? connection.close()
-    if let copyFolder { try? FileManager.default.removeItem(at: copyFolder) }
+    try? copyFolder?.remove()
   }
 
   /// Bytes of the file and its write-ahead log.
@@ -96,42 +98,53 @@ package final class StoreAccess {
 
   private static func hasContent(_ path: String) -> Bool { (size(path) ?? 0) > 0 }
 
-  /// Copies the file and its log to a new temporary folder, as they are at one moment.
-  private static func copy(_ path: String) throws -> URL {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("coredata-\(UUID().uuidString)")
+  /// Copies the file and its log to a private directory, as they are at one moment.
+  private static func copy(_ path: String) throws -> PrivateDirectory {
     let name = (path as NSString).lastPathComponent
+    let directory: PrivateDirectory
     do {
-      try FileManager.default.createDirectory(
-        at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      directory = try CopyDirectory.make(for: URL(fileURLWithPath: path))
+    } catch {
+      throw uncopied(name, error)
+    }
+    do {
       for _ in 0..<5 {
         let before = stamp(path)
         for suffix in ["", "-wal", "-journal"] {
-          let target = folder.appendingPathComponent(name + suffix).path
-          if FileManager.default.fileExists(atPath: target) { try FileManager.default.removeItem(atPath: target) }
+          let target = directory.url.appendingPathComponent(name + suffix)
+          try FileCalls.removeFile(target)
           guard hasContent(path + suffix) else { continue }
           if suffix.isEmpty {
-            try DatabaseFile(path: path).copy(to: target)
-            continue
+            try DatabaseFile(path: path).copy(to: target.path)
+          } else {
+            try FileCalls.copyBytes(URL(fileURLWithPath: path + suffix), to: target)
           }
-          try FileManager.default.copyItem(atPath: path + suffix, toPath: target)
-          try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: target)
         }
-        if stamp(path) == before { return folder }
+        if stamp(path) == before { return directory }
       }
     } catch {
       // The copy is of no use; why it could not be made is what matters.
-      try? FileManager.default.removeItem(at: folder)
-      throw StoreProblem(
-        .noAccess,
-        "\(name) has a write-ahead log, and could not be copied to be read safely: \(Self.reason(error))")
+      try? directory.remove()
+      throw uncopied(name, error)
     }
     // As above.
-    try? FileManager.default.removeItem(at: folder)
+    try? directory.remove()
     throw StoreProblem(.locked, "\(name) is being written by another program. Close it and try again.")
   }
 
+  private static func uncopied(_ name: String, _ error: any Error) -> StoreProblem {
+    StoreProblem(
+      .noAccess, "\(name) has a write-ahead log, and could not be copied to be read safely: \(Self.reason(error))")
+  }
+
   private static func reason(_ error: any Error) -> String {
-    (error as? SQLiteError)?.message ?? error.localizedDescription
+    switch error {
+    case let error as SQLiteError: error.message
+    case let failure as FileFailure:
+      "to \(failure.operation) '\(failure.path)' failed: \(String(cString: strerror(failure.number)))."
+    case let problem as RegularFile.Problem: problem.description
+    default: error.localizedDescription
+    }
   }
 
   /// Sizes and times of the files, which tell whether they were written meanwhile.

@@ -8,6 +8,7 @@ extension StoreReader {
   /// Rows of exactly each entity, zeros included.
   /// - Throws: `StoreProblem`.
   package func rowCounts() throws -> [String: Int] {
+    try checkTables(of: entities)
     var counts = Dictionary(entities.map { ($0.name, 0) }) { first, _ in first }
     let names = Dictionary(entities.map { ($0.number, $0.name) }) { first, _ in first }
     try reading {

@@ -22,6 +22,7 @@ extension StoreReader {
       throw StoreProblem(
         .unknownEntity, "The store has no entity \(name). It has \(entityNames.joined(separator: ", ")).")
     }
+    try checkTables(of: entities.filter { names?.contains($0.name) ?? true })
     // Entities that were asked for by name can be had from a damaged store, too.
     if names == nil { try checkEntityNumbers() }
     let references = ObjectReferences(reader: self)
@@ -56,7 +57,7 @@ extension StoreReader {
   }
 
   private func rowPlan(of entity: ReadableEntity, table: String) -> RowPlan {
-    var plan = RowPlan()
+    var plan = RowPlan(entity: entity.name)
     guard let layout = entity.layout else {
       plan.addDeclared(catalog.table(named: table)?.columns ?? [])
       return plan
@@ -76,8 +77,13 @@ struct RowPlan {
     let value: (SQLiteStatement, Int64, ObjectReferences) throws -> ExportedValue
   }
 
+  private let entity: String
   private(set) var columns: [String] = []
   private(set) var steps: [Step] = []
+
+  init(entity: String) {
+    self.entity = entity
+  }
 
   mutating func sort() {
     steps.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
@@ -85,25 +91,26 @@ struct RowPlan {
 
   mutating func add(_ attribute: AttributeLayout, name: String) {
     let value = reading(attribute)
-    steps.append(Step(name: name) { statement, _, references in try value(statement, references) })
+    steps.append(Step(name: name) { statement, key, references in try value(statement, key, references) })
   }
 
   private mutating func reading(
     _ attribute: AttributeLayout
-  ) -> (SQLiteStatement, ObjectReferences) throws -> ExportedValue {
+  ) -> (SQLiteStatement, Int64, ObjectReferences) throws -> ExportedValue {
     guard let column = attribute.column else {
       let parts = attribute.elements.sorted { $0.name < $1.name }.map { ($0.name, reading($0)) }
-      return { statement, references in
-        let values = try parts.map { ExportedValue.Part(name: $0.0, value: try $0.1(statement, references)) }
+      return { statement, key, references in
+        let values = try parts.map { ExportedValue.Part(name: $0.0, value: try $0.1(statement, key, references)) }
         return values.allSatisfy { $0.value == .null } ? .null : .composite(values)
       }
     }
     let index = position(of: column)
     let (kind, isExternal) = (attribute.kind, attribute.allowsExternalStorage)
-    return { statement, references in
+    let (name, entity) = (attribute.name, entity)
+    return { statement, key, references in
       let stored = StoredValue.exported(statement.value(at: index), as: kind)
       guard isExternal, case .binary(let data) = stored else { return stored }
-      return .binary(try references.externalData(data))
+      return .binary(try references.externalData(data, property: name, owner: references.id(entity, key)))
     }
   }
 

@@ -86,6 +86,21 @@ package final class StoreReader {
   /// The names of all entities, sorted.
   package var entityNames: [String] { entities.map(\.name) }
 
+  /// Looks whether entities have tables to be read from: to count nothing would be to say that there is nothing.
+  ///
+  /// - Throws: `StoreProblem`.
+  func checkTables(of entities: [ReadableEntity]) throws {
+    for entity in entities {
+      let wanted = entity.wantedTable
+      if let table = entity.table, catalog.table(named: table) != nil { continue }
+      let isView = catalog.views.contains { SQLiteIdentifier.areEqual($0.name, wanted) }
+      throw StoreProblem(
+        .damaged,
+        "\(url.lastPathComponent) is damaged: the rows of \(entity.name) should be in the table \(wanted), "
+          + (isView ? "which is a view." : "which is missing.") + " Restore it from a backup.")
+    }
+  }
+
   /// Runs a body, and puts errors of SQLite into words.
   func reading<Result>(_ body: () throws -> Result) throws -> Result {
     do {
@@ -102,6 +117,8 @@ struct ReadableEntity {
   let number: Int
   /// Nil where the store has no table for it.
   let table: String?
+  /// The table that it should have.
+  let wantedTable: String
   let isAbstract: Bool
   /// Nil where no model is known.
   let layout: EntityLayout?
@@ -116,14 +133,16 @@ struct ReadableEntity {
     name = layout.name
     number = layout.number
     table = layout.table
+    wantedTable = layout.table
     isAbstract = layout.isAbstract
     self.layout = layout
   }
 
-  private init(name: String, number: Int, table: String?) {
+  private init(name: String, number: Int, table: String?, wantedTable: String) {
     self.name = name
     self.number = number
     self.table = table
+    self.wantedTable = wantedTable
     isAbstract = false
     layout = nil
   }
@@ -145,8 +164,9 @@ struct ReadableEntity {
       var root = row
       var seen: Set<Int> = [row.number]
       while let parent = byNumber[root.parentNumber], seen.insert(parent.number).inserted { root = parent }
-      let table = catalog.table(named: "Z" + root.name.uppercased())?.name
-      return ReadableEntity(name: row.name, number: row.number, table: table)
+      let wanted = "Z" + root.name.uppercased()
+      return ReadableEntity(
+        name: row.name, number: row.number, table: catalog.table(named: wanted)?.name, wantedTable: wanted)
     }
   }
 }

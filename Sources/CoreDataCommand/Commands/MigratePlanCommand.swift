@@ -16,7 +16,7 @@ enum MigratePlanCommand: Command {
       OptionSpecification(
         "mappings", .text("DIR"), repeats: true,
         summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
-      .flag("sql", summary: "Show the SQL too; it is found out on a copy in the temporary folder."),
+      .flag("sql", summary: "Show the SQL too; it is found out on a private copy."),
       .format(.text, .json, .markdown),
     ])
 

@@ -39,6 +39,9 @@ enum MigrateRecoverCommand: Command {
     let aside = try (outcome == .rolledBack ? nil : arguments.value("model")).map { path in
       try StoreRecovery.setAside(storeAt: url, model: .load(contentsOf: URL(fileURLWithPath: path)))
     }
+    if aside != nil || outcome != nil {
+      invocation.result.workDone = "What was to be done to \(url.lastPathComponent) is done."
+    }
     if invocation.options.format == .json {
       try invocation.write([
         "format": "coredata.recovery/1", "outcome": .optional(outcome?.rawValue),

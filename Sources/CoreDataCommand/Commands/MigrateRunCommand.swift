@@ -11,8 +11,8 @@ enum MigrateRunCommand: Command {
   static let specification = CommandSpecification(
     ["migrate", "run"], summary: "Migrate the store, after a backup.",
     discussion:
-      "The backup is made beside the store, as Orders~.sqlite for Orders.sqlite. Whatever goes wrong, the store is "
-      + "as it was. With --verbose the SQL is told on standard error afterwards.",
+      "The backup is made beside the store, as Orders~.sqlite for Orders.sqlite; migrate restore goes back to it. Whatever "
+      + "goes wrong, the store is as it was. With --verbose the SQL is told on standard error afterwards.",
     positionals: [.store, .model],
     options: [
       OptionSpecification("to", .text("V"), summary: "The version to reach (the current one)."),
@@ -35,6 +35,7 @@ enum MigrateRunCommand: Command {
     let url = invocation.url("STORE")
     let model = try ModelArgument(path: arguments.argument("MODEL"))
     let target = try model.version(arguments.value("to"))
+    try recover(url, invocation)
     let plan = try MigrationPlan(storeAt: url, modelsAt: model.url, version: target.name, mappings: invocation.mappings)
     for text in plan.remarks { invocation.remark(text) }
     guard !plan.steps.isEmpty else {
@@ -56,19 +57,49 @@ enum MigrateRunCommand: Command {
     guard FileManager.default.isWritableFile(atPath: url.path) else {
       throw CommandFailure(.failed, "\(url.path) is read-only, and cannot be migrated. Check its permissions.")
     }
-    let backup =
-      arguments.flag("no-backup")
-      ? nil
-      : try StoreBackup.make(
-        of: url, in: arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) })
+    let backup = arguments.flag("no-backup") ? nil : try makeBackup(of: url, invocation)
+    let rows: [String: (before: Int, after: Int)]
     do {
-      let rows = try migrate(migration, invocation)
-      try write(plan, backup: backup, rows, invocation)
+      guard let found = try migrate(migration, invocation) else {
+        // Another process was faster, and has a backup of its own if it was to have one.
+        if let backup { StoreFiles.removeIfPresent(at: backup) }
+        let now = try MigrationPlan(
+          storeAt: url, modelsAt: model.url, version: target.name, mappings: invocation.mappings)
+        invocation.remark("Another process has migrated \(url.lastPathComponent) meanwhile.")
+        try write(now, backup: nil, now.rows.mapValues { (before: $0, after: $0) }, invocation)
+        return .done
+      }
+      rows = found
     } catch {
-      try removeNeedlessBackup(backup, plan)
+      if let backup, !removeNeedlessBackup(backup, plan) {
+        invocation.remark("The backup stays: \(backup.path)")
+      }
       throw error
     }
+    invocation.result.workDone =
+      "\(url.lastPathComponent) was migrated to \(plan.to)."
+      + (backup.map { " The backup is \($0.path)." } ?? "")
+    try write(plan, backup: backup, rows, invocation)
     return .done
+  }
+
+  /// Clears up after a process that was killed, and says so.
+  private static func recover(_ url: URL, _ invocation: CommandInvocation) throws {
+    guard FileManager.default.isWritableFile(atPath: url.path) else { return }
+    switch try StoreRecovery.recover(interruptedAt: url) {
+    case .finished:
+      invocation.remark(
+        "Earlier work on \(url.lastPathComponent) was interrupted after it was done; what it had left was removed.")
+    case .undone:
+      invocation.remark(
+        "Earlier work on \(url.lastPathComponent) was interrupted before it was done; it was undone, and the store is as "
+          + "it was before.")
+    case .rolledBack:
+      invocation.remark(
+        "A program was killed while it wrote to \(url.lastPathComponent); its transaction was rolled back, and the store is "
+          + "whole, as it was before it.")
+    case nil: break
+    }
   }
 
   private static func migration(
@@ -81,9 +112,10 @@ enum MigrateRunCommand: Command {
     return migration
   }
 
+  /// - Returns: nil where another process has migrated the store meanwhile.
   private static func migrate(
     _ migration: StoreMigration, _ invocation: CommandInvocation
-  ) throws -> [String: (before: Int, after: Int)] {
+  ) throws -> [String: (before: Int, after: Int)]? {
     let mode: ProgressWriter.Mode =
       invocation.arguments.choice("progress") ?? (invocation.options.isQuiet ? .none : .auto)
     let streams = invocation.streams
@@ -103,6 +135,7 @@ enum MigrateRunCommand: Command {
           step: progress.step, of: progress.stepCount, title: "\(step.source) -> \(step.destination)",
           entity: progress.table, done: progress.rowsDone, total: progress.rowCount))
     }
+    if report.wasDoneByOthers { return nil }
     if invocation.options.isVerbose {
       writer.finish()
       for statement in report.statements { streams.error(statement + ";\n") }
@@ -110,12 +143,33 @@ enum MigrateRunCommand: Command {
     return report.rows.mapValues { (before: $0.before, after: $0.after) }
   }
 
+  /// Backs the store up, after what runs have left that were killed while they did.
+  private static func makeBackup(of url: URL, _ invocation: CommandInvocation) throws -> URL {
+    let folder = invocation.arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) }
+    let found = try StoreBackup.clearLeftovers(of: url, in: folder)
+    for backup in found.completed {
+      invocation.remark("An earlier run was stopped before it had named its backup; it is whole: \(backup.path)")
+    }
+    if found.removedCount > 0 {
+      let count = NumberText.counted(found.removedCount, "incomplete backup")
+      invocation.remark("Removed \(count) of \(url.lastPathComponent), left by a run that was stopped.")
+    }
+    return try StoreBackup.make(of: url, in: folder)
+  }
+
   /// A migration that failed has left the store as it was, and a copy of it is of no use then.
-  private static func removeNeedlessBackup(_ backup: URL?, _ plan: MigrationPlan) throws {
-    guard let backup else { return }
-    let hashes = try StoreReader(url: plan.store).metadata.hashes
-    guard try StoreReader(url: backup).metadata.hashes == hashes else { return }
-    StoreFiles.removeIfPresent(at: backup)
+  ///
+  /// - Returns: whether the backup was removed; it stays where it cannot be found out whether it is needed.
+  private static func removeNeedlessBackup(_ backup: URL, _ plan: MigrationPlan) -> Bool {
+    do {
+      let hashes = try StoreReader(url: plan.store).metadata.hashes
+      guard try StoreReader(url: backup).metadata.hashes == hashes else { return false }
+      try StoreBackup.remove(backup)
+      return true
+    } catch {
+      // Why the migration failed is what matters.
+      return false
+    }
   }
 
   private static func write(

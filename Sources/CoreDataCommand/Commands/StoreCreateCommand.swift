@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataAnalysis
 import CoreDataTerminal
 import Foundation
@@ -27,7 +28,13 @@ enum StoreCreateCommand: Command {
     guard FileManager.default.isWritableFile(atPath: folder) else {
       throw CommandFailure(.failed, "The store cannot be made: \(folder) does not exist or cannot be written.")
     }
+    for log in try StoreFiles.setDeadLogsAside(of: url) {
+      invocation.remark(
+        "A store that is gone has left a log. It is called \(log.lastPathComponent) now, and is no part of the new store."
+      )
+    }
     let reader = try StoreReader.create(at: url, model: version.document)
+    invocation.result.workDone = "\(url.lastPathComponent) was made."
     if invocation.options.format == .json {
       try invocation.write(
         [

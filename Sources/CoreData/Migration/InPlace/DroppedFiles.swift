@@ -8,7 +8,7 @@ import CoreDataSQLite
 ///
 /// Their names are noted while the rows still have them, in a table that only this connection sees and that takes no memory
 /// however many there are. They are removed when the transaction is committed and on disk, never before; where that is
-/// interrupted, files are left that nothing names, which costs space and no more.
+/// interrupted, whoever opens the store next removes them.
 struct DroppedFiles {
   private static let table = "temp.Z_MIGRATION_FILES"
 
@@ -28,6 +28,26 @@ struct DroppedFiles {
     }
   }
 
+  /// Writes the names of the files into a journal beside the store, before the commit.
+  ///
+  /// Who finds it asks the store which of them its rows still name: all where the transaction was not committed, none where
+  /// it was.
+  func writeDown(_ lock: MigrationLock, _ migration: StoreMigration) throws {
+    guard try hasFiles() else { return }
+    var journal = WorkJournal(purpose: .migration, source: migration.source, destination: migration.destination)
+    journal.phase = .exchanging
+    journal.isInPlace = true
+    try connection.prepare("SELECT DISTINCT VALUE FROM \(Self.table)").forEachRow { row in
+      if let name = row.blob(at: 0).flatMap(ExternalData.fileName) { journal.obsolete.append(name) }
+    }
+    guard !journal.obsolete.isEmpty else { return }
+    try journal.write(lock.work)
+  }
+
+  private func hasFiles() throws -> Bool {
+    try connection.scalar("SELECT 1 FROM temp.sqlite_master WHERE name = 'Z_MIGRATION_FILES'") != nil
+  }
+
   /// Removes the files; for after the commit.
   ///
   /// Nothing is thrown: the store is migrated by then, and what is left over harms nobody. Where the commit cannot be made
@@ -37,10 +57,7 @@ struct DroppedFiles {
   }
 
   private func removeFiles(_ external: ExternalData) throws {
-    guard try connection.scalar("SELECT 1 FROM temp.sqlite_master WHERE name = 'Z_MIGRATION_FILES'") != nil else {
-      return
-    }
-    guard try connection.scalar("SELECT 1 FROM \(Self.table) LIMIT 1") != nil else { return }
+    guard try hasFiles(), try connection.scalar("SELECT 1 FROM \(Self.table) LIMIT 1") != nil else { return }
     try connection.synchronizeCommit()
     try connection.prepare("SELECT VALUE FROM \(Self.table)").forEachRow { row in
       if let bytes = row.blob(at: 0) { external.remove(bytes) }

@@ -12,9 +12,13 @@ struct InPlaceMigration {
 
   private var connection: SQLiteConnection { file.connection }
 
+  /// - Parameter lock: where given, the files of values that are not needed any more are written down before the commit, so
+  ///   that whoever opens the store next can remove them if this process is killed before it has.
   /// - Throws: `InPlaceProblem`, `SchemaProblem`, `StoreFileProblem`, `SQLiteError`, or what `progress` has thrown, as
   ///   134120; the transaction has been rolled back then.
-  func run(progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
+  func run(
+    lock: MigrationLock? = nil, progress: (MigrationProgress) throws -> Void
+  ) throws -> MigrationReport {
     // Renaming a table must not touch the text of other objects: all that depends on it is made anew.
     try connection.setPragma("legacy_alter_table", to: 1)
     // The old rows are not secret to the store's owner; wiping them doubles the time of copying a table.
@@ -51,6 +55,7 @@ struct InPlaceMigration {
         known = found.isCounted ? Self.rows(found.counts) : [:]
       }
       try finish()
+      if let lock { try dropped.writeDown(lock, migration) }
       return MigrationReport(rows: counts, statements: executed)
     }
     dropped.remove(from: external)
@@ -115,6 +120,7 @@ extension InPlaceProblem {
     switch kind {
     case .unsupported:
       MigrationErrors.failed(url: url, reason: reason, suggestion: suggestion, entity: entity, attribute: property)
+    case .outdatedPlan: MigrationErrors.outdatedPlan(url: url, reason: reason, suggestion: suggestion)
     case .missingValues:
       MigrationErrors.missingMandatoryValues(url: url, entity: entity ?? "", attribute: property ?? "")
     case .notUnique(let properties):

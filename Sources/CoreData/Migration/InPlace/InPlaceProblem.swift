@@ -9,6 +9,8 @@ struct InPlaceProblem: Error, Hashable {
     case unsupported
     /// 134110, with Core Data's own words.
     case missingValues
+    /// 134110: the store has another version than the one that the migration was planned for, or is another file.
+    case outdatedPlan
     /// 134111
     case notUnique(properties: [String])
   }

@@ -42,4 +42,9 @@ public struct MigrationReport: Sendable {
   /// Why not all files of the work could be removed after the store had been migrated. Nothing depends on them, and opening
   /// the store removes them.
   public internal(set) var leftover: (any Error)?
+  /// What became of earlier work on the store that had been interrupted, and that the migration has found; nil where there
+  /// was none.
+  public internal(set) var recoveryOutcome: StoreRecovery.Outcome?
+  /// Whether another process had migrated the store to the wanted version when this one's turn came. Nothing was done then.
+  public internal(set) var wasDoneByOthers = false
 }

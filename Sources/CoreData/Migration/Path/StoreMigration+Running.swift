@@ -12,6 +12,8 @@ extension StoreMigration {
   /// made beside it, verified, and put in its place in one moment, files of large values included. When the migration fails,
   /// is cancelled, or the process is killed, the store is as it was.
   ///
+  /// Where several processes migrate one store, one of them does it; the others wait, and find that it is done.
+  ///
   /// - Parameter progress: told how far the migration is; whatever it throws cancels the migration.
   /// - Returns: what was done; nothing when the store has the wanted version already.
   /// - Throws: 259 when the pages of the store contradict each other; 134110 for a change that cannot be made, for required values that are missing, and when another process
@@ -20,26 +22,77 @@ extension StoreMigration {
   @discardableResult
   public func run(progress: (MigrationProgress) throws -> Void = { _ in }) throws -> MigrationReport {
     guard isNeeded else { return MigrationReport(rows: [:], statements: []) }
-    return try translating {
+    do {
+      return try runPlanned(progress)
+    } catch let error as NSError where [NSMigrationError, NSPersistentStoreTimeoutError].contains(error.code) {
+      // Whether others have done it meanwhile is looked at only to explain the failure, which is told otherwise.
+      guard (try? hasWantedVersion()) == true else { throw error }
+      var report = MigrationReport(rows: [:], statements: [])
+      report.wasDoneByOthers = true
+      return report
+    }
+  }
+
+  /// Whether the store has the wanted version now, and all that comes with the last step.
+  private func hasWantedVersion() throws -> Bool {
+    guard let destination = steps.last?.destinationModel, addedMetadata.isEmpty else { return false }
+    return destination.isConfiguration(
+      withName: configuration, compatibleWithStoreMetadata: try SQLiteStore.metadataForPersistentStore(with: storeURL))
+  }
+
+  private func runPlanned(_ progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
+    try translating {
+      try StorePlace(storeURL).checkFile()
       // SQLite makes files beside a store also where it finds then that it may not write.
       guard !FileCalls.exists(storeURL) || FileManager.default.isWritableFile(atPath: storeURL.path) else {
         throw StoreErrors.readOnly(url: storeURL)
       }
       if steps.allSatisfy(\.isInPlace) {
-        try UnfinishedWork.settle(beforeOpening: storeURL)
+        try StoreFiles.bringBackValues(of: storeURL)
         return try runInPlace(progress)
       }
+      try StoreFiles.bringBackValues(of: storeURL)
       let keptAt =
-        keepsReplacedStore ? StoreBackup.freeName(for: storeURL, in: StorePlace(storeURL).folder) : nil
+        keepsReplacedStore ? StoreBackup.freeName(for: StorePlace(storeURL).file, in: StorePlace(storeURL).folder) : nil
       return try MigrationByCopy(self).run(keptAt: keptAt, progress: progress)
     }
   }
 
   private func runInPlace(_ progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
+    let lock = dropsFiles ? try UnfinishedWork.takeSettled(StorePlace(storeURL), timeout: busyTimeout) : nil
+    let settled = try lock.map(\.settled) ?? UnfinishedWork.settle(beforeOpening: storeURL)
+    do {
+      var report = try runInPlace(lock, progress)
+      report.recoveryOutcome = settled.map(StoreRecovery.Outcome.init)
+      do {
+        try lock?.removeWorkFolder()
+      } catch {
+        report.leftover = error
+      }
+      return report
+    } catch {
+      // Whoever opens the store next removes it; why the migration failed is what matters.
+      try? lock?.removeWorkFolder()
+      throw error
+    }
+  }
+
+  /// Whether files of values may not be needed any more after the migration.
+  private var dropsFiles: Bool {
+    steps.contains { step in
+      step.sourceModel.entities.contains {
+        $0.attributesByName.values.contains(where: \.allowsExternalBinaryDataStorage)
+      }
+    }
+  }
+
+  private func runInPlace(
+    _ lock: MigrationLock?, _ progress: (MigrationProgress) throws -> Void
+  ) throws -> MigrationReport {
     let file = try StoreFile.open(storeURL, isReadOnly: false, timeout: busyTimeout)
     if file.isReadOnly { throw StoreErrors.readOnly(url: storeURL) }
     do {
-      let report = try InPlaceMigration(migration: self, file: file).run(progress: progress)
+      let report = try InPlaceMigration(migration: self, file: file).run(lock: lock, progress: progress)
       try file.close()
       return report
     } catch {
@@ -53,8 +106,10 @@ extension StoreMigration {
   func checkMetadata(of file: StoreFile) throws {
     let now = try file.metadata()
     let planned = metadata[NSStoreModelVersionHashesKey] as? [String: Data]
-    guard now[NSStoreModelVersionHashesKey] as? [String: Data] == planned else {
+    // Another file may have taken the store's name since it was opened.
+    guard try !file.connection.hasMoved(), now[NSStoreModelVersionHashesKey] as? [String: Data] == planned else {
       throw InPlaceProblem(
+        kind: .outdatedPlan,
         reason: "The store has been changed to another model version since the migration was planned.",
         suggestion: "Plan the migration again.")
     }
@@ -62,15 +117,19 @@ extension StoreMigration {
 
   /// The SQL that `run(progress:)` would carry out, without carrying it out.
   ///
-  /// Later steps are worked out over the tables as earlier steps leave them, so the migration is rehearsed on a copy in the
-  /// temporary folder, which is removed again.
+  /// Later steps are worked out over the tables as earlier steps leave them, so the migration is rehearsed on a copy in a
+  /// private directory, beside the store or in the temporary directory, which is removed again.
   ///
   /// - Throws: as `run(progress:)`.
   public func statements() throws -> [String] {
     guard isNeeded else { return [] }
-    let copy = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).sqlite")
-    defer { StoreFiles.removeIfPresent(at: copy) }
-    try translating { try StoreFiles.copy(from: storeURL, to: copy) }
+    let directory = try translating { try CopyDirectory.make(for: storeURL) }
+    defer {
+      // It stays private, and is removed by the next who makes a copy.
+      try? directory.remove()
+    }
+    let copy = directory.url.appendingPathComponent(storeURL.lastPathComponent)
+    try translating { try StoreFiles.copy(from: storeURL, to: copy, values: .linked) }
     var rehearsal = StoreMigration(self, at: copy)
     rehearsal.keepsReplacedStore = false
     return try rehearsal.run().statements

@@ -28,7 +28,11 @@ enum ExternalReferences {
 
   /// The names of the files of a store that are there.
   static func presentNames(in connection: SQLiteConnection, folder: URL) throws -> Set<String> {
-    let present = Set(try FileCalls.names(in: folder))
-    return present.isEmpty ? [] : try names(in: connection).intersection(present)
+    try presentNames(in: connection, among: Set(FileCalls.names(in: folder)))
+  }
+
+  /// The names of the files of a store that are among some.
+  static func presentNames(in connection: SQLiteConnection, among present: Set<String>) throws -> Set<String> {
+    present.isEmpty ? [] : try names(in: connection).intersection(present)
   }
 }

@@ -58,6 +58,7 @@ struct MigrationByCopy {
         }
       report.replacedStore = outcome.kept
       report.leftover = outcome.leftover
+      report.recoveryOutcome = outcome.recovered.map(StoreRecovery.Outcome.init)
       return report
     } catch  where isCancelled {
       throw MigrationErrors.cancelled(url: migration.storeURL)

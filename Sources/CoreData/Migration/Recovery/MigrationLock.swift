@@ -7,8 +7,8 @@ import Foundation
 /// The right to work on a store as a whole, which one process at a time has: to migrate it by copying, to replace it, and
 /// to finish or undo what another process has left behind.
 ///
-/// It is a lock of the operating system on a file in the work folder, so that it ends with the process, however that ends.
-/// Writers of rows do not know it; `StoreHold` keeps them away.
+/// It is a lock of the operating system on a file in the work directory, so that it ends with the process, however that
+/// ends. Writers of rows do not know it; `StoreHold` keeps them away.
 final class MigrationLock {
   /// Somebody else has the lock.
   struct Held: Error {
@@ -17,10 +17,18 @@ final class MigrationLock {
   }
 
   let place: StorePlace
+  /// The directory that the store is in.
+  let folder: OpenDirectory
+  /// The work directory.
+  let work: OpenDirectory
+  /// What became of unfinished work that was found when the lock was taken.
+  var settled: UnfinishedWork.Outcome?
   private let descriptor: Int32
 
-  private init(place: StorePlace, descriptor: Int32) {
+  private init(place: StorePlace, folder: OpenDirectory, work: OpenDirectory, descriptor: Int32) {
     self.place = place
+    self.folder = folder
+    self.work = work
     self.descriptor = descriptor
   }
 
@@ -33,70 +41,82 @@ final class MigrationLock {
     close(descriptor)
   }
 
-  /// Takes the lock, and makes the work folder where there is none.
+  /// Takes the lock, and makes the work directory where there is none.
   ///
   /// - Parameter timeout: seconds to wait for another who has it.
-  /// - Throws: `Held`; `FileFailure`.
+  /// - Throws: `Held`; `WorkDirectory.Refusal`; `FileFailure`.
   static func take(_ place: StorePlace, timeout: TimeInterval = 0) throws -> MigrationLock {
     let end = Date().addingTimeInterval(timeout)
+    let folder = try OpenDirectory.open(place.folder)
     while true {
-      if let lock = try attempt(place) { return lock }
+      if let lock = try attempt(place, folder) { return lock }
       if Date() >= end {
         // What cannot be read is not needed: the lock itself says enough.
-        throw Held(journal: try? WorkJournal.read(place))
+        throw Held(journal: try? WorkDirectory.open(place, in: folder).flatMap { try WorkJournal.read($0, place) })
       }
       usleep(20_000)
     }
   }
 
-  private static func attempt(_ place: StorePlace) throws -> MigrationLock? {
+  private static func attempt(_ place: StorePlace, _ folder: OpenDirectory) throws -> MigrationLock? {
     while true {
-      try FileCalls.makeFolder(place.workFolder)
-      let descriptor = open(place.lockFile.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
-      // Who had the lock has removed the folder in this moment.
+      guard let work = try WorkDirectory.make(place, in: folder) else { continue }
+      try refuseIrregularLock(work, place)
+      let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+      let descriptor = openat(work.descriptor, StorePlace.lockName, flags, 0o600)
+      // Who had the lock has removed the directory in this moment.
       if descriptor < 0, errno == ENOENT { continue }
       guard descriptor >= 0 else {
         let failure = FileFailure(operation: "open", path: place.lockFile.path, number: errno)
         // Nothing is in it, where it was made here.
-        try? FileCalls.removeFolderIfEmpty(place.workFolder)
+        try? folder.removeDirectoryIfEmpty(place.workFolder.lastPathComponent)
+        try refuseIrregularLock(work, place)
         throw failure
       }
-      let lock = MigrationLock(place: place, descriptor: descriptor)
+      let lock = MigrationLock(place: place, folder: folder, work: work, descriptor: descriptor)
+      try refuseIrregularLock(work, place)
       guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
         if errno == EWOULDBLOCK { return nil }
         throw FileFailure(operation: "lock", path: place.lockFile.path, number: errno)
       }
       // The lock of a file that has been removed meanwhile keeps nobody away.
-      if lock.isOfFile(place.lockFile) { return lock }
+      if lock.isInPlace { return lock }
     }
   }
 
+  private static func refuseIrregularLock(_ work: OpenDirectory, _ place: StorePlace) throws {
+    guard let found = work.status(StorePlace.lockName), found.st_mode & S_IFMT != S_IFREG else { return }
+    throw WorkDirectory.Refusal(path: place.lockFile.path, reason: "The file of the lock is no regular file.")
+  }
+
   /// Whether a process has the lock at this moment.
-  static func isHeld(_ place: StorePlace) throws -> Bool {
-    let descriptor = open(place.lockFile.path, O_RDONLY | O_CLOEXEC)
+  static func isHeld(_ work: OpenDirectory, _ place: StorePlace) throws -> Bool {
+    let descriptor = openat(work.descriptor, StorePlace.lockName, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     if descriptor < 0, errno == ENOENT { return false }
     guard descriptor >= 0 else {
-      throw FileFailure(operation: "open", path: place.lockFile.path, number: errno)
+      let failure = FileFailure(operation: "open", path: place.lockFile.path, number: errno)
+      try refuseIrregularLock(work, place)
+      throw failure
     }
     defer { letGo(descriptor) }
     // Asked for together with others: two who ask do not see each other.
     return flock(descriptor, LOCK_SH | LOCK_NB) != 0
   }
 
-  private func isOfFile(_ url: URL) -> Bool {
-    var found = stat()
-    guard fstat(descriptor, &found) == 0 else { return false }
-    return FileCalls.identity(url) == .init(device: UInt64(found.st_dev), number: UInt64(found.st_ino))
+  /// Whether the lock is that of the file which others would open now.
+  private var isInPlace: Bool {
+    var (file, directory) = (stat(), stat())
+    guard fstat(descriptor, &file) == 0, fstat(work.descriptor, &directory) == 0 else { return false }
+    return work.identity(StorePlace.lockName) == .init(file)
+      && folder.identity(place.workFolder.lastPathComponent) == .init(directory)
   }
 
-  /// Removes the work folder with everything in it, the journal and the lock last. The lock is of no use afterwards.
+  /// Removes the work directory with everything in it, the journal and the lock last. The lock is of no use afterwards.
   func removeWorkFolder() throws {
-    let last = [place.journalFile.lastPathComponent, place.lockFile.lastPathComponent]
-    for name in try FileCalls.names(in: place.workFolder) where !last.contains(name) {
-      try FileCalls.removeTree(place.workFolder.appendingPathComponent(name))
-    }
-    for name in last { try FileCalls.removeFile(place.workFolder.appendingPathComponent(name)) }
+    let last = [StorePlace.journalName, StorePlace.lockName]
+    for name in try work.names() where !last.contains(name) { try work.removeTree(name) }
+    for name in last { try work.removeTree(name) }
     // Another process may have made a lock file of its own in this moment.
-    try FileCalls.removeFolderIfEmpty(place.workFolder)
+    try folder.removeDirectoryIfEmpty(place.workFolder.lastPathComponent)
   }
 }

@@ -24,15 +24,17 @@ public struct SetAsideStore: Hashable, Sendable {
 
   /// Removes the store, its external data, and its folder where nothing else is in it.
   ///
-  /// - Throws: 512, 513 and their kin when the file system fails.
+  /// - Throws: 134070 where a link stands in the way; 512, 513 and their kin when the file system fails.
   public func remove() throws {
     try RecoveryErrors.translating(url: url) {
-      for file in [url] + StorePlace(url).companions { try FileCalls.removeFile(file) }
-      try FileCalls.removeTree(StoreFiles.externalData(of: url))
-      try FileCalls.removeFile(SetAsideNote.file(besideStoreAt: url))
-      let folder = url.deletingLastPathComponent()
-      try FileCalls.removeFolderIfEmpty(folder)
-      try FileCalls.removeFolderIfEmpty(folder.deletingLastPathComponent())
+      let (name, stamp) = (url.lastPathComponent, url.deletingLastPathComponent())
+      let outer = try OpenDirectory.open(stamp.deletingLastPathComponent(), followsLinks: false)
+      guard let directory = try outer.directoryIfPresent(stamp.lastPathComponent) else { return }
+      for file in [name] + StorePlace.companionSuffixes.map({ name + $0 }) { try directory.removeFile(file) }
+      try directory.removeTree(SupportDirectory(store: url).url.lastPathComponent)
+      try directory.removeFile(SetAsideNote.name(besideStore: name))
+      try outer.removeDirectoryIfEmpty(stamp.lastPathComponent)
+      try OpenDirectory.open(outer.url.deletingLastPathComponent()).removeDirectoryIfEmpty(outer.url.lastPathComponent)
     }
   }
 }
@@ -42,7 +44,7 @@ struct SetAsideNote: Codable, Hashable {
   var version = 1
   let date: Date
   let code: Int
-  let reason: String
+  var reason: String
 
   init(_ error: NSError?) {
     date = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.down))
@@ -50,18 +52,33 @@ struct SetAsideNote: Codable, Hashable {
     reason = [error?.localizedDescription, error?.localizedFailureReason].compactMap { $0 }.joined(separator: " ")
   }
 
-  static func file(besideStoreAt url: URL) -> URL { StorePlace.url(url, "-set-aside.json") }
+  static func name(besideStore name: String) -> String { "\(name)-set-aside.json" }
 
-  func write(besideStoreAt url: URL) throws {
+  /// The largest note that is read, in bytes.
+  private static let greatestSize = 1 << 20
+
+  func write(in directory: OpenDirectory, besideStore name: String) throws {
     let encoder = JSONEncoder()
     encoder.dateEncodingStrategy = .iso8601
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    try FileCalls.write(encoder.encode(self), to: Self.file(besideStoreAt: url))
+    var note = self
+    // A reason may quote values of any size.
+    note.reason = String(reason.prefix(10_000))
+    let mode = (directory.status(name)?.st_mode ?? 0o600) & 0o666 | 0o600
+    try directory.write(encoder.encode(note), to: Self.name(besideStore: name), mode: mode)
   }
 
-  static func read(besideStoreAt url: URL) throws -> SetAsideNote {
-    let decoder = JSONDecoder()
-    decoder.dateDecodingStrategy = .iso8601
-    return try decoder.decode(SetAsideNote.self, from: Data(contentsOf: file(besideStoreAt: url)))
+  /// - Throws: `WorkJournal.Unreadable`; `FileFailure`.
+  static func read(in directory: OpenDirectory, besideStore name: String) throws -> SetAsideNote {
+    let file = Self.name(besideStore: name)
+    do {
+      let decoder = JSONDecoder()
+      decoder.dateDecodingStrategy = .iso8601
+      return try decoder.decode(SetAsideNote.self, from: directory.read(file, limit: greatestSize))
+    } catch let problem as RegularFile.Problem {
+      throw WorkJournal.Unreadable(path: directory.path(file).path, reason: problem.description)
+    } catch let error as DecodingError {
+      throw WorkJournal.Unreadable(path: directory.path(file).path, reason: "It cannot be read: \(error)")
+    }
   }
 }

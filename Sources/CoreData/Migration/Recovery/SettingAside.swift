@@ -56,7 +56,8 @@ struct SettingAside {
         var journal = WorkJournal(purpose: .settingAside)
         let note = SetAsideNote(error)
         journal.setAside = note
-        let keptAt = Self.freePlace(for: place, date: note.date)
+        try place.checkFile()
+        let keptAt = try Self.freePlace(for: place, date: note.date)
         let outcome = try StoreReplacement(
           place: place, journal: journal, timeout: timeout, replacesDamaged: true
         ).run(keptAt: keptAt) { _ in
@@ -71,15 +72,21 @@ struct SettingAside {
     }
   }
 
-  /// A folder that bears the date, and in which no store of that name is.
-  static func freePlace(for place: StorePlace, date: Date) -> URL {
+  /// A directory that bears the date, and that is not there yet: what lies in one may be the log of another store.
+  ///
+  /// - Throws: `RegularFile.Problem.notDirectory` where the directory of such stores is a link, or something else.
+  static func freePlace(for place: StorePlace, date: Date) throws -> URL {
     let stamp = dateName(date)
     let folder = place.folder.appendingPathComponent(SetAsideStore.folderName, isDirectory: true)
+    let directory = try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideStore.folderName)
     var number = 1
     while true {
-      let candidate = folder.appendingPathComponent(number == 1 ? stamp : "\(stamp) \(number)", isDirectory: true)
-        .appendingPathComponent(place.file.lastPathComponent)
-      if !FileCalls.exists(candidate) { return candidate }
+      let name = number == 1 ? stamp : "\(stamp) \(number)"
+      // A name that something else has, such as a link, is passed by.
+      if directory?.exists(name) != true {
+        return folder.appendingPathComponent(name, isDirectory: true).appendingPathComponent(
+          place.file.lastPathComponent)
+      }
       number += 1
     }
   }

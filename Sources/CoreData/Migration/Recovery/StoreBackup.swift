@@ -1,50 +1,185 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// Copies of stores, made before something is done to them. An addition to Apple's interface.
+/// Backups of stores, made before something is done to them. An addition to Apple's interface.
+///
+/// A backup is a store of its own: a database, `Data~.sqlite` for `Data.sqlite`, which holds what the store's log held,
+/// and the files of large values, in `.Data~_SUPPORT`. It is made in a private directory, `.Data~-backup`, and gets its
+/// name when it is complete and on the disk. So a backup that has its name is whole, also where the process was killed or
+/// the power failed while it was made; the next one clears up what such a process has left.
 public enum StoreBackup {
-  /// Makes a copy of a store beside it, or in another folder: `Data.sqlite` becomes `Data~.sqlite`, as Core Data names the
-  /// store that a migration has replaced; `Data~2.sqlite` and so on where there are older copies, which stay.
+  /// Backs a store up beside itself, or in another directory.
   ///
-  /// The copy is whole as it is: what the store's write-ahead log holds is in it. It is complete on disk before this returns.
+  /// `Data.sqlite` becomes `Data~.sqlite`, as Core Data names the store that a migration has replaced; `Data~2.sqlite` and
+  /// so on where something has that name, which stays as it is. Only those who may read the store may read the backup.
+  ///
+  /// - Parameters:
+  ///   - url: where the store is. Others may use it meanwhile.
+  ///   - folder: the directory for the backup, made where there is none; nil for that of the store.
+  /// - Returns: where the backup is.
+  /// - Throws: 260 where there is no store; 640 when the disk is full; the errors of reading the store and writing the
+  ///   backup. No backup is left then.
+  public static func make(of url: URL, in folder: URL? = nil) throws -> URL {
+    try translating(url) {
+      let place = StorePlace(url)
+      guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
+      let folder = folder ?? url.deletingLastPathComponent()
+      if !FileCalls.exists(folder) {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      }
+      _ = try BackupDirectory.settleAll(of: url, in: folder)
+      var directory = try BackupDirectory.reserve(for: url, in: folder)
+      do {
+        try directory.fill(from: place)
+        while true {
+          if let backup = try directory.publish() { return backup }
+          directory = try directory.renumbered(for: url)
+        }
+      } catch {
+        // What stays is not called a backup, and the next one clears it up; why there is none is what matters.
+        try? directory.remove()
+        throw error
+      }
+    }
+  }
+
+  /// What processes have left that were killed while they made backups.
+  public struct Leftovers: Hashable, Sendable {
+    /// Backups that were complete, and have their names now.
+    public var completed: [URL] = []
+    /// How many were not complete, and have been removed.
+    public var removedCount = 0
+  }
+
+  /// Clears up what processes have left that were killed while they made backups of a store, as the next backup does.
   ///
   /// - Parameters:
   ///   - url: where the store is.
-  ///   - folder: where to put the copy; nil for beside the store.
-  /// - Returns: where the copy is.
-  /// - Throws: 640 when the disk is full; the errors of reading the store and writing the copy. No copy is left then.
-  public static func make(of url: URL, in folder: URL? = nil) throws -> URL {
-    let place = folder ?? url.deletingLastPathComponent()
-    let destination = freeName(for: url, in: place)
-    try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
-      try StoreFiles.copy(from: url, to: destination)
-      try FileHandle.synchronize(destination)
-    }
-    return destination
+  ///   - folder: the directory of the backups; nil for that of the store.
+  /// - Returns: what was found.
+  /// - Throws: 512, 513 and their kin when the file system fails.
+  @discardableResult
+  public static func clearLeftovers(of url: URL, in folder: URL? = nil) throws -> Leftovers {
+    try translating(url) { try BackupDirectory.settleAll(of: url, in: folder ?? url.deletingLastPathComponent()) }
   }
 
-  /// `Data~.sqlite` for `Data.sqlite`, or with a number where that name is taken.
-  static func freeName(for url: URL, in folder: URL) -> URL {
-    let name = url.deletingPathExtension().lastPathComponent
-    let suffix = url.pathExtension.isEmpty ? "" : ".\(url.pathExtension)"
-    func candidate(_ number: Int) -> URL {
-      folder.appendingPathComponent("\(name)~\(number == 1 ? "" : String(number))\(suffix)")
+  /// Removes a backup, with its files of values.
+  ///
+  /// - Parameter backup: what `make(of:in:)` has returned.
+  /// - Throws: 512, 513 and their kin when the file system fails.
+  public static func remove(_ backup: URL) throws {
+    try translating(backup) { try StoreFiles.remove(at: backup) }
+  }
+
+  /// Puts a backup in the place of its store, atomically; the backup stays.
+  ///
+  /// The store that is there is backed up in turn, under the next free name. Close it first: remove it from coordinators.
+  ///
+  /// - Parameters:
+  ///   - backup: the backup, or any other store.
+  ///   - url: where the store is, or was.
+  /// - Returns: where the store is kept that was there; nil where there was none.
+  /// - Throws: 260 where there is no backup; 259 where it is no store; 134160 where it is damaged; 134080 and its family
+  ///   when somebody has the store open; 134110 when it is being migrated; 512, 513, 640 and 642 when the file system fails.
+  ///   The store is as it was then.
+  @discardableResult
+  public static func restore(_ backup: URL, to url: URL) throws -> URL? {
+    let usesLog = try translating(backup) {
+      try StoreFile.peek(backup).close()
+      return try SQLiteFileHeader.read(path: backup.path)?.usesWriteAheadLog ?? true
     }
+    return try translating(url) {
+      let place = StorePlace(url)
+      if FileCalls.exists(place.file), FileCalls.identity(place.file) == FileCalls.identity(StorePlace(backup).file) {
+        throw StoreErrors.operationFailed(
+          url: url, reason: "The backup '\(backup.lastPathComponent)' is the store itself; nothing was restored.")
+      }
+      let keptAt =
+        FileCalls.exists(place.file) && FileCalls.size(place.file) > 0
+        ? freeName(for: place.file, in: place.folder) : nil
+      let outcome = try StoreReplacement(
+        place: place, journal: WorkJournal(purpose: .restoring), timeout: StoreMigration.defaultBusyTimeout,
+        replacesDamaged: true
+      ).run(keptAt: keptAt) { _ in
+        try StoreReplacement.copy(backup, to: place.newStore)
+        var verification = StoreVerification(url: place.newStore)
+        // What the backup lacks was missing from the store when it was made, or has been lost since: the rows count.
+        verification.requiresExternalData = false
+        let found = try verification.carryOut(leaving: usesLog ? .wal : .delete)
+        let present = try [place.newStore, place.file].flatMap {
+          try FileCalls.names(in: StorePlace.externalData(of: $0))
+        }
+        return .init(external: found.external.intersection(present))
+      }
+      return outcome.kept
+    }
+  }
+
+  // MARK: Names
+
+  /// `Data~.sqlite` for `Data.sqlite`, or with a number where something has that name.
+  static func freeName(for url: URL, in folder: URL) -> URL {
     var number = 1
-    while FileManager.default.fileExists(atPath: candidate(number).path) { number += 1 }
-    return candidate(number)
+    while true {
+      let name = BackupName(of: url, number: number)
+      // A number that somebody makes a backup for at this moment is theirs.
+      if name.isFree(in: folder), !FileCalls.exists(BackupDirectory.url(name.base, in: folder)) {
+        return name.database(in: folder)
+      }
+      number += 1
+    }
+  }
+
+  private static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
+    try SQLiteStoreErrors.translating(url: url, isOpening: false) { try RecoveryErrors.translating(url: url, body) }
   }
 }
 
-extension FileHandle {
-  /// Sees to it that a file is on the disk, and not only on its way there.
-  fileprivate static func synchronize(_ url: URL) throws {
-    let handle = try FileHandle(forUpdating: url)
-    try handle.synchronize()
-    try handle.close()
+/// What the files of a backup are called: the files of `Data.sqlite` and of `Data.store` never share a number, since both
+/// would have `.Data~_SUPPORT` for their values.
+struct BackupName {
+  /// `Data~2`.
+  let base: String
+  /// `.sqlite`, or nothing.
+  let suffix: String
+
+  init(of store: URL, number: Int) {
+    base = Self.prefix(of: store) + (number == 1 ? "" : String(number))
+    suffix = store.pathExtension.isEmpty ? "" : ".\(store.pathExtension)"
+  }
+
+  /// `Data~`, which the names of all backups of a store begin with.
+  static func prefix(of store: URL) -> String { "\(store.deletingPathExtension().lastPathComponent)~" }
+
+  func database(in folder: URL) -> URL { folder.appendingPathComponent(base + suffix) }
+
+  /// Whether a replaced store can be kept under a name: nothing has it, or that store itself, or its values have.
+  ///
+  /// An attempt that was interrupted may have linked the values already. Those of anything else are not mixed with them.
+  static func canKeep(_ old: URL, at target: URL, values: [String], in directory: URL) -> Bool {
+    if let found = FileCalls.identity(target) { return found == FileCalls.identity(old) }
+    guard FileCalls.exists(StoreFiles.externalData(of: target)) else { return true }
+    let present = StorePlace.externalData(of: target)
+    // Where the directory cannot be listed, it is somebody else's.
+    guard let names = try? FileCalls.names(in: present) else { return false }
+    return names.allSatisfy { name in
+      values.contains(name)
+        && FileCalls.identity(present.appendingPathComponent(name))
+          == FileCalls.identity(directory.appendingPathComponent(name))
+    }
+  }
+
+  /// Whether nothing has a name that would belong to this backup, symbolic links that lead nowhere included.
+  func isFree(in folder: URL) -> Bool {
+    // Where the directory cannot be listed, making the backup fails with the reason.
+    let names = (try? FileCalls.names(in: folder)) ?? []
+    return !names.contains { name in
+      name == base || name.hasPrefix(base + ".") || name == ".\(base)_SUPPORT"
+        || StoreFiles.companionSuffixes.contains { name == base + $0 }
+    }
   }
 }

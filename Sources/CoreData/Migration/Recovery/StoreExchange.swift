@@ -25,6 +25,8 @@ struct StoreExchange {
     var kept: URL?
     /// Why the work folder could not be cleared; the next who opens the store does it.
     var leftover: (any Error)?
+    /// What became of unfinished work that was found before.
+    var recovered: UnfinishedWork.Outcome?
   }
 
   /// Does it. The new store must be complete, and closed.
@@ -46,56 +48,60 @@ struct StoreExchange {
     }
     hold?.letGo()
     do {
-      return Outcome(kept: try UnfinishedWork(lock: lock, journal: exchange.journal).finish())
+      return Outcome(
+        kept: try UnfinishedWork(lock: lock, journal: exchange.journal).finish(), recovered: lock.settled)
     } catch {
       // The new store is in its place, whole. What remains is to clear up.
-      return Outcome(kept: keptAt, leftover: error)
+      return Outcome(kept: keptAt, leftover: error, recovered: lock.settled)
     }
   }
 
   /// Writes down what is going to be done, and puts the new store's files of values beside the old ones.
   private mutating func prepare(external: Set<String>, keptAt: URL?) throws {
-    let newFolder = StorePlace.externalData(of: place.newStore)
-    let present = Set(try FileCalls.names(in: place.externalData))
-    let old = try hold.map { try ExternalReferences.presentNames(in: $0.connection, folder: place.externalData) }
+    let work = lock.work
+    let present = try place.support.names()
+    let old = try hold.map { try ExternalReferences.presentNames(in: $0.connection, among: present) }
     journal.added = external.subtracting(present).sorted()
     journal.obsolete = (old ?? []).subtracting(external).sorted()
     if let keptAt {
       // Of a store that cannot be read nobody knows what it needs.
-      journal.kept = (old ?? present).sorted()
+      journal.kept = (old ?? present.filter(ExternalData.isFileName)).sorted()
       journal.keptAt = try relativePath(of: keptAt)
     }
     journal.phase = .exchanging
-    try FileCalls.takeRights(of: place.file, for: place.newStore)
-    try FileCalls.synchronize(place.newStore)
-    for name in journal.added { try FileCalls.synchronize(newFolder.appendingPathComponent(name)) }
-    try journal.write(place)
-    guard !journal.added.isEmpty else { return }
-    try FileCalls.makeFolder(place.externalData.deletingLastPathComponent())
-    try FileCalls.makeFolder(place.externalData)
-    for name in journal.added {
-      _ = try FileCalls.link(
-        newFolder.appendingPathComponent(name), to: place.externalData.appendingPathComponent(name))
-    }
-    try FileCalls.synchronize(place.externalData)
-    try FileCalls.synchronize(place.externalData.deletingLastPathComponent())
+    try FileCalls.takePermissions(of: place.file, for: place.newStore)
+    try work.synchronize(StorePlace.newName)
+    let values = try work.directoryIfPresent(SupportDirectory(store: place.newStore).url.lastPathComponent)?
+      .directoryIfPresent(SupportDirectory.valuesName)
+    for name in journal.added { try values?.synchronize(name) }
+    try journal.write(work)
+    guard !journal.added.isEmpty, let values else { return }
+    let target = try place.support.make()
+    for name in journal.added { _ = try values.link(name, to: target, name) }
+    try place.support.synchronize()
   }
 
   private func commit() throws {
+    let (folder, work, name) = (lock.folder, lock.work, place.file.lastPathComponent)
     if let hold {
       try hold.takeAlone()
+    } else if !FileCalls.exists(place.file) {
+      try StoreFiles.setDeadLogsAside(of: place.file)
     } else {
-      // What lies beside a file that SQLite cannot open, or beside none, must not be taken for that of the new one.
-      for (file, suffix) in zip(place.companions, StorePlace.companionSuffixes) where FileCalls.exists(file) {
-        try FileCalls.rename(file, to: StorePlace.url(place.oldStore, suffix))
+      // What lies beside a file that SQLite cannot open must not be taken for that of the new one.
+      for suffix in StorePlace.companionSuffixes where folder.exists(name + suffix) {
+        try folder.rename(name + suffix, to: work, StorePlace.oldName + suffix)
       }
     }
-    if journal.keptAt != nil, FileCalls.exists(place.file) {
-      _ = try FileCalls.link(place.file, to: place.oldStore) { try DatabaseFile(path: $0.path).copy(to: $1.path) }
+    if let found = folder.status(name) {
+      try RegularFile.check(found, place.file)
+      if journal.keptAt != nil {
+        _ = try folder.link(name, to: work, StorePlace.oldName) { try DatabaseFile(path: $0.path).copy(to: $1.path) }
+      }
     }
-    try FileCalls.synchronize(place.workFolder)
-    try FileCalls.synchronize(place.folder)
-    try FileCalls.rename(place.newStore, to: place.file)
+    try work.synchronize()
+    try folder.synchronize()
+    try work.rename(StorePlace.newName, to: folder, name)
   }
 
   /// A journal names files as seen from the store's folder, which may be moved as a whole.

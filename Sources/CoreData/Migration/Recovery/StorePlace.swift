@@ -37,23 +37,34 @@ struct StorePlace {
     file.deletingLastPathComponent().appendingPathComponent(file.lastPathComponent + suffix)
   }
 
-  /// The folder of the files that values of the store stand in.
-  var externalData: URL { StorePlace.externalData(of: url) }
+  /// The directory of the files of values.
+  var support: SupportDirectory { SupportDirectory(store: url) }
+  var externalData: URL { support.values }
 
-  static func externalData(of store: URL) -> URL {
-    StoreFiles.externalData(of: store).appendingPathComponent("_EXTERNAL_DATA", isDirectory: true)
+  static func externalData(of store: URL) -> URL { SupportDirectory(store: store).values }
+
+  /// Throws where something else than a regular file has the store's name: that is never replaced or removed.
+  ///
+  /// - Throws: `RegularFile.Problem.notRegular`.
+  func checkFile() throws {
+    if FileCalls.isSymbolicLink(file) {
+      throw RegularFile.Problem.notRegular(path: file.path, kind: "a symbolic link that leads nowhere")
+    }
+    try RegularFile.check(file)
   }
 
   // MARK: The work folder
 
+  static let (lockName, journalName, newName, oldName) = ("lock", "journal.json", "new.sqlite", "old.sqlite")
+
   /// The file whose lock says that somebody is at work.
-  var lockFile: URL { workFolder.appendingPathComponent("lock") }
+  var lockFile: URL { workFolder.appendingPathComponent(Self.lockName) }
   /// What is going on.
-  var journalFile: URL { workFolder.appendingPathComponent("journal.json") }
+  var journalFile: URL { workFolder.appendingPathComponent(Self.journalName) }
   /// The complete store that is to take the place.
-  var newStore: URL { workFolder.appendingPathComponent("new.sqlite") }
-  /// A further name of the store whose place is taken.
-  var oldStore: URL { workFolder.appendingPathComponent("old.sqlite") }
+  var newStore: URL { workFolder.appendingPathComponent(Self.newName) }
+  /// A hard link to the store whose place is taken.
+  var oldStore: URL { workFolder.appendingPathComponent(Self.oldName) }
 
   /// A store between two steps.
   func intermediateStore(_ number: Int) -> URL { workFolder.appendingPathComponent("step\(number).sqlite") }

@@ -8,7 +8,7 @@ import Foundation
 /// What to do where work on a store as a whole was interrupted, or where a store does not fit its model any more. An
 /// addition to Apple's interface.
 ///
-/// A migration that makes a new store, the replacement of a store, and setting one aside are done in a folder beside the
+/// A migration that makes a new store, the replacement of a store, and setting one aside are done in a directory beside the
 /// store, `.Data.sqlite-migration` for `Data.sqlite`, with a journal in it. Until the new store takes the old one's name,
 /// in one moment, the old store is whole; from then on the new one is. A process that ends in between leaves the folder
 /// behind, and opening the store clears it away. So these functions are for tools that want to see or do it themselves.
@@ -49,7 +49,7 @@ public enum StoreRecovery {
   }
 
   /// What `recover(storeAt:)` has done.
-  public enum Outcome: String, Sendable {
+  public enum Outcome: String, Hashable, Sendable {
     /// The new store was in its place: what was left to do has been done.
     case finished
     /// The old store was in its place: what had been made beside it has been removed.
@@ -57,26 +57,36 @@ public enum StoreRecovery {
     /// A writer of rows was killed in a transaction, which has been rolled back by its journal. The store is as it was
     /// before that transaction.
     case rolledBack
+
+    init(_ outcome: CoreData.UnfinishedWork.Outcome) {
+      switch outcome {
+      case .finished: self = .finished
+      case .undone: self = .undone
+      case .rolledBack: self = .rolledBack
+      }
+    }
   }
 
   /// Looks for work that has not come to its end. Nothing is changed.
   ///
   /// - Parameter url: where the store is.
   /// - Returns: nil where there is none.
-  /// - Throws: 134070 for a journal that cannot be read, or that a later version of the framework has written; 513 where the
-  ///   folder of the work may not be read.
+  /// - Throws: 134070 for a journal that cannot be read, that a later version of the framework has written, or that names
+  ///   files as none of its versions does, and for a work directory that is a link or belongs to somebody else; 513 where
+  ///   the work directory may not be read.
   public static func inspect(storeAt url: URL) throws -> UnfinishedWork? {
-    try RecoveryErrors.translating(url: url) {
+    try translating(url: url) {
       let place = StorePlace(url)
-      guard FileCalls.exists(place.workFolder) else {
-        guard try SQLiteStoreErrors.translating(url: url, isOpening: true, { try StoreFile.hasHotJournal(place.file) })
-        else { return nil }
+      guard FileCalls.exists(place.workFolder),
+        let work = try WorkDirectory.open(place, in: OpenDirectory.open(place.folder))
+      else {
+        guard try StoreFile.hasHotJournal(place.file) else { return nil }
         return UnfinishedWork(
           purpose: .transaction, started: nil, process: nil, source: nil, destination: nil, isRunning: false,
           isCommitted: false)
       }
-      let isRunning = try MigrationLock.isHeld(place)
-      guard let journal = try WorkJournal.read(place) else {
+      let isRunning = try MigrationLock.isHeld(work, place)
+      guard let journal = try WorkJournal.read(work, place) else {
         return UnfinishedWork(
           purpose: nil, started: nil, process: nil, source: nil, destination: nil, isRunning: isRunning,
           isCommitted: false)
@@ -84,7 +94,8 @@ public enum StoreRecovery {
       return UnfinishedWork(
         purpose: UnfinishedWork.Purpose(rawValue: journal.purpose.rawValue), started: journal.started,
         process: Int(journal.process), source: journal.source, destination: journal.destination, isRunning: isRunning,
-        isCommitted: journal.isCommitted(place))
+        isCommitted: try journal.isCommitted(work)
+          && (journal.isInPlace != true || CoreData.UnfinishedWork.namesNothing(of: journal, place)))
     }
   }
 
@@ -97,17 +108,28 @@ public enum StoreRecovery {
   ///   system fails.
   @discardableResult
   public static func recover(storeAt url: URL) throws -> Outcome? {
-    try RecoveryErrors.translating(url: url) {
+    try translating(url: url) {
       let place = StorePlace(url)
-      let isRolledBack = try SQLiteStoreErrors.translating(url: url, isOpening: true) {
-        try StoreFile.rollBackHotJournal(place.file)
-      }
-      guard FileCalls.exists(place.workFolder) else { return isRolledBack ? .rolledBack : nil }
-      switch try CoreData.UnfinishedWork.settle(MigrationLock.take(place)) {
-      case .finished: return .finished
-      case .undone: return .undone
-      case nil: return isRolledBack ? .rolledBack : nil
-      }
+      let isRolledBack = try StoreFile.rollBackHotJournal(place.file)
+      let found =
+        FileCalls.exists(place.workFolder)
+        ? try CoreData.UnfinishedWork.settle(MigrationLock.take(place)).map(Outcome.init) : nil
+      return found ?? (isRolledBack ? .rolledBack : nil)
+    }
+  }
+
+  /// Finishes or undoes work that was interrupted, and leaves alone what another process is doing.
+  ///
+  /// - Throws: as `recover(storeAt:)`, but for 134110.
+  package static func recover(interruptedAt url: URL) throws -> Outcome? {
+    try translating(url: url) {
+      try CoreData.UnfinishedWork.settle(beforeOpening: url).map(Outcome.init)
+    }
+  }
+
+  private static func translating<Result>(url: URL, _ body: () throws -> Result) throws -> Result {
+    try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+      try RecoveryErrors.translating(url: url, body)
     }
   }
 
@@ -137,18 +159,22 @@ public enum StoreRecovery {
   /// - Parameter url: where the store of now is.
   /// - Throws: errors of reading the folder `Incompatible`, or of a note in it.
   public static func storesSetAside(from url: URL) throws -> [SetAsideStore] {
-    let place = StorePlace(url)
-    let folder = place.folder.appendingPathComponent(SetAsideStore.folderName, isDirectory: true)
-    return try RecoveryErrors.translating(url: url) { try stores(in: folder, of: place) }
+    try translating(url: url) {
+      let place = StorePlace(url)
+      guard FileCalls.exists(place.folder) else { return [] }
+      return try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideStore.folderName)
+        .map { try stores(in: $0, of: place) } ?? []
+    }
   }
 
-  private static func stores(in folder: URL, of place: StorePlace) throws -> [SetAsideStore] {
-    try FileCalls.names(in: folder).compactMap { name -> SetAsideStore? in
-      let store = folder.appendingPathComponent(name, isDirectory: true)
-        .appendingPathComponent(place.file.lastPathComponent)
-      guard FileCalls.exists(store), FileCalls.exists(SetAsideNote.file(besideStoreAt: store)) else { return nil }
-      let note = try SetAsideNote.read(besideStoreAt: store)
-      return SetAsideStore(url: store, date: note.date, code: note.code, reason: note.reason)
+  private static func stores(in folder: OpenDirectory, of place: StorePlace) throws -> [SetAsideStore] {
+    let name = place.file.lastPathComponent
+    return try folder.names().compactMap { stamp -> SetAsideStore? in
+      guard let kind = folder.status(stamp), kind.st_mode & S_IFMT == S_IFDIR else { return nil }
+      let directory = try folder.directory(stamp)
+      guard directory.exists(name), directory.exists(SetAsideNote.name(besideStore: name)) else { return nil }
+      let note = try SetAsideNote.read(in: directory, besideStore: name)
+      return SetAsideStore(url: directory.path(name), date: note.date, code: note.code, reason: note.reason)
     }.sorted { ($0.date, $0.url.path) < ($1.date, $1.url.path) }
   }
 
@@ -184,7 +210,8 @@ public enum StoreRecovery {
         purpose: .restoring, source: migration.source, destination: migration.destination)
       let note = SetAsideNote(MigrationErrors.replaced(by: migration.storeURL, url: url))
       work.journal.setAside = note
-      let keptAt = FileCalls.exists(work.place.file) ? SettingAside.freePlace(for: work.place, date: note.date) : nil
+      let keptAt =
+        FileCalls.exists(work.place.file) ? try SettingAside.freePlace(for: work.place, date: note.date) : nil
       return try work.run(keptAt: keptAt, progress: progress)
     }
   }

@@ -28,14 +28,16 @@ struct StoreReplacement {
   /// - Parameters:
   ///   - keptAt: where the replaced store is to stay; nil where it is not to.
   ///   - make: makes the new store; gets the store that is there, which nobody else can write, and nil where there is none.
-  /// - Throws: what `make` throws; `MigrationLock.Held`, `StoreHold.Intrusion`, `FileFailure`, `SQLiteError`,
+  /// - Throws: what `make` throws; `RegularFile.Problem`, `MigrationLock.Held`,
+  ///   `WorkDirectory.Refusal`, `StoreHold.Intrusion`, `FileFailure`, `SQLiteError`,
   ///   `WorkJournal.Unreadable`. The store is as it was then, and nothing is left beside it.
   func run(keptAt: URL?, make: (StoreHold?) throws -> Draft) throws -> StoreExchange.Outcome {
+    try place.checkFile()
     let lock = try UnfinishedWork.takeSettled(place, timeout: timeout)
     var hold: StoreHold?
     let draft: Draft
     do {
-      try journal.write(place)
+      try journal.write(lock.work)
       hold = try makeHold()
       draft = try make(hold)
     } catch {
@@ -83,20 +85,6 @@ struct StoreReplacement {
   /// The files of values are not copied where a further name will do.
   static func copy(_ source: URL, to destination: URL) throws {
     // Not by the connection of a hold: SQLite copies nothing from one that may write at this moment.
-    let connection = try SQLiteConnection(url: source, mode: .readOnly)
-    defer {
-      // Nothing was written through it.
-      try? connection.close()
-    }
-    try connection.backup(toPath: destination.path)
-    let folder = StorePlace.externalData(of: source)
-    let names = try ExternalReferences.presentNames(in: connection, folder: folder)
-    guard !names.isEmpty else { return }
-    let target = StorePlace.externalData(of: destination)
-    try FileCalls.makeFolder(target.deletingLastPathComponent())
-    try FileCalls.makeFolder(target)
-    for name in names {
-      _ = try FileCalls.link(folder.appendingPathComponent(name), to: target.appendingPathComponent(name))
-    }
+    try StoreFiles.copy(from: source, to: destination, values: .linked)
   }
 }

@@ -12,6 +12,8 @@ struct StoreVerification {
   /// The model that the store is to fit; nil where only the file is to be looked at.
   var model: NSManagedObjectModel?
   var configuration: String?
+  /// Whether the files must be there that rows name.
+  var requiresExternalData = true
 
   /// What was found.
   struct Result {
@@ -53,7 +55,8 @@ struct StoreVerification {
     guard damage.isEmpty else { throw Problem(reason: "SQLite finds: \(damage.joined(separator: "; ")).") }
     let external = try ExternalReferences.names(in: file.connection)
     let folder = StorePlace.externalData(of: url)
-    if let missing = external.sorted().first(where: { !FileCalls.exists(folder.appendingPathComponent($0)) }) {
+    let missing = external.sorted().first { !FileCalls.exists(folder.appendingPathComponent($0)) }
+    if requiresExternalData, let missing {
       throw Problem(reason: "The file \(missing) of one of its values is missing.")
     }
     return Result(external: external, rows: try model.map { try rows(file, $0) } ?? [:])

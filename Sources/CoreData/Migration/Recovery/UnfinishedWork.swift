@@ -17,26 +17,37 @@ struct UnfinishedWork {
   enum Outcome: Hashable {
     case finished
     case undone
+    /// Only a transaction of the store's own file was unfinished, which SQLite has rolled back.
+    case rolledBack
   }
 
   // MARK: Finding
 
   /// Finishes or undoes what another process has left behind, before a store is opened.
   ///
-  /// A transaction in which a writer was killed is rolled back, too. Where there is nothing this costs one question to the file system or two. Work of a process that still runs is left
-  /// alone; so is what may not be changed, since the store is whole at every moment and can be read.
+  /// A transaction in which a writer was killed is rolled back, too. Where there is nothing this costs one question to the
+  /// file system or two. Work of a process that still runs is left alone; so is what may not be changed, since the store is
+  /// whole at every moment and can be read.
   ///
+  /// - Returns: what was done; nil where there was nothing.
   /// - Throws: `SQLiteError`, and as `settle(_:)`.
-  static func settle(beforeOpening url: URL) throws {
+  @discardableResult
+  static func settle(beforeOpening url: URL) throws -> Outcome? {
     let place = StorePlace(url)
-    try SQLiteStoreErrors.translating(url: url, isOpening: true) { _ = try StoreFile.rollBackHotJournal(place.file) }
-    guard FileCalls.exists(place.workFolder) else { return }
+    let isRolledBack = try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+      try StoreFile.rollBackHotJournal(place.file)
+    }
+    return try settleWork(place) ?? (isRolledBack ? .rolledBack : nil)
+  }
+
+  private static func settleWork(_ place: StorePlace) throws -> Outcome? {
+    guard FileCalls.exists(place.workFolder) else { return nil }
     do {
-      _ = try settle(MigrationLock.take(place))
+      return try settle(MigrationLock.take(place))
     } catch is MigrationLock.Held {
-      return
+      return nil
     } catch let failure as FileFailure where failure.isAboutPermissions {
-      return
+      return nil
     }
   }
 
@@ -44,44 +55,59 @@ struct UnfinishedWork {
   ///
   /// - Throws: `MigrationLock.Held`, and as `settle(_:)`.
   static func takeSettled(_ place: StorePlace, timeout: TimeInterval) throws -> MigrationLock {
+    var settled: Outcome?
     while true {
       let lock = try MigrationLock.take(place, timeout: timeout)
-      if try FileCalls.names(in: place.workFolder) == [place.lockFile.lastPathComponent] { return lock }
-      _ = try settle(lock)
+      if try lock.work.names() == [StorePlace.lockName] {
+        lock.settled = settled
+        return lock
+      }
+      settled = try settle(lock) ?? settled
     }
   }
 
   /// Finishes or undoes what another process has left behind.
   ///
   /// - Returns: nil where there was nothing.
-  /// - Throws: `FileFailure`; `WorkJournal.Unreadable`.
+  /// - Throws: `FileFailure`; `RegularFile.Problem`; `WorkJournal.Unreadable`.
   static func settle(_ lock: MigrationLock) throws -> Outcome? {
-    let place = lock.place
-    guard let journal = try WorkJournal.read(place) else {
-      // Ended before it said what it was: nothing but the work folder was touched.
-      let isEmpty = try FileCalls.names(in: place.workFolder) == [place.lockFile.lastPathComponent]
+    guard let journal = try WorkJournal.read(lock.work, lock.place) else {
+      // Ended before it said what it was: nothing but the work directory was touched.
+      let isEmpty = try lock.work.names() == [StorePlace.lockName]
       try lock.removeWorkFolder()
       return isEmpty ? nil : .undone
     }
     let work = UnfinishedWork(lock: lock, journal: journal)
-    guard journal.isCommitted(place) else {
-      try work.undo()
+    guard journal.isCommitted(lock.work) else {
+      try work.undo(isLate: true)
       return .undone
     }
+    let isUndone = journal.isInPlace == true ? try !namesNothing(of: journal, lock.place) : false
     _ = try work.finish(isLate: true)
-    return .finished
+    return isUndone ? .undone : .finished
+  }
+
+  /// Whether the rows of a store name none of the files that are removed with the last step of a journal: the transaction
+  /// of a migration in place has been committed then.
+  static func namesNothing(of journal: WorkJournal, _ place: StorePlace) throws -> Bool {
+    try namesOfStore(place)?.isDisjoint(with: journal.obsolete) ?? false
   }
 
   // MARK: Undoing
 
   /// Removes what has been made; the old store is in its place, and untouched.
-  func undo() throws {
+  ///
+  /// - Parameter isLate: as that of `finish(isLate:)`.
+  func undo(isLate: Bool = false) throws {
+    let (folder, work, name) = (lock.folder, lock.work, place.file.lastPathComponent)
     for suffix in StorePlace.companionSuffixes {
-      let moved = StorePlace.url(place.oldStore, suffix)
-      let original = StorePlace.url(place.file, suffix)
-      if FileCalls.exists(moved), !FileCalls.exists(original) { try FileCalls.rename(moved, to: original) }
+      let moved = StorePlace.oldName + suffix
+      guard let found = work.status(moved), found.st_mode & S_IFMT == S_IFREG, !folder.exists(name + suffix) else {
+        continue
+      }
+      try work.rename(moved, to: folder, name + suffix)
     }
-    try remove(journal.added)
+    try remove(journal.added, isLate: isLate)
     StoreHold.removeIdleJournal(of: place)
     try lock.removeWorkFolder()
   }
@@ -94,66 +120,74 @@ struct UnfinishedWork {
   /// - Returns: where the old store is kept.
   func finish(isLate: Bool = false) throws -> URL? {
     // Before the new name is certain to last nothing may be removed that the old store needs.
-    try FileCalls.synchronize(place.folder)
+    try lock.folder.synchronize()
     let kept = try keepOldStore()
-    let needed = isLate && !journal.obsolete.isEmpty ? try namesOfStore() : []
-    try remove(journal.obsolete.filter { !needed.contains($0) })
+    try remove(journal.obsolete, isLate: isLate)
     try lock.removeWorkFolder()
-    try FileCalls.synchronize(place.folder)
+    try lock.folder.synchronize()
     return kept
   }
 
-  /// The files that the store of now names: somebody may have put a copy of the old one back.
-  private func namesOfStore() throws -> Set<String> {
-    let connection = try SQLiteConnection(url: place.file, mode: .readOnly)
+  /// Removes files of values, but for those that the store names: somebody may have put a copy of the other one back.
+  private func remove(_ names: [String], isLate: Bool) throws {
+    guard !names.isEmpty, let needed = isLate ? try Self.namesOfStore(place) : [] else { return }
+    try place.support.remove(names.filter { !needed.contains($0) })
+  }
+
+  /// The files that the store of now names; nil where it is damaged, so that nobody knows.
+  private static func namesOfStore(_ place: StorePlace) throws -> Set<String>? {
+    try place.checkFile()
+    guard FileCalls.exists(place.file) else { return [] }
+    // A process that was killed may have left a transaction to be rolled back, which a reader could not do.
+    let connection = try SQLiteConnection(url: place.file, mode: .readWrite)
     defer {
       // Nothing was written.
       try? connection.close()
     }
-    return try ExternalReferences.names(in: connection)
+    do {
+      return try ExternalReferences.names(in: connection)
+    } catch let error as SQLiteError where error.isNotADatabase || error.isCorrupt {
+      return nil
+    }
   }
 
   private func keepOldStore() throws -> URL? {
+    let (work, old) = (lock.work, StorePlace.oldName)
     guard let path = journal.keptAt else { return nil }
-    let planned = URL(fileURLWithPath: path, relativeTo: place.folder).absoluteURL
-    guard FileCalls.exists(place.oldStore) else { return FileCalls.exists(planned) ? planned : nil }
-    var target = planned
-    while FileCalls.exists(target), FileCalls.identity(target) != FileCalls.identity(place.oldStore) {
-      target = StoreBackup.freeName(for: planned, in: planned.deletingLastPathComponent())
+    let parts = path.split(separator: "/").map(String.init)
+    guard let last = parts.last, let original = work.status(old) else {
+      let planned = place.folder.appendingPathComponent(path)
+      return FileCalls.exists(planned) ? planned : nil
     }
-    let folder = target.deletingLastPathComponent()
-    try FileCalls.makeFolder(folder.deletingLastPathComponent())
-    try FileCalls.makeFolder(folder)
-    try keepFiles(journal.kept, in: StorePlace.externalData(of: target))
-    if let note = journal.setAside { try note.write(besideStoreAt: target) }
-    for suffix in StorePlace.companionSuffixes {
-      let moved = StorePlace.url(place.oldStore, suffix)
-      if FileCalls.exists(moved) { try FileCalls.rename(moved, to: StorePlace.url(target, suffix)) }
+    try RegularFile.check(original, place.oldStore)
+    var directories = [lock.folder]
+    for part in parts.dropLast() { directories.append(try directories[directories.count - 1].makeDirectory(part)) }
+    let directory = directories[directories.count - 1]
+    var name = last
+    while !BackupName.canKeep(
+      place.oldStore, at: directory.path(name), values: journal.kept, in: place.externalData)
+    {
+      name = StoreBackup.freeName(for: place.file, in: directory.url).lastPathComponent
     }
-    if !FileCalls.exists(target) { try FileCalls.rename(place.oldStore, to: target) }
-    try FileCalls.synchronize(folder)
-    try FileCalls.synchronize(folder.deletingLastPathComponent())
-    try FileCalls.removeFile(place.oldStore)
-    return target
+    try keepFiles(journal.kept, of: name, in: directory)
+    if let note = journal.setAside { try note.write(in: directory, besideStore: name) }
+    for suffix in StorePlace.companionSuffixes where work.exists(old + suffix) {
+      try work.rename(old + suffix, to: directory, name + suffix)
+    }
+    if !directory.exists(name) { try work.rename(old, to: directory, name) }
+    for directory in directories.reversed() { try directory.synchronize() }
+    try work.removeFile(old)
+    return directory.path(name)
   }
 
-  private func keepFiles(_ names: [String], in folder: URL) throws {
-    guard !names.isEmpty else { return }
-    try FileCalls.makeFolder(folder.deletingLastPathComponent())
-    try FileCalls.makeFolder(folder)
-    for name in names {
-      let file = place.externalData.appendingPathComponent(name)
-      // Rows may have been deleted since the exchange, and their files with them.
-      if FileCalls.exists(file) { _ = try FileCalls.link(file, to: folder.appendingPathComponent(name)) }
-    }
-    try FileCalls.synchronize(folder)
-    try FileCalls.synchronize(folder.deletingLastPathComponent())
-  }
-
-  private func remove(_ names: [String]) throws {
-    guard !names.isEmpty else { return }
-    for name in names { try FileCalls.removeFile(place.externalData.appendingPathComponent(name)) }
-    try FileCalls.removeFolderIfEmpty(place.externalData)
-    try FileCalls.removeFolderIfEmpty(place.externalData.deletingLastPathComponent())
+  private func keepFiles(_ names: [String], of store: String, in directory: OpenDirectory) throws {
+    guard !names.isEmpty, let source = try place.support.open() else { return }
+    let target = SupportDirectory(store: directory.path(store))
+    let support = try directory.makeDirectory(target.url.lastPathComponent)
+    let values = try support.makeDirectory(SupportDirectory.valuesName)
+    // Rows may have been deleted since the exchange, and their files with them.
+    for name in names where source.exists(name) { _ = try source.link(name, to: values, name) }
+    try values.synchronize()
+    try support.synchronize()
   }
 }

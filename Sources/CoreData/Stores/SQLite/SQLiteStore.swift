@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataSQLite
 import Foundation
@@ -58,12 +59,19 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
       let settings = StoreOptions(options)
       let document = model.document
       let configuration = configurationName == NSPersistentStore.defaultConfigurationName ? nil : configurationName
-      if try StoreFile.isNew(url) {
-        if isReadOnly { throw StoreFileProblem.missing(path: url.path) }
-        try StoreFile.create(
-          at: url, document: document, configuration: configuration, metadata: values, pragmas: settings.pragmas)
+      let file: StoreFile
+      if RegularFile.isNullDevice(url) {
+        // Core Data's template for previews: nothing is kept, and nothing on the disk is touched.
+        file = try StoreFile.createInMemory(
+          url, document: document, configuration: configuration, metadata: values, pragmas: settings.pragmas)
+      } else {
+        if try StoreFile.isNew(url) {
+          if isReadOnly { throw StoreFileProblem.missing(path: url.path) }
+          try StoreFile.create(
+            at: url, document: document, configuration: configuration, metadata: values, pragmas: settings.pragmas)
+        }
+        file = try StoreFile.open(url, isReadOnly: isReadOnly, timeout: settings.timeout)
       }
-      let file = try StoreFile.open(url, isReadOnly: isReadOnly, timeout: settings.timeout)
       do {
         try Self.prepare(file, settings)
         values = try file.metadata()
@@ -126,29 +134,37 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   // MARK: Stores that are not open
 
   override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
-    try SQLiteStoreErrors.translating(url: url, isOpening: true) {
-      let file = try StoreFile.peek(url)
-      defer {
-        // Nothing was written, so nothing can be lost.
-        try? file.close()
-      }
-      return try file.metadata()
-    }
+    try looking(at: url) { try $0.metadata() }
   }
 
   /// The model that a store carries; nil where it has none.
   ///
   /// - Throws: as `metadataForPersistentStore(with:)`, and errors of the model's archive.
   static func cachedModel(at url: URL) throws -> NSManagedObjectModel? {
-    let document = try SQLiteStoreErrors.translating(url: url, isOpening: true) { () -> ModelDocument? in
-      let file = try StoreFile.peek(url)
+    try looking(at: url) { try $0.cachedModel() }.map { try NSManagedObjectModel(document: $0) }
+  }
+
+  /// Opens a store for a moment.
+  ///
+  /// `peek` reads a file as it lies. Where another process writes to it at that moment, what is read may be of two states; so
+  /// what seems damaged is read again under SQLite's locks.
+  private static func looking<Result>(at url: URL, _ body: (StoreFile) throws -> Result) throws -> Result {
+    func read(_ file: StoreFile) throws -> Result {
       defer {
-        // As above.
+        // Nothing was written, so nothing can be lost.
         try? file.close()
       }
-      return try file.cachedModel()
+      return try body(file)
     }
-    return try document.map { try NSManagedObjectModel(document: $0) }
+    return try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+      do {
+        return try read(StoreFile.peek(url))
+      } catch let error as SQLiteError where error.isCorrupt {
+        return try read(StoreFile.open(url, isReadOnly: true))
+      } catch StoreFileProblem.unreadableMetadata, StoreFileProblem.truncated {
+        return try read(StoreFile.open(url, isReadOnly: true))
+      }
+    }
   }
 
   override class func setMetadata(_ metadata: [String: Any]?, forPersistentStoreAt url: URL) throws {

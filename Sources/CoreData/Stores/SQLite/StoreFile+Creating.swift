@@ -26,6 +26,23 @@ extension StoreFile {
       at: url, document: document, configuration: configuration, metadata: metadata, pragmas: pragmas, filling: nil)
   }
 
+  /// Makes a new store in memory, which ends with its connection.
+  ///
+  /// - Parameter url: what the store is called: `/dev/null`.
+  /// - Throws: as `create(at:document:configuration:metadata:pragmas:)`.
+  static func createInMemory(
+    _ url: URL, document: ModelDocument, configuration: String?, metadata: [String: Any], pragmas: [String: String]
+  ) throws -> StoreFile {
+    let schema = try StoreSchema(document: document, configuration: configuration)
+    var metadata = metadata.merging(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
+    let identifier = metadata.removeValue(forKey: NSStoreUUIDKey) as? String ?? UUID().uuidString
+    var pragmas = pragmas
+    pragmas["journal_mode"] = "MEMORY"
+    let connection = try SQLiteConnection.inMemory()
+    try fill(connection, schema, document, identifier, metadata, pragmas, nil)
+    return StoreFile(url: url, connection: connection)
+  }
+
   /// What puts rows into a store while it is made.
   struct Filling {
     /// Called before the transaction in which the store is made.
@@ -45,6 +62,7 @@ extension StoreFile {
     at url: URL, document: ModelDocument, configuration: String?, metadata: [String: Any],
     pragmas: [String: String], filling: Filling?
   ) throws {
+    _ = try isNew(url)
     let schema = try StoreSchema(document: document, configuration: configuration)
     var metadata = metadata.merging(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
     let identifier = metadata.removeValue(forKey: NSStoreUUIDKey) as? String ?? UUID().uuidString
@@ -126,6 +144,7 @@ extension StoreFile {
 
   private static func putInPlace(_ draft: URL, at url: URL) throws {
     let files = FileManager.default
+    try StoreFiles.setDeadLogsAside(of: url)
     if files.fileExists(atPath: url.path) {
       guard try isNew(url) else { throw StoreFileProblem.notAStore(path: url.path, missingTable: "Z_METADATA") }
       // Leftovers of an empty database do not belong to the one that takes its place.

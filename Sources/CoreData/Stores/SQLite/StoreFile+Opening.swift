@@ -19,6 +19,7 @@ extension StoreFile {
   /// - Throws: `StoreFileProblem` when the file is not a store; `SQLiteError` when SQLite cannot open it.
   package static func open(_ url: URL, isReadOnly: Bool, timeout: TimeInterval? = nil) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
+    try checkKind(of: url)
     do {
       // What the file itself says is worth nothing before its journal has been rolled back.
       let hadJournal = DatabaseCompanions.hasJournal(url.path)
@@ -40,6 +41,7 @@ extension StoreFile {
   /// - Throws: as `open(_:isReadOnly:timeout:)`.
   package static func peek(_ url: URL) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
+    try checkKind(of: url)
     if DatabaseCompanions.hasJournal(url.path) { return try open(url, isReadOnly: true) }
     try checkHeader(of: url)
     guard try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true, try logSize(of: url) == 0 else {
@@ -54,9 +56,19 @@ extension StoreFile {
   package static func isNew(_ url: URL) throws -> Bool {
     let files = FileManager.default
     guard files.fileExists(atPath: url.path) else { return true }
+    try checkKind(of: url)
     guard try fileSize(of: url.path) == 0 else { return false }
     // All of a young store can be in its log, which the main file then must not be separated from.
     return try logSize(of: url) == 0
+  }
+
+  /// Refuses what opening would block on, and what must not be replaced by a file.
+  private static func checkKind(of url: URL) throws {
+    do {
+      try RegularFile.check(url)
+    } catch RegularFile.Problem.notRegular(let path, let kind) {
+      throw StoreFileProblem.notRegular(path: path, kind: kind)
+    }
   }
 
   private static func checkHeader(of url: URL) throws {
@@ -109,9 +121,9 @@ extension StoreFile {
         if try !DatabaseCompanions.hasJournal(url.path) && logSize(of: url) == 0 {
           return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
         }
-        guard let copy = try privateCopy(of: url) else { continue }
+        guard let (copy, directory) = try privateCopy(of: url) else { continue }
         let copied = try SQLiteConnection(url: copy, mode: .readWrite)
-        let file = StoreFile(url: url, connection: copied, copy: copy)
+        let file = StoreFile(url: url, connection: copied, copy: directory)
         // Rolls the copied journal back, or reads the copied log.
         _ = try copied.pragma("schema_version")
         copied.limitValues(toFileSize: try size(of: copy), atLeast: Self.leastValueLimit)
@@ -121,33 +133,30 @@ extension StoreFile {
     throw StoreFileProblem.busy(path: url.path)
   }
 
-  /// Copies a store with its log and its journal into a new directory that only this user can read.
+  /// Copies a store with its log and its journal into a private directory.
   ///
   /// - Returns: nil where another process has changed the log or journal meanwhile: the copies do not belong together then.
-  private static func privateCopy(of url: URL) throws -> URL? {
-    let files = FileManager.default
-    let folder = files.temporaryDirectory.appendingPathComponent("store-\(UUID().uuidString)", isDirectory: true)
-    try files.createDirectory(
-      at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+  private static func privateCopy(of url: URL) throws -> (copy: URL, directory: PrivateDirectory)? {
+    let directory = try CopyDirectory.make(for: url)
+    let copy = directory.url.appendingPathComponent(url.lastPathComponent)
+    let source = DatabaseFile.target(of: url.path)
+    let companions = ["-journal", "-wal"].map { (suffix: $0, file: URL(fileURLWithPath: source + $0)) }
     do {
-      let copy = folder.appendingPathComponent(url.lastPathComponent)
-      let source = DatabaseFile.target(of: url.path)
-      let companions = ["-journal", "-wal"].map { (suffix: $0, file: URL(fileURLWithPath: source + $0)) }
       let before = companions.map { FileCalls.stamp($0.file) }
       // These first: the database may be half rolled back, since rolling back can begin anew at any time.
       for (suffix, file) in companions where FileCalls.exists(file) {
         try FileCalls.copyBytes(file, to: URL(fileURLWithPath: copy.path + suffix))
       }
       try DatabaseFile(path: source).copy(to: copy.path)
-      if companions.map({ FileCalls.stamp($0.file) }) == before { return copy }
+      if companions.map({ FileCalls.stamp($0.file) }) == before { return (copy, directory) }
     } catch let failure as FileFailure where failure.number == ENOENT {
       // Rolled back by another process in this moment.
     } catch {
-      // Why the copy could not be made is what matters.
-      try? files.removeItem(at: folder)
+      // Why the store cannot be read is what matters.
+      try? directory.remove()
       throw error
     }
-    try files.removeItem(at: folder)
+    try directory.remove()
     return nil
   }
 

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataSQLite
 import Foundation
@@ -10,17 +11,17 @@ package final class StoreFile {
   package let url: URL
   package let connection: SQLiteConnection
   /// Set where the store is read from a copy: its folder cannot be written, and its log has to be read.
-  private let copy: URL?
+  private let copy: PrivateDirectory?
 
-  init(url: URL, connection: SQLiteConnection, copy: URL? = nil) {
+  init(url: URL, connection: SQLiteConnection, copy: PrivateDirectory? = nil) {
     self.url = url
     self.connection = connection
     self.copy = copy
   }
 
   deinit {
-    // The copy is in the temporary folder, where it does no harm if it stays.
-    if let copy { try? FileManager.default.removeItem(at: copy.deletingLastPathComponent()) }
+    // The copy is private, and the next one of the same store removes it.
+    try? copy?.remove()
   }
 
   /// Whether nothing can be written.

@@ -5,6 +5,8 @@
 package enum StoreFileProblem: Error, Hashable, Sendable {
   /// There is no file, and none is to be made.
   case missing(path: String)
+  /// A directory, a FIFO, a socket or a device, which is neither opened nor replaced.
+  case notRegular(path: String, kind: String)
   /// Bytes that SQLite does not know: another format, a damaged or an encrypted file.
   case notADatabase(path: String)
   /// The file ends before the pages that its header counts.
@@ -27,6 +29,7 @@ extension StoreFileProblem: CustomStringConvertible {
   package var description: String {
     switch self {
     case .missing(let path): "There is no file at \(path)."
+    case .notRegular(let path, let kind): "A store is a regular file, and '\(path)' is \(kind). Nothing was changed."
     case .notADatabase(let path):
       "The file at \(path) is not a SQLite database, or it is encrypted or damaged."
     case .truncated(let path, let expected, let found):

@@ -11,7 +11,7 @@ import Testing
 
 /// Four versions of a model of notes, stores of them, and ways from one version to another.
 enum RecoverySample {
-  /// - Parameter number: 1 to 4. 2 adds an attribute, 3 renames one, 4 adds another.
+  /// - Parameter number: 1 to 5. 2 adds an attribute, 3 renames one, 4 adds another, 5 removes the one with files.
   static func model(_ number: Int) -> NSManagedObjectModel {
     var builder = ModelBuilder()
     var folder: [NSAttributeDescription] = [.make("name", .stringAttributeType)]
@@ -19,9 +19,8 @@ enum RecoverySample {
     builder.entity("Folder", folder)
     let title: NSAttributeDescription = .make(number >= 3 ? "headline" : "title", .stringAttributeType)
     if number >= 3 { title.renamingIdentifier = "title" }
-    var note = [
-      title, .make("body", .stringAttributeType), .make("photo", .binaryDataAttributeType, external: true),
-    ]
+    var note = [title, .make("body", .stringAttributeType)]
+    if number < 5 { note.append(.make("photo", .binaryDataAttributeType, external: true)) }
     if number >= 2 { note.append(.make("stars", .integer16AttributeType, default: 3)) }
     builder.entity("Note", note)
     builder.relate(.init("Folder", "notes", toMany: true), .init("Note", "folder"))
@@ -54,10 +53,11 @@ enum RecoverySample {
     let store = try coordinator.addPersistentStore(type: .sqlite, at: url, options: options)
     let context = NSManagedObjectContext(.privateQueue)
     context.persistentStoreCoordinator = coordinator
-    let isNew = model.entitiesByName["Note"]?.attributesByName["headline"] != nil
+    let attributes = model.entitiesByName["Note"]?.attributesByName ?? [:]
+    let (isNew, hasPhotos) = (attributes["headline"] != nil, attributes["photo"] != nil)
     let notes = try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Note"))
     let content = notes.map { note in
-      let photo = note.value(forKey: "photo") as? Data
+      let photo = hasPhotos ? note.value(forKey: "photo") as? Data : nil
       let folder = (note.value(forKey: "folder") as? NSManagedObject)?.value(forKey: "name") as? String
       return [
         note.value(forKey: isNew ? "headline" : "title") as? String, note.value(forKey: "body") as? String, folder,
@@ -71,7 +71,7 @@ enum RecoverySample {
   /// The number of the version that a store has.
   static func version(_ url: URL) throws -> Int? {
     let metadata = try SQLiteStore.metadataForPersistentStore(with: url)
-    return (1...4).first { model($0).isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata) }
+    return (1...5).first { model($0).isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata) }
   }
 
   /// A migration over versions, each step by copying or in place.

@@ -26,6 +26,11 @@ struct StoreRecoveryTests {
     NSPersistentStoreCoordinator(managedObjectModel: RecoverySample.model(1))
   }
 
+  private func isHeld(_ place: StorePlace) throws -> Bool {
+    let work = try #require(try WorkDirectory.open(place, in: OpenDirectory.open(place.folder)))
+    return try MigrationLock.isHeld(work, place)
+  }
+
   private func error(_ body: () throws -> Void) -> NSError? {
     do {
       try body()
@@ -42,7 +47,7 @@ struct StoreRecoveryTests {
     var journal = WorkJournal(purpose: .migration, source: "1", destination: "2")
     journal.phase = .exchanging
     journal.added = [UUID().uuidString]
-    try journal.write(place)
+    try journal.write(lock.work)
     try Data("new".utf8).write(to: place.newStore)
     try Data("value".utf8).write(to: place.externalData.appendingPathComponent(journal.added[0]))
     withExtendedLifetime(lock) {}
@@ -217,7 +222,7 @@ struct StoreRecoveryTests {
     var journal = WorkJournal(purpose: .migration)
     journal.phase = .exchanging
     journal.obsolete = names
-    try journal.write(place)
+    try journal.write(lock.work)
     for file in place.companions { try FileCalls.removeFile(file) }
     try FileCalls.rename(copy, to: place.file)
     #expect(try UnfinishedWork.settle(lock) == .finished)
@@ -291,10 +296,10 @@ struct StoreRecoveryTests {
     }.map { dup($0) }
     defer { inherited.forEach { close($0) } }
     #expect(inherited.count == 1)
-    #expect(try MigrationLock.isHeld(place))
+    #expect(try isHeld(place))
     withExtendedLifetime(lock) {}
     lock = nil
-    #expect(try !MigrationLock.isHeld(place))
+    #expect(try !isHeld(place))
     try MigrationLock.take(place).removeWorkFolder()
   }
   #endif

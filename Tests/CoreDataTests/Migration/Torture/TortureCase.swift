@@ -13,7 +13,11 @@ import Testing
 /// One way to change a store as a whole, which is killed and made to fail at every moment.
 enum TortureCase: String, CaseIterable, Sendable {
   case inPlace
+  case droppingFiles
+  case inPlaceWithoutLog
   case byMapping
+  case byMappingWithoutLog
+  case overLink
   case byPolicy
   case threeSteps
   case externalData
@@ -30,8 +34,15 @@ enum TortureCase: String, CaseIterable, Sendable {
   }()
 
   var photos: Int {
-    self == .externalData || self == .settingAside || self == .restoring ? 3 : self == .replacing ? 2 : 0
+    switch self {
+    case .externalData, .settingAside, .restoring, .droppingFiles, .byMappingWithoutLog, .overLink: 3
+    case .replacing: 2
+    default: 0
+    }
   }
+
+  /// What has the store's name in the directory of a run.
+  static let storeName = "Data.sqlite"
 
   /// Makes the files that each run begins with a copy of.
   func prepare(in folder: URL) throws {
@@ -44,7 +55,23 @@ enum TortureCase: String, CaseIterable, Sendable {
     if self == .replacing {
       try RecoverySample.fill(folder.appendingPathComponent("Other.sqlite"), rows: 11, photos: 1)
     }
-    guard self == .hotLog else { return try RecoverySample.fill(url, rows: 30, photos: photos) }
+    if self == .overLink {
+      let real = folder.appendingPathComponent("real", isDirectory: true)
+      try FileManager.default.createDirectory(at: real, withIntermediateDirectories: false)
+      try RecoverySample.fill(real.appendingPathComponent(Self.storeName), rows: 30, photos: photos)
+      for name in [Self.storeName, ".Data_SUPPORT"] {
+        try FileManager.default.createSymbolicLink(
+          atPath: folder.appendingPathComponent(name).path, withDestinationPath: "real/\(name)")
+      }
+      return
+    }
+    guard self == .hotLog else {
+      try RecoverySample.fill(url, rows: 30, photos: photos)
+      guard self == .inPlaceWithoutLog || self == .byMappingWithoutLog else { return }
+      let connection = try SQLiteConnection(url: url, mode: .readWrite)
+      try connection.setJournalMode(.delete)
+      return try connection.close()
+    }
     let cold = folder.appendingPathComponent("Cold.sqlite")
     try RecoverySample.fill(cold, rows: 30, photos: photos)
     let connection = try SQLiteConnection(url: cold, mode: .readWrite)
@@ -54,15 +81,16 @@ enum TortureCase: String, CaseIterable, Sendable {
       try FileManager.default.copyItem(atPath: cold.path + suffix, toPath: url.path + suffix)
     }
     try connection.close()
-    StoreFiles.removeIfPresent(at: cold)
+    try StoreFiles.remove(at: cold)
   }
 
   /// Does what is to be killed.
   func run(in folder: URL) throws {
     let url = folder.appendingPathComponent("Data.sqlite")
     switch self {
-    case .inPlace: try migrate(url, [(2, .inferred)])
-    case .byMapping, .externalData, .hotLog: try migrate(url, [(2, .mapping)])
+    case .inPlace, .inPlaceWithoutLog: try migrate(url, [(2, .inferred)])
+    case .droppingFiles: try migrate(url, [(5, .inferred)])
+    case .byMapping, .externalData, .hotLog, .byMappingWithoutLog, .overLink: try migrate(url, [(2, .mapping)])
     case .byPolicy:
       MigrationPolicyClasses.register(TorturePolicy.self)
       try RecoverySample.migration(url, [(2, .mapping)], policy: "TorturePolicy").run()

@@ -114,23 +114,22 @@ final class DestinationStore {
   private func move(_ draft: URL) throws {
     let files = FileManager.default
     let store = draft.appendingPathComponent(url.lastPathComponent)
-    let external = ExternalData(store: store).folder
+    let support = SupportDirectory(store: url)
     try Durability.synchronize(store)
-    var moved: [URL] = []
+    var moved: [String] = []
     var isNamed = false
     do {
-      if files.fileExists(atPath: external.path) {
-        let target = ExternalData(store: url).folder
-        try files.createDirectory(at: target, withIntermediateDirectories: true)
-        // Each file has a name of its own; a folder that an earlier attempt has left may hold others.
-        for name in try files.contentsOfDirectory(atPath: external.path) {
-          let file = external.appendingPathComponent(name)
-          try Durability.synchronize(file)
-          try files.moveItem(at: file, to: target.appendingPathComponent(name))
-          moved.append(target.appendingPathComponent(name))
+      if let source = try SupportDirectory(store: store).open() {
+        let target = try support.make()
+        // Each file has a name of its own; a directory that an earlier attempt has left may hold others.
+        for name in try source.names() {
+          try source.synchronize(name)
+          try source.rename(name, to: target, name)
+          moved.append(name)
         }
-        try Durability.synchronize(target)
+        try support.synchronize()
       }
+      try StoreFiles.setDeadLogsAside(of: url)
       if files.fileExists(atPath: url.path) {
         // An empty file, which SQLite takes for a new database.
         guard try StoreFile.isNew(url) else {
@@ -144,7 +143,7 @@ final class DestinationStore {
     } catch {
       // The error that broke the move is the one to be told. A store must not stay without the files that it names.
       if isNamed { try? files.removeItem(at: url) }
-      for file in moved { try? files.removeItem(at: file) }
+      try? support.remove(moved)
       throw error
     }
     Self.remove(draft)

@@ -8,8 +8,8 @@ struct RowProblem: Error, CustomStringConvertible {
     case unreadableValue(found: String)
     /// The row's `Z_ENT` is that of no entity which the table holds.
     case unknownEntity(number: Int64)
-    /// The file that a row names for a large value.
-    case missingExternalFile(path: String)
+    /// The file that a row names for a large value is missing, or cannot be read.
+    case unreadableFile(entity: String, reason: String)
     /// A value of a type that the property cannot have.
     case unwritableValue(found: String)
   }
@@ -26,7 +26,9 @@ struct RowProblem: Error, CustomStringConvertible {
     case .unreadableValue(let found): return "The value in \(place) cannot be read: it is \(found)."
     case .unknownEntity(let number):
       return "The entity of \(place) is not in the model: its number is \(number)."
-    case .missingExternalFile(let path): return "The value in \(place) is kept in the file \(path), which is missing."
+    case .unreadableFile(let entity, let reason):
+      return "The value of '\(property)' of the row \(primaryKey) in \(table), entity '\(entity)', cannot be read: "
+        + "\(reason)."
     case .unwritableValue(let found): return "The value for \(place) cannot be written: it is \(found)."
     }
   }

@@ -70,9 +70,12 @@ final class RowReader {
       throw RowProblem(
         kind: .unreadableValue(found: problem.found), table: table, primaryKey: primaryKey,
         property: problem.element ?? plan.table.names[slots.count])
-    } catch let missing as ExternalData.MissingFile {
+    } catch let file as ExternalData.UnreadableFile {
       throw RowProblem(
-        kind: .missingExternalFile(path: missing.path), table: table, primaryKey: primaryKey, property: "A value")
+        kind: .unreadableFile(
+          entity: entities.description(number: found)?.name ?? entity.name, reason: file.description),
+        table: table, primaryKey: primaryKey,
+        property: plan.table.names[slots.count])
     }
     return RowSnapshot(id: id, version: statement.int64(at: 2), slots: slots)
   }

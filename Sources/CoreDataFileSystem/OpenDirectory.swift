@@ -1,0 +1,301 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// An open directory, whose entries are reached through its descriptor.
+///
+/// A directory that is moved away, or swapped for a symbolic link, after it was opened stays the one that the calls work on.
+/// No call follows a symbolic link that an entry may be.
+package final class OpenDirectory {
+  /// Where the directory was when it was opened; used in messages only.
+  package let url: URL
+  package let descriptor: Int32
+
+  private init(url: URL, descriptor: Int32) {
+    self.url = url
+    self.descriptor = descriptor
+  }
+
+  deinit { close(descriptor) }
+
+  // MARK: Opening
+
+  /// Opens a directory by its path. Links in the path are followed, except where it ends and `followsLinks` is false.
+  ///
+  /// - Throws: `RegularFile.Problem.notDirectory`; `FileFailure`, also where there is none.
+  package static func open(_ url: URL, followsLinks: Bool = true) throws -> OpenDirectory {
+    let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (followsLinks ? 0 : O_NOFOLLOW)
+    let descriptor = Foundation.open(url.path, flags)
+    if descriptor >= 0 { return OpenDirectory(url: url, descriptor: descriptor) }
+    let number = errno
+    var found = stat()
+    if [ENOTDIR, ELOOP].contains(number), lstat(url.path, &found) == 0 { try checkDirectory(found, url) }
+    throw FileFailure(operation: "open", path: url.path, number: number)
+  }
+
+  /// Opens a directory in this one.
+  ///
+  /// - Throws: `RegularFile.Problem.notDirectory`, also for a symbolic link; `FileFailure`, also where there is none.
+  package func directory(_ name: String) throws -> OpenDirectory {
+    let child = openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    if child >= 0 { return OpenDirectory(url: path(name), descriptor: child) }
+    let number = errno
+    if [ENOTDIR, ELOOP].contains(number), let found = status(name) { try Self.checkDirectory(found, path(name)) }
+    throw FileFailure(operation: "open", path: path(name).path, number: number)
+  }
+
+  /// Opens a directory in this one; nil where there is none.
+  package func directoryIfPresent(_ name: String) throws -> OpenDirectory? {
+    do {
+      return try directory(name)
+    } catch let failure as FileFailure where failure.number == ENOENT {
+      return nil
+    }
+  }
+
+  /// Makes a directory in this one where there is none, and opens it.
+  package func makeDirectory(_ name: String, mode: mode_t = 0o777) throws -> OpenDirectory {
+    if mkdirat(descriptor, name, mode) != 0, errno != EEXIST { throw failure("make the directory", name) }
+    return try directory(name)
+  }
+
+  // MARK: Entries
+
+  /// The URL of an entry, for messages and for SQLite, which opens databases by path.
+  package func path(_ name: String) -> URL { url.appendingPathComponent(name) }
+
+  /// What an entry is, a symbolic link itself; nil where there is none.
+  package func status(_ name: String) -> stat? {
+    var found = stat()
+    return fstatat(descriptor, name, &found, AT_SYMLINK_NOFOLLOW) == 0 ? found : nil
+  }
+
+  /// What this directory is.
+  package func status() throws -> stat {
+    var found = stat()
+    guard fstat(descriptor, &found) == 0 else { throw failure("look at", nil) }
+    return found
+  }
+
+  package func exists(_ name: String) -> Bool { status(name) != nil }
+
+  package func identity(_ name: String) -> FileCalls.Identity? { status(name).map(FileCalls.Identity.init) }
+
+  /// The names of all entries.
+  package func names() throws -> [String] { try rawNames().map(Self.text) }
+
+  /// Names of files need not be UTF-8; as text they are for people.
+  private static func text(_ name: [CChar]) -> String {
+    String(decoding: name.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+  }
+
+  private func rawNames() throws -> [[CChar]] {
+    // The stream closes its descriptor, and moves its position: it gets one of its own.
+    let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard copy >= 0 else { throw failure("read", nil) }
+    guard let stream = fdopendir(copy) else {
+      let number = errno
+      close(copy)
+      throw FileFailure(operation: "read", path: url.path, number: number)
+    }
+    defer { closedir(stream) }
+    var names: [[CChar]] = []
+    while true {
+      errno = 0
+      guard let entry = readdir(stream) else {
+        if errno != 0 { throw failure("read", nil) }
+        return names
+      }
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { field in
+        field.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: field.pointee)) {
+          Array(UnsafeBufferPointer(start: $0, count: strlen($0) + 1))
+        }
+      }
+      if name != [46, 0], name != [46, 46, 0] { names.append(name) }
+    }
+  }
+
+  // MARK: Files
+
+  /// Reads a regular file.
+  ///
+  /// - Throws: as `RegularFile.read(_:limit:followsLinks:)`; a symbolic link is none.
+  package func read(_ name: String, limit: Int) throws -> Data {
+    let file = try openRegularFile(name)
+    defer { close(file) }
+    return try RegularFile.read(file, limit: limit, path(name))
+  }
+
+  /// Opens a regular file for reading. The caller closes the descriptor.
+  func openRegularFile(_ name: String) throws -> Int32 {
+    // Looked at before it is opened, since opening some devices does something; and after, since it may have changed.
+    guard var found = status(name) else { throw failure("open", name) }
+    try RegularFile.check(found, path(name))
+    let file = openat(descriptor, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY)
+    guard file >= 0 else { throw failure("open", name) }
+    do {
+      guard fstat(file, &found) == 0 else { throw failure("open", name) }
+      try RegularFile.check(found, path(name))
+      return file
+    } catch {
+      close(file)
+      throw error
+    }
+  }
+
+  /// Writes a file which has either its old content or the new one, also after a power failure.
+  package func write(_ data: Data, to name: String, mode: mode_t) throws {
+    let draft = ".\(name).part"
+    try removeFile(draft)
+    let file = openat(descriptor, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
+    guard file >= 0 else { throw failure("make", draft) }
+    do {
+      try FileCalls.write(data, to: file, at: path(draft))
+      guard fsync(file) == 0 else { throw failure("sync", draft) }
+    } catch {
+      close(file)
+      // The failure to write is the one to be told.
+      try? removeFile(draft)
+      throw error
+    }
+    close(file)
+    try rename(draft, to: self, name)
+    try synchronize()
+  }
+
+  /// Gives an entry another name; a file that has that name is replaced atomically.
+  package func rename(_ old: String, to directory: OpenDirectory, _ new: String) throws {
+    guard renameat(descriptor, old, directory.descriptor, new) == 0 else { throw failure("rename", old) }
+  }
+
+  /// Makes a hard link to a regular file, or a copy where the file system has no hard links.
+  ///
+  /// - Parameter copyBytes: copies the content into a file that does not exist yet. A database in use needs SQLite's own
+  ///   means, since closing a file drops the locks that this process holds on it.
+  /// - Returns: false where something has that name already.
+  /// - Throws: `RegularFile.Problem.notRegular` for anything but a regular file; `FileFailure`.
+  package func link(
+    _ old: String, to directory: OpenDirectory, _ new: String,
+    copyBytes: ((_ old: URL, _ new: URL) throws -> Void)? = nil
+  ) throws -> Bool {
+    guard let found = status(old) else { throw FileFailure(operation: "link", path: path(old).path, number: ENOENT) }
+    try RegularFile.check(found, path(old))
+    if linkat(descriptor, old, directory.descriptor, new, 0) == 0 { return true }
+    switch errno {
+    case EEXIST: return false
+    case EPERM, EXDEV, EMLINK, EOPNOTSUPP, ENOTSUP, ENOSYS:
+      return try copy(old, found, to: directory, new, copyBytes)
+    default: throw failure("link", old)
+    }
+  }
+
+  /// Copies a regular file, with its permissions; the copy gets its name when it is complete and on the disk.
+  ///
+  /// - Returns: false where something has that name already.
+  /// - Throws: as `link(_:to:_:copyBytes:)`.
+  package func copy(_ old: String, to directory: OpenDirectory, _ new: String) throws -> Bool {
+    guard let found = status(old) else { throw FileFailure(operation: "copy", path: path(old).path, number: ENOENT) }
+    try RegularFile.check(found, path(old))
+    return try copy(old, found, to: directory, new, nil)
+  }
+
+  /// Copies a file under a temporary name, and renames the copy when it is complete.
+  private func copy(
+    _ old: String, _ found: stat, to directory: OpenDirectory, _ new: String, _ copyBytes: ((URL, URL) throws -> Void)?
+  ) throws -> Bool {
+    if directory.exists(new) { return false }
+    let draft = ".\(new).part"
+    try directory.removeFile(draft)
+    do {
+      if let copyBytes {
+        try copyBytes(path(old), directory.path(draft))
+      } else {
+        let source = try openRegularFile(old)
+        defer { close(source) }
+        let target = openat(directory.descriptor, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard target >= 0 else { throw directory.failure("make", draft) }
+        defer { close(target) }
+        try FileCalls.copyBytes(source, path(old), to: target, directory.path(draft))
+      }
+      let target = try directory.openRegularFile(draft)
+      defer { close(target) }
+      try FileCalls.takePermissions(of: found, for: target, directory.path(draft))
+      guard fsync(target) == 0 else { throw directory.failure("sync", draft) }
+      try directory.rename(draft, to: directory, new)
+    } catch {
+      // Why the file could not be copied is what matters.
+      try? directory.removeFile(draft)
+      throw error
+    }
+    return true
+  }
+
+  // MARK: Removing
+
+  /// Removes a file, or a symbolic link itself; one that is not there will do.
+  package func removeFile(_ name: String) throws {
+    if unlinkat(descriptor, name, 0) != 0, errno != ENOENT { throw failure("remove", name) }
+  }
+
+  /// Removes a directory where it is empty, and leaves it where it is not.
+  package func removeDirectoryIfEmpty(_ name: String) throws {
+    if unlinkat(descriptor, name, AT_REMOVEDIR) != 0, ![ENOENT, ENOTEMPTY, EEXIST].contains(errno) {
+      throw failure("remove the directory", name)
+    }
+  }
+
+  /// Removes a file, or a directory with everything below it. Symbolic links are removed and never followed.
+  package func removeTree(_ name: String) throws {
+    try removeTree(Array(name.utf8CString), depth: 0)
+  }
+
+  /// How deep a tree may be that is removed; every level takes a descriptor.
+  private static let greatestDepth = 128
+
+  private func removeTree(_ name: [CChar], depth: Int) throws {
+    let text = Self.text(name)
+    var found = stat()
+    guard fstatat(descriptor, name, &found, AT_SYMLINK_NOFOLLOW) == 0 else {
+      if errno == ENOENT { return }
+      throw failure("look at", text)
+    }
+    guard found.st_mode & S_IFMT == S_IFDIR else {
+      if unlinkat(descriptor, name, 0) != 0, errno != ENOENT { throw failure("remove", text) }
+      return
+    }
+    guard depth < Self.greatestDepth else {
+      throw FileFailure(operation: "remove the directory", path: path(text).path, number: ENAMETOOLONG)
+    }
+    let child = openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard child >= 0 else { throw failure("open", text) }
+    let directory = OpenDirectory(url: path(text), descriptor: child)
+    for entry in try directory.rawNames() { try directory.removeTree(entry, depth: depth + 1) }
+    if unlinkat(descriptor, name, AT_REMOVEDIR) != 0, errno != ENOENT { throw failure("remove the directory", text) }
+  }
+
+  /// Sees to it that the names are on the disk.
+  package func synchronize() throws {
+    // Some file systems cannot sync directories, and say so; there is nothing to be done about them.
+    if fsync(descriptor) != 0, errno != EINVAL { throw failure("sync", nil) }
+  }
+
+  /// Sees to it that the content of a regular file is on the disk.
+  package func synchronize(_ name: String) throws {
+    let file = try openRegularFile(name)
+    defer { close(file) }
+    if fsync(file) != 0, errno != EINVAL { throw failure("sync", name) }
+  }
+
+  // MARK: Failures
+
+  private static func checkDirectory(_ found: stat, _ url: URL) throws {
+    guard found.st_mode & S_IFMT != S_IFDIR else { return }
+    throw RegularFile.Problem.notDirectory(path: url.path, kind: RegularFile.kind(of: found) ?? "a file")
+  }
+
+  private func failure(_ operation: String, _ name: String?) -> FileFailure {
+    let number = errno
+    return FileFailure(operation: operation, path: (name.map(path) ?? url).path, number: number)
+  }
+}

@@ -1,0 +1,127 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataTerminal
+import Foundation
+import Testing
+
+/// Runs of the program that other processes disturb, or that are asked to stop. How many, `COREDATA_TORTURE` says.
+@Suite(
+  "Migrations by several processes, and such that are stopped", .serialized,
+  .enabled(if: ProgramRun.isPresent, "The program was not built beside the tests"))
+struct ProcessTests {
+  private static let isFull = ProcessInfo.processInfo.environment["COREDATA_TORTURE"] == "full"
+
+  private let workshop: Workshop
+
+  init() throws {
+    workshop = try Workshop()
+  }
+
+  /// A store of the first version with many rows.
+  private func makeStore(rows: Int, mode: String = "WAL") throws -> String {
+    let path = workshop.path("Shop.sqlite")
+    for suffix in ["", "-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: path + suffix) }
+    #expect(CommandRun("store", "create", path, workshop.model, "--version", "Shop").status == .done)
+    let connection = try SQLiteConnection(path: path, mode: .readWrite)
+    try connection.setPragma("journal_mode", to: .text(mode))
+    try connection.run(
+      "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows)) "
+        + "INSERT INTO ZORDER (Z_ENT, Z_OPT, ZNAME, ZTOTAL) SELECT 1, 1, 'Order ' || i, i FROM n")
+    try connection.close()
+    return path
+  }
+
+  private func check(_ path: String, rows: Int, _ comment: Comment) throws {
+    let connection = try SQLiteConnection(path: path, mode: .readWrite)
+    #expect(try connection.integrityCheck() == [], comment)
+    #expect(try connection.scalar("SELECT COUNT(*) FROM ZORDER")?.integer == Int64(rows), comment)
+    try connection.close()
+  }
+
+  @Test(
+    "Eight processes that migrate one store end well, and those that came too late say that it is done",
+    arguments: ["WAL", "DELETE"])
+  func together(mode: String) throws {
+    for round in 0..<(Self.isFull ? 50 : 2) {
+      let path = try makeStore(rows: 2_000, mode: mode)
+      let runs = try (0..<8).map { _ in try ProgramRun("migrate", "run", path, workshop.model, "--no-backup", "-q") }
+      let ends = try runs.map { try $0.end() }
+      for end in ends { #expect(end.status == 0, "round \(round): \(end.error)") }
+      let migrated = ends.filter { $0.output.hasPrefix("Migrated Shop.sqlite") }
+      let late = ends.filter { $0.output.contains("is of Shop 2 already. Nothing was changed.") }
+      #expect(migrated.count == 1 && late.count == 7, "round \(round): \(ends.map(\.output))")
+      try check(path, rows: 2_000, "round \(round)")
+      #expect(try workshop.files() == ["Shop.sqlite", "Shop.xcdatamodeld"], "round \(round)")
+    }
+  }
+
+  @Test(
+    "TERM and INT stop a migration with status 130, or come when it is done; the store is whole",
+    arguments: [SIGTERM, SIGINT])
+  func stopping(signal: Int32) throws {
+    var stopped = 0
+    for round in 0..<(Self.isFull ? 200 : 6) {
+      let rows = 40_000
+      let path = try makeStore(rows: rows)
+      let run = try ProgramRun("migrate", "run", path, workshop.model, "--no-backup", "-q")
+      usleep(UInt32(20_000 + round * (Self.isFull ? 3_000 : 60_000)))
+      run.send(signal)
+      let end = try run.end()
+      // Before it begins to migrate, and after it, nothing needs protection from the signal.
+      #expect([0, 130].contains(end.status) || end.signal == signal, "round \(round): \(end)")
+      if end.status == 130 {
+        stopped += 1
+        #expect(end.error.contains("The store is as it was"), "\(end.error)")
+      }
+      try check(path, rows: rows, "round \(round)")
+      let again = CommandRun("migrate", "run", path, workshop.model, "--no-backup", "-q")
+      #expect(again.status == .done, "round \(round): \(again.error)")
+      try check(path, rows: rows, "round \(round)")
+      #expect(try workshop.files() == ["Shop.sqlite", "Shop.xcdatamodeld"], "round \(round)")
+    }
+    print("torture: signal \(signal): \(stopped) stopped")
+  }
+}
+
+/// One process of the program that the build made beside the tests.
+final class ProgramRun {
+  /// How it ended.
+  struct End {
+    /// Nil where a signal ended it.
+    let status: Int32?
+    let signal: Int32?
+    let output: String
+    let error: String
+  }
+
+  static let url = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+    .appendingPathComponent("coredata")
+  static let isPresent = FileManager.default.isExecutableFile(atPath: url.path)
+
+  private let process = Process()
+  private let (output, error) = (Pipe(), Pipe())
+
+  /// Begins it.
+  init(_ arguments: String...) throws {
+    process.executableURL = Self.url
+    process.arguments = arguments
+    process.standardOutput = output
+    process.standardError = error
+    try process.run()
+  }
+
+  func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+
+  /// Waits for its end.
+  func end() throws -> End {
+    // What these commands write fits into the pipes, so that reading one after the other cannot block.
+    let texts = [output, error].map { String(decoding: $0.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self) }
+    process.waitUntilExit()
+    let isExit = process.terminationReason == .exit
+    return End(
+      status: isExit ? process.terminationStatus : nil, signal: isExit ? nil : process.terminationStatus,
+      output: texts[0], error: texts[1])
+  }
+}

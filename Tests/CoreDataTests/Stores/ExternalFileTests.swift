@@ -1,0 +1,146 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("Files of values that are no files of values")
+struct ExternalFileTests {
+  /// What may stand in the place of a file of a value, or of the directories that it is in.
+  enum Kind: String, CaseIterable, Sendable {
+    case link, linkToDevice, fifo, directory, huge, valuesLink, supportLink
+
+    var word: String {
+      switch self {
+      case .link, .linkToDevice, .valuesLink, .supportLink: "is a symbolic link"
+      case .fifo: "is a FIFO"
+      case .directory: "is a directory"
+      case .huge: "bytes; at most"
+      }
+    }
+  }
+
+  private let store: TemporaryStore
+  private let secret: URL
+
+  init() throws {
+    store = try TemporaryStore("home/Data.sqlite")
+    try FileManager.default.createDirectory(
+      at: store.url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try RecoverySample.fill(store.url, rows: 3, photos: 1)
+    secret = store.folder.appendingPathComponent("secret")
+    try FileManager.default.createDirectory(at: secret, withIntermediateDirectories: true)
+  }
+
+  /// Puts something in the place of the value's file.
+  private func put(_ kind: Kind) throws {
+    let manager = FileManager.default
+    let folder = StorePlace.externalData(of: store.url)
+    let name = try #require(try manager.contentsOfDirectory(atPath: folder.path).first)
+    let file = folder.appendingPathComponent(name)
+    let (foreign, support) = (secret.appendingPathComponent(name), folder.deletingLastPathComponent())
+    switch kind {
+    case .valuesLink:
+      try manager.removeItem(at: secret)
+      try manager.moveItem(at: folder, to: secret)
+      return try manager.createSymbolicLink(at: folder, withDestinationURL: secret)
+    case .supportLink:
+      try manager.moveItem(at: support, to: secret.appendingPathComponent("support"))
+      return try manager.createSymbolicLink(
+        at: support, withDestinationURL: secret.appendingPathComponent("support"))
+    default: break
+    }
+    try manager.moveItem(at: file, to: foreign)
+    switch kind {
+    case .link: try manager.createSymbolicLink(at: file, withDestinationURL: foreign)
+    case .linkToDevice:
+      try manager.createSymbolicLink(at: file, withDestinationURL: URL(fileURLWithPath: "/dev/zero"))
+    case .fifo: #expect(mkfifo(file.path, 0o600) == 0)
+    case .directory: try manager.createDirectory(at: file, withIntermediateDirectories: false)
+    default:
+      try Data().write(to: file)
+      #expect(truncate(file.path, 1 << 40) == 0)
+    }
+  }
+
+  private func failure(_ body: () throws -> Void) -> NSError? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return error as NSError
+    }
+  }
+
+  @Test("Reading one is refused, with the entity, the property and the file", arguments: Kind.allCases)
+  func reading(_ kind: Kind) throws {
+    try put(kind)
+    let context = try store.context(RecoverySample.model(1))
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
+    request.predicate = NSPredicate(format: "title == 'Note 0'")
+    let found = failure { _ = try context.fetch(request).first?.value(forKey: "photo") }
+    let reason = found?.localizedFailureReason ?? ""
+    #expect(found?.code == NSPersistentStoreOperationError)
+    for word in ["'photo'", "'Note'", "ZNOTE", kind.word] {
+      #expect(reason.contains(word), "\(kind): \(reason)")
+    }
+  }
+
+  @Test(
+    "Migrating by a mapping model and by a policy refuses, and leaves the store as it was", arguments: Kind.allCases)
+  func migrating(_ kind: Kind) throws {
+    try put(kind)
+    MigrationPolicyClasses.register(TorturePolicy.self)
+    let home = store.url.deletingLastPathComponent()
+    let names = try FileManager.default.subpathsOfDirectory(atPath: home.path).sorted()
+    for policy in [nil, "TorturePolicy"] {
+      let migration = try RecoverySample.migration(store.url, [(2, .mapping)], policy: policy)
+      let found = failure { try migration.run() }
+      #expect(
+        found?.localizedFailureReason?.contains(kind.word) == true,
+        "\(kind), \(policy ?? ""): \(String(describing: found))")
+      #expect(found?.domain == NSCocoaErrorDomain)
+      #expect(try RecoverySample.version(store.url) == 1)
+      #expect(try FileManager.default.subpathsOfDirectory(atPath: home.path).sorted() == names)
+    }
+  }
+
+  @Test("A store reached over a link has the values beside its file, whether or not a link leads to them as well")
+  func links() throws {
+    let content = try RecoverySample.content(store.url)
+    let folder = store.folder.appendingPathComponent("links")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let link = folder.appendingPathComponent("Data.sqlite")
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: store.url)
+    #expect(try RecoverySample.content(link) == content)
+    let support = StoreFiles.externalData(of: store.url)
+    try FileManager.default.createSymbolicLink(
+      at: folder.appendingPathComponent(".Data_SUPPORT"), withDestinationURL: support)
+    #expect(try RecoverySample.content(link) == content)
+    // A migration over the link finds them, and puts new ones beside the file.
+    try RecoverySample.migration(link, [(2, .mapping)]).run()
+    #expect(try RecoverySample.content(link) == content)
+    #expect(try RecoverySample.content(store.url) == content)
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == [".Data_SUPPORT", "Data.sqlite"])
+  }
+
+  @Test("New values have the permissions of the store, or less")
+  func permissions() throws {
+    chmod(store.url.path, 0o600)
+    let context = try store.context(RecoverySample.model(1))
+    context.make("Note", ["photo": Data(repeating: 7, count: 200_000)])
+    let old = Set(try FileManager.default.contentsOfDirectory(atPath: StorePlace.externalData(of: store.url).path))
+    try context.save()
+    let folder = StorePlace.externalData(of: store.url)
+    let new = Set(try FileManager.default.contentsOfDirectory(atPath: folder.path)).subtracting(old)
+    var found = stat()
+    let name = try #require(new.first)
+    #expect(lstat(folder.appendingPathComponent(name).path, &found) == 0 && found.st_mode & 0o777 == 0o600)
+    try store.close()
+  }
+}
