@@ -57,6 +57,15 @@ let package = Package(
         "CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite",
         "CoreDataTestSupport",
       ]),
+    // `make fuzz`: hostile files for everything that reads files. No product holds it.
+    .target(name: "FuzzingSupport", path: "Tests/FuzzingSupport"),
+    .executableTarget(
+      name: "Fuzzing",
+      dependencies: [
+        "CSQLite", "CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataTestSupport",
+        "FuzzingSupport",
+      ],
+      path: "Tests/Fuzzing", exclude: ["Corpus", "README.md"]),
     .testTarget(name: "CoreDataTerminalTests", dependencies: ["CoreDataTerminal"]),
     .testTarget(
       name: "CoreDataCommandTests",

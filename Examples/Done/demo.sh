@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A store that the first release of a to-do app left behind meets the app of today. Works on copies in a temporary
-# folder. What is given as arguments goes to `swift build`.
+# folder. What is given as arguments goes to `swift build`; nothing is built where DONE_TOOLS names a folder with both
+# programs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -44,13 +45,17 @@ build() {
   swift build --package-path Examples/Done "$@"
 }
 
-printf 'Building the command coredata and the example; the first time this takes minutes.\n'
-# SwiftPM does not notice that a source has come or gone in a package that the example depends on; without its plan it looks.
-rm -f "$(build "$@" --show-bin-path)"/../../debug.yaml
-for product in coredata 'done'; do
-  build "$@" --product "$product"
-done
-tools=$(build "$@" --show-bin-path)
+tools=${DONE_TOOLS:-}
+if [[ -z $tools ]]; then
+  printf 'Building the command coredata and the example; the first time this takes minutes.\n'
+  # SwiftPM does not notice that a source has come or gone in a package that the example depends on; without its plan it
+  # looks.
+  rm -f "$(build "$@" --show-bin-path)"/../../debug.yaml
+  for product in coredata 'done'; do
+    build "$@" --product "$product"
+  done
+  tools=$(build "$@" --show-bin-path)
+fi
 PATH=$tools:$PATH
 
 folder=$(mktemp -d)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataAnalysis
+import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataTerminal
 import Foundation
@@ -25,7 +26,8 @@ struct ModelArgument {
     let url = URL(fileURLWithPath: path)
     let file = url.lastPathComponent
     self.url = url
-    isStore = Self.isDatabase(path)
+    try InputFile.check(url, "model")
+    isStore = Self.isDatabase(url)
     if isStore {
       let store = try StoreReader(url: url)
       guard let model = store.metadata.model else {
@@ -87,13 +89,8 @@ struct ModelArgument {
     return (model, try model.version(wanted))
   }
 
-  private static func isDatabase(_ path: String) -> Bool {
-    guard let file = FileHandle(forReadingAtPath: path) else { return false }
-    defer {
-      // Nothing was written, so nothing can be lost by a failure to close.
-      try? file.close()
-    }
-    // A folder cannot be read like a file, and is no database.
-    return (try? file.read(upToCount: 15)) == Data("SQLite format 3".utf8)
+  private static func isDatabase(_ url: URL) -> Bool {
+    // A directory is no database; what else cannot be read is told by the one who reads the model.
+    (try? RegularFile.firstBytes(15, of: url)) == Data("SQLite format 3".utf8)
   }
 }

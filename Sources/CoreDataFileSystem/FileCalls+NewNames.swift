@@ -39,6 +39,12 @@ extension FileCalls {
     return lstat(url.path, &found) == 0 && found.st_mode & S_IFMT == S_IFREG
   }
 
+  /// Whether a name is that of a directory; a symbolic link to one is none.
+  package static func isDirectory(_ url: URL) -> Bool {
+    var found = stat()
+    return lstat(url.path, &found) == 0 && found.st_mode & S_IFMT == S_IFDIR
+  }
+
   /// The size of a file in bytes; 0 where there is none.
   package static func size(_ url: URL) -> Int {
     var found = stat()

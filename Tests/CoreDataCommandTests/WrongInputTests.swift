@@ -148,4 +148,20 @@ struct WrongInputTests {
     }
     #expect(CommandRun("--version").output == "coredata 0.1.0\n")
   }
+
+  @Test("A FIFO in the place of a store, a model or a mapping model is refused at once")
+  func fifo() throws {
+    let pipe = workshop.path("pipe")
+    #expect(mkfifo(pipe, 0o600) == 0)
+    for arguments in [
+      ["model", "show", pipe], ["mapping", "show", pipe], ["store", "info", pipe], ["store", "export", pipe],
+      ["store", "match", pipe, workshop.model],
+      ["migrate", "plan", pipe, workshop.model],
+      ["migrate", "run", pipe, workshop.model], ["migrate", "status", pipe, workshop.model],
+    ] {
+      let run = CommandRun(arguments)
+      #expect(run.status != .done && run.error.contains("is a FIFO"), "\(arguments): \(run.error)")
+    }
+    #expect(try workshop.files() == ["Shop.xcdatamodeld", "pipe"])
+  }
 }

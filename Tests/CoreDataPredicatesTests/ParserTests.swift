@@ -191,4 +191,26 @@ struct ParserTests {
     }
     #expect(throws: Never.self) { try parse(Array(repeating: "a == 1", count: 5000).joined(separator: " OR ")) }
   }
+
+  @Test("Chains of operators in nested parentheses are refused before the tree is too high to be freed")
+  func height() throws {
+    func nested(_ operand: String, _ chain: String, _ depth: Int) -> String {
+      String(repeating: "(", count: depth) + operand + String(repeating: chain + ")", count: depth)
+    }
+    let sum = String(repeating: " + 1", count: 150)
+    let index = String(repeating: "[0]", count: 150)
+    for format in [
+      "a == " + nested("1", sum, 150), nested("a", index, 150) + " == 1", "a == " + nested("1", sum + index, 100),
+      String(repeating: "NOT (", count: 100) + "a == " + nested("1", sum, 50) + String(repeating: ")", count: 100),
+      "a == " + nested("1", " ** 2", 199) + sum + " * " + nested("1", sum, 10),
+      "TERNARY(TRUEPREDICATE, \(nested("1", sum, 20)), 1) == 1", "ANY {\(nested("1", sum, 20))} == 1",
+      "SUBQUERY(a, $x, $x == \(nested("1", sum, 20))).@count == 1", "abs:(\(nested("1", sum, 20))) == 1",
+    ] {
+      #expect(throws: PredicateSyntaxError.self) { try parse(format) }
+    }
+    #expect(throws: Never.self) { try parse("a == " + nested("1", " + 1", 150)) }
+    #expect(throws: Never.self) {
+      try parse(Array(repeating: "a == 1" + sum, count: 100).joined(separator: " OR "))
+    }
+  }
 }

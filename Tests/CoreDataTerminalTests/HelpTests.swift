@@ -51,6 +51,7 @@ struct HelpTests {
           6    failed, the source store is as it was
           7    interrupted work found
           70   a bug of this tool
+          74   done, but the result could not be written
           130  stopped by Ctrl-C, the source store is as it was
 
         See coredata COMMAND --help for one command.

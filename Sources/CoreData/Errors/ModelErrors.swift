@@ -115,6 +115,7 @@ internal enum ModelErrors {
   private static func code(of kind: ModelFileError.Kind) -> Int {
     switch kind {
     case .missingFile: CocoaError.Code.fileReadNoSuchFile.rawValue
+    case .unreadableFile: CocoaError.Code.fileReadUnknown.rawValue
     case .missingContents, .unsupportedFile, .notXML, .brokenXML, .notAnArchive, .brokenArchive:
       CocoaError.Code.fileReadCorruptFile.rawValue
     default: NSCoreDataError

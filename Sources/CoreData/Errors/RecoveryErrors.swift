@@ -12,8 +12,6 @@ internal enum RecoveryErrors {
       return try body()
     } catch let failure as FileFailure {
       throw FileErrors.error(failure, store: url)
-    } catch let problem as RegularFile.Problem {
-      throw FileErrors.error(problem, store: url)
     } catch let error as CocoaError where error.localizedFailureReasonIsMissing {
       throw FileErrors.error(error, store: url)
     } catch let held as MigrationLock.Held {
@@ -26,6 +24,12 @@ internal enum RecoveryErrors {
         reason: "The new store is not whole, and has not taken the place of the old one. \(problem.reason)")
     } catch let journal as WorkJournal.Unreadable {
       throw unreadable(journal, url: url)
+    } catch let note as SetAsideNote.Unreadable {
+      throw NSError.cocoa(
+        NSPersistentStoreOperationError, "The note about a store that was set aside cannot be read.",
+        reason: "The note at \(note.path) cannot be read: \(note.reason)",
+        suggestion: "Move the note away; the store beside it is left as it is.",
+        [ErrorDetail.url: url, NSFilePathErrorKey: note.path])
     } catch let refusal as WorkDirectory.Refusal {
       throw refused(refusal, url: url)
     }

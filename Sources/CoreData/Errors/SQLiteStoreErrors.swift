@@ -49,7 +49,16 @@ internal enum SQLiteStoreErrors {
       .unreadableMetadata(let path, _), .contradictoryEntities(let path, _), .noModelCache(let path):
       StoreErrors.notAStore(
         url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
+    case .unwritableMetadata: unwritableMetadata(problem, url: url)
     }
+  }
+
+  /// 512: the metadata hold a value that no property list can hold.
+  private static func unwritableMetadata(_ problem: StoreFileProblem, url: URL?) -> NSError {
+    .cocoa(
+      CocoaError.Code.fileWriteUnknown.rawValue, "The metadata of the persistent store cannot be written.",
+      reason: problem.description, suggestion: "Remove the value, or put its Data or String there.",
+      underlying: problem, details(url))
   }
 
   /// 133021: values that must be unique are not.

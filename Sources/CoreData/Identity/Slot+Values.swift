@@ -69,6 +69,7 @@ extension Slot {
     case .data(let value): value
     case .uuid(let value): value
     case .archived(let value): value
+    case .unarchived(let value): Slot.unboxed(value.value)
     case .object(let value): Slot.unboxed(value)
     }
   }

@@ -20,6 +20,8 @@ enum Slot: @unchecked Sendable {
   case object(NSObject)
   /// The stored form of a transformable attribute, not decoded yet.
   case archived(Data)
+  /// The value of a transformable attribute, decoded from its stored form and not changed since.
+  case unarchived(UnarchivedValue)
   case toOne(NSManagedObjectID)
   case toMany(ToMany)
   /// A relationship that has not been read from the store.
@@ -43,10 +45,45 @@ enum Slot: @unchecked Sendable {
     case (.string(let a), .string(let b)): a == b
     case (.data(let a), .data(let b)), (.archived(let a), .archived(let b)): a == b
     case (.uuid(let a), .uuid(let b)): a == b
+    case (.unarchived(let a), .unarchived(let b)): a === b || a.data == b.data
+    case (.archived(let a), .unarchived(let b)), (.unarchived(let b), .archived(let a)): a == b.data
+    case (.unarchived(let a), .object(let b)), (.object(let b), .unarchived(let a)): a.isSame(as: b)
     case (.object(let a), .object(let b)): a.isEqual(b)
     case (.toOne(let a), .toOne(let b)): a.current.key == b.current.key
     case (.toMany(let a), .toMany(let b)): a.hasSameMembers(as: b)
     default: false
+    }
+  }
+}
+
+/// The value of a transformable attribute together with the stored form that it was decoded from.
+///
+/// As long as nobody sets another value, the object counts as unchanged, and its row keeps the bytes that it has.
+final class UnarchivedValue: @unchecked Sendable {
+  let value: NSObject
+  let data: Data
+
+  init(_ value: NSObject, from data: Data) {
+    self.value = value
+    self.data = data
+  }
+
+  /// Whether a value that is set equals this one. A mutable object that is set again may have changed in the meantime.
+  func isSame(as other: NSObject) -> Bool {
+    if value === other { return !Self.isMutable(other) }
+    return value.isEqual(other)
+  }
+
+  private static func isMutable(_ object: NSObject) -> Bool {
+    switch object {
+    case is NSMutableArray, is NSMutableDictionary, is NSMutableSet, is NSMutableOrderedSet, is NSMutableString,
+      is NSMutableData, is NSMutableAttributedString:
+      true
+    // A class of the program, made by its transformer.
+    case is NSArray, is NSDictionary, is NSSet, is NSOrderedSet, is NSString, is NSData, is NSAttributedString,
+      is NSNumber, is NSDate, is NSURL, is NSUUID, is NSNull, is SwiftValueBox:
+      false
+    default: true
     }
   }
 }

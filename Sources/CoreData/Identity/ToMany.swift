@@ -1,18 +1,54 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 /// The members of a to-many relationship: identifiers in order, each once.
 ///
 /// Membership is looked up in a table that is built with the first question, so that reading a large relationship costs
 /// an array and no more.
 struct ToMany: @unchecked Sendable {
+  /// Positions by key.
+  private final class Table {
+    var positions: [ObjectKey: Int]
+
+    init(_ positions: [ObjectKey: Int]) { self.positions = positions }
+  }
+
+  /// Shared by copies, which may be on several threads: changed only where there is one owner, except for the table, which
+  /// any of them may be the first to need.
   private final class Storage {
     var ids: [NSManagedObjectID]
-    var positions: [ObjectKey: Int]?
+    /// Retained; set once while the storage is shared.
+    private let table = Atomic<Unmanaged<Table>?>(nil)
 
     init(ids: [NSManagedObjectID], positions: [ObjectKey: Int]? = nil) {
       self.ids = ids
-      self.positions = positions
+      if let positions { forceTable(positions) }
+    }
+
+    deinit { removeTable() }
+
+    /// The table, if it has been built. It lives as long as the storage, unless the only owner removes it.
+    var knownTable: Table? { table.load(ordering: .acquiring)?.takeUnretainedValue() }
+
+    /// Builds the table. Where several threads do, the first table is everyone's.
+    func makeTable() -> Table {
+      let made = Table(Dictionary(uniqueKeysWithValues: ids.enumerated().map { ($1.key, $0) }))
+      let reference = Unmanaged.passRetained(made)
+      let (isFirst, known) = table.compareExchange(expected: nil, desired: reference, ordering: .acquiringAndReleasing)
+      if isFirst { return made }
+      reference.release()
+      return known?.takeUnretainedValue() ?? made
+    }
+
+    private func forceTable(_ positions: [ObjectKey: Int]) {
+      table.store(Unmanaged.passRetained(Table(positions)), ordering: .releasing)
+    }
+
+    /// For the only owner.
+    func removeTable() {
+      table.exchange(nil, ordering: .acquiringAndReleasing)?.release()
     }
   }
 
@@ -44,7 +80,7 @@ struct ToMany: @unchecked Sendable {
   mutating func insert(_ id: NSManagedObjectID) -> Bool {
     guard !contains(id) else { return false }
     makeUnique()
-    storage.positions?[id.key] = storage.ids.count
+    storage.knownTable?.positions[id.key] = storage.ids.count
     storage.ids.append(id)
     return true
   }
@@ -55,13 +91,13 @@ struct ToMany: @unchecked Sendable {
     makeUnique()
     if isOrdered {
       storage.ids.remove(at: position)
-      storage.positions = nil
+      storage.removeTable()
     } else {
-      storage.positions?[id.key] = nil
+      storage.knownTable?.positions[id.key] = nil
       let last = storage.ids.removeLast()
       if position < storage.ids.count {
         storage.ids[position] = last
-        storage.positions?[last.key] = position
+        storage.knownTable?.positions[last.key] = position
       }
     }
     return true
@@ -100,19 +136,15 @@ struct ToMany: @unchecked Sendable {
   }
 
   private func position(of id: NSManagedObjectID) -> Int? {
+    if let table = storage.knownTable { return table.positions[id.key] }
     // No table for a few members; and none ever for the empty default, which objects of all contexts share.
-    if storage.positions == nil, storage.ids.count <= ToMany.few {
-      return storage.ids.firstIndex { $0.key == id.key }
-    }
-    if storage.positions == nil {
-      storage.positions = Dictionary(uniqueKeysWithValues: storage.ids.enumerated().map { ($1.key, $0) })
-    }
-    return storage.positions?[id.key]
+    if storage.ids.count <= ToMany.few { return storage.ids.firstIndex { $0.key == id.key } }
+    return storage.makeTable().positions[id.key]
   }
 
   private mutating func makeUnique() {
     if !isKnownUniquelyReferenced(&storage) {
-      storage = Storage(ids: storage.ids, positions: storage.positions)
+      storage = Storage(ids: storage.ids, positions: storage.knownTable?.positions)
     }
   }
 }

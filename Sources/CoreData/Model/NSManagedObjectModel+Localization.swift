@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataModelFiles
 import Foundation
 
 extension NSManagedObjectModel {
@@ -36,18 +37,12 @@ extension NSManagedObjectModel {
   }
 
   private static func strings(at url: URL) throws -> [String: String] {
-    let content: Any
     do {
-      let data = try Data(contentsOf: url)
-      if data.isEmpty { return [:] }
-      content = try PropertyListSerialization.propertyList(from: data, options: [], format: nil)
-    } catch {
-      throw ModelErrors.unreadableStrings(
-        url, reason: "It is no property list, and no list of strings.", underlying: error)
+      return try StringsFile.words(in: ModelFile.read(url))
+    } catch let error as PropertyLists.Unreadable {
+      throw ModelErrors.unreadableStrings(url, reason: error.description, underlying: error)
+    } catch let error as ModelFileError {
+      throw ModelErrors.unreadableStrings(url, reason: error.found, underlying: error)
     }
-    guard let words = content as? [String: String] else {
-      throw ModelErrors.unreadableStrings(url, reason: "It holds something else than texts by their keys.")
-    }
-    return words
   }
 }

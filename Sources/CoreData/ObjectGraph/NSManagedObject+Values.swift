@@ -31,8 +31,7 @@ extension NSManagedObject {
       return members.isOrdered ? NSOrderedSet(array: objects) : NSSet(array: objects)
     case .archived(let data):
       guard let attribute = table.attribute(at: position) else { return data }
-      let value = TransformableValues.decode(data, of: attribute)
-      slots[position] = .object(value)
+      slots[position] = .unarchived(UnarchivedValue(TransformableValues.decode(data, of: attribute), from: data))
       return slots[position].publicValue
     case let slot:
       return slot.publicValue

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 
 /// An object whose properties are described by an entity and kept in a persistent store.
 ///
@@ -25,10 +26,25 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   // Asked for with every value: single accesses, none of which can overlap another on the context's queue, so that watching
   // out for it at run time would take time and find nothing.
 
-  /// The identifier; nil for a new object that nobody has asked for it.
-  @exclusivity(unchecked) final var knownIdentifier: NSManagedObjectID?
-  /// The registry of the object's context; nil for an object without context.
-  @exclusivity(unchecked) final var registry: ObjectRegistry?
+  // Other threads ask for the identifier and the context while the context's queue changes them. What an object refers to
+  // here lives as long as the object, so that an address that was loaded can always be retained.
+  private let identifierPlace = Atomic<Unmanaged<NSManagedObjectID>?>(nil)
+  private let registryPlace = Atomic<Unmanaged<ObjectRegistry>?>(nil)
+  /// The identifier and the registries that the object had before; few objects have had any.
+  @exclusivity(unchecked) private var former: [AnyObject] = []
+
+  /// The identifier; nil for a new object that nobody has asked for it. On any thread.
+  final var knownIdentifier: NSManagedObjectID? { identifierPlace.load(ordering: .acquiring)?.takeUnretainedValue() }
+  /// The registry of the object's context; nil for an object without context. Read on any thread, set by one at a time.
+  final var registry: ObjectRegistry? {
+    get { registryPlace.load(ordering: .acquiring)?.takeUnretainedValue() }
+    set {
+      let old = registryPlace.load(ordering: .acquiring)
+      if old?.toOpaque() == newValue.map({ Unmanaged.passUnretained($0).toOpaque() }) { return }
+      registryPlace.store(newValue.map { Unmanaged.passRetained($0) }, ordering: .releasing)
+      if let old { former.append(old.takeRetainedValue()) }
+    }
+  }
   final var context: NSManagedObjectContext? { registry?.context }
   final var changes: Changes = []
   /// What has happened since the last `processPendingChanges()`.
@@ -81,12 +97,32 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   deinit {
     if let registry, let knownIdentifier { registry.forget(self, knownIdentifier.key) }
+    registryPlace.load(ordering: .acquiring)?.release()
+    identifierPlace.load(ordering: .acquiring)?.release()
+  }
+
+  /// Gives the object an identifier, unless another thread was faster.
+  ///
+  /// - Returns: the one that the object has then.
+  final func takeIdentifier(_ made: NSManagedObjectID) -> NSManagedObjectID {
+    let reference = Unmanaged.passRetained(made)
+    let (isFirst, known) = identifierPlace.compareExchange(
+      expected: nil, desired: reference, ordering: .acquiringAndReleasing)
+    if isFirst { return made }
+    reference.release()
+    return known?.takeUnretainedValue() ?? made
+  }
+
+  /// Gives the object another identifier. No other thread may do so at the time.
+  final func replaceIdentifier(by id: NSManagedObjectID) {
+    let old = identifierPlace.exchange(.passRetained(id), ordering: .acquiringAndReleasing)
+    if let old { former.append(old.takeRetainedValue()) }
   }
 
   /// Makes an object without values for a row that a store holds.
   static func makeFault(_ identifier: NSManagedObjectID, in context: NSManagedObjectContext) -> NSManagedObject {
     let object = ManagedObjectClasses.of(identifier.entityDescription).init(entity: identifier.entity, insertInto: nil)
-    object.knownIdentifier = identifier
+    object.replaceIdentifier(by: identifier)
     object.slots = []
     object.isRealized = false
     return object
@@ -97,9 +133,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   final var identifier: NSManagedObjectID {
     if let knownIdentifier { return knownIdentifier }
     if let registry { return registry.identify(self) }
-    let made = NSManagedObjectID(temporaryFor: entity)
-    knownIdentifier = made
-    return made
+    return takeIdentifier(NSManagedObjectID(temporaryFor: entity))
   }
 
   /// Whether no store has given the object an identifier yet.

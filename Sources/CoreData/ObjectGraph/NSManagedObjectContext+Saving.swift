@@ -103,15 +103,8 @@ extension NSManagedObjectContext {
   /// - Returns: whether there is a temporary one that others may know.
   @discardableResult
   func adopt(_ id: NSManagedObjectID, for object: NSManagedObject) -> Bool {
-    guard let temporary = object.knownIdentifier else {
-      object.knownIdentifier = id
-      registry.add(object)
-      return false
-    }
-    temporary.becomes(id)
+    guard let temporary = registry.assign(id, to: object) else { return false }
     if !assignments.isEmpty { assignments[temporary.key] = nil }
-    object.knownIdentifier = id
-    registry.rename(object, from: temporary.key)
     return true
   }
 

@@ -3,7 +3,6 @@
 
 import CSwiftRuntime
 import Foundation
-import Synchronization
 
 /// The objects of a context by identity. They are not kept alive: an object without changes lives as long as somebody
 /// uses it.
@@ -15,35 +14,49 @@ import Synchronization
 /// Weak references would do the same with less said, but each makes a table beside its object, through which all counting
 /// of references goes from then on: a third of the time of a save.
 final class ObjectRegistry: @unchecked Sendable {
-  /// Nil when the context is gone, and its objects are not. Asked for by every change of an object: a weak reference would
-  /// make a table beside the context, through which all counting of its references goes from then on.
-  var context: NSManagedObjectContext? { isAbandoned.load(ordering: .acquiring) ? nil : owner }
-  @exclusivity(unchecked) private unowned var owner: NSManagedObjectContext?
-  private let isAbandoned = Atomic<Bool>(false)
+  /// The context's address, and a reference that keeps its memory from being used for something else, so that the address
+  /// can be asked whether the context is alive. Set once, before any other thread knows the context.
+  private var address: UnsafeMutableRawPointer?
+  @exclusivity(unchecked) private unowned var memory: NSManagedObjectContext?
   private let lock = NSLock()
   // The lock sees to it that accesses do not overlap.
   @exclusivity(unchecked) private var entries = ObjectTable()
   @exclusivity(unchecked) private var retained: [ObjectKey: NSManagedObject] = [:]
+  @exclusivity(unchecked) private var isRetaining = false
+
+  /// Nil when the context is gone or going, and its objects are not; on any thread.
+  ///
+  /// Asked for by every change of an object: a weak reference would make a table beside the context, through which all
+  /// counting of its references goes from then on.
+  var context: NSManagedObjectContext? {
+    guard let address, let context = swift_tryRetain(address) else { return nil }
+    return Unmanaged<NSManagedObjectContext>.fromOpaque(context).takeRetainedValue()
+  }
 
   /// Makes the registry that of a context; once.
   func serve(_ context: NSManagedObjectContext) {
-    owner = context
+    memory = context
+    address = Unmanaged.passUnretained(context).toOpaque()
   }
 
   /// Ends the registry's use of its context, which is going away.
   func abandon() {
-    isAbandoned.store(true, ordering: .releasing)
     // Objects that are kept alive keep the registry alive in turn.
     retainsObjects = false
   }
 
   /// Whether objects are kept alive.
-  var retainsObjects = false {
-    didSet {
-      let alive = objects
+  var retainsObjects: Bool {
+    get { lock.withLock { isRetaining } }
+    set {
       let released = lock.withLock {
-        let released = retained
-        retained = retainsObjects ? Dictionary(uniqueKeysWithValues: alive.map { ($0.identifier.key, $0) }) : [:]
+        let alive = entries.addresses.compactMap { ObjectRegistry.object(at: $0) }
+        let released = (alive, retained)
+        isRetaining = newValue
+        retained = [:]
+        if newValue {
+          for object in alive { if let key = object.knownIdentifier?.key { retained[key] = object } }
+        }
         return released
       }
       // An object that goes away here calls back into the registry: not while the lock is held.
@@ -84,42 +97,53 @@ final class ObjectRegistry: @unchecked Sendable {
     lock.lock()
     defer { lock.unlock() }
     if let known = object.knownIdentifier { return known }
-    let made = NSManagedObjectID(temporaryFor: object.entity)
-    object.knownIdentifier = made
-    entries.insert(ObjectRegistry.address(of: object), for: made.key)
-    if retainsObjects { retained[made.key] = object }
-    return made
+    let id = object.takeIdentifier(NSManagedObjectID(temporaryFor: object.entity))
+    // The context may have let the object go since its registry was looked up; nobody would take the address out then.
+    if object.registry === self { file(object, id.key) }
+    return id
+  }
+
+  /// Gives an object its permanent identifier.
+  ///
+  /// - Returns: the temporary one that it had, where somebody has asked for it.
+  func assign(_ id: NSManagedObjectID, to object: NSManagedObject) -> NSManagedObjectID? {
+    lock.lock()
+    defer { lock.unlock() }
+    let temporary = object.knownIdentifier
+    if let temporary {
+      temporary.becomes(id)
+      entries.remove(temporary.key)
+      if isRetaining { retained[temporary.key] = nil }
+    }
+    object.replaceIdentifier(by: id)
+    object.registry = self
+    file(object, id.key)
+    return temporary
   }
 
   /// Takes an object in.
   func add(_ object: NSManagedObject) {
     let key = object.identifier.key
-    object.registry = self
     lock.lock()
     defer { lock.unlock() }
-    entries.insert(ObjectRegistry.address(of: object), for: key)
-    if retainsObjects { retained[key] = object }
+    object.registry = self
+    file(object, key)
   }
 
-  /// Files an object that is here under the identifier that it has now.
-  func rename(_ object: NSManagedObject, from old: ObjectKey) {
-    let key = object.identifier.key
-    lock.withLock {
-      entries.remove(old)
-      entries.insert(ObjectRegistry.address(of: object), for: key)
-      if retainsObjects {
-        retained[old] = nil
-        retained[key] = object
-      }
-    }
+  /// The lock must be held.
+  private func file(_ object: NSManagedObject, _ key: ObjectKey) {
+    entries.insert(ObjectRegistry.address(of: object), for: key)
+    if isRetaining { retained[key] = object }
   }
 
   /// Lets an object go, which is of no context then.
   func remove(_ object: NSManagedObject) {
-    object.registry = nil
-    guard let key = object.knownIdentifier?.key else { return }
-    forget(object, key)
-    let released: NSManagedObject? = lock.withLock { retained.removeValue(forKey: key) }
+    let released: NSManagedObject? = lock.withLock {
+      object.registry = nil
+      guard let key = object.knownIdentifier?.key else { return nil }
+      if entries[key] == ObjectRegistry.address(of: object) { entries.remove(key) }
+      return retained.removeValue(forKey: key)
+    }
     withExtendedLifetime(released) {}
   }
 
@@ -132,14 +156,14 @@ final class ObjectRegistry: @unchecked Sendable {
 
   /// Lets all objects go.
   func removeAll() {
-    let alive = objects
-    let released = lock.withLock {
+    let (alive, released) = lock.withLock {
+      let alive = entries.addresses.compactMap { ObjectRegistry.object(at: $0) }
+      for object in alive { object.registry = nil }
       let released = retained
       entries.removeAll()
       retained = [:]
-      return released
+      return (alive, released)
     }
-    for object in alive { object.registry = nil }
-    withExtendedLifetime(released) {}
+    withExtendedLifetime((alive, released)) {}
   }
 }

@@ -63,7 +63,28 @@ package struct MigrationPlan {
   ///   - mappings: mapping models, and folders of such.
   /// - Throws: `StoreProblem`; the errors of `StoreMigration`.
   package init(storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = []) throws {
-    let plain = try StoreReader(url: url)
+    let end = Date().addingTimeInterval(Self.patience)
+    while true {
+      var hashes: [String: Data]?
+      do {
+        let plain = try StoreReader(url: url)
+        hashes = plain.metadata.hashes
+        return try self.init(plain, modelsAt: modelURL, version: version, mappings: mappings)
+      } catch let problem as StoreProblem where problem.kind == .locked && Date() < end {
+        usleep(50_000)
+      } catch {
+        // The store is read more than once; where another process migrates it in between, it is planned for anew. Why it
+        // cannot be read any more is told by the first error.
+        guard let hashes, let now = try? StoreReader(url: url).metadata.hashes, now != hashes else { throw error }
+      }
+    }
+  }
+
+  /// How long to wait for another process that writes to the store, in seconds.
+  private static let patience: TimeInterval = 5
+
+  private init(_ plain: StoreReader, modelsAt modelURL: URL, version: String?, mappings: [URL]) throws {
+    let url = plain.url
     let migration = try plain.planningMigration(modelsAt: modelURL, version: version, mappings: mappings)
     store = url
     remarks = StoreReader.remarks(onTriggersOf: plain.catalog, store: url.lastPathComponent)

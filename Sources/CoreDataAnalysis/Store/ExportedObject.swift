@@ -63,7 +63,8 @@ enum DecimalText {
   /// The same number without an exponent; the text itself where it is not one that a decimal or a real can be.
   static func plain(_ text: String) -> String {
     guard let mark = text.firstIndex(where: { $0 == "e" || $0 == "E" }),
-      let exponent = Int(text[text.index(after: mark)...]), abs(exponent) <= greatestExponent
+      let exponent = Int(text[text.index(after: mark)...]), (-greatestExponent...greatestExponent).contains(exponent),
+      Double(text) != nil
     else { return text }
     let isNegative = text.hasPrefix("-")
     let mantissa = text[..<mark].drop { $0 == "-" || $0 == "+" }

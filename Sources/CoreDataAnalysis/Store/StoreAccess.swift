@@ -64,6 +64,11 @@ package final class StoreAccess {
     guard !isFolder.boolValue else {
       throw StoreProblem(.notAStore, "\(path) is a folder, not a store. Name the store's file, often *.sqlite.")
     }
+    do {
+      try RegularFile.check(URL(fileURLWithPath: path))
+    } catch RegularFile.Problem.notRegular(_, let kind) {
+      throw StoreProblem(.notAStore, "\(path) is \(kind), not a store. Name the store's file, often *.sqlite.")
+    }
     guard FileManager.default.isReadableFile(atPath: path) else {
       throw StoreProblem(.noAccess, "\(path) cannot be read. Check its permissions.")
     }

@@ -60,10 +60,9 @@ package struct StoreFacts {
       throw StoreProblem(.damaged, "\(name) holds no metadata: Z_METADATA.Z_PLIST is empty.")
     }
     do {
-      let value = try PropertyListSerialization.propertyList(from: list, format: nil)
-      dictionary = value as? [String: Any] ?? [:]
-    } catch {
-      throw StoreProblem(.damaged, "The metadata of \(name) is not a property list: \(error.localizedDescription)")
+      dictionary = try StoreMetadata.decode(list)
+    } catch let problem as PropertyLists.Unreadable {
+      throw StoreProblem(.damaged, "The metadata of \(name) cannot be read. \(problem.description)")
     }
     hashes = dictionary["NSStoreModelVersionHashes"] as? [String: Data] ?? [:]
     do {

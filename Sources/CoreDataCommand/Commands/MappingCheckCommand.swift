@@ -74,8 +74,6 @@ enum MappingCheckCommand: Command {
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), !isFolder.boolValue else {
       return false
     }
-    let file = try FileHandle(forReadingFrom: url)
-    defer { file.closeFile() }
-    return file.readData(ofLength: 6) == Data("bplist".utf8)
+    return try ModelFile.firstBytes(6, of: url) == Data("bplist".utf8)
   }
 }

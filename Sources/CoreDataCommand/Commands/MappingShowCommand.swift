@@ -16,6 +16,7 @@ enum MappingShowCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let url = invocation.url("FILE")
+    try InputFile.check(url, "mapping model")
     let mapping = MappingDescription(try MappingDocument(contentsOf: url))
     if invocation.options.format == .json {
       try invocation.write(

@@ -47,6 +47,7 @@ enum MigrateRunCommand: Command {
       invocation.remark("\(finding.code.rawValue)  \(finding.place): \(finding.message)")
     }
     let migration = try migration(plan, model, invocation)
+    guard migration.isNeeded else { return try tellDone(url, model, target.name, invocation) }
     guard migration.missingPolicies.isEmpty else {
       throw CommandFailure(
         .noWay,
@@ -61,13 +62,9 @@ enum MigrateRunCommand: Command {
     let rows: [String: (before: Int, after: Int)]
     do {
       guard let found = try migrate(migration, invocation) else {
-        // Another process was faster, and has a backup of its own if it was to have one.
-        if let backup { StoreFiles.removeIfPresent(at: backup) }
-        let now = try MigrationPlan(
-          storeAt: url, modelsAt: model.url, version: target.name, mappings: invocation.mappings)
-        invocation.remark("Another process has migrated \(url.lastPathComponent) meanwhile.")
-        try write(now, backup: nil, now.rows.mapValues { (before: $0, after: $0) }, invocation)
-        return .done
+        // Another process was faster. A backup of what was there before it stays: the other may have made none.
+        return try tellDone(
+          url, model, target.name, backup: backup.flatMap { removeNeedlessBackup($0, plan) ? nil : $0 }, invocation)
       }
       rows = found
     } catch {
@@ -80,6 +77,18 @@ enum MigrateRunCommand: Command {
       "\(url.lastPathComponent) was migrated to \(plan.to)."
       + (backup.map { " The backup is \($0.path)." } ?? "")
     try write(plan, backup: backup, rows, invocation)
+    return .done
+  }
+
+  /// Says that another process has migrated the store since this one began.
+  private static func tellDone(
+    _ url: URL, _ model: ModelArgument, _ version: String, backup: URL? = nil, _ invocation: CommandInvocation
+  ) throws -> ExitStatus {
+    let plan = try MigrationPlan(
+      storeAt: url, modelsAt: model.url, version: version, mappings: invocation.mappings)
+    invocation.remark("Another process has migrated \(url.lastPathComponent) meanwhile.")
+    if let backup { invocation.remark("The backup stays: \(backup.path)") }
+    try write(plan, backup: backup, plan.rows.mapValues { (before: $0, after: $0) }, invocation)
     return .done
   }
 

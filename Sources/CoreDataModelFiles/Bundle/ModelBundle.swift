@@ -105,9 +105,7 @@ package struct ModelBundle: Sendable {
   /// Reads one version, in the format that its first bytes tell.
   private static func document(at url: URL, isFolder: Bool, parsers: SourceParsers) throws -> ModelDocument {
     guard !isFolder else { return try XCDataModelReader.document(at: url, parsers: parsers) }
-    let handle = try FileHandle(forReadingFrom: url)
-    defer { handle.closeFile() }
-    let opening = handle.readData(ofLength: 6)
+    let opening = try ModelFile.firstBytes(6, of: url)
     if opening == Data("bplist".utf8) { return try CompiledModelReader.document(at: url) }
     if opening.starts(with: OptimizedModel.opening) {
       return try CompiledModelReader.document(at: OptimizedModel.compiledModel(beside: url))

@@ -12,8 +12,12 @@ enum ArchivedAttributes {
     static let preserveInHistory: Int64 = 16
   }
 
+  /// The memory that a property takes, as visits of objects.
+  static let cost = 5
+
   static func attribute(_ object: ArchivedObject, depth: Int = 0) throws -> AttributeDocument {
     guard depth < 16 else { throw ArchiveFailure.broken("Composite attributes are nested too deep.") }
+    try object.archive.charge(Self.cost)
     let name = try required("NSPropertyName", of: object)
     let type = try object.integer("NSAttributeType") ?? 0
     guard let code = UInt32(exactly: type), let kind = AttributeKind(rawValue: code) else {

@@ -69,6 +69,7 @@ enum ArchivedValues {
     switch resolved {
     case .boolean(let flag): return .boolean(flag)
     case .integer(let number): return .integer(number)
+    case .unsigned(let number): return .decimal(Decimal(number))
     case .real(let number): return .real(number)
     case .date(let date): return .date(date)
     case .data(let data): return .data(data)

@@ -14,7 +14,7 @@ struct CompiledModelReader {
 
   /// Reads a `.mom` file.
   static func document(at url: URL) throws -> ModelDocument {
-    let data = try Data(contentsOf: url)
+    let data = try ModelFile.read(url)
     do {
       return try document(of: data)
     } catch let error as ModelFileError {
@@ -87,6 +87,7 @@ struct CompiledModelReader {
   }
 
   private func relationship(_ object: ArchivedObject) throws -> RelationshipDocument {
+    try archive.charge(ArchivedAttributes.cost)
     let name = try required("NSPropertyName", of: object)
     var relationship = RelationshipDocument(
       name: name,

@@ -6,18 +6,22 @@ import Foundation
 /// A keyed archive: a list of objects that refer to one another by position.
 struct KeyedArchive {
   private let objects: [ArchiveValue]
-  private let rootReference: ArchiveValue
+  /// The reference at the top of the archive.
+  let rootReference: ArchiveValue
   private let allowance: ReadingAllowance
 
   /// Opens an archive.
-  init(_ data: Data) throws {
-    guard case .dictionary(let archive) = try BinaryPropertyListReader.value(of: data),
+  ///
+  /// - Parameter allowance: what may be read of all archives in a file; nil for an archive that stands alone.
+  init(_ data: Data, limits: PropertyListLimits = .archive, allowance: ReadingAllowance? = nil) throws {
+    try allowance?.use(data.count / 32)
+    guard case .dictionary(let archive) = try BinaryPropertyListReader.value(of: data, limits: limits),
       case .array(let objects)? = archive["$objects"], case .dictionary(let top)? = archive["$top"],
       let root = top["root"]
     else { throw ArchiveFailure(kind: .notAnArchive, found: "The property list is not a keyed archive.") }
     self.objects = objects
     rootReference = root
-    allowance = ReadingAllowance(bytes: data.count)
+    self.allowance = allowance ?? ReadingAllowance(bytes: data.count)
   }
 
   /// The object at the root.
@@ -65,11 +69,14 @@ struct KeyedArchive {
 ///
 /// Objects may be shared, so that a small hostile archive can describe a tree of more nodes than there are atoms. Real
 /// archives visit each object a few times.
-private final class ReadingAllowance {
+final class ReadingAllowance {
+  /// Each visit leaves up to 100 bytes of a document in memory.
+  private static let most = 3_000_000
+
   private var remaining: Int
 
   init(bytes: Int) {
-    remaining = 100_000 + 16 * bytes
+    remaining = min(100_000 + 16 * bytes, Self.most)
   }
 
   func use(_ visits: Int) throws {

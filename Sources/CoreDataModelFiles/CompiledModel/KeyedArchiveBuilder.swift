@@ -106,6 +106,13 @@ struct KeyedArchiveBuilder {
     return reference
   }
 
+  /// Foundation's plain classes.
+  static let plainClasses: Set<String> = [
+    "NSArray", "NSMutableArray", "NSSet", "NSMutableSet", "NSCountedSet", "NSOrderedSet", "NSMutableOrderedSet",
+    "NSDictionary", "NSMutableDictionary", "NSString", "NSMutableString", "NSNumber", "NSDecimalNumber", "NSDate",
+    "NSData", "NSMutableData", "NSURL", "NSUUID", "NSNull", "NSAttributedString", "NSMutableAttributedString",
+  ]
+
   /// The classes above each class that is not a direct subclass of `NSObject`.
   private static let ancestors: [String: [String]] = [
     "NSAttributeDescription": ["NSPropertyDescription", "NSObject"],
@@ -115,6 +122,12 @@ struct KeyedArchiveBuilder {
     "NSFetchedPropertyDescription": ["NSPropertyDescription", "NSObject"],
     "NSFetchRequest": ["NSPersistentStoreRequest", "NSObject"],
     "NSMutableArray": ["NSArray", "NSObject"],
+    "NSMutableSet": ["NSSet", "NSObject"],
+    "NSCountedSet": ["NSMutableSet", "NSSet", "NSObject"],
+    "NSMutableOrderedSet": ["NSOrderedSet", "NSObject"],
+    "NSMutableString": ["NSString", "NSObject"],
+    "NSMutableData": ["NSData", "NSObject"],
+    "NSMutableAttributedString": ["NSAttributedString", "NSObject"],
     "NSMutableDictionary": ["NSDictionary", "NSObject"],
     "NSKnownKeysDictionary1": ["NSKnownKeysDictionary", "NSMutableDictionary", "NSDictionary", "NSObject"],
     "NSKnownKeysMappingStrategy1": ["NSKnownKeysMappingStrategy", "NSObject"],

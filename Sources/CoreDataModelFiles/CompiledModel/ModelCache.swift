@@ -5,10 +5,14 @@ import Foundation
 
 /// The model that a store carries in `Z_MODELCACHE.Z_CONTENT`: a keyed archive, packed with DEFLATE.
 package enum ModelCache {
+  /// How many times its packed size an archive may have; those of models have less than 30 times.
+  private static let mostRatio = 300
+
   /// Reads a model cache.
   /// - Throws: `ModelFileError` where the content is damaged or holds a class that is not known.
   package static func decode(_ content: Data) throws -> ModelDocument {
-    try unarchive(RawDeflate.decompress(content))
+    let limit = min(PropertyListLimits.archive.bytes, (1 << 20) + mostRatio * content.count)
+    return try unarchive(RawDeflate.decompress(content, limit: limit))
   }
 
   /// Writes a model cache.

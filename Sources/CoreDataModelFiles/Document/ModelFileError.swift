@@ -9,6 +9,7 @@ package struct ModelFileError: Error, Hashable, Sendable, CustomStringConvertibl
   package enum Kind: Hashable, Sendable {
     case missingFile
     case missingContents
+    case unreadableFile
     case unsupportedFile
     case notXML
     case brokenXML

@@ -12,8 +12,8 @@ struct EditorModelReader {
   private let archive: KeyedArchive
 
   /// Reads a keyed archive.
-  static func document(of data: Data) throws -> ModelDocument {
-    try EditorModelReader(archive: KeyedArchive(data)).model()
+  static func document(of data: Data, allowance: ReadingAllowance? = nil) throws -> ModelDocument {
+    try EditorModelReader(archive: KeyedArchive(data, allowance: allowance)).model()
   }
 
   private func model() throws -> ModelDocument {
@@ -69,6 +69,7 @@ struct EditorModelReader {
   }
 
   private func attribute(_ object: ArchivedObject, name: String) throws -> AttributeDocument {
+    try archive.charge(ArchivedAttributes.cost)
     let facts = try facts(of: object)
     let code = try integer("XD_PAttK_attributeType", facts) ?? 0
     guard let kind = UInt32(exactly: code).flatMap(AttributeKind.init(rawValue:)) else {
@@ -86,6 +87,7 @@ struct EditorModelReader {
   }
 
   private func relationship(_ object: ArchivedObject, name: String) throws -> RelationshipDocument {
+    try archive.charge(ArchivedAttributes.cost)
     let facts = try facts(of: object)
     var relationship = RelationshipDocument(
       name: name,

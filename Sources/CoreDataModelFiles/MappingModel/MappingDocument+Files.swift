@@ -24,7 +24,7 @@ extension MappingDocument {
         .missingContents, found: "The folder has no xcmapping.xml.", advice: "Name an .xcmappingmodel or a .cdm.",
         file: url)
     }
-    let data = try Data(contentsOf: file)
+    let data = try ModelFile.read(file)
     do {
       self = try Self.document(of: data, file: file, source: source, destination: destination)
     } catch let error as ModelFileError {

@@ -17,6 +17,7 @@ struct XCMappingReader {
   private let destination: EntityIndex
   private let sourceHashes: [String: Data]
   private let destinationHashes: [String: Data]
+  private let allowance: ReadingAllowance
 
   /// Reads a file. The versions are taken from inside the file where they are not given.
   static func document(
@@ -28,13 +29,18 @@ struct XCMappingReader {
         .missingContents, found: "The file holds no mapping model.",
         advice: "Is it the xcmapping.xml of an .xcmappingmodel?", file: file)
     }
+    let allowance = ReadingAllowance(bytes: data.count)
     let reader = try XCMappingReader(
-      file: file, store: store, source: source ?? versionInside("sourcemodeldata", of: model, file: file),
-      destination: destination ?? versionInside("destinationmodeldata", of: model, file: file))
+      file: file, store: store, source: source ?? versionInside("sourcemodeldata", of: model, file, allowance),
+      destination: destination ?? versionInside("destinationmodeldata", of: model, file, allowance),
+      allowance: allowance)
     return try reader.mapping(model)
   }
 
-  private init(file: URL, store: XMLStoreObjects, source: ModelDocument, destination: ModelDocument) {
+  private init(
+    file: URL, store: XMLStoreObjects, source: ModelDocument, destination: ModelDocument, allowance: ReadingAllowance
+  ) {
+    self.allowance = allowance
     self.file = file
     self.store = store
     self.source = EntityIndex(source)
@@ -43,8 +49,10 @@ struct XCMappingReader {
     destinationHashes = VersionHashes(destination).entities
   }
 
-  private static func versionInside(_ key: String, of model: Object, file: URL) throws -> ModelDocument {
-    try EditorModelReader.document(of: binary(key, of: model, file: file) ?? Data())
+  private static func versionInside(
+    _ key: String, of model: Object, _ file: URL, _ allowance: ReadingAllowance
+  ) throws -> ModelDocument {
+    try EditorModelReader.document(of: binary(key, of: model, file: file) ?? Data(), allowance: allowance)
   }
 
   private func mapping(_ model: Object) throws -> MappingDocument {
@@ -175,12 +183,12 @@ struct XCMappingReader {
 
   private func expression(of object: Object) throws -> ExpressionSyntax? {
     guard let data = try Self.binary("valueexpressiondata", of: object, file: file) else { return nil }
-    return try ArchivedExpressions.expression(KeyedArchive(data).root())
+    return try ArchivedExpressions.expression(KeyedArchive(data, allowance: allowance).root())
   }
 
   private func userInfo(of object: Object) throws -> [String: PlainValue] {
     guard let data = try Self.binary("userinfodata", of: object, file: file) else { return [:] }
-    let archive = try KeyedArchive(data)
+    let archive = try KeyedArchive(data, allowance: allowance)
     var result: [String: PlainValue] = [:]
     for (key, value) in try ArchivedValues.entries(of: archive.root()) {
       result[key] = try ArchivedValues.plain(value, in: archive)

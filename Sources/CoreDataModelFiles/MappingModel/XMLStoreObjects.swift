@@ -16,6 +16,9 @@ struct XMLStoreObjects {
     let relationships: [String: [String]]
   }
 
+  /// A mapping model with 20,000 property mappings has a tenth of it.
+  private static let mostReferences = 500_000
+
   private let objects: [String: Object]
   private let order: [String]
 
@@ -29,6 +32,7 @@ struct XMLStoreObjects {
     }
     var objects: [String: Object] = [:]
     var order: [String] = []
+    var references = 0
     for element in root.children("object") {
       guard let identifier = element["id"], let type = element["type"] else {
         throw ModelFileError(
@@ -42,7 +46,16 @@ struct XMLStoreObjects {
       var relationships: [String: [String]] = [:]
       for relationship in element.children("relationship") {
         if let name = relationship["name"] {
+          var seen: Set<String> = []
+          // A relationship holds each object once.
           relationships[name] = (relationship["idrefs"] ?? "").split(separator: " ").map(String.init)
+            .filter { seen.insert($0).inserted }
+          references += seen.count
+          guard references <= Self.mostReferences else {
+            throw ModelFileError(
+              .unsupportedFile, found: "The objects refer to more than \(Self.mostReferences) others.",
+              advice: "Save the mapping model with Xcode again.", file: file, line: relationship.line)
+          }
         }
       }
       let object = Object(

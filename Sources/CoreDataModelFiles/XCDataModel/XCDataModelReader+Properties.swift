@@ -21,6 +21,15 @@ extension XCDataModelReader {
     _ element: XMLElementNode, entity: String?, enclosing: [String] = []
   ) throws -> AttributeDocument {
     let name = try name(of: element, entity: entity)
+    attributeCount.value += 1
+    guard attributeCount.value <= AttributeCount.most, enclosing.count <= AttributeCount.deepest else {
+      throw ModelFileError(
+        .unsupportedFile,
+        found: "The model has more than \(AttributeCount.most) attributes, or composite types nested more than "
+          + "\(AttributeCount.deepest) deep.",
+        advice: "Use fewer composite types inside others.", file: file, line: element.line, entity: entity,
+        property: name)
+    }
     let typeName = element["attributeType"] ?? "Undefined"
     guard let kind = Self.kinds[typeName] else {
       throw ModelFileError(
@@ -113,4 +122,13 @@ extension XCDataModelReader {
     property.userInfo = userInfo(of: element)
     return property
   }
+}
+
+/// Counts attributes: composite types that contain others several times could stand for more than there is memory.
+final class AttributeCount {
+  static let most = 300_000
+  /// As deep as compiled models may nest them.
+  static let deepest = 15
+
+  var value = 0
 }

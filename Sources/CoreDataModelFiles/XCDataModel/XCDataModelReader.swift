@@ -11,6 +11,8 @@ import Foundation
 struct XCDataModelReader {
   let file: URL
   let parsers: SourceParsers
+  /// The number of attributes read so far, elements of composite attributes included.
+  let attributeCount = AttributeCount()
   /// The composite types of the model by name.
   var composites: [String: XMLElementNode] = [:]
 
@@ -27,7 +29,7 @@ struct XCDataModelReader {
         .missingContents, found: "The model has no contents file.",
         advice: "Models saved before Xcode 4 must be saved by a newer Xcode first.", file: url)
     }
-    return try document(of: Data(contentsOf: file), file: file, parsers: parsers)
+    return try document(of: ModelFile.read(file), file: file, parsers: parsers)
   }
 
   /// Reads the XML of a model source.

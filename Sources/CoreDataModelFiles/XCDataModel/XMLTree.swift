@@ -38,29 +38,23 @@ struct XMLElementNode {
   }
 }
 
-/// Reads a whole XML file into elements; entities of any kind are refused, so that a file cannot reach for others.
+/// Reads a whole XML file into elements.
+///
+/// Entities and default attributes are refused: a file cannot reach for others, nor stand for more than it holds.
 final class XMLTreeReader: NSObject, XMLParserDelegate {
   /// Deeper than any model; a bound so that a hostile file cannot exhaust the stack of a reader.
   private static let deepest = 64
+  /// Elements and attributes of a file. A model with 20,000 attributes has a quarter of it.
+  private static let most = 1_000_000
 
   private var open: [XMLElementNode] = []
   private var root: XMLElementNode?
   private var refusal: String?
+  private var count = 0
 
   /// The root element of the file's content.
   static func root(of data: Data, file: URL) throws -> XMLElementNode {
-    // Foundation's parser traps on Linux where the name of an attribute is no UTF-8.
-    guard let text = String(validating: data, as: UTF8.self) else {
-      throw ModelFileError(
-        .notXML, found: "The file is not a text in UTF-8.", advice: "Is it the contents file of an .xcdatamodel?",
-        file: file)
-    }
-    // It does not report declarations of entities to its delegate either, so they are looked for here.
-    guard !text.contains("<!ENTITY") else {
-      throw ModelFileError(
-        .unsupportedFile, found: "The file declares XML entities.", advice: "Save the model with Xcode again.",
-        file: file)
-    }
+    try check(data, file: file)
     let reader = XMLTreeReader()
     let parser = XMLParser(data: data)
     parser.shouldResolveExternalEntities = false
@@ -68,7 +62,7 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
     let isComplete = parser.parse()
     if let refusal = reader.refusal {
       throw ModelFileError(
-        .unsupportedFile, found: refusal, advice: "Save the model with Xcode again.", file: file,
+        .unsupportedFile, found: refusal, advice: "Save the file with Xcode again.", file: file,
         line: parser.lineNumber)
     }
     guard isComplete, let root = reader.root else {
@@ -84,15 +78,66 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
     return root
   }
 
+  /// Refuses what Foundation's parser must not see.
+  private static func check(_ data: Data, file: URL) throws {
+    guard data.count <= ModelFile.largest else {
+      throw ModelFileError(
+        .unsupportedFile, found: "The XML has \(data.count) bytes; at most \(ModelFile.largest) are read.",
+        advice: "Split the model.", file: file)
+    }
+    // Foundation's parser traps on Linux where the name of an attribute is not UTF-8.
+    guard let text = String(validating: data, as: UTF8.self) else {
+      throw ModelFileError(
+        .notXML, found: "The file is not a text in UTF-8.", advice: "Is it the contents file of an .xcdatamodel?",
+        file: file)
+    }
+    // In another encoding the parser would see declarations where the checks below see none.
+    if let encoding = declaredEncoding(of: text),
+      !["UTF-8", "UTF8", "US-ASCII", "ASCII"].contains(encoding.uppercased())
+    {
+      throw ModelFileError(
+        .unsupportedFile, found: "The XML says that its encoding is \(encoding.prefix(40)).",
+        advice: "Save the file in UTF-8.", file: file)
+    }
+    // Foundation's parser does not report these declarations to its delegate, so they are looked for here.
+    for (declaration, name) in [("<!ENTITY", "entities"), ("<!ATTLIST", "default attributes")]
+    where data.range(of: Data(declaration.utf8)) != nil {
+      throw ModelFileError(
+        .unsupportedFile, found: "The file declares XML \(name).", advice: "Save the file with Xcode again.", file: file
+      )
+    }
+  }
+
+  /// What `<?xml … encoding="…"?>` says.
+  private static func declaredEncoding(of text: String) -> String? {
+    guard text.utf8.starts(with: "<?xml".utf8) || text.utf8.starts(with: "\u{FEFF}<?xml".utf8) else { return nil }
+    let opening = text.prefix(1000)
+    guard let end = opening.range(of: "?>"), let mark = opening[..<end.lowerBound].range(of: "encoding") else {
+      return nil
+    }
+    let rest = opening[mark.upperBound..<end.lowerBound].drop { $0.isWhitespace || $0 == "=" }
+    guard let quote = rest.first, quote == "\"" || quote == "'" else { return nil }
+    return String(rest.dropFirst().prefix { $0 != quote })
+  }
+
   func parser(
     _ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?,
     attributes: [String: String]
   ) {
+    count += 1 + attributes.count
+    guard count <= Self.most else {
+      return refuse("The XML has more than \(Self.most) elements and attributes.", parser)
+    }
     guard open.count < Self.deepest else {
-      refusal = "Elements are nested more than \(Self.deepest) deep."
-      return parser.abortParsing()
+      return refuse("Elements are nested more than \(Self.deepest) deep.", parser)
     }
     open.append(XMLElementNode(name: name, line: parser.lineNumber, attributes: attributes))
+  }
+
+  private func refuse(_ reason: String, _ parser: XMLParser) {
+    // What the parser still calls after this is of no interest.
+    if refusal == nil { refusal = reason }
+    parser.abortParsing()
   }
 
   func parser(_ parser: XMLParser, foundCharacters string: String) {

@@ -31,10 +31,12 @@ extension PredicateParser {
     of left: ExpressionSyntax, modifier: ComparisonSyntax.Modifier
   ) throws -> ComparisonSyntax {
     guard let op = comparisonOperator else { throw unexpected("a comparison operator") }
+    let leftHeight = height
     advance()
     let options = try self.options()
     let start = position
     let right = try expression(try sum(), at: start)
+    try join(leftHeight, height)
     return ComparisonSyntax(left, op, right, modifier: modifier, options: options)
   }
 

@@ -17,6 +17,7 @@ extension PredicateParser {
   ])
 
   mutating func primary() throws -> Node {
+    noteLeaf()
     switch token {
     case .string(let text): return literal(.string(text))
     case .number(let text): return literal(try number(text, isNegative: false))
@@ -127,12 +128,14 @@ extension PredicateParser {
   private mutating func subquery() throws -> ExpressionSyntax {
     let start = position
     let collection = try expression(try disjunction(), at: start)
+    let collectionHeight = height
     try expect(",")
     guard case .variable(let variable) = token else { throw unexpected("a variable such as $x") }
     advance()
     try expect(",")
     let predicateStart = position
     let predicate = try self.predicate(try disjunction(), at: predicateStart)
+    try join(collectionHeight, height)
     try expect(")")
     return .subquery(collection: collection, variable: variable, predicate: predicate)
   }
@@ -140,23 +143,30 @@ extension PredicateParser {
   private mutating func conditional() throws -> ExpressionSyntax {
     let start = position
     let condition = try predicate(try disjunction(), at: start)
+    let conditionHeight = height
     try expect(",")
     let trueStart = position
     let whenTrue = try expression(try disjunction(), at: trueStart)
+    let trueHeight = height
     try expect(",")
     let falseStart = position
     let whenFalse = try expression(try disjunction(), at: falseStart)
+    try join(conditionHeight, trueHeight, height)
     try expect(")")
     return .conditional(condition, whenTrue, whenFalse)
   }
 
   private mutating func list(closing: String) throws -> [ExpressionSyntax] {
+    noteLeaf()
     if accept([closing]) { return [] }
     var elements: [ExpressionSyntax] = []
+    var highest = 0
     repeat {
       let start = position
       elements.append(try expression(try disjunction(), at: start))
+      highest = max(highest, height)
     } while accept([","])
+    try join(highest)
     guard accept([closing]) else { throw unexpected("',' or '\(closing)'") }
     return elements
   }

@@ -19,6 +19,7 @@ extension PredicateParser {
     guard operatorAhead(from: level) != nil else { return first }
     var result = try expression(first, at: start)
     var length = 0
+    var reached = height
     while let (symbol, found) = operatorAhead(from: level) {
       advance()
       start = position
@@ -26,6 +27,8 @@ extension PredicateParser {
       // Every link makes the tree deeper by one.
       guard length <= Self.maximumDepth else { throw tooDeep() }
       result = Self.apply(symbol, result, try expression(try operation(from: found + 1), at: start))
+      try join(reached, height)
+      reached = height
     }
     return .expression(result)
   }
@@ -56,6 +59,7 @@ extension PredicateParser {
         parser.advance()
         let start = parser.position
         let operand = try parser.expression(try parser.sign(), at: start)
+        try parser.join(parser.height)
         return .expression(.function(operand: nil, name: PredefinedFunction.complement, arguments: [operand]))
       }
     }
@@ -63,11 +67,13 @@ extension PredicateParser {
     if case .number(let text) = token {
       let value = try number(text, isNegative: true)
       advance()
+      noteLeaf()
       return .expression(.constant(value))
     }
     return try deeper { parser in
       let start = parser.position
       let operand = try parser.expression(try parser.sign(), at: start)
+      try parser.join(parser.height)
       return .expression(
         .function(operand: nil, name: "from:subtract:", arguments: [.constant(.integer(0)), operand]))
     }
@@ -79,17 +85,21 @@ extension PredicateParser {
     guard isAt([".", "["]) else { return first }
     var result = try expression(first, at: start)
     var length = 0
+    var reached = height
     while isAt([".", "["]) {
       length += 1
       guard length <= Self.maximumDepth else { throw tooDeep() }
       if accept(["."]) {
         result = Self.join(result, try pathComponent())
+        try join(reached)
       } else {
         advance()
         let index = try self.index()
         try expect("]")
         result = .function(operand: nil, name: PredefinedFunction.index, arguments: [result, index])
+        try join(reached, height)
       }
+      reached = height
     }
     return .expression(result)
   }
@@ -122,6 +132,7 @@ extension PredicateParser {
       PredefinedFunction.symbolicIndexes.contains(name.uppercased())
     {
       advance()
+      noteLeaf()
       return .function(operand: nil, name: name.uppercased(), arguments: [])
     }
     let start = position

@@ -11,13 +11,18 @@ public struct PredicateParser {
     case expression(ExpressionSyntax)
   }
 
-  /// How deep parentheses, functions and chains of operators may nest.
+  /// How deep parentheses and functions may nest, and how long a chain of operators may be.
   public static let maximumDepth = 200
+  /// How high the tree may be: chains of operators in nested parentheses would make one that nothing could walk over, or
+  /// free, without exhausting the stack.
+  public static let maximumHeight = 400
 
   let format: String
   private let tokens: [(token: PredicateToken, position: Int)]
   private var index = 0
   private var depth = 0
+  /// The height of the tree that was read last.
+  private(set) var height = 0
   private var arguments: ArraySlice<PredicateArgument>
 
   private init(_ format: String, arguments: [PredicateArgument]) throws {
@@ -73,10 +78,13 @@ public struct PredicateParser {
     let first = try operand(&self)
     guard isAt(operators) else { return first }
     var operands = [try predicate(first, at: start)]
+    var highest = height
     while accept(operators) {
       let start = position
       operands.append(try predicate(try operand(&self), at: start))
+      highest = max(highest, height)
     }
+    try join(highest)
     return .predicate(result(operands))
   }
 
@@ -84,7 +92,9 @@ public struct PredicateParser {
     guard accept(["!", "NOT"]) else { return try comparison() }
     return try deeper { parser in
       let start = parser.position
-      return .predicate(.not(try parser.predicate(try parser.negation(), at: start)))
+      let operand = try parser.predicate(try parser.negation(), at: start)
+      try parser.join(parser.height)
+      return .predicate(.not(operand))
     }
   }
 
@@ -152,6 +162,15 @@ public struct PredicateParser {
     defer { depth -= 1 }
     guard depth <= Self.maximumDepth else { throw tooDeep() }
     return try body(&self)
+  }
+
+  /// Notes that a single value, or a tree that the program has made, was read.
+  mutating func noteLeaf() { height = 1 }
+
+  /// Notes that a node was made of trees of these heights.
+  mutating func join(_ heights: Int...) throws {
+    height = (heights.max() ?? 0) + 1
+    guard height <= Self.maximumHeight else { throw tooDeep() }
   }
 
   func tooDeep() -> PredicateSyntaxError {

@@ -78,7 +78,7 @@ struct StoreNumberTests {
       (anyTable + "UPDATE Z_PRIMARYKEY SET Z_ENT = 1e300 WHERE Z_NAME = 'Box'", 259, "the number 1e+300"),
       ("UPDATE Z_PRIMARYKEY SET Z_NAME = 'Box' WHERE Z_NAME = 'Memo'", 259, "“Box” twice"),
       ("UPDATE Z_PRIMARYKEY SET Z_SUPER = Z_ENT WHERE Z_NAME = 'Note'", 259, "“Note” its own ancestor"),
-      ("UPDATE Z_PRIMARYKEY SET Z_SUPER = 3 - Z_ENT WHERE Z_ENT < 3", 259, "its own ancestor"),
+      ("UPDATE Z_PRIMARYKEY SET Z_SUPER = 5 - Z_ENT WHERE Z_ENT > 1", 259, "its own ancestor"),
       ("UPDATE Z_PRIMARYKEY SET Z_SUPER = 9223372036854775807 WHERE Z_NAME = 'Memo'", 259, "the parent number"),
     ])
   func entityNumbers(_ sql: String, _ code: Int, _ sentence: String) throws {
@@ -125,7 +125,7 @@ struct StoreNumberTests {
     arguments: ["-9223372036854775808", "-1", "0", "9223372036854775807"])
   func keys(_ key: String) throws {
     try make(
-      "UPDATE ZNOTE SET Z_PK = \(key) WHERE Z_PK = 1; UPDATE Z_3LABELS SET Z_1LABELS = \(key) WHERE Z_1LABELS = 1")
+      "UPDATE ZNOTE SET Z_PK = \(key) WHERE Z_PK = 1; UPDATE Z_1LABELS SET Z_2LABELS = \(key) WHERE Z_2LABELS = 1")
     let context = try store.context(model())
     let notes = try context.all("Note", by: "text")
     #expect(notes.map { $0.value(forKey: "text") as? String } == ["a", "b", "c"])
@@ -177,7 +177,7 @@ struct StoreNumberTests {
     "Places in an order are given anew where they leave no room",
     arguments: ["9223372036854775807", "9223372036854775000", "-9223372036854775808", "1e300", "'x'", "x'00'", "NULL"])
   func places(_ place: String) throws {
-    try make("UPDATE ZNOTE SET Z_FOK_BOX = \(place) WHERE ZTEXT = 'c'; UPDATE Z_3LABELS SET Z_FOK_3LABELS = \(place)")
+    try make("UPDATE ZNOTE SET Z_FOK_BOX = \(place) WHERE ZTEXT = 'c'; UPDATE Z_1LABELS SET Z_FOK_2LABELS = \(place)")
     let context = try store.context(model())
     let box = try context.all("Box")[0]
     for (position, key) in ["notes", "labels"].enumerated() {
@@ -236,12 +236,13 @@ struct StoreNumberTests {
   @Test(
     "Decimals are read as they are, or not at all",
     arguments: [
-      ("1e127", "1e127"), ("1e128", "1e128"), ("1.5e150", "1.5e150"), ("-3e165", "-3e165"), ("1e-200", "0"),
+      ("1e127", "1e127"), ("1e128", "1e128"), ("1.5e150", "1.5e150"), ("-3e164", "-3e164"), ("1e165", nil),
+      ("1e-200", "0"),
       ("'NaN'", "NaN"), ("'-12.25'", "-12.25"), ("1e300", nil), ("9e999", nil), ("'12 apples'", nil), ("'0x10'", nil),
       ("'1e2147483647'", nil), ("'1e9223372036854775807'", nil), ("''", nil), ("'-'", nil), ("'e'", nil),
     ] as [(String, String?)])
   func decimals(_ value: String, _ number: String?) throws {
-    try make("INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZTEXT, ZPRICE) VALUES (9, 2, 1, 'm', \(value))")
+    try make("INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZTEXT, ZPRICE) VALUES (9, 3, 1, 'm', \(value))")
     let context = try store.context(model())
     let request = NSFetchRequest<NSManagedObject>(entityName: "Memo")
     guard let number else {
@@ -250,7 +251,9 @@ struct StoreNumberTests {
     }
     let found = try #require(try context.fetch(request).first?.value(forKey: "price") as? NSDecimalNumber)
     guard number != "NaN" else { return #expect(found == .notANumber) }
-    #expect(found.doubleValue == Double(number))
+    // Foundation's conversion to a real is not exact.
+    let (real, expected) = (found.doubleValue, Double(number) ?? .nan)
+    #expect(abs(real - expected) <= abs(expected) * 1e-12)
   }
 
   @Test("A real that no decimal can be is no value of a decimal attribute, and does not stop the program")

@@ -71,8 +71,8 @@ struct NumberRanges {
       conditions.append("\(column) >= 9223372036854775808.0 OR \(column) < -9223372036854775808.0")
     case .float where old == .double || old == .decimal:
       conditions.append("ABS(\(column)) > 3.4028235677973366e38 AND ABS(\(column)) <= 1.7976931348623157e308")
-    // The greatest decimal has 128 bits, shifted by 127 digits.
-    case .decimal where isReal: conditions.append("ABS(\(column)) > 3.4e165")
+    // A decimal has 38 digits, shifted by up to 127.
+    case .decimal where isReal: conditions.append("ABS(\(column)) >= 1e165")
     default: break
     }
     return conditions.isEmpty ? nil : conditions.map { "(\($0))" }.joined(separator: " OR ")

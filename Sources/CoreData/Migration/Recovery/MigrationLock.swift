@@ -24,6 +24,8 @@ final class MigrationLock {
   /// What became of unfinished work that was found when the lock was taken.
   var settled: UnfinishedWork.Outcome?
   private let descriptor: Int32
+  /// Whether the file of the lock was made here.
+  private var isNew = false
 
   private init(place: StorePlace, folder: OpenDirectory, work: OpenDirectory, descriptor: Int32) {
     self.place = place
@@ -62,6 +64,7 @@ final class MigrationLock {
     while true {
       guard let work = try WorkDirectory.make(place, in: folder) else { continue }
       try refuseIrregularLock(work, place)
+      let isNew = !work.exists(StorePlace.lockName)
       let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
       let descriptor = openat(work.descriptor, StorePlace.lockName, flags, 0o600)
       // Who had the lock has removed the directory in this moment.
@@ -74,6 +77,7 @@ final class MigrationLock {
         throw failure
       }
       let lock = MigrationLock(place: place, folder: folder, work: work, descriptor: descriptor)
+      lock.isNew = isNew
       try refuseIrregularLock(work, place)
       guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
         if errno == EWOULDBLOCK { return nil }
@@ -109,6 +113,12 @@ final class MigrationLock {
     guard fstat(descriptor, &file) == 0, fstat(work.descriptor, &directory) == 0 else { return false }
     return work.identity(StorePlace.lockName) == .init(file)
       && folder.identity(place.workFolder.lastPathComponent) == .init(directory)
+  }
+
+  /// Leaves a work directory that cannot be judged as it was found.
+  func leaveUntouched() {
+    // Without a process that has its lock the file harms nobody.
+    if isNew { try? work.removeFile(StorePlace.lockName) }
   }
 
   /// Removes the work directory with everything in it, the journal and the lock last. The lock is of no use afterwards.

@@ -68,17 +68,21 @@ struct SetAsideNote: Codable, Hashable {
     try directory.write(encoder.encode(note), to: Self.name(besideStore: name), mode: mode)
   }
 
-  /// - Throws: `WorkJournal.Unreadable`; `FileFailure`.
+  /// A note that is none.
+  struct Unreadable: Error {
+    let path: String
+    let reason: String
+  }
+
+  /// - Throws: `Unreadable`; `RegularFile.Problem`; `FileFailure`.
   static func read(in directory: OpenDirectory, besideStore name: String) throws -> SetAsideNote {
     let file = Self.name(besideStore: name)
     do {
       let decoder = JSONDecoder()
       decoder.dateDecodingStrategy = .iso8601
       return try decoder.decode(SetAsideNote.self, from: directory.read(file, limit: greatestSize))
-    } catch let problem as RegularFile.Problem {
-      throw WorkJournal.Unreadable(path: directory.path(file).path, reason: problem.description)
     } catch let error as DecodingError {
-      throw WorkJournal.Unreadable(path: directory.path(file).path, reason: "It cannot be read: \(error)")
+      throw Unreadable(path: directory.path(file).path, reason: "\(error)")
     }
   }
 }

@@ -71,7 +71,14 @@ struct UnfinishedWork {
   /// - Returns: nil where there was nothing.
   /// - Throws: `FileFailure`; `RegularFile.Problem`; `WorkJournal.Unreadable`.
   static func settle(_ lock: MigrationLock) throws -> Outcome? {
-    guard let journal = try WorkJournal.read(lock.work, lock.place) else {
+    let found: WorkJournal?
+    do {
+      found = try WorkJournal.read(lock.work, lock.place)
+    } catch {
+      lock.leaveUntouched()
+      throw error
+    }
+    guard let journal = found else {
       // Ended before it said what it was: nothing but the work directory was touched.
       let isEmpty = try lock.work.names() == [StorePlace.lockName]
       try lock.removeWorkFolder()

@@ -40,10 +40,12 @@ package final class StoreFile {
     guard let row = rows.first, let list = row[1].blob else {
       throw StoreFileProblem.unreadableMetadata(path: url.path, found: "the table Z_METADATA holds none")
     }
-    guard var metadata = try? StoreMetadata.decode(list) else {
-      // What the parser says of bytes that are no property list helps nobody.
+    var metadata: [String: Any]
+    do {
+      metadata = try StoreMetadata.decode(list)
+    } catch let problem as PropertyLists.Unreadable {
       throw StoreFileProblem.unreadableMetadata(
-        path: url.path, found: "its \(list.count) bytes are not a property list with keys")
+        path: url.path, found: "Z_METADATA.Z_PLIST, \(list.count) bytes, is damaged. \(problem.description)")
     }
     metadata[NSStoreUUIDKey] = row[0].text
     if metadata[NSStoreTypeKey] == nil { metadata[NSStoreTypeKey] = NSSQLiteStoreType }

@@ -21,6 +21,8 @@ package enum StoreFileProblem: Error, Hashable, Sendable {
   case contradictory(path: String, found: [String])
   /// The table of entities contradicts itself.
   case contradictoryEntities(path: String, PrimaryKeyProblem)
+  /// The metadata hold a value that cannot be stored.
+  case unwritableMetadata(reason: String)
   /// The store carries no model: it is older than model caches, or the cache is empty.
   case noModelCache(path: String)
 }
@@ -37,13 +39,14 @@ extension StoreFileProblem: CustomStringConvertible {
     case .notAStore(let path, let table):
       "The file at \(path) is a SQLite database but not a Core Data store: it has no table \(table)."
     case .unreadableMetadata(let path, let found):
-      "The metadata of the store at \(path) cannot be read: \(found)."
+      "The metadata of the store at \(path) cannot be read: \(found)\(found.hasSuffix(".") ? "" : ".")"
     case .busy(let path):
       "Other processes write to the file at \(path) again and again, so that it could not be read."
     case .contradictory(let path, let found):
       "SQLite finds that the pages of the file at \(path) contradict each other: \(found.joined(separator: "; "))."
     case .contradictoryEntities(let path, let problem):
       "The store at \(path) contradicts itself. \(problem)"
+    case .unwritableMetadata(let reason): reason
     case .noModelCache(let path):
       "The store at \(path) carries no model; name the model that it was made with."
     }

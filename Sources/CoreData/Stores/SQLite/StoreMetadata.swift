@@ -40,13 +40,18 @@ package enum StoreMetadata {
   ]
 
   /// The bytes that go into `Z_PLIST`. The UUID has a column of its own.
+  ///
+  /// - Throws: `StoreFileProblem.unwritableMetadata` for a value that no property list can hold.
   static func encode(_ metadata: [String: Any]) throws -> Data {
-    try PropertyListSerialization.data(
-      fromPropertyList: metadata.filter { $0.key != NSStoreUUIDKey }, format: .binary, options: 0)
+    do {
+      return try PropertyLists.data(of: metadata.filter { $0.key != NSStoreUUIDKey })
+    } catch let problem as PropertyLists.Unwritable {
+      throw StoreFileProblem.unwritableMetadata(reason: problem.description)
+    }
   }
 
-  /// The dictionary in `Z_PLIST`; nil when the bytes are none.
-  static func decode(_ data: Data) throws -> [String: Any]? {
-    try PropertyListSerialization.propertyList(from: data, format: nil) as? [String: Any]
-  }
+  /// The dictionary in `Z_PLIST`.
+  ///
+  /// - Throws: `PropertyLists.Unreadable`.
+  package static func decode(_ data: Data) throws -> [String: Any] { try PropertyLists.dictionary(of: data) }
 }

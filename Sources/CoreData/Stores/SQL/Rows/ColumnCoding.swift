@@ -55,7 +55,7 @@ enum ColumnCoding {
     case .date: return isNumber ? .date(statement.double(at: index)) : nil
     case .decimal: return decimal(statement.text(at: index)).map { .object($0) }
     case .string: return statement.text(at: index).map { .string($0) }
-    case .uri: return statement.text(at: index).flatMap { NSURL(string: $0) }.map { .object($0) }
+    case .uri: return statement.text(at: index).flatMap { URL(string: $0) }.map { .object($0 as NSURL) }
     case .uuid: return type == .blob ? statement.withBlob(at: index, Self.uuid) : nil
     case .data: return statement.blob(at: index).map { .data($0) }
     case .externalData: return try statement.blob(at: index).map { .data(try external.value(of: $0)) }
@@ -78,7 +78,7 @@ enum ColumnCoding {
     case (.decimal, .real(let value)): return decimal(String(format: "%.15g", value)).map { .object($0) }
     case (.decimal, .text(let value)): return decimal(value).map { .object($0) }
     case (.string, .text(let value)): return .string(value)
-    case (.uri, .text(let value)): return NSURL(string: value).map { .object($0) }
+    case (.uri, .text(let value)): return URL(string: value).map { .object($0 as NSURL) }
     case (.uuid, .blob(let value)): return value.withUnsafeBytes(Self.uuid)
     case (.data, .blob(let value)): return .data(value)
     case (.externalData, .blob(let value)): return .data(try external.value(of: value))
@@ -118,6 +118,7 @@ enum ColumnCoding {
     case (.data, .data(let value)): return .blob(value)
     case (.externalData, .data(let value)): return .blob(try external.stored(value))
     case (.archived, .archived(let value)), (.archived, .data(let value)): return .blob(value)
+    case (.archived, .unarchived(let value)): return .blob(value.data)
     default: return nil
     }
   }

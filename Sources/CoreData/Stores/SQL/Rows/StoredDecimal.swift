@@ -24,8 +24,9 @@ enum StoredDecimal {
     else { return nil }
     if exponent < 0 { return 0 }
     let parts = text[..<mark].split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-    let fraction = parts.count > 1 ? parts[1] : ""
-    let digits = parts[0].drop { $0 == "+" || $0 == "-" } + fraction
+    var fraction = parts.count > 1 ? parts[1] : ""
+    while fraction.last == "0" { fraction.removeLast() }
+    let digits = String(parts[0].drop { $0 == "+" || $0 == "-" }) + fraction
     guard exponent <= exponentLimit + digitLimit else { return nil }
     let zeros = exponent - fraction.count - exponentLimit
     guard zeros >= 0, digits.count + zeros <= digitLimit else { return nil }

@@ -4,9 +4,11 @@
 import Foundation
 
 /// A value of a binary property list, references between the objects of a keyed archive included.
-enum ArchiveValue: Hashable, Sendable {
+package enum ArchiveValue: Hashable, Sendable {
   case boolean(Bool)
   case integer(Int64)
+  /// A whole number above `Int64.max`.
+  case unsigned(UInt64)
   case real(Double)
   case date(Date)
   case data(Data)

@@ -66,6 +66,7 @@ struct BinaryPropertyListWriter {
     switch value {
     case .boolean(let flag): return [flag ? 9 : 8]
     case .integer(let number): return integer(number)
+    case .unsigned(let number): return [0x14] + bigEndian(0) + bigEndian(number)
     case .real(let number): return [0x23] + bigEndian(number.bitPattern)
     case .date(let date): return [0x33] + bigEndian(date.timeIntervalSinceReferenceDate.bitPattern)
     case .data(let data): return header(0x40, data.count) + data

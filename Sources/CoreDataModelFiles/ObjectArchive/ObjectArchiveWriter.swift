@@ -1,0 +1,222 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Writes keyed archives of Foundation's plain classes, with the keys and class lists that Apple's archiver writes.
+///
+/// Foundation's own archiver gives no data at all in programs linked with `--static-swift-stdlib` (Swift 6.3), and crashes
+/// on Linux for decimal numbers.
+package struct ObjectArchiveWriter {
+  /// Why a value cannot be archived here.
+  package enum Problem: Error, Hashable, CustomStringConvertible {
+    /// An object of a class that only the program knows, and whether Foundation's archiver can take it.
+    case otherClass(String, archivesItself: Bool)
+    /// A collection that contains itself, or more than a reader takes.
+    case unreadable(String)
+
+    package var description: String {
+      switch self {
+      case .otherClass(let name, _): "\(name) is not one of Foundation's plain classes"
+      case .unreadable(let reason): reason
+      }
+    }
+  }
+
+  private var builder = KeyedArchiveBuilder()
+  private var places: [ObjectIdentifier: ArchiveValue] = [:]
+  private var open: Set<ObjectIdentifier> = []
+  /// Objects whose addresses are noted stay alive, so that no other object gets the address.
+  private var retained: [AnyObject] = []
+  private var sharesCollections = false
+
+  /// Archives a value.
+  ///
+  /// - Throws: `Problem`.
+  package static func data(of value: Any) throws -> Data {
+    var writer = ObjectArchiveWriter()
+    let root = try writer.place(of: value, depth: 0)
+    let data = writer.builder.data(root: root)
+    guard data.count <= ObjectArchiveReader.limits.bytes else {
+      throw Problem.unreadable(
+        "its archive has \(data.count) bytes, and at most \(ObjectArchiveReader.limits.bytes) can be read")
+    }
+    // Only these can exceed what a reader takes otherwise.
+    if writer.sharesCollections || data.count > 1 << 20 {
+      do {
+        _ = try ObjectArchiveReader.object(in: data)
+      } catch let failure as ArchiveFailure {
+        throw Problem.unreadable("its archive could not be read again: \(failure.found)")
+      }
+    }
+    return data
+  }
+
+  /// Throws where data that another archiver made is not a keyed archive.
+  package static func check(_ data: Data) throws { _ = try KeyedArchive(data, limits: ObjectArchiveReader.limits) }
+
+  private mutating func place(of value: Any, depth: Int) throws -> ArchiveValue {
+    guard depth < ObjectArchiveReader.deepest else { throw Problem.unreadable("it is nested too deep") }
+    guard type(of: value) is AnyClass else { return try unshared(value, depth: depth) }
+    let object = value as AnyObject
+    let identity = ObjectIdentifier(object)
+    if let known = places[identity] {
+      guard !open.contains(identity) else { throw Problem.unreadable("it contains itself") }
+      sharesCollections =
+        sharesCollections || object is NSArray || object is NSDictionary || object is NSSet
+        || object is NSOrderedSet
+      return known
+    }
+    guard open.insert(identity).inserted else { throw Problem.unreadable("it contains itself") }
+    defer { open.remove(identity) }
+    let place = try unshared(value, depth: depth)
+    places[identity] = place
+    retained.append(object)
+    return place
+  }
+
+  private mutating func unshared(_ value: Any, depth: Int) throws -> ArchiveValue {
+    // A subclass of the program's own archives itself.
+    if let object = value as? NSObject, type(of: value) is AnyClass { try checkClass(of: object) }
+    switch value {
+    case is NSNull: return builder.add("NSNull", [:])
+    case let text as NSMutableString:
+      return wrapped("NSMutableString", "NS.string", builder.scalar(.string(text as String)))
+    case let text as String: return builder.scalar(.string(text))
+    case let number as NSDecimalNumber: return decimal(number.decimalValue)
+    case let number as Decimal: return decimal(number)
+    case let date as Date:
+      return builder.add("NSDate", ["NS.time": .real(date.timeIntervalSinceReferenceDate)])
+    case let data as NSMutableData: return wrapped("NSMutableData", "NS.data", .data(Data(referencing: data)))
+    case let data as Data: return builder.scalar(.data(data))
+    case let uuid as UUID:
+      return builder.add("NSUUID", ["NS.uuidbytes": .data(withUnsafeBytes(of: uuid.uuid) { Data($0) })])
+    case let url as NSURL: return try self.url(url as URL, depth: depth)
+    case let url as URL: return try self.url(url, depth: depth)
+    case let string as NSAttributedString: return try attributedString(string, depth: depth)
+    case let set as NSCountedSet: return try countedSet(set, depth: depth)
+    case let set as NSOrderedSet: return try orderedSet(set, depth: depth)
+    case let number as NSNumber: return builder.scalar(ArchiveValue(number))
+    default: return try collection(value, depth: depth)
+    }
+  }
+
+  private func checkClass(of object: NSObject) throws {
+    // NSStringFromClass() stops the program for a class inside of another, and so does Foundation's archiver.
+    let name = String(reflecting: type(of: object))
+    let parts = name.split(separator: ".")
+    if parts.count == 2, parts[0] == "Foundation",
+      KeyedArchiveBuilder.plainClasses.contains(String(parts[1])) || parts[1].hasPrefix("_")
+    {
+      return
+    }
+    let isTopLevel = parts.count == 2 && !name.contains("(") && !name.contains("<")
+    let isSecure = (object as? any NSSecureCoding).map { type(of: $0).supportsSecureCoding } ?? false
+    throw Problem.otherClass(name, archivesItself: isTopLevel && isSecure)
+  }
+
+  // MARK: Collections
+
+  private mutating func collection(_ value: Any, depth: Int) throws -> ArchiveValue {
+    switch value {
+    case let array as NSArray:
+      return try list(array, array is NSMutableArray ? "NSMutableArray" : "NSArray", depth: depth)
+    case let set as NSSet: return try list(set.allObjects, set is NSMutableSet ? "NSMutableSet" : "NSSet", depth: depth)
+    case let dictionary as NSDictionary:
+      let name = dictionary is NSMutableDictionary ? "NSMutableDictionary" : "NSDictionary"
+      return try self.dictionary(dictionary.map { ($0.key, $0.value) }, name, depth: depth)
+    // Where a program is linked statically, not every Swift collection becomes one of Foundation's in a cast.
+    case let array as [Any]: return try list(array._bridgeToObjectiveC(), "NSArray", depth: depth)
+    case let set as Set<AnyHashable>: return try list(set._bridgeToObjectiveC().allObjects, "NSSet", depth: depth)
+    case let entries as [AnyHashable: Any]:
+      return try dictionary(entries._bridgeToObjectiveC().map { ($0.key, $0.value) }, "NSDictionary", depth: depth)
+    default: throw Problem.otherClass("\(type(of: value))", archivesItself: false)
+    }
+  }
+
+  private mutating func list(_ elements: some Sequence, _ className: String, depth: Int) throws -> ArchiveValue {
+    let place = builder.reserve()
+    var references: [ArchiveValue] = []
+    for element in elements { references.append(try self.place(of: element, depth: depth + 1)) }
+    builder.fill(place, className, ["NS.objects": .array(references)])
+    return place
+  }
+
+  /// Ordered sets have a key for each element.
+  private mutating func orderedSet(_ set: NSOrderedSet, depth: Int) throws -> ArchiveValue {
+    let place = builder.reserve()
+    var fields: [String: ArchiveValue] = [:]
+    for (position, element) in set.enumerated() {
+      fields["NS.object.\(position)"] = try self.place(of: element, depth: depth + 1)
+    }
+    builder.fill(place, set is NSMutableOrderedSet ? "NSMutableOrderedSet" : "NSOrderedSet", fields)
+    return place
+  }
+
+  private mutating func countedSet(_ set: NSCountedSet, depth: Int) throws -> ArchiveValue {
+    let place = builder.reserve()
+    var fields: [String: ArchiveValue] = ["NS.count": .integer(Int64(set.count))]
+    for (position, element) in set.allObjects.enumerated() {
+      fields["NS.object\(position)"] = try self.place(of: element, depth: depth + 1)
+      fields["NS.count\(position)"] = .integer(Int64(set.count(for: element)))
+    }
+    builder.fill(place, "NSCountedSet", fields)
+    return place
+  }
+
+  private mutating func dictionary(
+    _ entries: [(key: Any, value: Any)], _ className: String, depth: Int
+  ) throws -> ArchiveValue {
+    let place = builder.reserve()
+    // The same dictionary gives the same bytes where its keys are strings.
+    let sorted = entries.sorted { ($0.key as? String ?? "") < ($1.key as? String ?? "") }
+    let keys = try sorted.map { try self.place(of: $0.key, depth: depth + 1) }
+    let values = try sorted.map { try self.place(of: $0.value, depth: depth + 1) }
+    builder.fill(place, className, ["NS.keys": .array(keys), "NS.objects": .array(values)])
+    return place
+  }
+
+  // MARK: Single values
+
+  private mutating func wrapped(_ className: String, _ key: String, _ value: ArchiveValue) -> ArchiveValue {
+    builder.add(className, [key: value])
+  }
+
+  private mutating func decimal(_ number: Decimal) -> ArchiveValue {
+    builder.add("NSDecimalNumberPlaceholder", ArchivedDecimal.fields(of: number))
+  }
+
+  private mutating func url(_ url: URL, depth: Int) throws -> ArchiveValue {
+    let place = builder.reserve()
+    let base = try url.baseURL.map { try self.place(of: $0, depth: depth + 1) } ?? KeyedArchiveBuilder.null
+    builder.fill(place, "NSURL", ["NS.base": base, "NS.relative": builder.string(url.relativeString)])
+    return place
+  }
+
+  private mutating func attributedString(_ string: NSAttributedString, depth: Int) throws -> ArchiveValue {
+    let place = builder.reserve()
+    var fields = ["NSString": builder.string(string.string)]
+    var runs: [(length: Int, attributes: [String: Any])] = []
+    var position = 0
+    while position < string.length {
+      var range = NSRange()
+      let attributes = string.attributes(at: position, effectiveRange: &range)
+      let end = max(range.location + range.length, position + 1)
+      runs.append((end - position, Dictionary(uniqueKeysWithValues: attributes.map { ($0.key.rawValue, $0.value) })))
+      position = end
+    }
+    if runs.count == 1 {
+      fields["NSAttributes"] = try self.place(of: runs[0].attributes, depth: depth + 1)
+    } else if !runs.isEmpty {
+      let dictionaries = try runs.map { try self.place(of: $0.attributes, depth: depth + 2) }
+      fields["NSAttributes"] = builder.collection(dictionaries)
+      let numbers = runs.enumerated().flatMap {
+        VariableLengthNumbers.bytes(of: $0.element.length) + VariableLengthNumbers.bytes(of: $0.offset)
+      }
+      fields["NSAttributeInfo"] = wrapped("NSMutableData", "NS.data", .data(Data(numbers)))
+    }
+    builder.fill(
+      place, string is NSMutableAttributedString ? "NSMutableAttributedString" : "NSAttributedString", fields)
+    return place
+  }
+}

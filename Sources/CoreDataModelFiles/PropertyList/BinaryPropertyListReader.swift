@@ -1,0 +1,244 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// How large a property list may be, whatever its bytes claim.
+///
+/// A model of 3,000 entities and 20,000 attributes has a fifth of the objects and of the elements that archives may have.
+package struct PropertyListLimits: Sendable {
+  /// The size of the file, in bytes.
+  package var bytes: Int
+  /// The number of objects, each of which may be referred to many times.
+  package var objects: Int
+  /// The number of values when every reference is followed, and one for each 32 bytes of text or data among them.
+  package var elements: Int
+
+  /// Keyed archives of models and mapping models.
+  package static let archive = PropertyListLimits(bytes: 1 << 25, objects: 1_000_000, elements: 3_000_000)
+  /// Metadata of stores, and the small files of model bundles.
+  package static let metadata = PropertyListLimits(bytes: 1 << 24, objects: 500_000, elements: 1_000_000)
+}
+
+/// Reads binary property lists, including the references (UIDs) of keyed archives, which Foundation does not show on
+/// Linux.
+///
+/// Every offset and count is checked against the bytes at hand before it is used, and rings and deep nesting are refused.
+/// Each object is decoded once. References to the same object are counted as often as they occur, so that a small file
+/// cannot stand for a value that nobody can compare or print. The bytes of all objects together cannot be more than the
+/// file has, since objects of a real property list do not overlap.
+struct BinaryPropertyListReader {
+  /// Property lists of keyed archives are four levels deep; what archives nest is nested by reference.
+  static let deepest = 64
+
+  private let bytes: [UInt8]
+  /// Where the objects end and the table of their offsets begins.
+  private let end: Int
+  private let offsets: [Int]
+  private let referenceSize: Int
+  private let limits: PropertyListLimits
+  private var decoded: [ArchiveValue?]
+  /// The number of elements of each decoded object; 0 while the object is being decoded, -1 before.
+  private var weights: [Int]
+  private var remainingBytes: Int
+
+  /// Decodes the value in a property list.
+  ///
+  /// - Throws: `ArchiveFailure` where the data is damaged or larger than the limits.
+  static func value(of data: Data, limits: PropertyListLimits = .archive) throws -> ArchiveValue {
+    guard data.starts(with: "bplist0".utf8) else {
+      throw ArchiveFailure(kind: .notAnArchive, found: "This is not a binary property list.")
+    }
+    guard data.count >= 8 + 32 else { throw ArchiveFailure.broken("The property list is truncated.") }
+    guard data.count <= limits.bytes else {
+      throw ArchiveFailure.broken("The property list has \(data.count) bytes; at most \(limits.bytes) are read.")
+    }
+    let bytes = [UInt8](data)
+    let trailer = bytes.count - 32
+    let offsetSize = Int(bytes[trailer + 6])
+    let referenceSize = Int(bytes[trailer + 7])
+    guard (1...8).contains(offsetSize), (1...8).contains(referenceSize) else {
+      throw ArchiveFailure.broken("The property list's trailer is damaged.")
+    }
+    let count = try number(bytes, at: trailer + 8, size: 8)
+    let top = try number(bytes, at: trailer + 16, size: 8)
+    let table = try number(bytes, at: trailer + 24, size: 8)
+    guard count > 0, top < count, table >= 8, table <= trailer, count <= (trailer - table) / offsetSize else {
+      throw ArchiveFailure.broken("The property list's trailer is damaged, or the file is truncated.")
+    }
+    guard count <= limits.objects else {
+      throw ArchiveFailure.broken("The property list has \(count) objects; at most \(limits.objects) are read.")
+    }
+    let offsets = try (0..<count).map { position in
+      let offset = try number(bytes, at: table + position * offsetSize, size: offsetSize)
+      guard offset >= 8, offset < table else { throw ArchiveFailure.broken("An object lies outside the file.") }
+      return offset
+    }
+    var reader = BinaryPropertyListReader(
+      bytes: bytes, end: table, offsets: offsets, referenceSize: referenceSize, limits: limits,
+      decoded: Array(repeating: nil, count: count), weights: Array(repeating: -1, count: count), remainingBytes: table)
+    return try reader.object(top, depth: 0).value
+  }
+
+  private mutating func object(_ position: Int, depth: Int) throws -> (value: ArchiveValue, weight: Int) {
+    guard offsets.indices.contains(position) else {
+      throw ArchiveFailure.broken("A reference leads to object \(position) of \(offsets.count).")
+    }
+    if let value = decoded[position] { return (value, weights[position]) }
+    guard weights[position] < 0 else { throw ArchiveFailure.broken("Object \(position) contains itself.") }
+    guard depth < Self.deepest else { throw ArchiveFailure.broken("Objects are nested too deep.") }
+    weights[position] = 0
+    var weight = 1
+    let value = try decode(at: offsets[position], depth: depth, weight: &weight)
+    weights[position] = weight
+    decoded[position] = value
+    return (value, weight)
+  }
+
+  /// Decodes an object that a container holds, and counts it.
+  private mutating func element(_ position: Int, depth: Int, weight: inout Int) throws -> ArchiveValue {
+    let (value, own) = try object(position, depth: depth + 1)
+    weight += own
+    guard weight <= limits.elements else {
+      throw ArchiveFailure.broken("The property list has more than \(limits.elements) values.")
+    }
+    return value
+  }
+
+  private mutating func decode(at offset: Int, depth: Int, weight: inout Int) throws -> ArchiveValue {
+    let marker = bytes[offset]
+    let low = Int(marker & 15)
+    switch marker >> 4 {
+    case 0x0 where low == 8 || low == 9:
+      return .boolean(low == 9)
+    case 0x1 where low <= 4:
+      return try integer(at: offset + 1, size: 1 << low)
+    case 0x2 where low == 2:
+      return .real(Double(Float(bitPattern: UInt32(try unsigned(at: offset + 1, size: 4)))))
+    case 0x2 where low == 3:
+      return .real(Double(bitPattern: try unsigned(at: offset + 1, size: 8)))
+    case 0x3 where low == 3:
+      let interval = Double(bitPattern: try unsigned(at: offset + 1, size: 8))
+      guard interval.isFinite else { throw ArchiveFailure.broken("A date is no number.") }
+      return .date(Date(timeIntervalSinceReferenceDate: interval))
+    case 0x4:
+      let range = try body(at: offset, low, unit: 1)
+      weight += range.count / 32
+      return .data(Data(bytes[range]))
+    case 0x5:
+      let range = try body(at: offset, low, unit: 1)
+      guard bytes[range].allSatisfy({ $0 < 128 }) else { throw ArchiveFailure.broken("A text is damaged.") }
+      weight += range.count / 32
+      return .string(String(decoding: bytes[range], as: UTF8.self))
+    case 0x6:
+      let range = try body(at: offset, low, unit: 2)
+      weight += range.count / 32
+      let units = stride(from: range.lowerBound, to: range.upperBound, by: 2).map {
+        UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1])
+      }
+      return .string(String(decoding: units, as: UTF16.self))
+    case 0x8 where low < 8:
+      return .uid(try Self.number(bytes, at: offset + 1, size: low + 1))
+    case 0xA, 0xC:
+      let range = try body(at: offset, low, unit: referenceSize)
+      var elements: [ArchiveValue] = []
+      elements.reserveCapacity(try checkedCount(of: range, unit: referenceSize))
+      for place in stride(from: range.lowerBound, to: range.upperBound, by: referenceSize) {
+        elements.append(try element(try reference(at: place), depth: depth, weight: &weight))
+      }
+      return .array(elements)
+    case 0xD:
+      return try dictionary(at: offset, low, depth: depth, weight: &weight)
+    default:
+      throw ArchiveFailure.broken("Object at byte \(offset) is of the unknown kind \(marker).")
+    }
+  }
+
+  private mutating func dictionary(at offset: Int, _ low: Int, depth: Int, weight: inout Int) throws -> ArchiveValue {
+    let range = try body(at: offset, low, unit: 2 * referenceSize)
+    let count = try checkedCount(of: range, unit: 2 * referenceSize)
+    let values = range.lowerBound + count * referenceSize
+    var result: [String: ArchiveValue] = [:]
+    for position in 0..<count {
+      guard
+        case .string(let key) = try object(
+          try reference(at: range.lowerBound + position * referenceSize), depth: depth + 1
+        ).value
+      else { throw ArchiveFailure.broken("A key of a dictionary is no text.") }
+      // Keys are shared between dictionaries; only what long ones add is counted.
+      weight += key.utf8.count / 32
+      let value = try element(try reference(at: values + position * referenceSize), depth: depth, weight: &weight)
+      guard result.updateValue(value, forKey: key) == nil else {
+        throw ArchiveFailure.broken("A dictionary has the key \(key.prefix(100)) twice.")
+      }
+    }
+    return .dictionary(result)
+  }
+
+  /// The number of elements in a range, which is checked before there is room for them.
+  private func checkedCount(of range: Range<Int>, unit: Int) throws -> Int {
+    let count = range.count / unit
+    guard count <= limits.elements else {
+      throw ArchiveFailure.broken("A collection has \(count) elements; at most \(limits.elements) are read.")
+    }
+    return count
+  }
+
+  private func reference(at offset: Int) throws -> Int {
+    try Self.number(bytes, at: offset, size: referenceSize)
+  }
+
+  /// The bytes of an object whose length stands in its marker or, where that is 15, in an integer behind it.
+  private mutating func body(at offset: Int, _ low: Int, unit: Int) throws -> Range<Int> {
+    var start = offset + 1
+    var count = low
+    if low == 15 {
+      guard start < end, bytes[start] >> 4 == 1, bytes[start] & 15 <= 3 else {
+        throw ArchiveFailure.broken("A length is damaged.")
+      }
+      let size = 1 << Int(bytes[start] & 15)
+      count = try Self.number(bytes, at: start + 1, size: size)
+      start += 1 + size
+    }
+    guard start <= end, count <= (end - start) / unit else {
+      throw ArchiveFailure.broken("An object claims to be longer than the file.")
+    }
+    remainingBytes -= count * unit
+    guard remainingBytes >= 0 else { throw ArchiveFailure.broken("Objects overlap.") }
+    return start..<start + count * unit
+  }
+
+  private func unsigned(at offset: Int, size: Int) throws -> UInt64 {
+    try Self.unsigned(bytes, at: offset, size: size)
+  }
+
+  /// Integers of one, two and four bytes are unsigned, longer ones signed.
+  private func integer(at offset: Int, size: Int) throws -> ArchiveValue {
+    guard size == 16 else { return .integer(Int64(bitPattern: try unsigned(at: offset, size: size))) }
+    let high = Int64(bitPattern: try unsigned(at: offset, size: 8))
+    let low = try unsigned(at: offset + 8, size: 8)
+    if high == 0, low > UInt64(Int64.max) { return .unsigned(low) }
+    guard high == (Int64(bitPattern: low) < 0 ? -1 : 0) else {
+      throw ArchiveFailure.broken("A whole number is too large.")
+    }
+    return .integer(Int64(bitPattern: low))
+  }
+
+  private static func unsigned(_ bytes: [UInt8], at offset: Int, size: Int) throws -> UInt64 {
+    guard offset + size <= bytes.count else { throw ArchiveFailure.broken("The property list is truncated.") }
+    var value: UInt64 = 0
+    var position = offset
+    while position < offset + size {
+      value = value << 8 | UInt64(bytes[position])
+      position += 1
+    }
+    return value
+  }
+
+  private static func number(_ bytes: [UInt8], at offset: Int, size: Int) throws -> Int {
+    guard let number = Int(exactly: try unsigned(bytes, at: offset, size: size)), number < 1 << 48 else {
+      throw ArchiveFailure.broken("An offset or count is too large.")
+    }
+    return number
+  }
+}

@@ -1,0 +1,104 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The files that are given to the reader.
+struct FuzzInput {
+  /// Content by path below the input's directory.
+  var files: [String: Data] = [:]
+  /// What symbolic links lead to, by the paths of the links.
+  var links: [String: String] = [:]
+  /// What was done to get here, for the report.
+  var notes: [String] = []
+  /// Whether nothing in it comes from somebody else's file, so that it can be kept in the repository.
+  var isOurs = true
+  /// Which of several samples it was made from.
+  var sample = 0
+
+  /// Bytes of all files.
+  var size: Int { files.values.reduce(0) { $0 + $1.count } }
+
+  /// Writes the files into a directory.
+  func write(to directory: URL) throws {
+    for (path, data) in files.sorted(by: { $0.key < $1.key }) {
+      let url = directory.appendingPathComponent(path)
+      try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try data.write(to: url)
+    }
+    for (path, target) in links.sorted(by: { $0.key < $1.key }) {
+      let url = directory.appendingPathComponent(path)
+      try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      try FileManager.default.createSymbolicLink(atPath: url.path, withDestinationPath: target)
+    }
+  }
+
+  /// Reads what `write` has written.
+  init(contentsOf directory: URL) throws {
+    for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path) {
+      let url = directory.appendingPathComponent(path)
+      let values = try url.resourceValues(forKeys: [.isRegularFileKey, .isSymbolicLinkKey])
+      if values.isSymbolicLink == true {
+        links[path] = try FileManager.default.destinationOfSymbolicLink(atPath: url.path)
+      } else if values.isRegularFile == true {
+        files[path] = try Data(contentsOf: url)
+      }
+    }
+  }
+
+  init(files: [String: Data], notes: [String] = [], isOurs: Bool = true, sample: Int = 0) {
+    self.files = files
+    self.notes = notes
+    self.isOurs = isOurs
+    self.sample = sample
+  }
+}
+
+/// A directory for one worker.
+final class FuzzLab {
+  let directory: URL
+  /// The models and stores of the repository that inputs are made from.
+  let corpus: URL
+  /// Files that other people's tools made; nil where they are not wanted.
+  let fixtures: URL?
+  private var count = 0
+
+  init(directory: URL, corpus: URL, fixtures: URL?) throws {
+    self.directory = directory
+    self.corpus = corpus
+    self.fixtures = fixtures
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+  }
+
+  /// An empty directory; the one before it is removed.
+  func fresh() throws -> URL {
+    let old = directory.appendingPathComponent("in\(count)")
+    if FileManager.default.fileExists(atPath: old.path) { try FileManager.default.removeItem(at: old) }
+    count += 1
+    let new = directory.appendingPathComponent("in\(count)")
+    try FileManager.default.createDirectory(at: new, withIntermediateDirectories: true)
+    return new
+  }
+
+  /// What the repository has of a kind: each directory is an input.
+  func kept(_ kind: FuzzKind) throws -> [FuzzInput] {
+    let folder = corpus.appendingPathComponent(kind.rawValue)
+    guard FileManager.default.fileExists(atPath: folder.path) else { return [] }
+    return try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+      .filter { !$0.hasPrefix(".") }
+      .map { try FuzzInput(contentsOf: folder.appendingPathComponent($0)) }
+  }
+
+  /// Fixtures whose path the body accepts, at most so large, sorted.
+  func fixtures(upTo limit: Int = 1 << 20, _ isWanted: (String) -> Bool) throws -> [(path: String, data: Data)] {
+    guard let fixtures else { return [] }
+    var found: [(path: String, data: Data)] = []
+    for path in try FileManager.default.subpathsOfDirectory(atPath: fixtures.path).sorted() where isWanted(path) {
+      let url = fixtures.appendingPathComponent(path)
+      let values = try url.resourceValues(forKeys: [.isRegularFileKey, .fileSizeKey])
+      guard values.isRegularFile == true, let size = values.fileSize, size > 0, size <= limit else { continue }
+      found.append((path, try Data(contentsOf: url)))
+    }
+    return found
+  }
+}
