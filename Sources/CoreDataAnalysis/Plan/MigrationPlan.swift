@@ -67,7 +67,8 @@ package struct MigrationPlan {
       do {
         let plain = try StoreReader(url: url)
         hashes = plain.metadata.hashes
-        return try self.init(plain, modelsAt: modelURL, version: version, mappings: mappings)
+        try self.init(plain, modelsAt: modelURL, version: version, mappings: mappings)
+        return
       } catch let problem as StoreProblem where problem.kind == .locked && Date() < end {
         usleep(50_000)
       } catch {
