@@ -242,10 +242,11 @@ extension ObjectArchiveReader {
       guard base?.object is NSURL else { throw ArchiveFailure.broken("The base of a URL is not a URL.") }
     }
     // Foundation makes an NSURL of an empty text, and crashes when Swift takes it as a URL.
-    guard let url = URL(string: text, relativeTo: (base?.object as? NSURL)?.absoluteURL) else {
+    let baseURL = (base?.object as? NSURL)?.absoluteURL
+    guard URL(string: text, relativeTo: baseURL) != nil, let url = NSURL(string: text, relativeTo: baseURL) else {
       throw ArchiveFailure.broken("A URL is damaged.")
     }
-    return (url as NSURL, 1 + text.utf8.count / 32 + (base?.weight ?? 0))
+    return (url, 1 + text.utf8.count / 32 + (base?.weight ?? 0))
   }
 
   /// A string with attributes: one dictionary for all of it, or a list of dictionaries and the runs that they belong to.

@@ -29,6 +29,7 @@ package struct ObjectArchiveWriter {
   /// Objects whose addresses are noted stay alive, so that no other object gets the address.
   private var retained: [AnyObject] = []
   private var sharesCollections = false
+  private var count = 0
 
   /// Archives a value.
   ///
@@ -57,6 +58,11 @@ package struct ObjectArchiveWriter {
 
   private mutating func place(of value: Any, depth: Int) throws -> ArchiveValue {
     guard depth < ObjectArchiveReader.deepest else { throw Problem.unreadable("it is nested too deep") }
+    // Foundation on Linux hands out copies of collections in collections, so shared ones are met again and again.
+    count += 1
+    guard count <= ObjectArchiveReader.limits.objects else {
+      throw Problem.unreadable("it holds more than \(ObjectArchiveReader.limits.objects) objects")
+    }
     guard type(of: value) is AnyClass else { return try unshared(value, depth: depth) }
     let object = value as AnyObject
     let identity = ObjectIdentifier(object)
@@ -91,8 +97,8 @@ package struct ObjectArchiveWriter {
     case let data as Data: return builder.scalar(.data(data))
     case let uuid as UUID:
       return builder.add("NSUUID", ["NS.uuidbytes": .data(withUnsafeBytes(of: uuid.uuid) { Data($0) })])
-    case let url as NSURL: return try self.url(url as URL, depth: depth)
-    case let url as URL: return try self.url(url, depth: depth)
+    case let url as NSURL: return try self.url(url.relativeString, base: url.baseURL, depth: depth)
+    case let url as URL: return try self.url(url.relativeString, base: url.baseURL, depth: depth)
     case let string as NSAttributedString: return try attributedString(string, depth: depth)
     case let set as NSCountedSet: return try countedSet(set, depth: depth)
     case let set as NSOrderedSet: return try orderedSet(set, depth: depth)
@@ -186,10 +192,10 @@ package struct ObjectArchiveWriter {
     builder.add("NSDecimalNumberPlaceholder", ArchivedDecimal.fields(of: number))
   }
 
-  private mutating func url(_ url: URL, depth: Int) throws -> ArchiveValue {
+  private mutating func url(_ text: String, base: URL?, depth: Int) throws -> ArchiveValue {
     let place = builder.reserve()
-    let base = try url.baseURL.map { try self.place(of: $0, depth: depth + 1) } ?? KeyedArchiveBuilder.null
-    builder.fill(place, "NSURL", ["NS.base": base, "NS.relative": builder.string(url.relativeString)])
+    let base = try base.map { try self.place(of: $0, depth: depth + 1) } ?? KeyedArchiveBuilder.null
+    builder.fill(place, "NSURL", ["NS.base": base, "NS.relative": builder.string(text)])
     return place
   }
 
