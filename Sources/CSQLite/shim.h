@@ -2,3 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <sqlite3.h>
+
+// Swift cannot call C functions with a variable number of arguments. Every option that takes a switch takes these two.
+static inline int opencoredata_sqlite3_db_switch(sqlite3 *database, int option, int value) {
+  return sqlite3_db_config(database, option, value, (int *)0);
+}

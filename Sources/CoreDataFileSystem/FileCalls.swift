@@ -29,6 +29,16 @@ package enum FileCalls {
     status(url).map(Identity.init)
   }
 
+  /// What changes with every write to a file: its identity, size and time; nil where there is none.
+  package static func stamp(_ url: URL) -> [Int64]? {
+    status(url).map {
+      [
+        Int64(truncatingIfNeeded: $0.st_dev), Int64(truncatingIfNeeded: $0.st_ino), Int64($0.st_size),
+        Int64($0.modification.tv_sec), Int64($0.modification.tv_nsec),
+      ]
+    }
+  }
+
   /// Whether a name leads to another one.
   package static func isSymbolicLink(_ url: URL) -> Bool { status(url).map { $0.st_mode & S_IFMT == S_IFLNK } ?? false }
 
@@ -178,5 +188,15 @@ package enum FileCalls {
 
   private static func failure(_ operation: String, _ url: URL) -> FileFailure {
     FileFailure(operation: operation, path: url.path, number: errno)
+  }
+}
+
+extension stat {
+  fileprivate var modification: timespec {
+    #if canImport(Darwin)
+    st_mtimespec
+    #else
+    st_mtim
+    #endif
   }
 }

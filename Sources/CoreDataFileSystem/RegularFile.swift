@@ -72,12 +72,31 @@ package enum RegularFile {
     }
   }
 
-  /// Throws where a path exists and is not a regular file. Symbolic links are followed; a missing file passes.
+  /// Reads the last bytes of a file; fewer where the file is shorter.
   ///
-  /// - Throws: `Problem.notRegular`.
-  package static func check(_ url: URL) throws {
+  /// - Throws: as `read(_:limit:followsLinks:)`; symbolic links are not followed.
+  package static func lastBytes(_ count: Int, of url: URL) throws -> Data {
+    let descriptor = try open(url, followsLinks: false)
+    defer { close(descriptor) }
     var found = stat()
-    guard stat(url.path, &found) == 0 else { return }
+    guard fstat(descriptor, &found) == 0 else { throw failure("read the size of", url) }
+    let start = max(0, Int(found.st_size) - count)
+    var data = Data(count: min(count, Int(found.st_size)))
+    while true {
+      let read = data.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, off_t(start)) }
+      if read < 0, errno == EINTR { continue }
+      guard read >= 0 else { throw failure("read", url) }
+      return data.prefix(read)
+    }
+  }
+
+  /// Throws where a path exists and is not a regular file; a missing file passes.
+  ///
+  /// - Parameter followsLinks: whether the last component of the path may be a symbolic link.
+  /// - Throws: `Problem.notRegular`.
+  package static func check(_ url: URL, followsLinks: Bool = true) throws {
+    var found = stat()
+    guard (followsLinks ? stat(url.path, &found) : lstat(url.path, &found)) == 0 else { return }
     try check(found, url)
   }
 

@@ -6,7 +6,7 @@ import Foundation
 extension SQLiteConnection {
   /// Reads what tables, indexes, triggers and views the main database has.
   ///
-  /// Virtual tables whose module this SQLite lacks are listed without columns.
+  /// Virtual tables are listed without columns: to ask for them runs the module that the file names.
   package func catalog() throws -> DatabaseCatalog {
     var catalog = DatabaseCatalog(tables: [], indexes: [], triggers: [], views: [])
     let entries = try prepare("SELECT type, name, tbl_name, sql FROM main.sqlite_master ORDER BY rowid").rows()
@@ -41,17 +41,14 @@ extension SQLiteConnection {
   }
 
   private func readTable(_ name: String, sql: String) throws -> DatabaseCatalog.Table {
-    let isVirtual = sql.uppercased().hasPrefix("CREATE VIRTUAL TABLE")
-    var columns: [DatabaseCatalog.Column] = []
-    do {
-      columns = try prepare("PRAGMA main.table_xinfo(\(SQLiteIdentifier.quoted(name)))").rows().map { row in
-        DatabaseCatalog.Column(
-          name: row["name"]?.text ?? "", declaredType: row["type"]?.text ?? "",
-          isNotNull: row["notnull"]?.integer != 0, defaultValue: row["dflt_value"]?.text,
-          primaryKeyPosition: Int(row["pk"]?.integer ?? 0))
-      }
-    } catch let error as SQLiteError where isVirtual && error.message.hasPrefix("no such module") {
-      // The table is still worth listing: a copy or a report must know that it is there.
+    let words = sql.prefix(200).split(maxSplits: 3, whereSeparator: \.isWhitespace).prefix(3).map { $0.uppercased() }
+    let isVirtual = words == ["CREATE", "VIRTUAL", "TABLE"]
+    let rows = isVirtual ? [] : try prepare("PRAGMA main.table_xinfo(\(SQLiteIdentifier.quoted(name)))").rows()
+    let columns = rows.map { row in
+      DatabaseCatalog.Column(
+        name: row["name"]?.text ?? "", declaredType: row["type"]?.text ?? "",
+        isNotNull: row["notnull"]?.integer != 0, defaultValue: row["dflt_value"]?.text,
+        primaryKeyPosition: Int(row["pk"]?.integer ?? 0), isGenerated: (row["hidden"]?.integer ?? 0) > 1)
     }
     return DatabaseCatalog.Table(name: name, sql: sql, columns: columns, isVirtual: isVirtual)
   }

@@ -14,7 +14,7 @@ package struct DatabaseCatalog: Hashable, Sendable {
     package var name: String
     /// The statement that made it, as SQLite keeps it.
     package var sql: String
-    /// The columns in order; empty for a virtual table whose module is not at hand.
+    /// The columns in order; empty for a virtual table.
     package var columns: [Column]
     /// Whether a module (R-tree, full text) stands behind the table.
     package var isVirtual: Bool
@@ -37,6 +37,8 @@ package struct DatabaseCatalog: Hashable, Sendable {
     package var defaultValue: String?
     /// The position in the primary key, from 1; 0 for columns outside of it.
     package var primaryKeyPosition: Int
+    /// Whether an expression of the schema computes the values.
+    package var isGenerated = false
     /// Whether the column belongs to the primary key.
     package var isPrimaryKey: Bool { primaryKeyPosition > 0 }
   }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CSQLite
+import CoreDataFileSystem
 import Foundation
 
 /// A database file as bytes, read by SQLite's own means and without any lock.
@@ -72,6 +73,29 @@ package struct DatabaseFile {
 }
 
 extension SQLiteConnection {
+  /// Waits until what was committed is on the disk, so that what only the old rows needed may be removed.
+  ///
+  /// With a rollback journal a commit is the removal of the journal, and SQLite does not wait for that: after a power
+  /// failure the journal can be there again, and the old rows with it. With a write-ahead log the same holds for a commit
+  /// where `synchronous` is less than FULL.
+  ///
+  /// - Throws: `SQLiteError`; `FileFailure`.
+  package func synchronizeCommit() throws {
+    let target = URL(fileURLWithPath: DatabaseFile.target(of: path))
+    switch try journalMode() {
+    case .wal:
+      let log = URL(fileURLWithPath: target.path + "-wal")
+      if FileCalls.exists(log) { try FileCalls.synchronize(log) }
+    case .delete, .truncate, .persist, .memory, .off:
+      // By SQLite's own descriptor: closing another one would drop the locks of this process.
+      let file = try file()
+      if try (pragma("synchronous")?.integer ?? 0) == 0, let synchronize = file.pointee.pMethods.pointee.xSync {
+        try check(synchronize(file, SQLITE_SYNC_NORMAL), "the file cannot be synced")
+      }
+    }
+    try FileCalls.synchronize(target.deletingLastPathComponent())
+  }
+
   fileprivate func file() throws -> UnsafeMutablePointer<sqlite3_file> {
     var file: UnsafeMutablePointer<sqlite3_file>?
     try handle.check(sqlite3_file_control(try handle.opened(), "main", SQLITE_FCNTL_FILE_POINTER, &file))

@@ -15,7 +15,7 @@ extension SQLiteConnection {
   /// - Parameters:
   ///   - name: the name in SQL; case does not matter.
   ///   - argumentCount: how many arguments it takes; nil for any number.
-  ///   - deterministic: whether equal arguments always give equal results, which lets indexes use it.
+  ///   - deterministic: whether equal arguments always give equal results, which spares calls.
   ///   - body: the work.
   package func register(
     function name: String, argumentCount: Int? = nil, deterministic: Bool = false, _ body: @escaping Function

@@ -50,8 +50,6 @@ extension SQLiteConnection {
 
   /// Has a closure see the SQL of every statement when it starts to run.
   ///
-  /// The statements of triggers are seen as SQLite tells them: as comments that begin with `-- `.
-  ///
   /// - Parameters:
   ///   - expanded: whether bound values stand in the text instead of `?`.
   ///   - receive: gets the text; nil ends tracing.

@@ -59,12 +59,17 @@ extension SQLiteConnection {
   /// - Parameters:
   ///   - quick: leaves out whether indexes agree with their tables.
   ///   - limit: how many problems to list.
+  ///   - table: the only table to check; nil for all of them, and for the list of free pages.
   /// - Returns: a line for every problem; empty for a sound database.
   /// - Throws: `SQLiteError` where the file is too damaged even for the check.
-  package func integrityCheck(quick: Bool = false, limit: Int = 100) throws -> [String] {
-    let rows = try prepare("PRAGMA \(quick ? "quick_check" : "integrity_check")(\(max(1, limit)))").rows()
-    let lines = rows.compactMap { $0[0].text }
-    return lines == ["ok"] ? [] : lines
+  package func integrityCheck(quick: Bool = false, limit: Int = 100, of table: String? = nil) throws -> [String] {
+    // SQLite before 3.33 takes the name of a table for no limit, and checks everything.
+    let argument = table.map(SQLiteIdentifier.quoted) ?? "\(max(1, limit))"
+    let rows = try prepare("PRAGMA \(quick ? "quick_check" : "integrity_check")(\(argument))").rows()
+    // A line can hold several problems, and begins with the name of the database then.
+    let lines = rows.compactMap { $0[0].text }.flatMap { $0.split(separator: "\n").map(String.init) }
+      .filter { !$0.hasPrefix("*** in database ") }
+    return lines == ["ok"] ? [] : Array(lines.prefix(max(1, limit)))
   }
 
   /// Makes another database file reachable under a name of its own.
@@ -73,6 +78,7 @@ extension SQLiteConnection {
   ///   - path: the file; it is made where the connection may make files.
   ///   - name: what stands before the dot in `name.table`.
   package func attach(_ path: String, as name: String) throws {
+    try DatabaseCompanions.check(path)
     try run("ATTACH ?1 AS ?2", [.text(path), .text(name)])
   }
 

@@ -41,8 +41,10 @@ package final class SQLiteConnection: @unchecked Sendable {
   ///   - path: a path of the file system, or `:memory:`.
   ///   - mode: what the connection may do with the file.
   ///   - busyTimeout: seconds to wait for a lock before a statement fails as busy.
-  /// - Throws: `SQLiteError` (`isCannotOpen`) where the file is missing or may not be opened.
+  /// - Throws: `SQLiteError` (`isCannotOpen`) where the file is missing or may not be opened, and where it or what lies
+  ///   beside it is no regular file.
   package init(path: String, mode: Mode, busyTimeout: TimeInterval = 5) throws {
+    try DatabaseCompanions.check(path)
     var flags = SQLITE_OPEN_NOMUTEX
     var name = path
     switch mode {
@@ -64,6 +66,7 @@ package final class SQLiteConnection: @unchecked Sendable {
     self.mode = mode
     self.handle = DatabaseHandle(pointer: pointer, path: path)
     setBusyTimeout(busyTimeout)
+    try distrustSchema()
   }
 
   /// Opens a database at a file URL.
@@ -102,7 +105,7 @@ package final class SQLiteConnection: @unchecked Sendable {
   /// Rows changed by the last INSERT, UPDATE or DELETE.
   package var changes: Int { Int(sqlite3_changes(handle.live)) }
 
-  /// Rows changed since the connection was opened, those changed by triggers included.
+  /// Rows changed since the connection was opened.
   package var totalChanges: Int { Int(sqlite3_total_changes(handle.live)) }
 
   /// The row identifier that the last INSERT made; 0 before any.

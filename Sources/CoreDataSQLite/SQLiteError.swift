@@ -51,6 +51,8 @@ package struct SQLiteError: Error, Hashable, Sendable {
   package var isBusy: Bool { code == SQLITE_BUSY || code == SQLITE_LOCKED }
   /// The file, its directory or the connection allows no writing.
   package var isReadOnly: Bool { code == SQLITE_READONLY }
+  /// A journal has to be rolled back, and the connection may not write (`SQLITE_READONLY_ROLLBACK`).
+  package var isHotJournal: Bool { extendedCode == SQLITE_READONLY | 3 << 8 }
   /// The disk, or the size that the database is allowed to have, is full.
   package var isFull: Bool { code == SQLITE_FULL }
   /// The operating system failed to read or write.

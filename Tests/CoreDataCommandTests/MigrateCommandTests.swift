@@ -3,7 +3,9 @@
 
 import CoreData
 import CoreDataModelFiles
+import CoreDataSQLite
 import CoreDataTerminal
+import CoreDataTestSupport
 import Foundation
 import Testing
 
@@ -270,6 +272,44 @@ struct MigrateCommandTests {
     let aside = CommandRun("migrate", "recover", store, "--set-aside", "--model", workshop.model)
     #expect(aside.status == .done, "\(aside.error)")
     #expect(aside.output.contains("/Incompatible/"))
+    #expect(CommandRun("migrate", "status", store, workshop.model, "--check").status == .done)
+  }
+
+  @Test("Triggers that Core Data does not make are named, and do not run")
+  func foreignTriggers() throws {
+    let connection = try SQLiteConnection(url: URL(fileURLWithPath: store), mode: .readWrite)
+    try connection.execute("CREATE TRIGGER audit AFTER UPDATE ON Z_METADATA BEGIN DELETE FROM Z_PRIMARYKEY; END")
+    try connection.close()
+    for command in ["plan", "run"] {
+      let found = CommandRun("migrate", command, store, workshop.model)
+      #expect(found.status == .done, "\(found.error)")
+      #expect(found.error.contains("triggers that Core Data does not make: 'audit' on Z_METADATA. They do not run"))
+    }
+    #expect(CommandRun("migrate", "status", store, workshop.model, "--check").status == .done)
+  }
+
+  @Test("recover rolls back what a killed writer has left, says so, and does not set the store aside for it")
+  func killedWriter() throws {
+    let rows = CommandRun("store", "export", store).output
+    let url = URL(fileURLWithPath: store)
+    let table = try #require(
+      try SQLiteConnection(url: url, mode: .readOnly).catalog().tables.map(\.name).first {
+        $0.hasPrefix("Z") && !$0.hasPrefix("Z_")
+      })
+    try HotJournal.leave(at: url, table: table, isShort: true)
+    #expect(CommandRun("store", "export", store).output == rows)
+    let found = CommandRun("migrate", "recover", store, "--inspect")
+    #expect(found.status == .interruptedWorkFound)
+    #expect(found.output.contains("A program was killed while it wrote to Shop.sqlite"))
+    let aside = CommandRun("migrate", "recover", store, "--set-aside", "--model", workshop.model)
+    #expect(aside.status == .done)
+    #expect(aside.output.contains("SQLite has rolled its transaction back; the store is whole"))
+    #expect(aside.output.contains("It was not set aside."))
+    #expect(CommandRun("store", "export", store).output == rows)
+    #expect(CommandRun("migrate", "recover", store).output == "Shop.sqlite: nothing was unfinished.\n")
+    try HotJournal.leave(at: url, table: table, isShort: true)
+    let run = CommandRun("migrate", "run", store, workshop.model)
+    #expect(run.status == .done, "\(run.error)")
     #expect(CommandRun("migrate", "status", store, workshop.model, "--check").status == .done)
   }
 }

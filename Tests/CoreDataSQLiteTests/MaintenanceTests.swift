@@ -91,15 +91,43 @@ struct MaintenanceTests {
 
   @Test("An integrity check lists what is wrong")
   func integrity() throws {
-    let connection = try SQLiteConnection.inMemory()
-    try connection.execute("CREATE TABLE T (a, b); CREATE INDEX I ON T (a); INSERT INTO T VALUES (1, 2), (3, 4)")
-    #expect(try connection.integrityCheck().isEmpty)
-    try connection.setPragma("writable_schema", to: 1)
-    try connection.execute("UPDATE sqlite_master SET sql = 'CREATE INDEX I ON T (b)' WHERE name = 'I'")
-    try connection.setPragma("writable_schema", to: "RESET")
-    let problems = try connection.integrityCheck(limit: 1)
-    #expect(problems == ["row 1 missing from index I"])
+    let path = directory.path("Liar.sqlite")
+    let writer = try SQLiteConnection(path: path, mode: .create)
+    try writer.execute("CREATE TABLE T (a, b); CREATE INDEX I ON T (a); INSERT INTO T VALUES (1, 2), (3, 4)")
+    #expect(try writer.integrityCheck().isEmpty)
+    try writer.close()
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    let text = try #require(bytes.range(of: Data("CREATE INDEX I ON T (a)".utf8)))
+    bytes.replaceSubrange(text, with: Data("CREATE INDEX I ON T (b)".utf8))
+    try bytes.write(to: URL(fileURLWithPath: path))
+    let connection = try SQLiteConnection(path: path, mode: .readOnly)
+    #expect(try connection.integrityCheck(limit: 1) == ["row 1 missing from index I"])
     #expect(try connection.integrityCheck(quick: true).isEmpty)
+  }
+
+  @Test("A check of one table does not look at others, and lists each contradiction by itself")
+  func integrityOfTable() throws {
+    let path = directory.path("Cut.sqlite")
+    let writer = try SQLiteConnection(path: path, mode: .create)
+    try writer.execute(
+      "CREATE TABLE T (a); CREATE TABLE U (a); INSERT INTO T VALUES (zeroblob(20000)), (zeroblob(20000))")
+    try writer.close()
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+    // Both values go on in the same page.
+    let pageSize = 4096
+    let root = try #require(
+      (1..<bytes.count / pageSize).first { bytes[$0 * pageSize] == 13 && bytes[$0 * pageSize + 4] == 2 })
+    let page = root * pageSize
+    let cells = (0..<2).map { page + Int(bytes[page + 8 + 2 * $0]) << 8 + Int(bytes[page + 9 + 2 * $0]) }
+    let length = cells[0] - cells[1]
+    let next = (0..<2).map { cells[$0] + length - 4 }
+    bytes.replaceSubrange(next[1]..<next[1] + 4, with: bytes[next[0]..<next[0] + 4])
+    try bytes.write(to: URL(fileURLWithPath: path))
+    let connection = try SQLiteConnection(path: path, mode: .readOnly)
+    #expect(try connection.integrityCheck(quick: true, of: "U").isEmpty)
+    let problems = try connection.integrityCheck(quick: true, of: "T")
+    #expect(problems.first?.contains("2nd reference to page") == true, "\(problems)")
+    #expect(problems.allSatisfy { !$0.contains("\n") && !$0.hasPrefix("***") })
   }
 
   @Test("A vacuum gives free pages back, and can write a copy")

@@ -59,7 +59,12 @@ final class FuzzSupervisor {
     setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
     setenv("SWIFT_BACKTRACE", "enable=no", 1)
     print("Seed \(options.seed); fixtures: \(options.fixtures?.path ?? "none"); \(options.jobs) workers.")
+    fuzzingNoteInterrupts()
     while !tasks.isEmpty || !workers.isEmpty {
+      guard fuzzingIsInterrupted() == 0 else {
+        for worker in workers { kill(worker.process, SIGKILL) }
+        break
+      }
       while workers.count < options.jobs, let task = tasks.popLast() { try start(task) }
       for (index, worker) in workers.enumerated().reversed() {
         var child = FuzzingChild()

@@ -91,6 +91,20 @@ void fuzzingLimitMemory(uint64_t bytes) {
   setrlimit(RLIMIT_AS, &limit);
 }
 
+static volatile sig_atomic_t interrupted;
+
+static void note(int number) {
+  (void)number;
+  interrupted = 1;
+}
+
+void fuzzingNoteInterrupts(void) {
+  signal(SIGINT, note);
+  signal(SIGTERM, note);
+}
+
+int fuzzingIsInterrupted(void) { return interrupted; }
+
 static uint64_t peak(const struct rusage *usage) {
 #ifdef __APPLE__
   return (uint64_t)usage->ru_maxrss;
@@ -112,6 +126,8 @@ pid_t fuzzingStart(char *const arguments[], const char *output, const char *erro
   int out = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   int error = open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   if (input < 0 || out < 0 || error < 0) _exit(126);
+  signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
   dup2(input, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(error, STDERR_FILENO);

@@ -21,6 +21,9 @@ public enum MigrationOption {
   public static let keepsReplacedStore = "OpenCoreDataMigrationKeepsReplacedStore"
   /// A `MigrationManagerFactory`: makes the migration manager of each step by a mapping model, a subclass of the program's.
   public static let managerFactory = "OpenCoreDataMigrationManagerFactory"
+  /// A `StoreIntegrityCheck`, or its raw value; `automatic` unless given: when SQLite checks the store's file before it is
+  /// migrated.
+  public static let integrityCheck = "OpenCoreDataMigrationIntegrityCheck"
 }
 
 extension StoreOptions {
@@ -64,6 +67,21 @@ extension StoreOptions {
       throw StoreErrors.invalidOption(MigrationOption.managerFactory, wanted: "a MigrationManagerFactory")
     }
     return factory
+  }
+
+  /// What `MigrationOption.integrityCheck` gives.
+  ///
+  /// - Throws: 134080 for a value of another type.
+  func integrityCheck() throws -> StoreIntegrityCheck {
+    switch self[MigrationOption.integrityCheck] {
+    case nil: return .automatic
+    case let check as StoreIntegrityCheck: return check
+    case let name as String:
+      if let check = StoreIntegrityCheck(rawValue: name) { return check }
+    default: break
+    }
+    throw StoreErrors.invalidOption(
+      MigrationOption.integrityCheck, wanted: "a StoreIntegrityCheck, or 'automatic', 'always' or 'never'")
   }
 
   var isProgressive: Bool { flag(MigrationOption.isProgressive, default: true) }

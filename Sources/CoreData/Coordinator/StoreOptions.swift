@@ -84,7 +84,7 @@ struct StoreOptions {
       NSMigratePersistentStoresAutomaticallyOption, NSInferMappingModelAutomaticallyOption,
       NSPersistentStoreStagedMigrationManagerOptionKey, NSPersistentStoreDeferredLightweightMigrationOptionKey,
       MigrationOption.models, MigrationOption.mappings, MigrationOption.isProgressive,
-      MigrationOption.keepsReplacedStore, MigrationOption.managerFactory,
+      MigrationOption.keepsReplacedStore, MigrationOption.managerFactory, MigrationOption.integrityCheck,
     ]
     return values.reduce(into: [:]) { result, entry in
       guard let key = entry.key as? String, !migration.contains(key) else { return }

@@ -39,6 +39,10 @@ internal enum SQLiteStoreErrors {
   static func error(for problem: StoreFileProblem, url: URL?) -> NSError {
     switch problem {
     case .missing(let path): StoreErrors.noSuchFile(url: url ?? URL(fileURLWithPath: path))
+    case .busy(let path): StoreErrors.inUse(url: url ?? URL(fileURLWithPath: path), reason: problem.description)
+    case .contradictory(let path, _):
+      StoreErrors.damaged(
+        url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
     case .notRegular(let path, _):
       StoreErrors.cannotOpen(url: url ?? URL(fileURLWithPath: path), reason: problem.description)
     case .notADatabase(let path), .truncated(let path, _, _), .notAStore(let path, _),
@@ -95,7 +99,7 @@ extension SchemaProblem {
   /// The entity and property that the problem is about.
   fileprivate var place: [String: Any] {
     switch self {
-    case .unknownConfiguration: [:]
+    case .unknownConfiguration, .foreignTable: [:]
     case .unknownEntity(let entity, _), .missingParent(let entity, _), .inheritanceCycle(let entity),
       .entityNotInStore(let entity), .unusableNumber(let entity, _), .tableNotInStore(let entity, _),
       .keyNotPrimary(let entity, _):

@@ -28,6 +28,24 @@ internal enum StoreErrors {
       underlying: underlying)
   }
 
+  /// 134090: others have the store.
+  static func inUse(url: URL, reason: String) -> NSError {
+    error(
+      NSPersistentStoreTimeoutError, "The persistent store is in use.", reason: reason,
+      suggestion: "Close other programs that use the store, or try again later.", url)
+  }
+
+  /// 259: SQLite finds that the pages of the file contradict each other.
+  static func damaged(url: URL, reason: String, underlying: (any Error)? = nil) -> NSError {
+    error(
+      CocoaError.Code.fileReadCorruptFile.rawValue, "The persistent store is damaged, and was not migrated.",
+      reason: reason,
+      suggestion:
+        "The store is as it was. Restore it from a backup, or recover what can be read from a copy of it with "
+        + "SQLite's own tool: sqlite3 '\(url.lastPathComponent)' .recover | sqlite3 'Recovered.sqlite'.", url,
+      underlying: underlying)
+  }
+
   /// 134000
   static func invalidType(_ type: String, known: [String]) -> NSError {
     error(

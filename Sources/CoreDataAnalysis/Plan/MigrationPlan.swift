@@ -28,6 +28,8 @@ package struct MigrationPlan {
   }
 
   package let store: URL
+  /// What a reader of the plan should know of the store.
+  package let remarks: [String]
   package let from: String
   package let to: String
   package let steps: [Step]
@@ -67,7 +69,8 @@ package struct MigrationPlan {
       do {
         let plain = try StoreReader(url: url)
         hashes = plain.metadata.hashes
-        return try self.init(plain, modelsAt: modelURL, version: version, mappings: mappings)
+        self = try Self(plain, modelsAt: modelURL, version: version, mappings: mappings)
+        return
       } catch let problem as StoreProblem where problem.kind == .locked && Date() < end {
         usleep(50_000)
       } catch {
@@ -85,6 +88,7 @@ package struct MigrationPlan {
     let url = plain.url
     let migration = try plain.planningMigration(modelsAt: modelURL, version: version, mappings: mappings)
     store = url
+    remarks = StoreReader.remarks(onTriggersOf: plain.catalog, store: url.lastPathComponent)
     from = migration.source
     to = migration.destination
     explanation = migration.explanation

@@ -33,6 +33,7 @@ package final class StoreAccess {
       let file = folder?.url.appendingPathComponent((path as NSString).lastPathComponent).path ?? path
       let opened = try SQLiteConnection(path: file, mode: mode)
       _ = try opened.pragma("schema_version")
+      opened.limitValues(toFileSize: (Self.size(file) ?? 0) + (Self.size(file + "-wal") ?? 0))
       connection = opened
       copyFolder = folder
     } catch let error as SQLiteError {

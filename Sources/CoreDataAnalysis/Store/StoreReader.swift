@@ -80,7 +80,7 @@ package final class StoreReader {
       origin = .tables
       entities = ReadableEntity.prepared(ReadableEntity.declared(metadata.primaryKeys, catalog: catalog))
     }
-    self.remarks = remarks
+    self.remarks = remarks + Self.remarks(onTriggersOf: catalog, store: name)
   }
 
   /// The names of all entities, sorted.

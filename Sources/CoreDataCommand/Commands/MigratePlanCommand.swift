@@ -25,6 +25,7 @@ enum MigratePlanCommand: Command {
     let target = try model.version(invocation.arguments.value("to"))
     let plan = try MigrationPlan(
       storeAt: invocation.url("STORE"), modelsAt: model.url, version: target.name, mappings: invocation.mappings)
+    for text in plan.remarks { invocation.remark(text) }
     var sql: [String]?
     if invocation.arguments.flag("sql") {
       sql = try StoreReader(url: plan.store).migrationStatements(

@@ -35,7 +35,8 @@ enum MigrateRecoverCommand: Command {
     }
     if arguments.flag("inspect") { return try inspect(url, invocation) }
     let outcome = try StoreRecovery.recover(storeAt: url)
-    let aside = try arguments.value("model").map { path in
+    // What SQLite has just repaired is no store to be set aside, unless the user still says so.
+    let aside = try (outcome == .rolledBack ? nil : arguments.value("model")).map { path in
       try StoreRecovery.setAside(storeAt: url, model: .load(contentsOf: URL(fileURLWithPath: path)))
     }
     if aside != nil || outcome != nil {
@@ -48,6 +49,9 @@ enum MigrateRecoverCommand: Command {
       ])
     } else {
       try invocation.result.write(sentence(outcome, store: url.lastPathComponent) + "\n")
+      if outcome == .rolledBack, arguments.flag("set-aside") {
+        try invocation.result.write("It was not set aside. To set it aside all the same, run the command again.\n")
+      }
       if let aside { try invocation.result.write("The store was set aside: \(aside.url.path)\n") }
     }
     return .done
@@ -77,6 +81,9 @@ enum MigrateRecoverCommand: Command {
     switch outcome {
     case .finished: "\(store) is the new store, whole; what was left of the work has been removed."
     case .undone: "\(store) is the old store, whole; what had been made beside it has been removed."
+    case .rolledBack:
+      "A program was killed while it wrote to \(store). SQLite has rolled its transaction back; the store is whole, as it was "
+        + "before it."
     case nil: "\(store): nothing was unfinished."
     }
   }
@@ -90,10 +97,16 @@ enum MigrateRecoverCommand: Command {
       case .settingAside: "Setting aside"
       case .restoring: "Bringing back"
       case .destruction: "The destruction"
+      case .transaction: "A transaction"
       case nil: "Work"
       }
     let began = work.started.map { " began \($0.formatted(.iso8601))" } ?? " began"
     let process = work.process.map { " in process \($0)" } ?? ""
+    if work.purpose == .transaction {
+      return "A program was killed while it wrote to \(name), and has left the journal of its transaction.\n"
+        + "  Whoever opens the store for writing rolls it back; no committed row is lost.\n"
+        + "  To do it now:  coredata migrate recover \(store.relativePath)"
+    }
     if work.isRunning { return "\(what) of \(name)\(began)\(process), and still runs." }
     let state =
       work.isCommitted

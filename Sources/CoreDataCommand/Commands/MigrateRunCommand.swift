@@ -37,6 +37,7 @@ enum MigrateRunCommand: Command {
     let target = try model.version(arguments.value("to"))
     try recover(url, invocation)
     let plan = try MigrationPlan(storeAt: url, modelsAt: model.url, version: target.name, mappings: invocation.mappings)
+    for text in plan.remarks { invocation.remark(text) }
     guard !plan.steps.isEmpty else {
       let rows = plan.rows.mapValues { (before: $0, after: $0) }
       try write(plan, backup: nil, rows, invocation)
@@ -102,6 +103,10 @@ enum MigrateRunCommand: Command {
       invocation.remark(
         "Earlier work on \(url.lastPathComponent) was interrupted before it was done; it was undone, and the store is as "
           + "it was before.")
+    case .rolledBack:
+      invocation.remark(
+        "A program was killed while it wrote to \(url.lastPathComponent); its transaction was rolled back, and the store is "
+          + "whole, as it was before it.")
     case nil: break
     }
   }

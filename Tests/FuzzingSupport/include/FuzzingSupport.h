@@ -33,6 +33,12 @@ void fuzzingLimitMemory(uint64_t bytes);
 /// The largest amount of memory that this process has had, in bytes.
 uint64_t fuzzingPeakMemory(void);
 
+/// Notes SIGINT and SIGTERM, which end the process otherwise.
+void fuzzingNoteInterrupts(void);
+
+/// Whether there was such a signal.
+int fuzzingIsInterrupted(void);
+
 /// How a child process ended.
 struct FuzzingChild {
   /// The exit status; -1 for a process that was ended by a signal.

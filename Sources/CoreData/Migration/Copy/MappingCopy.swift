@@ -149,11 +149,12 @@ struct MappingCopy {
           },
           finish: { connection in
             try run?.writePrimaryKeys()
-            try check(plan, connection, work)
+            try check(plan, run, connection, work)
           },
           close: { try $0.detach(Self.sourceName) }))
       try plan.objects.close()
-      plan.target.external.didCommit()
+      // No value of a new store is replaced, so that no file goes.
+      plan.target.external.didCommit {}
     } catch {
       // What has failed is to be told, not what did not get cleaned up after it.
       try? plan.objects.close()
@@ -189,10 +190,10 @@ struct MappingCopy {
         let checks = CopyChecks(plan: plan, connection: connection, url: work.destination)
         if let error = try checks.violatedConstraint() { throw error }
         for sql in unique.compactMap(\.sql) { try connection.run(sql) }
-        try check(plan, connection, work)
+        try check(plan, run, connection, work)
       }
       try plan.objects.close()
-      plan.target.external.didCommit()
+      plan.target.external.didCommit { try connection.synchronizeCommit() }
     } catch {
       // As above.
       try? plan.objects.close()
@@ -202,11 +203,34 @@ struct MappingCopy {
     return report(plan, run)
   }
 
-  private func check(_ plan: CopyPlan, _ connection: SQLiteConnection, _ work: CopyWork) throws {
+  private func check(
+    _ plan: CopyPlan, _ run: CopyRun?, _ connection: SQLiteConnection, _ work: CopyWork
+  ) throws {
     try work.cancelling(didCopy)
     try work.checkSource()
     let checks = CopyChecks(plan: plan, connection: connection, url: work.destination)
-    for copy in plan.copies { try checks.run(copy) }
+    for copy in plan.copies {
+      try checkCount(copy, run?.counts[copy.position] ?? 0, plan, connection)
+      try checks.run(copy)
+    }
+  }
+
+  /// All rows of a mapping without a filter must have been copied. They are counted without an index, since one that does not
+  /// fit its table hides rows.
+  private func checkCount(
+    _ copy: EntityCopy, _ count: Int, _ plan: CopyPlan, _ connection: SQLiteConnection
+  ) throws {
+    let entity = copy.rows.entity
+    guard copy.rows.filter == nil else { return }
+    let condition = plan.source.sharesTable(entity) ? " WHERE Z_ENT = \(entity.number)" : ""
+    let sql = "SELECT COUNT(*) FROM \(plan.source.table(entity.table)) NOT INDEXED\(condition)"
+    guard let expected = try connection.scalar(sql)?.integer, expected != Int64(count) else { return }
+    throw CopyProblem(
+      mapping: copy.name, entity: entity.name,
+      reason: "'\(entity.name)' has \(expected) rows in the source, and \(count) of them were found to be copied.",
+      suggestion:
+        "Nothing was changed. Have SQLite check the source (PRAGMA integrity_check); where only an index is wrong, "
+        + "REINDEX repairs it.")
   }
 
   private func report(_ plan: CopyPlan, _ run: CopyRun?) -> Report {

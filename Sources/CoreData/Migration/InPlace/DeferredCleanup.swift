@@ -48,6 +48,7 @@ struct DeferredCleanup {
     let run = try InPlaceStepRun(
       step: step, configuration: configuration, file: file, cleanup: .table(table))
     // The model stays as it is, so no file is dropped here; the migration itself has seen to them.
-    _ = try run.carryOut(DroppedFiles(connection: file.connection)) { _, _, _, _ in }
+    let integrity = IntegrityGuard(file.connection, url: file.url, policy: .automatic)
+    _ = try run.carryOut(DroppedFiles(connection: file.connection), integrity) { _, _, _, _ in }
   }
 }

@@ -50,13 +50,15 @@ struct DroppedFiles {
 
   /// Removes the files; for after the commit.
   ///
-  /// Nothing is thrown: the store is migrated by then, and what is left over harms nobody.
+  /// Nothing is thrown: the store is migrated by then, and what is left over harms nobody. Where the commit cannot be made
+  /// certain to last, all files stay.
   func remove(from external: ExternalData) {
     try? removeFiles(external)
   }
 
   private func removeFiles(_ external: ExternalData) throws {
-    guard try hasFiles() else { return }
+    guard try hasFiles(), try connection.scalar("SELECT 1 FROM \(Self.table) LIMIT 1") != nil else { return }
+    try connection.synchronizeCommit()
     try connection.prepare("SELECT VALUE FROM \(Self.table)").forEachRow { row in
       if let bytes = row.blob(at: 0) { external.remove(bytes) }
     }

@@ -14,8 +14,8 @@ struct InPlaceMigration {
 
   /// - Parameter lock: where given, the files of values that are not needed any more are written down before the commit, so
   ///   that whoever opens the store next can remove them if this process is killed before it has.
-  /// - Throws: `InPlaceProblem`, `SchemaProblem`, `SQLiteError`, or what `progress` has thrown, as 134120; the transaction
-  ///   has been rolled back then.
+  /// - Throws: `InPlaceProblem`, `SchemaProblem`, `StoreFileProblem`, `SQLiteError`, or what `progress` has thrown, as
+  ///   134120; the transaction has been rolled back then.
   func run(
     lock: MigrationLock? = nil, progress: (MigrationProgress) throws -> Void
   ) throws -> MigrationReport {
@@ -29,15 +29,20 @@ struct InPlaceMigration {
     }
     try DerivedColumns.register(in: connection)
     let dropped = DroppedFiles(connection: connection)
+    let integrity = IntegrityGuard(connection, url: migration.storeURL, policy: migration.integrityCheck)
     let result = try connection.transaction(.exclusive) {
       try migration.checkMetadata(of: file)
+      try integrity.begin()
       let cleanup = try self.cleanup()
       var executed: [String] = []
       var counts: [String: MigrationReport.RowCounts] = [:]
+      var known: [String: Int] = [:]
       for (position, step) in migration.steps.enumerated() {
         let run = try InPlaceStepRun(
           step: step, configuration: migration.configuration, file: file, cleanup: cleanup)
-        let found = try run.carryOut(dropped, countsAllRows: migration.countsAllRows) {
+        let found = try run.carryOut(
+          dropped, integrity, countsAllRows: migration.countsAllRows, known: known
+        ) {
           table, done, total, isStepDone in
           try report(
             MigrationProgress(
@@ -47,6 +52,7 @@ struct InPlaceMigration {
         }
         executed += found.statements
         counts = chain(counts, found.counts)
+        known = found.isCounted ? Self.rows(found.counts) : [:]
       }
       try finish()
       if let lock { try dropped.writeDown(lock, migration) }
@@ -54,6 +60,11 @@ struct InPlaceMigration {
     }
     dropped.remove(from: external)
     return result
+  }
+
+  /// The rows after a step.
+  private static func rows(_ counts: [InPlaceStepRun.Count]) -> [String: Int] {
+    Dictionary(counts.compactMap { count in count.destination.map { ($0, count.after) } }) { $1 }
   }
 
   private func report(_ event: MigrationProgress, to progress: (MigrationProgress) throws -> Void) throws {

@@ -50,15 +50,21 @@ struct InPlaceStepRun {
 
   private var connection: SQLiteConnection { file.connection }
 
-  /// - Returns: the statements, and the rows of every entity.
+  /// - Parameters:
+  ///   - countsAllRows: whether the caller wants the rows of entities to know that the step does not touch.
+  ///   - known: the rows of source entities that have been counted.
+  /// - Returns: the statements; the rows of every entity, and whether all of them were counted.
   func carryOut(
-    _ dropped: DroppedFiles, countsAllRows: Bool = true,
+    _ dropped: DroppedFiles, _ integrity: IntegrityGuard, countsAllRows: Bool = true, known: [String: Int] = [:],
     _ progress: (_ table: String?, _ done: Int, _ total: Int, _ isStepDone: Bool) throws -> Void
-  ) throws -> (statements: [String], counts: [Count]) {
+  ) throws -> (statements: [String], counts: [Count], isCounted: Bool) {
     try checkRequiredValues()
     try NumberRanges(step: step, connection: connection).check()
     let census = try RowCensus(step: step, connection: connection)
-    var before = try census.before(includingAll: countsAllRows)
+    if census.movesRows { try integrity.willMoveRows() }
+    // Counting takes little time beside moving rows, or beside the check, which has read the whole file.
+    let countsEverything = countsAllRows || census.movesRows || integrity.hasChecked
+    var before = try census.before(includingAll: countsEverything, allowsStrays: !countsAllRows, known: known)
     try checkAbstractEntities(before)
     try checkConfiguration(before)
     try dropped.note(step)
@@ -84,9 +90,10 @@ struct InPlaceStepRun {
     try numberStrays(census)
     try writePrimaryKeys(maxima, shifts)
     try remapHistory()
-    let counts = try checkedCounts(before: before, after: census.after(before))
+    try integrity.didMake(census.madeTables)
+    let counts = try checkedCounts(before: before, after: census.after(before, includingAll: countsEverything))
     try progress(nil, total, total, true)
-    return (statements.map(\.sql), counts)
+    return (statements.map(\.sql), counts, countsEverything)
   }
 
   private func execute(_ statement: MigrationStatement, _ shifts: KeyShifts) throws {
@@ -187,8 +194,11 @@ struct InPlaceStepRun {
       let new = after[entity.name] ?? 0
       guard old == new else {
         throw InPlaceProblem(
-          entity: entity.name, reason: "'\(entity.name)' had \(old) rows and would have \(new).",
-          suggestion: "Report this: it is a defect of the migration. The store was not changed.")
+          entity: entity.name,
+          reason: "'\(entity.name)' had \(old) rows and would have \(new), although the migration removes none.",
+          suggestion:
+            "The store was not changed. Check its file (PRAGMA integrity_check); if it is sound, report this as a "
+            + "defect of the migration.")
       }
       result.append(Count(source: source, destination: entity.name, before: old, after: new))
     }

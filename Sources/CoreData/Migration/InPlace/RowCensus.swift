@@ -8,7 +8,9 @@ import CoreDataSQLite
 /// Counting goes through a whole table, where adding a column to it takes a few milliseconds at any size. So rows are not
 /// counted where the step cannot change their number: where the table stays, every entity in it lives on, and its rows keep
 /// their entity. Nor are they where one statement without a condition copies a table: it tells how many rows it has found,
-/// and what it has made of them is counted.
+/// and what it has made of them is counted. Where SQLite has checked the file, which reads all of it, everything is counted.
+///
+/// Counting never uses an index: one that does not fit its table would hide rows.
 struct RowCensus {
   private let step: InPlaceStep
   private let connection: SQLiteConnection
@@ -21,6 +23,10 @@ struct RowCensus {
   private let copied: [String: String]
   /// The destination tables that stay with another set of entities than they had.
   private let regrouped: Set<String>
+  /// The destination tables that are made anew with rows of the source.
+  let madeTables: [String]
+  /// Whether rows are copied, changed or removed: not where tables only get columns.
+  let movesRows: Bool
 
   /// - Throws: `InPlaceProblem` for changes that cannot be made inside the file.
   init(step: InPlaceStep, connection: SQLiteConnection) throws {
@@ -31,8 +37,12 @@ struct RowCensus {
     var uncounted: Set<String> = []
     var copied: [String: String] = [:]
     var regrouped: Set<String> = []
+    var made: [String] = []
+    var changesRows = !step.removedEntities.isEmpty
     for table in step.destinationSchema.tables {
       let plan = try planner.plan(table)
+      if case .rebuild = plan { made.append(table.name) }
+      if case .alter(_, _, let columns) = plan, !columns.updates.isEmpty { changesRows = true }
       if case .rebuild(_, let olds) = plan, olds.count == 1, let entity = Self.onlyEntity(of: olds[0], to: table, step)
       {
         copied[table.name] = entity
@@ -58,6 +68,8 @@ struct RowCensus {
     self.uncounted = uncounted
     self.copied = copied
     self.regrouped = regrouped
+    madeTables = made
+    movesRows = changesRows || !made.isEmpty || !regrouped.isEmpty
   }
 
   /// Whether rows of a destination table may have numbers of no entity in it. Rows that are copied get theirs with that;
@@ -79,8 +91,23 @@ struct RowCensus {
   }
 
   /// The rows of the source entities; of tables that need no counting only where the caller wants to know.
-  func before(includingAll: Bool) throws -> [String: Int] {
-    try counts(of: step.sourceSchema) { includingAll || !uncounted.contains($0) }
+  ///
+  /// - Parameters:
+  ///   - allowsStrays: whether rows with numbers of no entity are passed over in tables that need no counting.
+  ///   - known: rows by entity that have been counted before; tables of which all entities are known are not counted again.
+  func before(
+    includingAll: Bool, allowsStrays: Bool, known: [String: Int] = [:]
+  ) throws -> [String: Int] {
+    let kept = Set(
+      step.sourceSchema.tables.map(\.name).filter { table in
+        step.sourceSchema.entities.allSatisfy { $0.table != table || known[$0.name] != nil }
+      })
+    let counted = try counts(of: step.sourceSchema, strays: allowsStrays ? uncounted : []) {
+      !kept.contains($0) && (includingAll || !uncounted.contains($0))
+    }
+    return step.sourceSchema.entities.reduce(into: counted) { result, entity in
+      if kept.contains(entity.table) { result[entity.name] = known[entity.name] }
+    }
   }
 
   /// Takes down how many rows a copy of a whole table has found, where they have not been counted.
@@ -90,16 +117,21 @@ struct RowCensus {
   }
 
   /// The rows of the destination entities: counted, or as many as there were.
-  func after(_ before: [String: Int]) throws -> [String: Int] {
-    let kept = Set(steady.values)
-    var counts = try counts(of: step.destinationSchema) { !kept.contains($0) }
+  ///
+  /// - Parameter includingAll: whether rows are counted also where the step cannot change their number.
+  func after(_ before: [String: Int], includingAll: Bool) throws -> [String: Int] {
+    let kept = includingAll ? [] : Set(steady.values)
+    var counts = try counts(of: step.destinationSchema, strays: Set(steady.values)) { !kept.contains($0) }
     for entity in step.destinationSchema.entities where kept.contains(entity.table) {
       counts[entity.name] = step.mapping.sourceEntity(of: entity.name).flatMap { before[$0] }
     }
     return counts
   }
 
-  private func counts(of schema: StoreSchema, where isWanted: (String) -> Bool) throws -> [String: Int] {
+  /// - Parameter strays: the tables in which rows with numbers of no entity are passed over.
+  private func counts(
+    of schema: StoreSchema, strays: Set<String>, where isWanted: (String) -> Bool
+  ) throws -> [String: Int] {
     var counts: [String: Int] = [:]
     for table in schema.tables where isWanted(table.name) {
       let hierarchy = schema.entities.filter { $0.table == table.name }
@@ -107,12 +139,13 @@ struct RowCensus {
       let name = SQLName.quoted(table.name)
       if hierarchy.count == 1, let only = hierarchy.first {
         // Rows that were put in by hand may have any number here.
-        counts[only.name] = Int(try connection.scalar("SELECT COUNT(*) FROM \(name)")?.integer ?? 0)
+        counts[only.name] = Int(try connection.scalar("SELECT COUNT(*) FROM \(name) NOT INDEXED")?.integer ?? 0)
         continue
       }
-      for row in try connection.rows("SELECT Z_ENT, COUNT(*) FROM \(name) GROUP BY Z_ENT") {
+      for row in try connection.rows("SELECT Z_ENT, COUNT(*) FROM \(name) NOT INDEXED GROUP BY Z_ENT") {
         let count = row[1].integer ?? 0
         guard let entity = hierarchy.first(where: { Int64($0.number) == row[0].integer }) else {
+          if strays.contains(table.name) { continue }
           throw InPlaceProblem(
             entity: table.rootEntity,
             reason:

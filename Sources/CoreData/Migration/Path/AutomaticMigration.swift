@@ -47,6 +47,7 @@ struct AutomaticMigration {
       migration.keepsReplacedStore = options.keepsReplacedStore
       migration.defersCleanup = options.defersCleanup
       migration.managerFactory = try options.managerFactory()
+      migration.integrityCheck = try options.integrityCheck()
       return migration
     } catch let error as NSError where error.code == NSInferredMappingModelError {
       throw MigrationErrors.missingMappingModel(

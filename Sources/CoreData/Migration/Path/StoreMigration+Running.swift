@@ -16,7 +16,7 @@ extension StoreMigration {
   ///
   /// - Parameter progress: told how far the migration is; whatever it throws cancels the migration.
   /// - Returns: what was done; nothing when the store has the wanted version already.
-  /// - Throws: 134110 for a change that cannot be made, for required values that are missing, and when another process
+  /// - Throws: 259 when the pages of the store contradict each other; 134110 for a change that cannot be made, for required values that are missing, and when another process
   ///   migrates the store; 134111 for values that are not unique; 134120 when it was cancelled; 134160 when what was made is
   ///   not whole; 134080 and its family when SQLite fails; 512, 513, 640 and 642 when the file system fails.
   @discardableResult
@@ -163,6 +163,7 @@ extension StoreMigration {
     keepsReplacedStore = other.keepsReplacedStore
     defersCleanup = other.defersCleanup
     managerFactory = other.managerFactory
+    integrityCheck = other.integrityCheck
     addedMetadata = other.addedMetadata
   }
 }

@@ -69,6 +69,8 @@ public struct StoreMigration {
   /// Whether columns that no property needs any more stay until
   /// `NSPersistentStoreCoordinator.finishDeferredLightweightMigration()` removes them.
   public var defersCleanup = false
+  /// When SQLite checks the file of the store before it is migrated.
+  public var integrityCheck = StoreIntegrityCheck.automatic
   /// Makes the migration managers of steps by mapping models, where they are not to be ordinary ones.
   public var managerFactory: MigrationManagerFactory?
   /// What comes into the store's metadata together with the last step.

@@ -99,6 +99,7 @@ struct MigrationByCopy {
       if !isOwnSource { try? origin.close() }
     }
     try migration.checkMetadata(of: origin)
+    if migration.integrityCheck != .never { try IntegrityGuard.check(origin.connection, url: migration.storeURL) }
     let before = try rowsBefore(origin)
     // Those of the store that the next step begins with.
     var rows = before

@@ -51,6 +51,8 @@ struct SettingAside {
       try RecoveryErrors.translating(url: url) {
         let place = StorePlace(url)
         guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
+        // The store is set aside as SQLite would have it, and not with half a transaction.
+        try StoreFile.rollBackHotJournal(place.file, timeout: timeout)
         var journal = WorkJournal(purpose: .settingAside)
         let note = SetAsideNote(error)
         journal.setAside = note

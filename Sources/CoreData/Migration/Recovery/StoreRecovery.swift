@@ -27,6 +27,9 @@ public enum StoreRecovery {
       case restoring
       /// It is destroyed.
       case destruction
+      /// Rows are written: the writer was killed before the end of its transaction, which SQLite rolls back when the
+      /// store is opened next.
+      case transaction
     }
 
     /// What was, or is, being done; nil where the process ended before it had said.
@@ -51,9 +54,16 @@ public enum StoreRecovery {
     case finished
     /// The old store was in its place: what had been made beside it has been removed.
     case undone
+    /// A writer of rows was killed in a transaction, which has been rolled back by its journal. The store is as it was
+    /// before that transaction.
+    case rolledBack
 
     init(_ outcome: CoreData.UnfinishedWork.Outcome) {
-      self = outcome == .finished ? .finished : .undone
+      switch outcome {
+      case .finished: self = .finished
+      case .undone: self = .undone
+      case .rolledBack: self = .rolledBack
+      }
     }
   }
 
@@ -69,7 +79,12 @@ public enum StoreRecovery {
       let place = StorePlace(url)
       guard FileCalls.exists(place.workFolder),
         let work = try WorkDirectory.open(place, in: OpenDirectory.open(place.folder))
-      else { return nil }
+      else {
+        guard try StoreFile.hasHotJournal(place.file) else { return nil }
+        return UnfinishedWork(
+          purpose: .transaction, started: nil, process: nil, source: nil, destination: nil, isRunning: false,
+          isCommitted: false)
+      }
       let isRunning = try MigrationLock.isHeld(work, place)
       guard let journal = try WorkJournal.read(work, place) else {
         return UnfinishedWork(
@@ -84,7 +99,8 @@ public enum StoreRecovery {
     }
   }
 
-  /// Finishes or undoes work that has not come to its end, as opening the store does.
+  /// Finishes or undoes work that has not come to its end, as opening the store does. A journal that a killed writer of rows
+  /// has left is rolled back.
   ///
   /// - Parameter url: where the store is.
   /// - Returns: what was done; nil where there was nothing to do.
@@ -94,8 +110,11 @@ public enum StoreRecovery {
   public static func recover(storeAt url: URL) throws -> Outcome? {
     try translating(url: url) {
       let place = StorePlace(url)
-      guard FileCalls.exists(place.workFolder) else { return nil }
-      return try CoreData.UnfinishedWork.settle(MigrationLock.take(place)).map(Outcome.init)
+      let isRolledBack = try StoreFile.rollBackHotJournal(place.file)
+      let found =
+        FileCalls.exists(place.workFolder)
+        ? try CoreData.UnfinishedWork.settle(MigrationLock.take(place)).map(Outcome.init) : nil
+      return found ?? (isRolledBack ? .rolledBack : nil)
     }
   }
 

@@ -55,7 +55,7 @@ struct StoreReplacement {
     guard FileManager.default.isWritableFile(atPath: place.file.path) else {
       throw StoreErrors.readOnly(url: place.url)
     }
-    if replacesDamaged, try isNoDatabase() { return nil }
+    if replacesDamaged, !DatabaseCompanions.hasJournal(place.file.path), try isNoDatabase() { return nil }
     let connection = try SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: timeout)
     do {
       if connection.isReadOnly { throw StoreErrors.readOnly(url: place.url) }

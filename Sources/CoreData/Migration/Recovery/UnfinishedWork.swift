@@ -17,20 +17,30 @@ struct UnfinishedWork {
   enum Outcome: Hashable {
     case finished
     case undone
+    /// Only a transaction of the store's own file was unfinished, which SQLite has rolled back.
+    case rolledBack
   }
 
   // MARK: Finding
 
   /// Finishes or undoes what another process has left behind, before a store is opened.
   ///
-  /// Where there is nothing this costs one question to the file system or two. Work of a process that still runs is left
-  /// alone; so is what may not be changed, since the store is whole at every moment and can be read.
+  /// A transaction in which a writer was killed is rolled back, too. Where there is nothing this costs one question to the
+  /// file system or two. Work of a process that still runs is left alone; so is what may not be changed, since the store is
+  /// whole at every moment and can be read.
   ///
   /// - Returns: what was done; nil where there was nothing.
-  /// - Throws: as `settle(_:)`.
+  /// - Throws: `SQLiteError`, and as `settle(_:)`.
   @discardableResult
   static func settle(beforeOpening url: URL) throws -> Outcome? {
     let place = StorePlace(url)
+    let isRolledBack = try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+      try StoreFile.rollBackHotJournal(place.file)
+    }
+    return try settleWork(place) ?? (isRolledBack ? .rolledBack : nil)
+  }
+
+  private static func settleWork(_ place: StorePlace) throws -> Outcome? {
     guard FileCalls.exists(place.workFolder) else { return nil }
     do {
       return try settle(MigrationLock.take(place))

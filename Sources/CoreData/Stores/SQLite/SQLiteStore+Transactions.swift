@@ -28,7 +28,7 @@ extension SQLiteStore {
     try asking { state in
       try state.connection.commit()
       state.external.isHoldingBack = false
-      state.external.didCommit()
+      state.external.didCommit { try state.connection.synchronizeCommit() }
     }
   }
 

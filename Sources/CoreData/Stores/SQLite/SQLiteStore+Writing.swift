@@ -55,7 +55,7 @@ extension SQLiteStore {
           try writer.write(changes)
           if hasUnsavedMetadata { try state.file.setMetadata(metadata) }
         }
-        state.external.didCommit()
+        state.external.didCommit { try state.connection.synchronizeCommit() }
         hasUnsavedMetadata = false
       } catch {
         state.external.didRollBack(to: mark)

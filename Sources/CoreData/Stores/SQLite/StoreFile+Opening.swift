@@ -8,8 +8,9 @@ import Foundation
 extension StoreFile {
   /// Opens an existing store.
   ///
-  /// A store with a write-ahead log can be read only with files beside it. Where its folder allows none, the store is read
-  /// as it lies when its log is empty, else from a copy in the temporary folder; both are read-only.
+  /// A transaction that a writer was killed in is rolled back first: in the store itself where it can be written, else in a
+  /// private copy. A store with a write-ahead log can be read only with files beside it. Where its directory allows none,
+  /// the store is read as it lies when its log is empty, else from a copy, too; a copy is read-only.
   ///
   /// - Parameters:
   ///   - url: the file.
@@ -19,14 +20,17 @@ extension StoreFile {
   package static func open(_ url: URL, isReadOnly: Bool, timeout: TimeInterval? = nil) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
     try checkKind(of: url)
-    try checkHeader(of: url)
-    let file = try connect(to: url, isReadOnly: isReadOnly, timeout: timeout)
     do {
+      // What the file itself says is worth nothing before its journal has been rolled back.
+      let hadJournal = DatabaseCompanions.hasJournal(url.path)
+      if !hadJournal { try checkHeader(of: url) }
+      let file = try connect(to: url, isReadOnly: isReadOnly, timeout: timeout)
+      if hadJournal { try checkHeader(of: URL(fileURLWithPath: file.connection.path)) }
       try file.checkTables()
+      return file
     } catch let error as SQLiteError where error.isNotADatabase {
       throw StoreFileProblem.notADatabase(path: url.path)
     }
-    return file
   }
 
   /// Opens an existing store for a moment, to read what it says of itself.
@@ -38,6 +42,7 @@ extension StoreFile {
   package static func peek(_ url: URL) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
     try checkKind(of: url)
+    if DatabaseCompanions.hasJournal(url.path) { return try open(url, isReadOnly: true) }
     try checkHeader(of: url)
     guard try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true, try logSize(of: url) == 0 else {
       return try open(url, isReadOnly: true)
@@ -74,10 +79,10 @@ extension StoreFile {
       throw StoreFileProblem.notADatabase(path: url.path)
     }
     guard let header else { return }
-    let expected = header.pageCount * header.pageSize
+    let (expected, isOverflowing) = header.pageCount.multipliedReportingOverflow(by: header.pageSize)
     let found = try fileSize(of: url.path)
-    // The log may hold the pages that the file is short of.
-    if found < expected, try logSize(of: url) == 0 {
+    // The log may hold the pages that the file is short of; so may a writer that has begun to commit in this moment.
+    if isOverflowing || found < expected, try logSize(of: url) == 0, !DatabaseCompanions.hasJournal(url.path) {
       throw StoreFileProblem.truncated(path: url.path, expectedBytes: expected, foundBytes: found)
     }
   }
@@ -96,35 +101,63 @@ extension StoreFile {
     try fileSize(of: DatabaseFile.target(of: url.path) + "-wal")
   }
 
-  private static func connect(to url: URL, isReadOnly: Bool, timeout: TimeInterval?) throws -> StoreFile {
-    let connection = try SQLiteConnection(
-      url: url, mode: isReadOnly ? .readOnly : .readWrite, busyTimeout: timeout ?? 5)
-    do {
-      _ = try connection.pragma("schema_version")
-      return StoreFile(url: url, connection: connection)
-    } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
-      try connection.close()
-      if try logSize(of: url) == 0 {
-        return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
-      }
-      let (copy, directory) = try copyWithLog(url)
-      return StoreFile(url: url, connection: try SQLiteConnection(url: copy, mode: .readWrite), copy: directory)
-    }
+  /// A value that is kept in a file of its own can be read by a function of ours into a query of a small store.
+  private static let leastValueLimit = 256 << 20
+
+  private static func size(of url: URL) throws -> Int {
+    try fileSize(of: url.path) + logSize(of: url)
   }
 
-  private static func copyWithLog(_ url: URL) throws -> (copy: URL, directory: PrivateDirectory) {
+  private static func connect(to url: URL, isReadOnly: Bool, timeout: TimeInterval?) throws -> StoreFile {
+    for _ in 0..<5 {
+      let connection = try SQLiteConnection(
+        url: url, mode: isReadOnly ? .readOnly : .readWrite, busyTimeout: timeout ?? 5)
+      do {
+        _ = try connection.pragma("schema_version")
+        if isReadOnly { connection.limitValues(toFileSize: try size(of: url), atLeast: Self.leastValueLimit) }
+        return StoreFile(url: url, connection: connection)
+      } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
+        try connection.close()
+        if try !DatabaseCompanions.hasJournal(url.path) && logSize(of: url) == 0 {
+          return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
+        }
+        guard let (copy, directory) = try privateCopy(of: url) else { continue }
+        let copied = try SQLiteConnection(url: copy, mode: .readWrite)
+        let file = StoreFile(url: url, connection: copied, copy: directory)
+        // Rolls the copied journal back, or reads the copied log.
+        _ = try copied.pragma("schema_version")
+        copied.limitValues(toFileSize: try size(of: copy), atLeast: Self.leastValueLimit)
+        return file
+      }
+    }
+    throw StoreFileProblem.busy(path: url.path)
+  }
+
+  /// Copies a store with its log and its journal into a private directory.
+  ///
+  /// - Returns: nil where another process has changed the log or journal meanwhile: the copies do not belong together then.
+  private static func privateCopy(of url: URL) throws -> (copy: URL, directory: PrivateDirectory)? {
     let directory = try CopyDirectory.make(for: url)
     let copy = directory.url.appendingPathComponent(url.lastPathComponent)
     let source = DatabaseFile.target(of: url.path)
+    let companions = ["-journal", "-wal"].map { (suffix: $0, file: URL(fileURLWithPath: source + $0)) }
     do {
+      let before = companions.map { FileCalls.stamp($0.file) }
+      // These first: the database may be half rolled back, since rolling back can begin anew at any time.
+      for (suffix, file) in companions where FileCalls.exists(file) {
+        try FileCalls.copyBytes(file, to: URL(fileURLWithPath: copy.path + suffix))
+      }
       try DatabaseFile(path: source).copy(to: copy.path)
-      try FileCalls.copyBytes(URL(fileURLWithPath: source + "-wal"), to: URL(fileURLWithPath: copy.path + "-wal"))
+      if companions.map({ FileCalls.stamp($0.file) }) == before { return (copy, directory) }
+    } catch let failure as FileFailure where failure.number == ENOENT {
+      // Rolled back by another process in this moment.
     } catch {
       // Why the store cannot be read is what matters.
       try? directory.remove()
       throw error
     }
-    return (copy, directory)
+    try directory.remove()
+    return nil
   }
 
   private func checkTables() throws {

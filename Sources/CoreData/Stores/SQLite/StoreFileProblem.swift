@@ -15,6 +15,10 @@ package enum StoreFileProblem: Error, Hashable, Sendable {
   case notAStore(path: String, missingTable: String)
   /// The metadata cannot be read.
   case unreadableMetadata(path: String, found: String)
+  /// Other processes write to the store again and again while it is being opened.
+  case busy(path: String)
+  /// SQLite's check of the file finds pages that contradict each other.
+  case contradictory(path: String, found: [String])
   /// The table of entities contradicts itself.
   case contradictoryEntities(path: String, PrimaryKeyProblem)
   /// The metadata hold a value that cannot be stored.
@@ -36,6 +40,10 @@ extension StoreFileProblem: CustomStringConvertible {
       "The file at \(path) is a SQLite database but not a Core Data store: it has no table \(table)."
     case .unreadableMetadata(let path, let found):
       "The metadata of the store at \(path) cannot be read: \(found)\(found.hasSuffix(".") ? "" : ".")"
+    case .busy(let path):
+      "Other processes write to the file at \(path) again and again, so that it could not be read."
+    case .contradictory(let path, let found):
+      "SQLite finds that the pages of the file at \(path) contradict each other: \(found.joined(separator: "; "))."
     case .contradictoryEntities(let path, let problem):
       "The store at \(path) contradicts itself. \(problem)"
     case .unwritableMetadata(let reason): reason

@@ -138,6 +138,8 @@ package enum StoreFiles {
   /// it. Who may write takes them away, and folds in a log that is there, which is not wanted here; but rolls back what a
   /// process has left that was killed, which is.
   static func openForReading(_ store: URL) throws -> StoreFile {
+    // Where a writer was killed, what is read is a copy of the store as SQLite rolls it back.
+    if DatabaseCompanions.hasJournal(store.path) { return try StoreFile.open(store, isReadOnly: true) }
     let hasLog = FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: store.path) + "-wal")) > 0
     let modes: [SQLiteConnection.Mode] = hasLog ? [.readOnly, .readWrite] : [.readWrite, .readOnly]
     do {

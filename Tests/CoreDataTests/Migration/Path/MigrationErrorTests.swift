@@ -184,16 +184,15 @@ struct MigrationErrorTests {
   @Test("134180: SQLite refuses, with its own code and words")
   func sqlite() throws {
     let connection = try SQLiteConnection(url: notes.store.url, mode: .readWrite)
-    try connection.execute(
-      "CREATE TRIGGER guard BEFORE UPDATE ON ZNOTE BEGIN SELECT RAISE(ABORT, 'not with me'); END")
+    // A table of the program's own, under the name that a new entity's table gets.
+    try connection.execute("CREATE TABLE ZGUARD (A)")
     try connection.close()
-    let model = NoteVersions.model([
-      .make("name", .stringAttributeType), .make("a", .integer16AttributeType),
-      .make("c", .integer16AttributeType, optional: false, default: 3),
-    ])
-    let error = try failure(NSSQLiteError, model, options())
-    #expect(error.userInfo[NSSQLiteErrorDomain] as? Int == 19)
-    #expect(error.localizedFailureReason?.contains("not with me") == true)
+    var builder = ModelBuilder()
+    builder.entity("Note", [.make("name", .stringAttributeType), .make("a", .integer16AttributeType)])
+    builder.entity("Guard", [.make("name", .stringAttributeType)])
+    let error = try failure(NSSQLiteError, builder.model(), options())
+    #expect(error.userInfo[NSSQLiteErrorDomain] as? Int == 1)
+    #expect(error.localizedFailureReason?.contains("table ZGUARD already exists") == true)
   }
 
   @Test("134190: what cannot be inferred, asked for without a store")

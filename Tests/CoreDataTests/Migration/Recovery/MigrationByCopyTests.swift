@@ -250,10 +250,7 @@ struct MigrationByCopyTests {
       (
         "SQLite finds",
         { url in
-          let connection = try SQLiteConnection(url: url, mode: .readWrite)
-          try connection.run("PRAGMA writable_schema = 1")
-          try connection.run("UPDATE sqlite_master SET rootpage = 2 WHERE name = 'ZNOTE'")
-          try connection.close()
+          try StoreDamage.listAsFree(page: 3, of: url)
         }
       ),
     ]

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
 import CoreDataTestSupport
 import FaultInjection
@@ -130,6 +131,78 @@ struct DurabilityTests {
     let written = try #require(trace.last("write", before: naming) { $0 == draft })
     #expect(trace.isSynced(draft, after: written, before: naming), "\(draft)")
     #expect(try RecoverySample.content(target) == RecoverySample.content(url))
+  }
+
+  private static func notes(hasPhoto: Bool) -> NSManagedObjectModel {
+    var builder = ModelBuilder()
+    let photo: NSAttributeDescription = .make("photo", .binaryDataAttributeType, external: true)
+    builder.entity("Note", [.make("title", .stringAttributeType)] + (hasPhoto ? [photo] : []))
+    return builder.model()
+  }
+
+  /// Makes a store in a folder, with three files of values and a rollback journal.
+  private func makeNotes(_ folder: URL) throws -> URL {
+    let url = folder.appendingPathComponent("Data.sqlite")
+    let (coordinator, context) = try open(url, Self.notes(hasPhoto: true))
+    for number in 0..<3 {
+      context.make("Note", ["title": "\(number)", "photo": Data(repeating: UInt8(number), count: 120_000)])
+    }
+    try context.save()
+    for store in coordinator.persistentStores { try coordinator.remove(store) }
+    return url
+  }
+
+  private func open(
+    _ url: URL, _ model: NSManagedObjectModel
+  ) throws -> (NSPersistentStoreCoordinator, NSManagedObjectContext) {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    try coordinator.addPersistentStore(
+      type: .sqlite, at: url,
+      options: [
+        NSSQLitePragmasOption: ["journal_mode": "DELETE"], NSMigratePersistentStoresAutomaticallyOption: true,
+        NSInferMappingModelAutomaticallyOption: true,
+      ])
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    return (coordinator, context)
+  }
+
+  /// A change by which files of values go.
+  private func drop(_ url: URL, byMigrating: Bool) throws {
+    let (coordinator, context) = try open(url, Self.notes(hasPhoto: !byMigrating))
+    if !byMigrating {
+      for note in try context.all("Note") { note["photo"] = nil }
+      try context.save()
+    }
+    for store in coordinator.persistentStores { try coordinator.remove(store) }
+  }
+
+  private func values(_ folder: URL) throws -> Int {
+    try FileCalls.names(in: StorePlace.externalData(of: folder.appendingPathComponent("Data.sqlite"))).count
+  }
+
+  @Test(
+    "Files of values that a transaction drops go when the end of its journal is on the disk, or stay",
+    arguments: [false, true])
+  func droppedValues(byMigrating: Bool) throws {
+    let store = try TemporaryStore()
+    let folders = try ["first", "second"].map { name in
+      let folder = store.folder.resolvingSymlinksInPath().appendingPathComponent(name)
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      return (folder: folder, url: try makeNotes(folder))
+    }
+    let trace = try Trace(folders[0].folder) { try drop(folders[0].url, byMigrating: byMigrating) }
+    let removed = try #require(trace.first("unlink") { $0.contains("/_EXTERNAL_DATA/") })
+    let committed = try #require(trace.last("unlink", before: removed) { $0 == "/Data.sqlite-journal" })
+    let synced = try #require(trace.first("sync", from: committed) { $0.isEmpty })
+    #expect(synced < removed)
+    #expect(try values(folders[0].folder) == 0)
+    let outcome = Faults.run(below: folders[1].folder, call: synced + 1, FaultKindOnce, error: EIO) {
+      try drop(folders[1].url, byMigrating: byMigrating)
+    }
+    #expect(outcome.call.hasPrefix("sync"), "\(outcome.call)")
+    #expect(outcome.failure == nil)
+    #expect(try values(folders[1].folder) == 3)
   }
   #endif
 }

@@ -116,10 +116,17 @@ package final class ExternalData {
   }
 
   /// Takes away the files that the committed rows no longer name.
-  func didCommit() {
+  ///
+  /// - Parameter synchronize: waits until the commit is on the disk; called where there are such files.
+  func didCommit(_ synchronize: () throws -> Void) {
     if isHoldingBack { return }
-    // A file left behind costs space and no more; the rows are right.
-    removeFiles(obsolete)
+    do {
+      if !obsolete.isEmpty { try synchronize() }
+      // A file left behind costs space and no more; the rows are right.
+      removeFiles(obsolete)
+    } catch {
+      // After a power failure the old rows may come back, and need their files. All of them stay.
+    }
     written = []
     obsolete = []
   }

@@ -18,6 +18,8 @@ package enum SchemaProblem: Error, Hashable, Sendable {
   case keyNotPrimary(entity: String, table: String)
   case columnNotInStore(entity: String, property: String, table: String, column: String)
   case joinTableNotInStore(entity: String, relationship: String, table: String)
+  /// The store's table has what Core Data gives no table, and what could remove or compute rows.
+  case foreignTable(String, found: String)
 }
 
 extension SchemaProblem: CustomStringConvertible {
@@ -52,6 +54,8 @@ extension SchemaProblem: CustomStringConvertible {
       "The store's table \(table) has no column \(column), which the property “\(property)” of “\(entity)” needs."
     case .joinTableNotInStore(let entity, let relationship, let table):
       "The store has no join table \(table) or the like, which the relationship “\(relationship)” of “\(entity)” needs."
+    case .foreignTable(let table, let found):
+      "The store's table \(table) is not one that Core Data makes: \(found)."
     }
   }
 }

@@ -30,6 +30,7 @@ struct SchemaReconciler {
       tables[table.name] = layout
     }
     let joins = try expected.joinTables.map(reconciled)
+    for join in joins { if let table = catalog.table(named: join.name) { _ = try plain(table) } }
     let joinNames = Dictionary(uniqueKeysWithValues: zip(expected.joinTables.map(\.name), joins))
     let entities = expected.entities.map { entity in
       var entity = entity
@@ -53,13 +54,19 @@ struct SchemaReconciler {
   }
 
   private func file(for table: TableLayout) throws -> DatabaseCatalog.Table {
-    if let found = catalog.table(named: table.name) { return found }
+    if let found = catalog.table(named: table.name) { return try plain(found) }
     if let number = expected[table.rootEntity]?.number, let old = storedNames[number],
       let found = catalog.table(named: "Z" + old.uppercased())
     {
-      return found
+      return try plain(found)
     }
     throw SchemaProblem.tableNotInStore(entity: table.rootEntity, table: table.name)
+  }
+
+  /// The table, unless its definition computes values or lets rows vanish.
+  private func plain(_ table: DatabaseCatalog.Table) throws -> DatabaseCatalog.Table {
+    if let oddity = table.oddity { throw SchemaProblem.foreignTable(table.name, found: oddity) }
+    return table
   }
 
   /// Whether SQLite ensures that `Z_PK` is an integer and different in every row: it is another name of the row's number.

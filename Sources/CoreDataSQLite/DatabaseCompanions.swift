@@ -1,0 +1,87 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import CoreDataFileSystem
+import Foundation
+
+/// The files that SQLite keeps beside a database: the write-ahead log, its shared memory and the rollback journal.
+package enum DatabaseCompanions {
+  package static let suffixes = ["-wal", "-shm", "-journal"]
+
+  /// Throws where SQLite must not be given a database because of what it is, or of what lies beside it.
+  ///
+  /// SQLite writes to its companions, truncates and removes them without asking what they are: through a symbolic link,
+  /// which an archive can contain, it would overwrite any file of the user. A rollback journal can name a super-journal,
+  /// which SQLite removes when it has rolled the journal back, whatever file that is.
+  ///
+  /// - Throws: `SQLiteError` (`isCannotOpen`).
+  static func check(_ path: String) throws {
+    guard path != ":memory:", !path.isEmpty else { return }
+    do {
+      try RegularFile.check(URL(fileURLWithPath: path))
+      let target = DatabaseFile.target(of: path)
+      for suffix in suffixes {
+        try RegularFile.check(URL(fileURLWithPath: target + suffix), followsLinks: false)
+      }
+      try checkSuperJournal(URL(fileURLWithPath: target + "-journal"))
+    } catch let problem as RegularFile.Problem {
+      throw SQLiteError(
+        extendedCode: SQLITE_CANTOPEN, message: "\(problem) SQLite was not given the file", sql: nil, path: path)
+    }
+  }
+
+  private static func checkSuperJournal(_ journal: URL) throws {
+    guard FileCalls.exists(journal), let name = try superJournal(namedBy: journal), !isSuperJournalName(name) else {
+      return
+    }
+    throw SQLiteError(
+      extendedCode: SQLITE_CANTOPEN,
+      message:
+        "'\(journal.lastPathComponent)' beside it names '\(name)' as the journal of several databases, which SQLite "
+        + "would remove; no journal of SQLite has such a name. SQLite was not given the file", sql: nil,
+      path: journal.path)
+  }
+
+  /// The name at the end of a rollback journal; nil where there is none, or where the journal cannot be read, not even by
+  /// SQLite.
+  ///
+  /// Source: <https://www.sqlite.org/fileformat.html#the_rollback_journal>, and `readSuperJournal` in SQLite's pager.c.
+  private static func superJournal(namedBy journal: URL) throws -> String? {
+    let bytes: [UInt8]
+    do {
+      bytes = [UInt8](try RegularFile.lastBytes(4096, of: journal))
+    } catch let failure as FileFailure where failure.number == ENOENT || failure.isAboutPermissions {
+      return nil
+    }
+    let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+    guard bytes.count >= 16, bytes.suffix(8) == magic[...] else { return nil }
+    let tail = Array(bytes.suffix(16))
+    let length = tail[0..<4].reduce(0) { $0 << 8 | Int($1) }
+    guard length > 0, length <= bytes.count - 16 else { return nil }
+    return String(decoding: bytes.dropLast(16).suffix(length), as: UTF8.self)
+  }
+
+  /// Whether a name is one that SQLite gives: the main database's with `-mj`, six hexadecimal digits, 9, and two more.
+  private static func isSuperJournalName(_ name: String) -> Bool {
+    let end = Array(name.utf8.suffix(12))
+    guard end.count == 12, end.starts(with: Array("-mj".utf8)), end[9] == UInt8(ascii: "9") else { return false }
+    return end.dropFirst(3).allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
+  }
+
+  /// Whether a rollback journal lies beside a database that SQLite may have to roll back.
+  ///
+  /// Its writer may still be at work; only SQLite can tell, by the lock that the writer holds. A journal that begins with a
+  /// zero has been dealt with.
+  package static func hasJournal(_ path: String) -> Bool {
+    let journal = URL(fileURLWithPath: DatabaseFile.target(of: path) + "-journal")
+    do {
+      return try RegularFile.firstBytes(1, of: journal).contains { $0 != 0 }
+    } catch let failure as FileFailure where failure.number == ENOENT || failure.number == ENOTDIR {
+      return false
+    } catch {
+      // What is wrong is told when the database is opened, with its journal.
+      return true
+    }
+  }
+}
