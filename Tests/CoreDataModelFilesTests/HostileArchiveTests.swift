@@ -116,15 +116,32 @@ struct HostileArchiveTests {
 
   @Test("Elements of a set that all have the same hash are refused before they are compared with one another")
   func hashes() throws {
-    let count = 40_000
-    let lists = (0..<count).map { position in
-      ArchiveValue.dictionary(["$class": .uid(2), "NS.objects": .array([.uid(4 + count + position)])])
+    let count = 5000
+    let prefix = Data(repeating: 0, count: 200)
+    let elements = (0..<count).map { position in
+      ArchiveValue.data(prefix + withUnsafeBytes(of: UInt32(position)) { Data($0) })
     }
-    let numbers = (0..<count).map { ArchiveValue.integer(Int64($0)) }
-    let set = ArchiveValue.dictionary(["$class": .uid(3), "NS.objects": .array((0..<count).map { .uid(4 + $0) })])
-    let classes = [Self.named("NSArray", "NSObject"), Self.named("NSSet", "NSObject")]
-    #expect(throws: ArchiveFailure.self) {
-      try ObjectArchiveReader.object(in: Self.archive([set] + classes + lists + numbers))
+    let set = ArchiveValue.dictionary(["$class": .uid(2), "NS.objects": .array((0..<count).map { .uid(3 + $0) })])
+    let error = #expect(throws: ArchiveFailure.self) {
+      try ObjectArchiveReader.object(in: Self.archive([set, Self.named("NSSet", "NSObject")] + elements))
+    }
+    #expect(error?.found.contains("the same hash") == true)
+  }
+
+  @Test("A set of arrays, and a dictionary with dictionaries as keys, are refused: Foundation crashes comparing them")
+  func unhashable() throws {
+    for (element, fields) in [("NSArray", ["NS.objects"]), ("NSDictionary", ["NS.keys", "NS.objects"])] {
+      var inner: [String: ArchiveValue] = ["$class": .uid(4)]
+      for field in fields { inner[field] = .array([]) }
+      for name in ["NSSet", "NSMutableSet", "NSOrderedSet"] {
+        let data = Self.object(
+          name, ["NS.objects": .array([.uid(3)])], [.dictionary(inner), Self.named(element, "NSObject")])
+        #expect(throws: ArchiveFailure.self) { try ObjectArchiveReader.object(in: data) }
+      }
+      let data = Self.object(
+        "NSDictionary", ["NS.keys": .array([.uid(3)]), "NS.objects": .array([.uid(5)])],
+        [.dictionary(inner), Self.named(element, "NSObject"), .string("x")])
+      #expect(throws: ArchiveFailure.self) { try ObjectArchiveReader.object(in: data) }
     }
   }
 

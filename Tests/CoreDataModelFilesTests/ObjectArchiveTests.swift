@@ -22,8 +22,8 @@ struct ObjectArchiveTests {
     mutating func root() -> NSObject {
       switch Int.random(in: 0..<12, using: &generator) {
       case 0: NSMutableArray(array: objects(4))
-      case 1: NSMutableSet(array: objects(4))
-      case 2: NSMutableOrderedSet(array: objects(4))
+      case 1: NSMutableSet(array: objects(0))
+      case 2: NSMutableOrderedSet(array: objects(0))
       case 3: NSMutableDictionary(dictionary: entries(4))
       default: object(4)
       }
@@ -47,19 +47,19 @@ struct ObjectArchiveTests {
       case 10: UUID() as NSUUID
       case 11: NSNull()
       case 12: objects(depth) as NSArray
-      case 13: NSSet(array: objects(depth))
-      case 14: NSOrderedSet(array: objects(depth))
+      case 13: NSSet(array: objects(0))
+      case 14: NSOrderedSet(array: objects(0))
       default: entries(depth) as NSDictionary
       }
     }
 
     private mutating func objects(_ depth: Int) -> [NSObject] {
-      (0..<Int.random(in: 0..<6, using: &generator)).map { _ in object(depth - 1) }
+      (0..<Int.random(in: 0..<6, using: &generator)).map { _ in object(max(depth - 1, 0)) }
     }
 
     private mutating func entries(_ depth: Int) -> [NSString: NSObject] {
       let keys = (0..<Int.random(in: 0..<6, using: &generator)).map { _ in text() as NSString }
-      return Dictionary(keys.map { ($0, object(depth - 1)) }) { first, _ in first }
+      return Dictionary(keys.map { ($0, object(max(depth - 1, 0))) }) { first, _ in first }
     }
 
     private mutating func text() -> String {
@@ -145,12 +145,7 @@ struct ObjectArchiveTests {
     #expect(throws: ObjectArchiveWriter.Problem.self) { try ObjectArchiveWriter.data(of: ["a": Own()] as NSDictionary) }
     struct Value {}
     #expect(throws: ObjectArchiveWriter.Problem.self) { try ObjectArchiveWriter.data(of: Value()) }
-    let ring = NSMutableArray()
-    ring.add(ring)
-    #expect(throws: ObjectArchiveWriter.Problem.unreadable("it contains itself")) {
-      try ObjectArchiveWriter.data(of: ring)
-    }
-    ring.removeAllObjects()
+    #expect(throws: ObjectArchiveWriter.Problem.self) { try ObjectArchiveWriter.data(of: NSSet(array: [["a"]])) }
     var deep: NSArray = []
     for _ in 0..<300 { deep = [deep] }
     #expect(throws: ObjectArchiveWriter.Problem.self) { try ObjectArchiveWriter.data(of: deep) }

@@ -182,6 +182,10 @@ package struct ObjectArchiveReader {
   private mutating func checkHashes(_ objects: [NSObject], _ weights: [Int]) throws {
     var groups: [Int: (count: Int, weight: Int)] = [:]
     for (object, weight) in zip(objects, weights) {
+      // Foundation on Linux turns them into Swift collections of `Any`, and stops the program when it compares these.
+      guard !(object is NSArray), !(object is NSDictionary) else {
+        throw ArchiveFailure.broken("An element of a set, or a key of a dictionary, is an array or a dictionary.")
+      }
       let group = groups[object.hash] ?? (0, 0)
       comparisons += min(group.weight + group.count * weight, Self.mostComparisons)
       guard comparisons < Self.mostComparisons else {

@@ -140,10 +140,20 @@ package struct ObjectArchiveWriter {
     }
   }
 
+  /// Refuses elements of sets and keys of dictionaries that a reader refuses.
+  private func checkHashable(_ element: Any) throws {
+    guard !(element is NSArray), !(element is NSDictionary) else {
+      throw Problem.unreadable("an array or a dictionary in it is an element of a set, or a key of a dictionary")
+    }
+  }
+
   private mutating func list(_ elements: some Sequence, _ className: String, depth: Int) throws -> ArchiveValue {
     let place = builder.reserve()
     var references: [ArchiveValue] = []
-    for element in elements { references.append(try self.place(of: element, depth: depth + 1)) }
+    for element in elements {
+      if className.hasSuffix("Set") { try checkHashable(element) }
+      references.append(try self.place(of: element, depth: depth + 1))
+    }
     builder.fill(place, className, ["NS.objects": .array(references)])
     return place
   }
@@ -153,6 +163,7 @@ package struct ObjectArchiveWriter {
     let place = builder.reserve()
     var fields: [String: ArchiveValue] = [:]
     for (position, element) in set.enumerated() {
+      try checkHashable(element)
       fields["NS.object.\(position)"] = try self.place(of: element, depth: depth + 1)
     }
     builder.fill(place, set is NSMutableOrderedSet ? "NSMutableOrderedSet" : "NSOrderedSet", fields)
@@ -163,6 +174,7 @@ package struct ObjectArchiveWriter {
     let place = builder.reserve()
     var fields: [String: ArchiveValue] = ["NS.count": .integer(Int64(set.count))]
     for (position, element) in set.allObjects.enumerated() {
+      try checkHashable(element)
       fields["NS.object\(position)"] = try self.place(of: element, depth: depth + 1)
       fields["NS.count\(position)"] = .integer(Int64(set.count(for: element)))
     }
@@ -176,6 +188,7 @@ package struct ObjectArchiveWriter {
     let place = builder.reserve()
     // The same dictionary gives the same bytes where its keys are strings.
     let sorted = entries.sorted { ($0.key as? String ?? "") < ($1.key as? String ?? "") }
+    for (key, _) in sorted { try checkHashable(key) }
     let keys = try sorted.map { try self.place(of: $0.key, depth: depth + 1) }
     let values = try sorted.map { try self.place(of: $0.value, depth: depth + 1) }
     builder.fill(place, className, ["NS.keys": .array(keys), "NS.objects": .array(values)])
