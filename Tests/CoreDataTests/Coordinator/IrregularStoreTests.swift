@@ -74,7 +74,14 @@ struct IrregularStoreTests {
       ),
       ("metadata", { _ = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url) }),
       ("set metadata", { try NSPersistentStoreCoordinator.setMetadata([:], type: .sqlite, at: url) }),
-      ("create", { try StoreFile.create(at: url, document: model.document) }),
+      (
+        "create",
+        {
+          try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+            try StoreFile.create(at: url, document: model.document)
+          }
+        }
+      ),
       ("peek", { _ = try SQLiteStore.cachedModel(at: url) }),
       ("destroy", { try coordinator.destroyPersistentStore(at: url, type: .sqlite) }),
       (

@@ -160,7 +160,7 @@ struct HotJournalTests {
     try leave(isWAL: false)
     try FileManager.default.removeItem(at: url)
     let context = try store.context(RecoverySample.model(1))
-    #expect(try context.all("Note").isEmpty)
+    #expect(try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Note")) == 0)
     try store.close()
     #expect(try RecoverySample.content(url) == [])
   }

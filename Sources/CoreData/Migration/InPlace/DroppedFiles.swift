@@ -50,17 +50,15 @@ struct DroppedFiles {
 
   /// Removes the files; for after the commit.
   ///
-  /// Nothing is thrown: the store is migrated by then, and what is left over harms nobody. Where the commit cannot be made
-  /// certain to last, all files stay.
-  func remove(from external: ExternalData) {
-    try? removeFiles(external)
-  }
-
-  private func removeFiles(_ external: ExternalData) throws {
+  /// The store is migrated by then, and what is left over harms nobody. Where the commit cannot be made certain to last, all
+  /// files stay.
+  ///
+  /// - Throws: the first failure; the journal still names the files then.
+  func remove(from external: ExternalData) throws {
     guard try hasFiles(), try connection.scalar("SELECT 1 FROM \(Self.table) LIMIT 1") != nil else { return }
     try connection.synchronizeCommit()
     try connection.prepare("SELECT VALUE FROM \(Self.table)").forEachRow { row in
-      if let bytes = row.blob(at: 0) { external.remove(bytes) }
+      if let bytes = row.blob(at: 0) { try external.remove(bytes) }
     }
     try connection.run("DROP TABLE \(Self.table)")
   }

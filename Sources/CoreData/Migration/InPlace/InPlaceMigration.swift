@@ -30,7 +30,7 @@ struct InPlaceMigration {
     try DerivedColumns.register(in: connection)
     let dropped = DroppedFiles(connection: connection)
     let integrity = IntegrityGuard(connection, url: migration.storeURL, policy: migration.integrityCheck)
-    let result = try connection.transaction(.exclusive) {
+    var result = try connection.transaction(.exclusive) {
       try migration.checkMetadata(of: file)
       try integrity.begin()
       let cleanup = try self.cleanup()
@@ -58,7 +58,12 @@ struct InPlaceMigration {
       if let lock { try dropped.writeDown(lock, migration) }
       return MigrationReport(rows: counts, statements: executed)
     }
-    dropped.remove(from: external)
+    do {
+      try dropped.remove(from: external)
+    } catch {
+      // The store is migrated; whoever opens it next removes the files.
+      result.leftover = error
+    }
     return result
   }
 

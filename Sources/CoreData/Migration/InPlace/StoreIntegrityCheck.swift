@@ -13,6 +13,6 @@ public enum StoreIntegrityCheck: String, Sendable {
   case automatic
   /// The check is made before every migration.
   case always
-  /// The check is never made.
+  /// The check is never made: a migration of a damaged store may lose rows, and not notice it.
   case never
 }

@@ -23,10 +23,23 @@ struct AutomaticMigration {
         url: url, reason: "The store was opened read-only, and has another model version than the one given.",
         suggestion: "Open it without NSReadOnlyPersistentStoreOption once, so that it can be migrated.")
     }
-    var migration = try migration()
+    var migration: StoreMigration
+    do {
+      migration = try self.migration()
+    } catch {
+      // Another process may have migrated the store since its metadata were read.
+      guard try isCurrent() else { throw error }
+      return
+    }
     // Nobody sees the report.
     migration.countsAllRows = false
     try migration.run()
+  }
+
+  /// Whether the store fits the model now.
+  private func isCurrent() throws -> Bool {
+    destination.isConfiguration(
+      withName: configuration, compatibleWithStoreMetadata: try SQLiteStore.metadataForPersistentStore(with: url))
   }
 
   /// The migration, planned.

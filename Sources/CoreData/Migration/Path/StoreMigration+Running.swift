@@ -64,6 +64,8 @@ extension StoreMigration {
     do {
       var report = try runInPlace(lock, progress)
       report.recoveryOutcome = settled.map(StoreRecovery.Outcome.init)
+      // The journal stays as long as files do.
+      guard report.leftover == nil else { return report }
       do {
         try lock?.removeWorkFolder()
       } catch {

@@ -59,7 +59,7 @@ struct BackupDirectory {
     try FileCalls.synchronize(draft)
     let values = StorePlace.externalData(of: draft)
     if FileCalls.exists(values) {
-      for name in try FileCalls.names(in: values) { try FileCalls.synchronize(values.appendingPathComponent(name)) }
+      // The files themselves were synced when they were copied.
       try FileCalls.synchronize(values)
       try FileCalls.synchronize(values.deletingLastPathComponent())
       try FileCalls.rename(values.deletingLastPathComponent(), to: StoreFiles.externalData(of: whole))

@@ -171,7 +171,7 @@ struct DurabilityTests {
   private func drop(_ url: URL, byMigrating: Bool) throws {
     let (coordinator, context) = try open(url, Self.notes(hasPhoto: !byMigrating))
     if !byMigrating {
-      for note in try context.all("Note") { note["photo"] = nil }
+      for note in try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Note")) { note["photo"] = nil }
       try context.save()
     }
     for store in coordinator.persistentStores { try coordinator.remove(store) }

@@ -110,9 +110,8 @@ package final class ExternalData {
   static let fileNameLength = 38
 
   /// Takes away the file, if any, which a column named that is committed without it.
-  func remove(_ bytes: Data) {
-    // As for `didCommit()`.
-    if let name = Self.fileName(in: bytes) { try? support.open()?.removeFile(name) }
+  func remove(_ bytes: Data) throws {
+    if let name = Self.fileName(in: bytes) { try support.open()?.removeFile(name) }
   }
 
   /// Takes away the files that the committed rows no longer name.
