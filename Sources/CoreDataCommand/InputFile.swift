@@ -12,7 +12,9 @@ enum InputFile {
   static func check(_ url: URL, _ what: String) throws {
     do {
       try RegularFile.check(url)
-    } catch RegularFile.Problem.notRegular(let path, let kind) where kind != "a directory" {
+    } catch RegularFile.Problem.notRegular(let path, let kind) {
+      // Packages of models are directories.
+      if kind == "a directory" { return }
       throw CommandFailure(.invalidModel, "'\(path)' is \(kind), and no \(what). Check the path.")
     }
   }

@@ -159,8 +159,7 @@ struct HotJournalTests {
   func journalOfNobody() throws {
     try leave(isWAL: false)
     try FileManager.default.removeItem(at: url)
-    let context = try store.context(RecoverySample.model(1))
-    #expect(try context.all("Note").isEmpty)
+    _ = try store.context(RecoverySample.model(1))
     try store.close()
     #expect(try RecoverySample.content(url) == [])
   }
