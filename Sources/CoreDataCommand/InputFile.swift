@@ -12,9 +12,9 @@ enum InputFile {
   static func check(_ url: URL, _ what: String) throws {
     do {
       try RegularFile.check(url)
-    } catch RegularFile.Problem.notRegular(let path, let kind) {
-      // Packages of models are directories.
-      if kind == "a directory" { return }
+    } catch let problem as RegularFile.Problem {
+      // A model or a mapping model may be a directory.
+      guard case .notRegular(let path, let kind) = problem, kind != "a directory" else { return }
       throw CommandFailure(.invalidModel, "'\(path)' is \(kind), and no \(what). Check the path.")
     }
   }
