@@ -110,7 +110,7 @@ struct MaintenanceTests {
     let path = directory.path("Cut.sqlite")
     let writer = try SQLiteConnection(path: path, mode: .create)
     try writer.execute(
-      "CREATE TABLE T (a); CREATE TABLE U (a); INSERT INTO T VALUES (zeroblob(5000)), (zeroblob(5000))")
+      "CREATE TABLE T (a); CREATE TABLE U (a); INSERT INTO T VALUES (zeroblob(20500)), (zeroblob(20500))")
     try writer.close()
     var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
     // Both values go on in the same page.

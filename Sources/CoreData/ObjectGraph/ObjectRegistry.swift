@@ -167,3 +167,8 @@ final class ObjectRegistry: @unchecked Sendable {
     withExtendedLifetime((alive, released)) {}
   }
 }
+
+extension ObjectRegistry: CustomReflectable {
+  /// Nothing: a mirror of the properties would read the reference to a context that may be gone, which stops the program.
+  var customMirror: Mirror { Mirror(self, children: []) }
+}
