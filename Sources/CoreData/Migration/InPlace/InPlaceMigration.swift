@@ -55,6 +55,7 @@ struct InPlaceMigration {
         known = found.isCounted ? Self.rows(found.counts) : [:]
       }
       try finish()
+      try check(known)
       if let lock { try dropped.writeDown(lock, migration) }
       return MigrationReport(rows: counts, statements: executed)
     }
@@ -70,6 +71,16 @@ struct InPlaceMigration {
   /// The rows after a step.
   private static func rows(_ counts: [InPlaceStepRun.Count]) -> [String: Int] {
     Dictionary(counts.compactMap { count in count.destination.map { ($0, count.after) } }) { $1 }
+  }
+
+  /// Counts the rows once more when everything is written: the last pages that SQLite takes for free may have held rows.
+  private func check(_ known: [String: Int]) throws {
+    guard !known.isEmpty, let document = migration.steps.last?.destinationModel.document else { return }
+    let schema = try file.schema(for: document, configuration: document.configuration(migration.configuration))
+    let found = try StoreVerification.rows(file, schema)
+    for (entity, count) in known.sorted(by: { $0.key < $1.key }) where found[entity, default: 0] != count {
+      throw InPlaceStepRun.loss(of: entity, before: count, after: found[entity, default: 0])
+    }
   }
 
   private func report(_ event: MigrationProgress, to progress: (MigrationProgress) throws -> Void) throws {

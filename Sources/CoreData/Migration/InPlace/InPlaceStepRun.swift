@@ -185,6 +185,16 @@ struct InPlaceStepRun {
     }
   }
 
+  /// Rows are not there that should have lived on.
+  static func loss(of entity: String, before: Int, after: Int) -> InPlaceProblem {
+    InPlaceProblem(
+      entity: entity,
+      reason: "'\(entity)' had \(before) rows and would have \(after), although the migration removes none.",
+      suggestion:
+        "The store was not changed. Check its file (PRAGMA integrity_check); if it is sound, report this as a "
+        + "defect of the migration.")
+  }
+
   /// Every row that was to live on must be there; the migration is taken back otherwise.
   private func checkedCounts(before: [String: Int], after: [String: Int]) throws -> [Count] {
     var result: [Count] = []
@@ -193,12 +203,7 @@ struct InPlaceStepRun {
       let old = source.flatMap { before[$0] } ?? 0
       let new = after[entity.name] ?? 0
       guard old == new else {
-        throw InPlaceProblem(
-          entity: entity.name,
-          reason: "'\(entity.name)' had \(old) rows and would have \(new), although the migration removes none.",
-          suggestion:
-            "The store was not changed. Check its file (PRAGMA integrity_check); if it is sound, report this as a "
-            + "defect of the migration.")
+        throw Self.loss(of: entity.name, before: old, after: new)
       }
       result.append(Count(source: source, destination: entity.name, before: old, after: new))
     }

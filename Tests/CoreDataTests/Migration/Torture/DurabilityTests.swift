@@ -136,7 +136,7 @@ struct DurabilityTests {
   private static func notes(hasPhoto: Bool) -> NSManagedObjectModel {
     var builder = ModelBuilder()
     let photo: NSAttributeDescription = .make("photo", .binaryDataAttributeType, external: true)
-    builder.entity("Note", [.make("title", .stringAttributeType)] + (hasPhoto ? [photo] : []))
+    builder.entity("Note", [.make("name", .stringAttributeType)] + (hasPhoto ? [photo] : []))
     return builder.model()
   }
 
@@ -145,7 +145,7 @@ struct DurabilityTests {
     let url = folder.appendingPathComponent("Data.sqlite")
     let (coordinator, context) = try open(url, Self.notes(hasPhoto: true))
     for number in 0..<3 {
-      context.make("Note", ["title": "\(number)", "photo": Data(repeating: UInt8(number), count: 120_000)])
+      context.make("Note", ["name": "\(number)", "photo": Data(repeating: UInt8(number), count: 120_000)])
     }
     try context.save()
     for store in coordinator.persistentStores { try coordinator.remove(store) }
