@@ -12,6 +12,8 @@ internal enum RecoveryErrors {
       return try body()
     } catch let failure as FileFailure {
       throw FileErrors.error(failure, store: url)
+    } catch let problem as RegularFile.Problem {
+      throw FileErrors.error(problem, store: url)
     } catch let error as CocoaError where error.localizedFailureReasonIsMissing {
       throw FileErrors.error(error, store: url)
     } catch let held as MigrationLock.Held {

@@ -65,6 +65,26 @@ struct StoreIntegrityTests {
     }
   }
 
+  @Test("Without the check a migration that loses rows by it is taken back, or loses none")
+  func withoutCheck() throws {
+    let sound = try Data(contentsOf: store.url)
+    for page in try pages() {
+      try sound.write(to: store.url)
+      try StoreDamage.listAsFree(page: page, of: store.url)
+      var migration = try RecoverySample.migration(store.url, [(3, .inferred)])
+      migration.integrityCheck = .never
+      do {
+        try migration.run()
+      } catch let error as NSError {
+        #expect(error.domain == NSCocoaErrorDomain)
+        #expect(try RecoverySample.content(store.url, options: [NSReadOnlyPersistentStoreOption: true]) == content)
+        continue
+      }
+      let rows = try SQLiteConnection(url: store.url, mode: .readOnly).scalar("SELECT COUNT(*) FROM ZNOTE NOT INDEXED")
+      #expect(rows == 300, "page \(page)")
+    }
+  }
+
   @Test("A sound store with free pages is migrated", arguments: [StoreIntegrityCheck.automatic, .always, .never])
   func sound(check: StoreIntegrityCheck) throws {
     let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
