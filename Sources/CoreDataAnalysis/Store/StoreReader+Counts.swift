@@ -51,6 +51,23 @@ extension StoreReader {
         guard let row = try connection.rows(sql).first else { continue }
         throw strayRows(in: table, number: row[0], count: row[1].integer ?? 0)
       }
+      if schema == nil { try checkTablesOfNobody() }
+    }
+  }
+
+  /// Where no model says which tables there are: throws for one that holds rows as entities have them, and that the table of
+  /// entities gives to none.
+  private func checkTablesOfNobody() throws {
+    let known = Set(entities.compactMap { $0.table?.uppercased() })
+    for table in catalog.tables where table.name.uppercased().hasPrefix("Z") && !table.isVirtual {
+      let isOfRows = ["Z_PK", "Z_ENT", "Z_OPT"].allSatisfy { table.column(named: $0) != nil }
+      guard isOfRows, !known.contains(table.name.uppercased()) else { continue }
+      let count = try connection.rowCount(of: table.name)
+      guard count > 0 else { continue }
+      throw StoreProblem(
+        .damaged,
+        "\(url.lastPathComponent) is damaged: the table \(table.name) has \(count) rows, and Z_PRIMARYKEY names no entity "
+          + "whose rows they are. Restore it from a backup.")
     }
   }
 

@@ -33,6 +33,7 @@ struct StoreReplacement {
   ///   `WorkJournal.Unreadable`. The store is as it was then, and nothing is left beside it.
   func run(keptAt: URL?, make: (StoreHold?) throws -> Draft) throws -> StoreExchange.Outcome {
     try place.checkFile()
+    try checkLink()
     let lock = try UnfinishedWork.takeSettled(place, timeout: timeout)
     var hold: StoreHold?
     let draft: Draft
@@ -48,6 +49,13 @@ struct StoreReplacement {
     }
     return try StoreExchange(lock: lock, hold: hold, journal: journal)
       .carryOut(external: draft.external, keptAt: keptAt)
+  }
+
+  /// What a symbolic link leads to may be any file of its reader: it is replaced only where it is a database.
+  private func checkLink() throws {
+    guard FileCalls.isSymbolicLink(place.url), FileCalls.exists(place.file), try isNoDatabase() else { return }
+    throw StoreErrors.notAStore(
+      url: place.url, reason: "'\(place.url.path)' is a symbolic link to a file that is no store; nothing was changed.")
   }
 
   private func makeHold() throws -> StoreHold? {

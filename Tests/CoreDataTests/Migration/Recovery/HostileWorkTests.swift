@@ -331,4 +331,26 @@ struct HostileWorkTests {
     #expect(try StoreRecovery.recover(storeAt: store.url) == .undone)
     #expect(try RecoverySample.content(store.url) == before)
   }
+
+  @Test("What a store that is a link leads to is neither destroyed nor replaced where it is no database")
+  func linkedFile() throws {
+    let file = victim.appendingPathComponent("thesis.txt")
+    try Data("precious".utf8).write(to: file)
+    let link = store.folder.appendingPathComponent("Link.sqlite")
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: RecoverySample.model(1))
+    for attempt in [
+      { try coordinator.destroyPersistentStore(at: link, type: .sqlite) },
+      {
+        try coordinator.destroyPersistentStore(
+          at: link, type: .sqlite, options: [NSPersistentStoreForceDestroyOption: true])
+      },
+      { try coordinator.replacePersistentStore(at: link, withPersistentStoreFrom: store.url, type: .sqlite) },
+      { try StoreRecovery.setAside(storeAt: link, model: RecoverySample.model(1)) },
+    ] as [() throws -> Void] {
+      let failure = error { try attempt() }
+      #expect(failure?.localizedFailureReason?.contains("is a symbolic link to a file that is no store") == true)
+      #expect(try Data(contentsOf: file) == Data("precious".utf8))
+    }
+  }
 }
