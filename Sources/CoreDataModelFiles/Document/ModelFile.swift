@@ -6,7 +6,7 @@ import Foundation
 
 /// Reads the files of models, mapping models and bundles, which a stranger may have made.
 package enum ModelFile {
-  /// The largest file that is read, in bytes. A model with 20,000 attributes has a fifth of it.
+  /// The largest file that is read, in bytes.
   package static let largest = 1 << 25
 
   /// Reads a whole file.
