@@ -69,6 +69,24 @@ package enum DatabaseCompanions {
     return end.dropFirst(3).allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
   }
 
+  /// How many bytes a write-ahead log has that SQLite would read; 0 where there is none, or where it begins with something
+  /// else than the header of a log, which SQLite passes over.
+  ///
+  /// - Throws: `FileFailure`, `RegularFile.Problem`.
+  package static func logSize(_ path: String) throws -> Int {
+    let log = URL(fileURLWithPath: DatabaseFile.target(of: path) + "-wal")
+    do {
+      // https://www.sqlite.org/fileformat.html#the_write_ahead_log
+      let start = [UInt8](try RegularFile.firstBytes(4, of: log))
+      guard start.count == 4, start[0...2] == [0x37, 0x7f, 0x06], [0x82, 0x83].contains(start[3]) else { return 0 }
+      return Int(FileCalls.size(log))
+    } catch let failure as FileFailure where failure.number == ENOENT || failure.number == ENOTDIR {
+      return 0
+    } catch let failure as FileFailure where failure.isAboutPermissions {
+      return Int(FileCalls.size(log))
+    }
+  }
+
   /// Whether a rollback journal lies beside a database that SQLite may have to roll back.
   ///
   /// Its writer may still be at work; only SQLite can tell, by the lock that the writer holds. A journal that begins with a

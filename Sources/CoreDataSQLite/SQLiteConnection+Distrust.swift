@@ -29,6 +29,8 @@ extension SQLiteConnection {
     for entry in limits where sqlite3_limit(database, entry.category, -1) > entry.limit {
       _ = sqlite3_limit(database, entry.category, entry.limit)
     }
+    // Core Data makes no CHECK constraints; those of a stranger would be computed with every row that is written or checked.
+    try setPragma("ignore_check_constraints", to: 1)
     try setPragma("cell_size_check", to: 1)
     // Damage in a mapped file can crash the process where a read would report an error.
     try setPragma("mmap_size", to: 0)

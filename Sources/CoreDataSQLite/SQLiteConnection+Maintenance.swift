@@ -63,6 +63,12 @@ extension SQLiteConnection {
   /// - Returns: a line for every problem; empty for a sound database.
   /// - Throws: `SQLiteError` where the file is too damaged even for the check.
   package func integrityCheck(quick: Bool = false, limit: Int = 100, of table: String? = nil) throws -> [String] {
+    // The check computes generated columns too.
+    let longest = sqlite3_limit(handle.live, SQLITE_LIMIT_LENGTH, -1)
+    defer { _ = sqlite3_limit(handle.live, SQLITE_LIMIT_LENGTH, longest) }
+    let size = (try pragma("page_count")?.integer ?? 0)
+      .multipliedReportingOverflow(by: try pragma("page_size")?.integer ?? 0)
+    limitValues(toFileSize: size.overflow ? Int.max : Int(size.partialValue))
     // SQLite before 3.33 takes the name of a table for no limit, and checks everything.
     let argument = table.map(SQLiteIdentifier.quoted) ?? "\(max(1, limit))"
     let rows = try prepare("PRAGMA \(quick ? "quick_check" : "integrity_check")(\(argument))").rows()

@@ -21,6 +21,18 @@ struct CompanionTests {
     try Data("precious".utf8).write(to: victim)
   }
 
+  @Test("A log counts only where it begins as SQLite's do")
+  func logSize() throws {
+    #expect(try DatabaseCompanions.logSize(path) == 0)
+    try Data(count: 100_000).write(to: URL(fileURLWithPath: path + "-wal"))
+    #expect(try DatabaseCompanions.logSize(path) == 0)
+    try FileManager.default.removeItem(atPath: path + "-wal")
+    let connection = try SQLiteConnection(path: path, mode: .readWrite)
+    try connection.run("INSERT INTO T (name) VALUES ('logged')")
+    #expect(try DatabaseCompanions.logSize(path) > 4096)
+    try connection.close()
+  }
+
   private func open(_ mode: SQLiteConnection.Mode, _ path: String? = nil) -> SQLiteError? {
     sqliteError {
       let connection = try SQLiteConnection(path: path ?? self.path, mode: mode)

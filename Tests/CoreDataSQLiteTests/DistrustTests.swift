@@ -27,6 +27,20 @@ struct DistrustTests {
     #expect(sqliteError { _ = try connection.rowCount(of: "V") }?.message.contains("prohibited") == true)
   }
 
+  @Test("No CHECK constraint is computed, neither for what is written nor by a check of the file")
+  func constraints() throws {
+    try connection.execute("CREATE TABLE C (a CHECK (length(hex(randomblob(400000000))) < a))")
+    try connection.run("INSERT INTO C VALUES (1), (2)")
+    #expect(try connection.integrityCheck(quick: true) == [])
+    #expect(try connection.rowCount(of: "C") == 2)
+  }
+
+  @Test("The limits of a check of the file do not outlive it")
+  func limits() throws {
+    #expect(try connection.integrityCheck(quick: true) == [])
+    #expect(try connection.scalar("SELECT length(zeroblob(100000000))")?.integer == 100_000_000)
+  }
+
   @Test("No foreign key removes rows")
   func foreignKeys() throws {
     try connection.execute("CREATE TABLE C (x REFERENCES T(a) ON DELETE CASCADE); INSERT INTO C SELECT a FROM T")

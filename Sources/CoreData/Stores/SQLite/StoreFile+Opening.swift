@@ -59,7 +59,7 @@ extension StoreFile {
     try checkKind(of: url)
     guard try fileSize(of: url.path) == 0 else { return false }
     // All of a young store can be in its log, which the main file then must not be separated from.
-    return try logSize(of: url) == 0
+    return FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: url.path) + "-wal")) == 0
   }
 
   /// Refuses what opening would block on, and what must not be replaced by a file.
@@ -96,10 +96,7 @@ extension StoreFile {
     return 0
   }
 
-  /// The size of a store's log, which is where the store itself is, whatever links lead there.
-  private static func logSize(of url: URL) throws -> Int {
-    try fileSize(of: DatabaseFile.target(of: url.path) + "-wal")
-  }
+  private static func logSize(of url: URL) throws -> Int { try DatabaseCompanions.logSize(url.path) }
 
   /// A value that is kept in a file of its own can be read by a function of ours into a query of a small store.
   private static let leastValueLimit = 256 << 20
@@ -140,7 +137,10 @@ extension StoreFile {
     let directory = try CopyDirectory.make(for: url)
     let copy = directory.url.appendingPathComponent(url.lastPathComponent)
     let source = DatabaseFile.target(of: url.path)
-    let companions = ["-journal", "-wal"].map { (suffix: $0, file: URL(fileURLWithPath: source + $0)) }
+    // What SQLite would pass over may have any size, and is left out.
+    let wanted = ["-journal": DatabaseCompanions.hasJournal(url.path), "-wal": try logSize(of: url) > 0]
+    let companions = ["-journal", "-wal"].filter { wanted[$0] == true }
+      .map { (suffix: $0, file: URL(fileURLWithPath: source + $0)) }
     do {
       let before = companions.map { FileCalls.stamp($0.file) }
       // These first: the database may be half rolled back, since rolling back can begin anew at any time.
