@@ -71,6 +71,14 @@ package final class OpenDirectory {
     return fstatat(descriptor, name, &found, AT_SYMLINK_NOFOLLOW) == 0 ? found : nil
   }
 
+  /// Gives this directory the owner, the group and the permissions of another, or what goes with those of a file.
+  package func takePermissions(of other: stat) throws {
+    var like = other
+    if other.st_mode & S_IFMT != S_IFDIR { like.st_mode |= (other.st_mode & 0o044) >> 2 }
+    like.st_mode |= 0o700
+    try FileCalls.takePermissions(of: like, for: descriptor, url)
+  }
+
   /// What this directory is.
   package func status() throws -> stat {
     var found = stat()

@@ -56,6 +56,10 @@ struct BackupDirectory {
       throw StoreVerification.Problem(reason: "'\(log.lastPathComponent)' is left beside the backup.")
     }
     try FileCalls.takePermissions(of: store.file, for: draft)
+    var found = stat()
+    if stat(store.support.url.path, &found) == 0 || stat(store.file.path, &found) == 0 {
+      try SupportDirectory(store: draft).takePermissions(of: found)
+    }
     try FileCalls.synchronize(draft)
     let values = StorePlace.externalData(of: draft)
     if FileCalls.exists(values) {
@@ -122,10 +126,14 @@ struct BackupDirectory {
     let prefix = "." + BackupName.prefix(of: store)
     for name in try FileCalls.names(in: folder).sorted() where name.hasPrefix(prefix) && name.hasSuffix(suffix) {
       let number = name.dropFirst(prefix.count).dropLast(suffix.count)
-      guard number.allSatisfy(\.isNumber),
-        let directory = try PrivateDirectory.reclaim(folder.appendingPathComponent(name, isDirectory: true))
-      else { continue }
-      try settle(directory, base: String(name.dropFirst().dropLast(suffix.count)), in: folder, &found)
+      guard number.allSatisfy(\.isNumber) else { continue }
+      do {
+        let url = folder.appendingPathComponent(name, isDirectory: true)
+        guard let directory = try PrivateDirectory.reclaim(url) else { continue }
+        try settle(directory, base: String(name.dropFirst().dropLast(suffix.count)), in: folder, &found)
+      } catch is FileFailure {
+        // It cannot have been made by this framework, or not be cleared up; the next number is free.
+      }
     }
     return found
   }

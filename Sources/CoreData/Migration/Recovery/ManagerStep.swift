@@ -16,7 +16,11 @@ struct ManagerStep {
   /// - Throws: as `NSMigrationManager.migrateStore(from:type:options:mapping:to:type:options:)`, or what `progress` throws.
   func run(from source: URL, to destination: URL, progress: (Int, Int) throws -> Void) throws {
     let total = try rowCount(source)
-    let options = [NSPersistentStoreTimeoutOption: NSNumber(value: timeout)]
+    // The source was checked before the first step.
+    let options: [String: Any] = [
+      NSPersistentStoreTimeoutOption: NSNumber(value: timeout),
+      MigrationOption.integrityCheck: StoreIntegrityCheck.never.rawValue,
+    ]
     try withoutActuallyEscaping(progress) { progress in
       let handler = manager.progressHandler
       manager.progressHandler = { manager in

@@ -60,9 +60,15 @@ final class MigrationLock {
     }
   }
 
-  private static func attempt(_ place: StorePlace, _ folder: OpenDirectory) throws -> MigrationLock? {
+  static func attempt(_ place: StorePlace, _ folder: OpenDirectory) throws -> MigrationLock? {
     while true {
-      guard let work = try WorkDirectory.make(place, in: folder) else { continue }
+      guard let work = try WorkDirectory.make(place, in: folder) else {
+        // Removed by who has used it; or the store's own directory is no more.
+        if try folder.status().st_nlink == 0 {
+          throw FileFailure(operation: "open", path: place.folder.path, number: ENOENT)
+        }
+        continue
+      }
       try refuseIrregularLock(work, place)
       let isNew = !work.exists(StorePlace.lockName)
       let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
@@ -121,10 +127,16 @@ final class MigrationLock {
     if isNew { try? work.removeFile(StorePlace.lockName) }
   }
 
-  /// Removes the work directory with everything in it, the journal and the lock last. The lock is of no use afterwards.
+  /// What is in the work directory of ours, but for the lock.
+  func leftovers() throws -> [String] {
+    try work.names().filter { $0 != StorePlace.lockName && StorePlace.isOwn($0) }
+  }
+
+  /// Removes what is ours from the work directory, the journal and the lock last, and the directory where nothing else is in
+  /// it. The lock is of no use afterwards.
   func removeWorkFolder() throws {
     let last = [StorePlace.journalName, StorePlace.lockName]
-    try work.removeContents(except: last)
+    for name in try leftovers() where !last.contains(name) { try work.removeTree(name) }
     for name in last { try work.removeTree(name) }
     // Another process may have made a lock file of its own in this moment.
     try folder.removeDirectoryIfEmpty(place.workFolder.lastPathComponent)

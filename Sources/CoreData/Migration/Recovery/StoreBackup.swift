@@ -28,6 +28,7 @@ public enum StoreBackup {
       let place = StorePlace(url)
       guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
       let folder = folder ?? url.deletingLastPathComponent()
+      try refuse(folder, of: place)
       if !FileCalls.exists(folder) {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       }
@@ -64,7 +65,11 @@ public enum StoreBackup {
   /// - Throws: 512, 513 and their kin when the file system fails.
   @discardableResult
   public static func clearLeftovers(of url: URL, in folder: URL? = nil) throws -> Leftovers {
-    try translating(url) { try BackupDirectory.settleAll(of: url, in: folder ?? url.deletingLastPathComponent()) }
+    try translating(url) {
+      let folder = folder ?? url.deletingLastPathComponent()
+      try refuse(folder, of: StorePlace(url))
+      return try BackupDirectory.settleAll(of: url, in: folder)
+    }
   }
 
   /// Removes a backup, with its files of values.
@@ -72,7 +77,15 @@ public enum StoreBackup {
   /// - Parameter backup: what `make(of:in:)` has returned.
   /// - Throws: 512, 513 and their kin when the file system fails.
   public static func remove(_ backup: URL) throws {
-    try translating(backup) { try StoreFiles.remove(at: backup) }
+    try translating(backup) {
+      try StoreFiles.remove(at: backup)
+      // The number of a backup is its own, and so are all files of values under it; the directory of a store may be shared.
+      let name = backup.deletingPathExtension().lastPathComponent
+      guard let mark = name.lastIndex(of: "~"), name[mark...].dropFirst().allSatisfy(\.isNumber) else { return }
+      let others = try FileCalls.names(in: backup.deletingLastPathComponent())
+        .filter { $0 == name || $0.hasPrefix(name + ".") }
+      if others.isEmpty { try FileCalls.removeTree(StoreFiles.externalData(of: backup)) }
+    }
   }
 
   /// Puts a backup in the place of its store, atomically; the backup stays.
@@ -94,6 +107,7 @@ public enum StoreBackup {
     }
     return try translating(url) {
       let place = StorePlace(url)
+      try refuse(backup, of: place)
       if FileCalls.exists(place.file), FileCalls.identity(place.file) == FileCalls.identity(StorePlace(backup).file) {
         throw StoreErrors.operationFailed(
           url: url, reason: "The backup '\(backup.lastPathComponent)' is the store itself; nothing was restored.")
@@ -132,6 +146,14 @@ public enum StoreBackup {
       }
       number += 1
     }
+  }
+
+  /// Throws for a place where what is found is cleared up, or taken for the store's own.
+  private static func refuse(_ other: URL, of place: StorePlace) throws {
+    guard place.holds(other) else { return }
+    throw StoreErrors.operationFailed(
+      url: place.url,
+      reason: "'\(other.path)' is in a directory that belongs to the store itself, and that is no place for backups.")
   }
 
   private static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {

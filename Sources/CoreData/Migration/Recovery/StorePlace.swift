@@ -66,6 +66,32 @@ struct StorePlace {
   /// A hard link to the store whose place is taken.
   var oldStore: URL { workFolder.appendingPathComponent(Self.oldName) }
 
+  /// Whether a name in the work directory is one that this framework gives there: what has another belongs to somebody
+  /// else, and stays.
+  static func isOwn(_ name: String) -> Bool {
+    let bare = name.hasPrefix(".") ? name.dropFirst() : name[...]
+    if bare == lockName || bare.hasPrefix(journalName) { return true }
+    var stem = bare.prefix { $0 != "." && $0 != "_" }
+    guard stem.count < bare.count else { return false }
+    if stem.hasPrefix("step") { stem = stem.dropFirst(4).allSatisfy(\.isNumber) ? "step" : stem }
+    return ["new", "old", "step"].contains(stem)
+  }
+
+  /// Whether a path leads into the work directory, or among the files of values.
+  func holds(_ other: URL) -> Bool {
+    var path = other.resolvingSymlinksInPath()
+    while path.path != "/", path.path != path.deletingLastPathComponent().path {
+      let outer = path.deletingLastPathComponent()
+      for own in [workFolder, support.url.resolvingSymlinksInPath()]
+      where own.lastPathComponent == path.lastPathComponent {
+        if outer.path == own.deletingLastPathComponent().resolvingSymlinksInPath().path { return true }
+        if let identity = FileCalls.identity(own), identity == FileCalls.identity(path) { return true }
+      }
+      path = outer
+    }
+    return false
+  }
+
   /// A store between two steps.
   func intermediateStore(_ number: Int) -> URL { workFolder.appendingPathComponent("step\(number).sqlite") }
 }

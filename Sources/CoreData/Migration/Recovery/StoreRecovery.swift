@@ -78,7 +78,8 @@ public enum StoreRecovery {
     try translating(url: url) {
       let place = StorePlace(url)
       guard FileCalls.exists(place.workFolder),
-        let work = try WorkDirectory.open(place, in: OpenDirectory.open(place.folder))
+        let work = try WorkDirectory.open(place, in: OpenDirectory.open(place.folder)),
+        try work.names().contains(where: StorePlace.isOwn)
       else {
         guard try StoreFile.hasHotJournal(place.file) else { return nil }
         return UnfinishedWork(

@@ -60,6 +60,8 @@ struct StoreReplacement {
 
   private func makeHold() throws -> StoreHold? {
     guard !ignoresLocks, FileCalls.exists(place.file) else { return nil }
+    // Of a file without a byte, and without a log, nobody can have rows.
+    if FileCalls.size(place.file) == 0, !place.companions.contains(where: FileCalls.exists) { return nil }
     guard FileManager.default.isWritableFile(atPath: place.file.path) else {
       throw StoreErrors.readOnly(url: place.url)
     }

@@ -57,16 +57,16 @@ struct UnfinishedWork {
   static func takeSettled(_ place: StorePlace, timeout: TimeInterval) throws -> MigrationLock {
     var settled: Outcome?
     // Other processes may leave work, again and again; but not for ever.
-    for _ in 0..<1_000 {
+    for _ in 0..<100 {
       let lock = try MigrationLock.take(place, timeout: timeout)
-      if try lock.work.names() == [StorePlace.lockName] {
+      if try lock.leftovers().isEmpty {
         lock.settled = settled
         return lock
       }
       settled = try settle(lock) ?? settled
     }
     throw WorkDirectory.Refusal(
-      path: place.workFolder.path, reason: "What was in it was removed a thousand times, and is there again.")
+      path: place.workFolder.path, reason: "What was in it was removed a hundred times, and is there again.")
   }
 
   /// Finishes or undoes what another process has left behind.
@@ -83,7 +83,7 @@ struct UnfinishedWork {
     }
     guard let journal = found else {
       // Ended before it said what it was: nothing but the work directory was touched.
-      let isEmpty = try lock.work.names() == [StorePlace.lockName]
+      let isEmpty = try lock.leftovers().isEmpty
       try lock.removeWorkFolder()
       return isEmpty ? nil : .undone
     }

@@ -14,7 +14,10 @@ package enum CopyDirectory {
   /// - Throws: `FileFailure`.
   package static func make(for store: URL, holdsRows: Bool = true) throws -> PrivateDirectory {
     let file = FileCalls.isSymbolicLink(store) ? store.resolvingSymlinksInPath() : store
-    let prefix = ".\(file.lastPathComponent)-copy-"
+    // A name can have 255 bytes, of which the identifier behind this needs 36.
+    var name = file.lastPathComponent
+    while name.utf8.count > 200 { name.removeLast() }
+    let prefix = ".\(name)-copy-"
     return try PrivateDirectory.make(
       prefix: prefix,
       in: (holdsRows ? [file.deletingLastPathComponent()] : []) + [FileManager.default.temporaryDirectory])

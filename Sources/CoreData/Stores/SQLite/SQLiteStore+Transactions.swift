@@ -14,6 +14,11 @@ extension SQLiteStore {
     }
   }
 
+  /// Has SQLite check the pages of the file.
+  func checkIntegrity() throws {
+    try asking { state in try IntegrityGuard.check(state.connection, url: state.file.url) }
+  }
+
   /// Begins a transaction that the following writes become parts of.
   func beginWriting() throws {
     try asking { state in

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataSQLite
 import Foundation
@@ -148,11 +149,10 @@ extension StoreFile {
     if files.fileExists(atPath: url.path) {
       guard try isNew(url) else { throw StoreFileProblem.notAStore(path: url.path, missingTable: "Z_METADATA") }
       // Leftovers of an empty database do not belong to the one that takes its place.
-      for suffix in ["-wal", "-shm", "-journal"] where files.fileExists(atPath: url.path + suffix) {
-        try files.removeItem(atPath: url.path + suffix)
-      }
+      for suffix in ["-wal", "-shm", "-journal"] { try FileCalls.removeFile(URL(fileURLWithPath: url.path + suffix)) }
       try files.removeItem(at: url)
     }
     try files.moveItem(at: draft, to: url)
+    try FileCalls.synchronize(url.deletingLastPathComponent())
   }
 }

@@ -113,7 +113,15 @@ package enum StoreFiles {
     var made: OpenDirectory?
     var lost: Set<String> = []
     for name in named.union(unnamed).sorted() {
-      guard let directory = directories.first(where: { $0.exists(name) }) else { continue }
+      guard let directory = directories.first(where: { $0.exists(name) }) else {
+        // Lost before this copy is made, or where nobody may look: then the copy would be called whole and be without it.
+        if let failure = support.failureToOpenOthers() { throw failure }
+        continue
+      }
+      if way == .copied, let found = directory.status(name), found.st_size > off_t(SupportDirectory.greatestValue) {
+        throw RegularFile.Problem.tooLarge(
+          path: directory.path(name).path, bytes: Int(found.st_size), limit: SupportDirectory.greatestValue)
+      }
       let new = try made ?? target.make()
       made = new
       do {

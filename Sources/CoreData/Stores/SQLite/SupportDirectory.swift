@@ -54,6 +54,20 @@ package struct SupportDirectory {
   /// Opens the directories of values that `others` names. What cannot be opened holds nothing that could be used.
   func openOthers() -> [OpenDirectory] { others.compactMap { try? $0.open() } }
 
+  /// The failure to open one of those directories, where there is one; what is missing may be in it.
+  func failureToOpenOthers() -> FileFailure? {
+    for other in others {
+      do {
+        _ = try other.open()
+      } catch let failure as FileFailure {
+        return failure
+      } catch {
+        // A link or a file in the place of a directory, which never held values.
+      }
+    }
+    return nil
+  }
+
   /// `.Name~_SUPPORT`, `.Name~2_SUPPORT` and so on beside a store.
   private static func ofBackups(of store: URL) -> [URL] {
     let folder = store.deletingLastPathComponent()
@@ -91,8 +105,21 @@ package struct SupportDirectory {
   /// - Throws: as `open()`.
   func make() throws -> OpenDirectory {
     let mode = fileMode | (fileMode & 0o444) >> 2
-    return try OpenDirectory.open(url.deletingLastPathComponent())
-      .makeDirectory(url.lastPathComponent, mode: mode).makeDirectory(Self.valuesName, mode: mode)
+    let parent = try OpenDirectory.open(url.deletingLastPathComponent())
+    let isNew = !parent.exists(url.lastPathComponent)
+    let values = try parent.makeDirectory(url.lastPathComponent, mode: mode).makeDirectory(Self.valuesName, mode: mode)
+    var found = stat()
+    // Made by root for somebody else's store, the directories are the owner's.
+    if isNew, geteuid() == 0, stat(store.path, &found) == 0 { try takePermissions(of: found) }
+    return values
+  }
+
+  /// Gives both directories the owner, the group and the permissions of another, or what goes with those of a store's file.
+  func takePermissions(of found: stat) throws {
+    let parent = try OpenDirectory.open(url.deletingLastPathComponent())
+    guard let support = try parent.directoryIfPresent(url.lastPathComponent) else { return }
+    try support.directoryIfPresent(Self.valuesName)?.takePermissions(of: found)
+    try support.takePermissions(of: found)
   }
 
   /// What may be done with the files of values: what may be done with the store, or less.
@@ -126,7 +153,7 @@ package struct SupportDirectory {
   }
 
   /// The largest file of a value that is read, in bytes.
-  private static let greatestValue = Int(Int32.max)
+  static let greatestValue = Int(Int32.max)
 
   /// Reads the file of a value, which may be in the directory of a backup.
   ///

@@ -242,26 +242,39 @@ struct HostileWorkTests {
     let others = try contents(victim)
     try makeWorkFolder()
     try FileManager.default.createSymbolicLink(
-      at: place.workFolder.appendingPathComponent("link"), withDestinationURL: victim)
+      at: place.workFolder.appendingPathComponent("old.sqlite"), withDestinationURL: victim)
     try FileManager.default.createSymbolicLink(at: place.newStore, withDestinationURL: victim)
     #expect(try StoreRecovery.recover(storeAt: store.url) == .undone)
     #expect(try contents(victim) == others)
     #expect(try RecoverySample.content(store.url) == before)
   }
 
-  @Test("A file in a work directory whose name is no UTF-8 is removed with the others", arguments: [false, true])
-  func rawNames(migrates: Bool) throws {
+  @Test(
+    "What is in a work directory of somebody else's stays, also where its name is no UTF-8", arguments: [false, true])
+  func foreignFiles(migrates: Bool) throws {
     try makeWorkFolder()
     let work = try OpenDirectory.open(place.workFolder)
-    let name: [CChar] = [-1, -2, 0]
-    close(openat(work.descriptor, name, O_WRONLY | O_CREAT, 0o600))
+    for name: [CChar] in [[-1, -2, 0], Array("Data~.sqlite".utf8CString)] {
+      close(openat(work.descriptor, name, O_WRONLY | O_CREAT, 0o600))
+    }
+    try FileCalls.write(Data(), to: place.newStore)
+    let names = try work.names().filter { $0 != "new.sqlite" }.sorted()
     if migrates {
       _ = try RecoverySample.migration(store.url, [(2, .mapping)]).run()
     } else {
       #expect(try StoreRecovery.recover(storeAt: store.url) == .undone)
+      #expect(try StoreRecovery.inspect(storeAt: store.url) == nil)
       #expect(try RecoverySample.content(store.url) == before)
     }
-    #expect(!FileCalls.exists(place.workFolder))
+    #expect(try work.names().sorted() == names)
+  }
+
+  @Test("The directory of a store that is removed while its lock is taken is no reason to try for ever")
+  func removedDirectory() throws {
+    let folder = try OpenDirectory.open(place.folder)
+    try FileManager.default.removeItem(at: place.folder)
+    let failure = #expect(throws: FileFailure.self) { try MigrationLock.attempt(place, folder) }
+    #expect(failure?.number == ENOENT)
   }
 
   @Test("A support directory that leads elsewhere loses nothing to a journal")

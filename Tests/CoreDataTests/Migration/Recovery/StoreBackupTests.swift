@@ -108,6 +108,61 @@ struct StoreBackupTests {
   }
 
   @Test(
+    "Root backs somebody's store up for its owner, values and their directories included", .enabled(if: geteuid() == 0))
+  func owner() throws {
+    let owner: (uid_t, gid_t) = (65_534, 65_534)
+    for path in [store.url.path]
+      + (try FileManager.default.subpathsOfDirectory(atPath: url(".Data_SUPPORT").path))
+      .map({ url(".Data_SUPPORT").appendingPathComponent($0).path }) + [url(".Data_SUPPORT").path]
+    {
+      #expect(chown(path, owner.0, owner.1) == 0)
+    }
+    let backup = try StoreBackup.make(of: store.url)
+    let made = StorePlace.externalData(of: backup)
+    let values = try FileCalls.names(in: made).map(made.appendingPathComponent)
+    #expect(values.count == 3)
+    for url in [backup, made, made.deletingLastPathComponent()] + values {
+      var found = stat()
+      #expect(lstat(url.path, &found) == 0 && found.st_uid == owner.0 && found.st_gid == owner.1, "\(url.path)")
+    }
+  }
+
+  @Test("The store's own directories are no place for backups, and none is taken from there")
+  func ownDirectories() throws {
+    let work = StorePlace(store.url).workFolder
+    for folder in [work, url(".Data_SUPPORT"), work.appendingPathComponent("deeper")] {
+      let error = #expect(throws: NSError.self) { try StoreBackup.make(of: store.url, in: folder) }
+      #expect(error?.localizedFailureReason?.contains("no place for backups") == true)
+      #expect(throws: NSError.self) { try StoreBackup.clearLeftovers(of: store.url, in: folder) }
+    }
+    #expect(!FileCalls.exists(work))
+    try FileCalls.makeFolder(work)
+    let kept = work.appendingPathComponent("old.sqlite")
+    try FileManager.default.copyItem(at: store.url, to: kept)
+    #expect(throws: NSError.self) { try StoreBackup.restore(kept, to: store.url) }
+    #expect(FileCalls.exists(kept))
+    #expect(try RecoverySample.content(store.url) == content)
+  }
+
+  @Test("A store of no bytes can be restored")
+  func emptyStore() throws {
+    let backup = try StoreBackup.make(of: store.url)
+    try store.close()
+    try Data().write(to: store.url)
+    try StoreBackup.restore(backup, to: store.url)
+    #expect(try RecoverySample.content(store.url) == content)
+  }
+
+  @Test("Values that nobody names go with a needless backup")
+  func unnamedValues() throws {
+    let stray = StorePlace.externalData(of: store.url).appendingPathComponent(UUID().uuidString)
+    try Data("nobody's".utf8).write(to: stray)
+    let files = try store.files()
+    try StoreBackup.remove(StoreBackup.make(of: store.url))
+    #expect(try store.files() == files)
+  }
+
+  @Test(
     "A store that is reached over a link is backed up with its values, which are files and no links",
     arguments: [
       false, true,
