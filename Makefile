@@ -82,7 +82,7 @@ sanitize-files: libraries
 	  --disable-xctest --sanitize address $(C_CHECKS) --scratch-path $(SCRATCH)/sanitize-files \
 	  --filter '$(FILE_SUITES)'
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 COREDATA_FUZZ_SANITIZED=yes \
-	  $(SCRATCH)/sanitize-files/debug/Fuzzing --fixed --count 300 --output $(abspath $(SCRATCH))/fuzz-sanitized
+	  $(SCRATCH)/sanitize-files/debug/Fuzzing --fixed --count 100 --output $(abspath $(SCRATCH))/fuzz-sanitized
 
 THREAD_SUITES := CoreDataTests.*(ThreadTests|RegistryTests|Context|Coordinator|Container|Saving|Fetch|Moving|Merging)
 sanitize-threads: libraries

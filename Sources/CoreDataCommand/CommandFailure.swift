@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataAnalysis
+import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataTerminal
 import Foundation
@@ -27,6 +28,9 @@ struct CommandFailure: Error {
       self = failure
     case let error as ModelFileError:
       self.init(.invalidModel, error.description)
+    case let failure as FileFailure:
+      self.init(
+        .failed, "To \(failure.operation) '\(failure.path)' failed: \(String(cString: strerror(failure.number))).")
     case let problem as SchemaProblem:
       self.init(.invalidModel, problem.description)
     case let problem as StoreProblem:

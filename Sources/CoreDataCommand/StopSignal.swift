@@ -11,15 +11,15 @@ final class StopSignal: @unchecked Sendable {
   private static let signals = [SIGINT, SIGTERM]
 
   private let sources: [any DispatchSourceSignal]
+  /// What the signals did before.
+  private let earlier: [sig_t?]
   private let lock = NSLock()
   private var isSet = false
 
   init() {
-    sources = Self.signals.map { number in
-      // The signal must be ignored for the source to get it instead of ending the process.
-      signal(number, SIG_IGN)
-      return DispatchSource.makeSignalSource(signal: number, queue: .global())
-    }
+    // A signal must be ignored for its source to get it instead of ending the process.
+    earlier = Self.signals.map { signal($0, SIG_IGN) }
+    sources = Self.signals.map { DispatchSource.makeSignalSource(signal: $0, queue: .global()) }
     for source in sources {
       source.setEventHandler { [weak self] in self?.set() }
       source.resume()
@@ -29,7 +29,7 @@ final class StopSignal: @unchecked Sendable {
   /// Gives the signals their usual meaning back.
   func end() {
     for source in sources { source.cancel() }
-    for number in Self.signals { signal(number, SIG_DFL) }
+    for (number, handler) in zip(Self.signals, earlier) { signal(number, handler) }
   }
 
   /// - Throws: `CommandFailure` with the status for a stop, where somebody has asked for one.

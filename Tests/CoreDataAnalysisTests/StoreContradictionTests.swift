@@ -28,6 +28,23 @@ struct StoreContradictionTests {
     #expect(problem.kind == .damaged && problem.description.contains(sentence), "\(problem)")
   }
 
+  @Test("Rows with the number of an entity of another table are damage, and counted for nobody")
+  func foreignNumbers() throws {
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
+    context.make("Task", ["title": "a"])
+    for _ in 0..<3 { context.make("Manager", ["name": "b"]) }
+    try context.save()
+    try store.close()
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    let table = try #require(
+      connection.catalog().tables.first { $0.column(named: "ZBONUS") != nil }?.name)
+    try connection.run("UPDATE \(table) SET Z_ENT = (SELECT Z_ENT FROM Z_PRIMARYKEY WHERE Z_NAME = 'Task')")
+    try connection.close()
+    let problem = #expect(throws: StoreProblem.self) { try StoreReader(url: store.url).rowCounts() }
+    #expect(problem?.kind == .damaged && problem?.description.contains("has 3 rows in the table \(table)") == true)
+  }
+
   @Test("Rows with any numbers are exported all")
   func rows() throws {
     let store = try TemporaryStore()

@@ -58,6 +58,19 @@ struct ProcessTests {
   }
 
   @Test(
+    "A store with a long name is migrated, or the error says that the name is too long",
+    arguments: [100, 200, 220, 245])
+  func longNames(count: Int) throws {
+    let source = try makeStore(rows: 3)
+    let path = workshop.path(String(repeating: "n", count: count - 7) + ".sqlite")
+    try FileManager.default.moveItem(atPath: source, toPath: path)
+    let run = CommandRun("migrate", "run", path, workshop.model, "--no-backup")
+    #expect(run.status == (count < 240 ? .done : .failed), "\(run.error)")
+    #expect(run.status == .done || run.error.contains("File name too long"), "\(run.error)")
+    try check(path, rows: 3, "\(count)")
+  }
+
+  @Test(
     "TERM and INT stop a migration with status 130, or come when it is done; the store is whole, and so is a backup",
     arguments: [SIGTERM, SIGINT], [false, true])
   func stopping(signal: Int32, backsUp: Bool) throws {

@@ -83,7 +83,8 @@ internal enum SQLiteStoreErrors {
   static func error(for problem: RowProblem, url: URL?) -> NSError {
     .cocoa(
       NSPersistentStoreOperationError, "A row of the store cannot be read or written.", reason: problem.description,
-      suggestion: "Check the store with another tool, or restore it from a backup.", underlying: problem,
+      suggestion: "Go back to a backup (coredata migrate restore STORE BACKUP), or check the store with another tool.",
+      underlying: problem,
       details(url).merging([ErrorDetail.property: problem.property]) { $1 })
   }
 

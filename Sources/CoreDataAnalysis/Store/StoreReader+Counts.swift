@@ -10,13 +10,14 @@ extension StoreReader {
   package func rowCounts() throws -> [String: Int] {
     try checkTables(of: entities)
     var counts = Dictionary(entities.map { ($0.name, 0) }) { first, _ in first }
-    let names = Dictionary(entities.map { ($0.number, $0.name) }) { first, _ in first }
     try reading {
       for entity in entities where entity.isAlone {
         if let table = entity.table { counts[entity.name] = try connection.rowCount(of: table) }
       }
       for table in Set(entities.filter { !$0.isAlone }.compactMap(\.table)).sorted() {
         let sql = "SELECT Z_ENT, COUNT(*) FROM \(SQLiteIdentifier.quoted(table)) GROUP BY Z_ENT"
+        let own = entities.filter { $0.table == table }
+        let names = Dictionary(own.map { ($0.number, $0.name) }) { first, _ in first }
         for row in try connection.rows(sql) {
           let count = row[1].integer ?? 0
           guard let number = row[0].integer, let name = names[Int(number)] else {

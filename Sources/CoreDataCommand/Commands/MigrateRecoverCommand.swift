@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataFileSystem
 import CoreDataTerminal
 import Foundation
 
@@ -26,6 +27,11 @@ enum MigrateRecoverCommand: Command {
     let url = invocation.url("STORE")
     guard FileManager.default.fileExists(atPath: url.path) else {
       throw CommandFailure(.unreadableStore, "There is no file \(url.path). Check the path of the store.")
+    }
+    do {
+      try RegularFile.check(url)
+    } catch let problem as RegularFile.Problem {
+      throw CommandFailure(.unreadableStore, "\(problem) There can be no store.")
     }
     guard arguments.flag("set-aside") == (arguments.value("model") != nil) else {
       throw CommandFailure(.usage, "--set-aside and --model go together.")

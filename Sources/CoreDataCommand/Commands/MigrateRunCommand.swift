@@ -22,6 +22,9 @@ enum MigrateRunCommand: Command {
       OptionSpecification("backup", .text("DIR"), summary: "The folder for the backup (that of the store)."),
       .flag("no-backup", summary: "Make no backup."),
       OptionSpecification(
+        "integrity-check", .oneOf(["automatic", "always", "never"]),
+        summary: "When SQLite checks the pages of the store before it is changed (automatic: where that is quick)."),
+      OptionSpecification(
         "progress", .oneOf(ProgressWriter.Mode.allCases.map(\.rawValue)),
         summary: "How progress is shown on standard error (auto: a bar on a terminal, else a line a step)."),
       .format(.text, .json),
@@ -99,6 +102,9 @@ enum MigrateRunCommand: Command {
   /// Clears up after a process that was killed, and says so.
   private static func recover(_ url: URL, _ invocation: CommandInvocation) throws {
     guard FileManager.default.isWritableFile(atPath: url.path) else { return }
+    if FileManager.default.isWritableFile(atPath: url.deletingLastPathComponent().path) {
+      try clearBackups(of: url, in: nil, invocation)
+    }
     switch try StoreRecovery.recover(interruptedAt: url) {
     case .finished:
       invocation.remark(
@@ -122,6 +128,9 @@ enum MigrateRunCommand: Command {
       storeAt: plan.store, modelsAt: model.url, version: plan.to, mappings: invocation.mappings)
     // The backup is made by the command, also of stores that are migrated in place.
     migration.keepsReplacedStore = false
+    if let check = invocation.arguments.value("integrity-check").flatMap(StoreIntegrityCheck.init) {
+      migration.integrityCheck = check
+    }
     return migration
   }
 
@@ -155,6 +164,12 @@ enum MigrateRunCommand: Command {
   /// Backs the store up, after what runs have left that were killed while they did.
   private static func makeBackup(of url: URL, _ invocation: CommandInvocation) throws -> URL {
     let folder = invocation.arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) }
+    if folder != nil { try clearBackups(of: url, in: folder, invocation) }
+    return try StoreBackup.make(of: url, in: folder)
+  }
+
+  /// Clears up what a run has left that was stopped while it made its backup, and says so.
+  private static func clearBackups(of url: URL, in folder: URL?, _ invocation: CommandInvocation) throws {
     let found = try StoreBackup.clearLeftovers(of: url, in: folder)
     for backup in found.completed {
       invocation.remark("An earlier run was stopped before it had named its backup; it is whole: \(backup.path)")
@@ -163,7 +178,6 @@ enum MigrateRunCommand: Command {
       let count = NumberText.counted(found.removedCount, "incomplete backup")
       invocation.remark("Removed \(count) of \(url.lastPathComponent), left by a run that was stopped.")
     }
-    return try StoreBackup.make(of: url, in: folder)
   }
 
   /// A migration that failed has left the store as it was, and a copy of it is of no use then.

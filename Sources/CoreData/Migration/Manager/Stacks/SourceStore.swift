@@ -27,6 +27,7 @@ struct SourceStore {
       options[NSIgnorePersistentStoreVersioningOption] = nil
       stack = try MigrationStack(model: model, configuration: configuration, at: url, options: options)
       try stack.store.beginReading()
+      if try StoreOptions(options).integrityCheck() != .never { try stack.store.checkIntegrity() }
     } catch {
       let error = error as NSError
       throw MigrationErrors.sourceStore(
