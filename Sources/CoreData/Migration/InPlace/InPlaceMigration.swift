@@ -115,6 +115,8 @@ struct InPlaceMigration {
     let key = NSPersistentStoreDeferredLightweightMigrationOptionKey
     metadata[key] = nil
     if migration.defersCleanup {
+    // A stage that was not brought to its end is passed now.
+    metadata[StagedMigration.pendingKey] = nil
       let pending = DeferredCleanup(file: file, document: document, configuration: migration.configuration)
       if try !pending.tables().isEmpty { metadata[key] = true }
     }

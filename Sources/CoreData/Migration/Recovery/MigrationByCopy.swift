@@ -205,13 +205,16 @@ struct MigrationByCopy {
   }
 
   private func addMetadata() throws {
-    guard !migration.addedMetadata.isEmpty else { return }
+    guard !migration.addedMetadata.isEmpty || migration.metadata[StagedMigration.pendingKey] != nil else { return }
     let file = try StoreFile.open(place.newStore, isReadOnly: false)
     defer {
       // A failure to write has been thrown; closing changes nothing.
       try? file.close()
     }
-    try file.setMetadata(file.metadata().merging(migration.addedMetadata) { $1 })
+    var metadata = try file.metadata()
+    // A stage that was not brought to its end is passed now.
+    metadata[StagedMigration.pendingKey] = nil
+    try file.setMetadata(metadata.merging(migration.addedMetadata) { $1 })
   }
 
   private func removeStore(_ url: URL) throws {
