@@ -10,6 +10,8 @@ internal enum RecoveryErrors {
   static func translating<Result>(url: URL, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
+    } catch let failure as MigrationByCopy.AppFailure {
+      throw failure.error
     } catch let failure as FileFailure {
       throw FileErrors.error(failure, store: url)
     } catch let problem as RegularFile.Problem {

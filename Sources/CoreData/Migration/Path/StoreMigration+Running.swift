@@ -24,7 +24,10 @@ extension StoreMigration {
     guard isNeeded else { return MigrationReport(rows: [:], statements: []) }
     do {
       return try runPlanned(progress)
-    } catch let error as NSError where [NSMigrationError, NSPersistentStoreTimeoutError].contains(error.code) {
+    } catch let error as NSError
+      where error.domain == NSCocoaErrorDomain
+      && [NSMigrationError, NSPersistentStoreTimeoutError].contains(error.code)
+    {
       // Whether others have done it meanwhile is looked at only to explain the failure, which is told otherwise.
       guard (try? hasWantedVersion()) == true else { throw error }
       var report = MigrationReport(rows: [:], statements: [])

@@ -65,6 +65,11 @@ struct MigrationByCopy {
     }
   }
 
+  /// A Cocoa error of a migration manager, which a policy may have thrown: it comes out as it is.
+  struct AppFailure: Error {
+    let error: any Error
+  }
+
   /// Neighbouring steps that are carried out together.
   private struct Group {
     var steps: [StoreMigration.Step]
@@ -172,10 +177,14 @@ struct MigrationByCopy {
           step: group.first + 1, stepCount: migration.steps.count, table: nil, rowsDone: done, rowCount: total,
           isStepDone: isStepDone))
     }
-    try copyStep(group.steps[0], source, destination) { rows, all in
-      total = max(all, total)
-      done = min(max(rows, done), total)
-      try tell(isStepDone: false)
+    do {
+      try copyStep(group.steps[0], source, destination) { rows, all in
+        total = max(all, total)
+        done = min(max(rows, done), total)
+        try tell(isStepDone: false)
+      }
+    } catch let error as CocoaError {
+      throw AppFailure(error: error)
     }
     done = total
     try tell(isStepDone: true)
