@@ -75,10 +75,19 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
       do {
         try Self.prepare(file, settings)
         values = try file.metadata()
-        let schema = try file.schema(for: document, configuration: configuration)
+        var schema: StoreSchema
+        var fits = true
+        do {
+          schema = try file.schema(for: document, configuration: configuration)
+        } catch let problem as SchemaProblem where settings.ignoresVersioning && problem.isMissing {
+          // What is there can be used; statements that need what is missing fail.
+          schema = try file.schema(for: document, configuration: configuration, allowsMissing: true)
+          fits = false
+        }
         isReadOnly = isReadOnly || file.isReadOnly
         hasUnsavedMetadata = false
-        if settings.ignoresVersioning, !isReadOnly {
+        // A store that lacks what the model has must not say that it is of its version.
+        if settings.ignoresVersioning, !isReadOnly, fits {
           values.merge(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
           hasUnsavedMetadata = true
         }
