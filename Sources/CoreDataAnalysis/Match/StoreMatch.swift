@@ -44,7 +44,7 @@ public struct StoreMatch: Hashable, Sendable {
     var best: (name: String, entities: Int, differences: [VersionDifference])?
     for version in ordered {
       let hashes = VersionHashes(version.document).entities
-      if let configuration = Self.configuration(of: version.document, hashes, matching: storeHashes) {
+      if let configuration = Self.configuration(of: version.document, hashes: hashes, matching: storeHashes) {
         self.version = version.name
         self.configuration = configuration.isEmpty ? nil : configuration
         nearest = version.name
@@ -63,9 +63,16 @@ public struct StoreMatch: Hashable, Sendable {
     differences = best?.differences.map(Difference.init) ?? []
   }
 
+  /// The configuration of a model that a store was made with; nil for all entities.
+  static func configuration(of document: ModelDocument, matching stored: [String: Data]) -> String? {
+    guard !document.configurations.isEmpty else { return nil }
+    let found = configuration(of: document, hashes: VersionHashes(document).entities, matching: stored)
+    return found.flatMap { $0.isEmpty ? nil : $0 }
+  }
+
   /// The configuration whose entities have the hashes, empty for all entities; nil where there is none.
   private static func configuration(
-    of document: ModelDocument, _ hashes: [String: Data], matching stored: [String: Data]
+    of document: ModelDocument, hashes: [String: Data], matching stored: [String: Data]
   ) -> String? {
     if hashes == stored { return "" }
     return document.configurations.first { configuration in

@@ -31,54 +31,64 @@ enum MigrateStatusCommand: Command {
       names.firstIndex(of: current.name).map { $0 - position }
     }
     let status = word(distance)
-    let way = try distance == 0 ? nil : match.version.map { try Way(from: $0, to: current.name, model, invocation) }
+    let way = distance == 0 ? nil : try Way(from: reader.url, to: current.name, model, invocation)
     if invocation.options.format == .json {
       try invocation.write(
         [
           "format": "coredata.status/1", "status": .string(status), "version": .optional(match.version),
           "current": .string(current.name), "behind": .optional(distance), "nearest": .optional(match.nearest),
-          "steps": way?.steps.map { steps in
-            .array(
-              steps.map {
-                ["from": .string($0.source), "to": .string($0.destination), "kind": .string($0.kind.rawValue)]
-              })
+          "steps": way?.plan.map { plan in
+            .array(plan.steps.map { ["from": .string($0.from), "to": .string($0.to), "kind": .string($0.kind)] })
           } ?? .null,
           "obstacle": .optional(way?.obstacle),
         ])
     } else {
       try invocation.result.write(
         sentence(distance, match, store: reader.url.lastPathComponent, current: current.name)
-          + (way?.obstacle.map { " No way leads there: \($0)" } ?? "") + "\n")
+          + (way?.sentence(isKnown: distance != nil).map { " \($0)" } ?? "") + "\n")
     }
     if let work = try StoreRecovery.inspect(storeAt: reader.url), !work.isRunning {
       invocation.remark(
         "Work on it was interrupted. See:  coredata migrate recover \(reader.url.relativePath) --inspect")
       if invocation.arguments.flag("check") { return .interruptedWorkFound }
     }
-    switch status {
-    case "current": return .done
-    case "unknown": return .unreadableStore
-    default: return invocation.arguments.flag("check") ? .no : .done
-    }
+    if status == "current" { return .done }
+    if status == "unknown", way?.plan == nil { return .unreadableStore }
+    if way?.obstacle != nil { return .noWay }
+    return invocation.arguments.flag("check") ? .no : .done
   }
 
   /// How the current version can be reached.
   private struct Way {
-    var steps: [StoreMigration.Step]?
+    var plan: MigrationPlan?
+    /// Why `migrate run` would not go it.
     var obstacle: String?
 
-    /// - Throws: what is wrong with the models or mapping models; that no way leads there is an answer.
-    init(from source: String, to destination: String, _ model: ModelArgument, _ invocation: CommandInvocation) throws {
-      guard !model.isStore else { return }
+    /// - Throws: what is wrong with store, models or mapping models; that no way leads there is an answer.
+    init(from store: URL, to destination: String, _ model: ModelArgument, _ invocation: CommandInvocation) throws {
       do {
-        steps = try MigrationPath(
-          modelsAt: model.url, from: source, to: destination, mappings: invocation.mappings
-        ).steps
+        let plan = try MigrationPlan(
+          storeAt: store, known: model.modelVersions(), version: destination, mappings: invocation.mappings)
+        self.plan = plan
+        obstacle = PlanText.refusal(plan)
       } catch let error as NSError
-        where [NSInferredMappingModelError, NSMigrationMissingMappingModelError].contains(error.code)
+        where [
+          NSInferredMappingModelError, NSMigrationMissingMappingModelError, NSMigrationMissingSourceModelError,
+        ].contains(error.code)
       {
         obstacle = error.localizedFailureReason
       }
+    }
+
+    func sentence(isKnown: Bool) -> String? {
+      guard let plan else { return obstacle.map { "No way leads there: \($0)" } }
+      let way =
+        isKnown
+        ? nil
+        : "A migration to \(plan.to) would begin with the model that it carries, in "
+          + "\(NumberText.counted(plan.steps.count, "step"))."
+      let parts = [way, obstacle].compactMap { $0 }
+      return parts.isEmpty ? nil : parts.joined(separator: " ")
     }
   }
 

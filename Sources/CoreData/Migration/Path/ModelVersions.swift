@@ -5,25 +5,34 @@ import CoreDataModelFiles
 import Foundation
 
 /// The versions of a model that a migration can go through, in order.
-struct ModelVersions {
-  struct Version {
-    let name: String
-    let model: NSManagedObjectModel
+package struct ModelVersions {
+  package struct Version {
+    package let name: String
+    package let model: NSManagedObjectModel
   }
 
-  let versions: [Version]
-  let currentName: String?
+  package let versions: [Version]
+  package let currentName: String?
   /// Where the versions were found, for error messages; nil for a model that was built in code.
   let url: URL?
 
   /// Reads all versions of a model.
   ///
   /// - Throws: the errors of `NSManagedObjectModel.load(contentsOf:version:)`.
-  init(contentsOf url: URL) throws {
+  package init(contentsOf url: URL) throws {
     let found = try NSManagedObjectModel.versions(contentsOf: url)
     self.init(
       versions: found.map { Version(name: $0.name, model: $0.model) },
       currentName: try NSManagedObjectModel.currentVersionName(contentsOf: url), url: url)
+  }
+
+  /// Versions that have been read, in order.
+  ///
+  /// - Throws: as `NSManagedObjectModel.load(contentsOf:version:)`, for a model that contradicts itself.
+  package init(_ documents: [(name: String, document: ModelDocument)], currentName: String?, url: URL) throws {
+    self.init(
+      versions: try documents.map { Version(name: $0.name, model: try NSManagedObjectModel(document: $0.document)) },
+      currentName: currentName, url: url)
   }
 
   /// Versions that are at hand, in order.
@@ -69,6 +78,19 @@ struct ModelVersions {
   /// The version that a store was written with.
   func version(fitting metadata: [String: Any], configuration: String?) -> Version? {
     versions.first { $0.model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) }
+  }
+
+  /// The configuration that a store was made with, where one of the versions has it; nil for all entities.
+  func configuration(fitting metadata: [String: Any]) -> String? {
+    guard version(fitting: metadata, configuration: nil) == nil else { return nil }
+    for version in versions {
+      if let name = version.model.configurations.first(where: {
+        version.model.isConfiguration(withName: $0, compatibleWithStoreMetadata: metadata)
+      }) {
+        return name
+      }
+    }
+    return nil
   }
 
   /// A name for a model that has none of its own: the developer's identifier for the version.

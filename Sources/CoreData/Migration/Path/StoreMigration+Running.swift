@@ -120,6 +120,19 @@ extension StoreMigration {
     }
   }
 
+  /// Looks once more whether the store holds what the way from its own model would drop: it may have been written to since.
+  ///
+  /// - Throws: 134130.
+  func checkDropped(in file: StoreFile) throws {
+    guard !allowsLoss, !droppable.isEmpty, let model = steps.first?.sourceModel else { return }
+    let document = model.document
+    let schema = try file.schema(for: document, configuration: document.configuration(configuration))
+    let dropped = try StoreContents(file.connection, schema: schema).counted(droppable)
+    guard dropped.isEmpty else {
+      throw MigrationErrors.missingSourceModel(url: storeURL, metadata: metadata, searched: [], dropped: dropped)
+    }
+  }
+
   /// The SQL that `run(progress:)` would carry out, without carrying it out.
   ///
   /// Later steps are worked out over the tables as earlier steps leave them, so the migration is rehearsed on a copy in a
@@ -151,7 +164,7 @@ extension StoreMigration {
   }
 
   /// The same migration of another file.
-  private init(_ other: StoreMigration, at url: URL) {
+  package init(_ other: StoreMigration, at url: URL) {
     self.init(other, steps: other.steps, of: url, metadata: other.metadata)
   }
 
@@ -163,6 +176,8 @@ extension StoreMigration {
     destination = other.destination
     explanation = other.explanation
     self.steps = steps
+    allowsLoss = other.allowsLoss
+    droppable = other.droppable
     configuration = other.configuration
     busyTimeout = other.busyTimeout
     keepsReplacedStore = other.keepsReplacedStore

@@ -20,11 +20,25 @@ struct VersionPath {
   func sourceVersion(of url: URL, metadata: [String: Any]) throws -> ModelVersions.Version {
     if let version = known.version(fitting: metadata, configuration: configuration) { return version }
     if let version = search?.version(fitting: metadata, configuration: configuration) { return version }
-    if let model = try SQLiteStore.cachedModel(at: url),
-      model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
-    {
+    if let model = try SQLiteStore.cachedModel(at: url), Self.wrote(model, metadata, configuration) {
       return ModelVersions.Version(name: VersionPath.storesOwnName, model: model)
     }
+    throw missingSourceModel(of: url, metadata: metadata)
+  }
+
+  /// Whether a store was written with a model: with all of its entities, or with those of a configuration.
+  private static func wrote(
+    _ model: NSManagedObjectModel, _ metadata: [String: Any], _ configuration: String?
+  ) -> Bool {
+    ([nil, configuration] + model.configurations).contains {
+      model.isConfiguration(withName: $0, compatibleWithStoreMetadata: metadata)
+    }
+  }
+
+  /// 134130
+  ///
+  /// - Parameter dropped: what the way from the store's own model would drop, where that is why it is not taken.
+  func missingSourceModel(of url: URL, metadata: [String: Any], dropped: [DroppedContent] = []) -> NSError {
     let searched = known.versions.map { version in
       let count = StoreCompatibility.differences(
         metadata: metadata, model: version.model, configuration: configuration, storeModel: nil
@@ -32,6 +46,7 @@ struct VersionPath {
       return "\(version.name) (\(count) \(count == 1 ? "entity differs" : "entities differ"))"
     }
     let files = (search?.files ?? []).map { "'\($0.path)'" }
-    throw MigrationErrors.missingSourceModel(url: url, metadata: metadata, searched: searched + files)
+    return MigrationErrors.missingSourceModel(
+      url: url, metadata: metadata, searched: searched + files, dropped: dropped)
   }
 }

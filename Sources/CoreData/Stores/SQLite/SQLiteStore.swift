@@ -153,6 +153,20 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     try looking(at: url) { try $0.cachedModel() }.map { try NSManagedObjectModel(document: $0) }
   }
 
+  /// Fills in how much a store holds of each item, and leaves out those of which it holds nothing.
+  ///
+  /// - Parameter model: the model that the store was written with.
+  /// - Throws: as `metadataForPersistentStore(with:)`.
+  static func counted(
+    _ items: [DroppedContent], at url: URL, model: NSManagedObjectModel, configuration: String?
+  ) throws -> [DroppedContent] {
+    let document = model.document
+    return try looking(at: url) { file in
+      let schema = try file.schema(for: document, configuration: document.configuration(configuration))
+      return try StoreContents(file.connection, schema: schema).counted(items)
+    }
+  }
+
   /// Opens a store for a moment.
   ///
   /// `peek` reads a file as it lies. Where another process writes to it at that moment, what is read may be of two states; so
