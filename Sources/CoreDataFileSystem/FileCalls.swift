@@ -100,7 +100,7 @@ package enum FileCalls {
   /// What is in a folder; nothing where there is none.
   package static func names(in folder: URL) throws -> [String] {
     guard exists(folder) else { return [] }
-    return try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    return try OpenDirectory.open(folder).names()
   }
 
   /// Gives a file another name; a file that has that name is replaced in the same moment.

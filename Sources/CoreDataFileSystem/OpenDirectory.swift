@@ -250,6 +250,12 @@ package final class OpenDirectory {
     try removeTree(Array(name.utf8CString), depth: 0)
   }
 
+  /// Removes everything in this directory, also what has a name that is no UTF-8, except files of some names.
+  package func removeContents(except kept: [String] = []) throws {
+    let kept = Set(kept.map { Array($0.utf8CString) })
+    for name in try rawNames() where !kept.contains(name) { try removeTree(name, depth: 0) }
+  }
+
   /// How deep a tree may be that is removed; every level takes a descriptor.
   private static let greatestDepth = 128
 

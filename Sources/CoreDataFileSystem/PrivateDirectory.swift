@@ -86,8 +86,8 @@ package final class PrivateDirectory {
   /// - Throws: `FileFailure`.
   package func remove() throws {
     guard !isRemoved else { return }
-    for name in try FileCalls.names(in: url) where name != Self.lockName {
-      try FileCalls.removeTree(url.appendingPathComponent(name))
+    if FileCalls.exists(url) {
+      try OpenDirectory.open(url, followsLinks: false).removeContents(except: [Self.lockName])
     }
     try FileCalls.removeFile(url.appendingPathComponent(Self.lockName))
     // Somebody who looks for abandoned ones may have made a lock file at this moment, and removes the directory then.

@@ -60,7 +60,21 @@ package enum SQLiteValue: Hashable, Sendable {
     case .real(let value) where value.isInfinite: value < 0 ? "-9e999" : "9e999"
     case .real(let value): String(value)
     case .text(let value): "'" + value.replacingOccurrences(of: "'", with: "''") + "'"
-    case .blob(let value): "X'" + value.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "'"
+    case .blob(let value): "X'" + Self.hexadecimal(value) + "'"
+    }
+  }
+
+  /// Two digits for each byte. A BLOB can have megabytes, for which a text for each of them would take seconds.
+  private static func hexadecimal(_ bytes: Data) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    return String(unsafeUninitializedCapacity: bytes.count * 2) { text in
+      var position = 0
+      for byte in bytes {
+        text[position] = digits[Int(byte >> 4)]
+        text[position + 1] = digits[Int(byte & 15)]
+        position += 2
+      }
+      return position
     }
   }
 }

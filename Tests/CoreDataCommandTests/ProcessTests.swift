@@ -58,14 +58,15 @@ struct ProcessTests {
   }
 
   @Test(
-    "TERM and INT stop a migration with status 130, or come when it is done; the store is whole",
-    arguments: [SIGTERM, SIGINT])
-  func stopping(signal: Int32) throws {
+    "TERM and INT stop a migration with status 130, or come when it is done; the store is whole, and so is a backup",
+    arguments: [SIGTERM, SIGINT], [false, true])
+  func stopping(signal: Int32, backsUp: Bool) throws {
     var stopped = 0
     for round in 0..<(Self.isFull ? 200 : 6) {
       let rows = 40_000
       let path = try makeStore(rows: rows)
-      let run = try ProgramRun("migrate", "run", path, workshop.model, "--no-backup", "-q")
+      let options = backsUp ? ["--backup", workshop.path("Kept")] : ["--no-backup"]
+      let run = try ProgramRun(["migrate", "run", path, workshop.model, "-q"] + options)
       usleep(UInt32(20_000 + round * (Self.isFull ? 3_000 : 60_000)))
       run.send(signal)
       let end = try run.end()
@@ -75,13 +76,24 @@ struct ProcessTests {
         stopped += 1
         #expect(end.error.contains("The store is as it was"), "\(end.error)")
       }
+      if backsUp { try checkBackup(of: path, rows: rows, isStopped: end.status == 130, "round \(round): \(end)") }
       try check(path, rows: rows, "round \(round)")
       let again = CommandRun("migrate", "run", path, workshop.model, "--no-backup", "-q")
       #expect(again.status == .done, "round \(round): \(again.error)")
       try check(path, rows: rows, "round \(round)")
       #expect(try workshop.files() == ["Shop.sqlite", "Shop.xcdatamodeld"], "round \(round)")
     }
-    print("torture: signal \(signal): \(stopped) stopped")
+    print("torture: signal \(signal)\(backsUp ? " with a backup" : ""): \(stopped) stopped")
+  }
+
+  /// Checks the only backup there can be, and removes it.
+  private func checkBackup(of path: String, rows: Int, isStopped: Bool, _ comment: Comment) throws {
+    let folder = workshop.path("Kept")
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    // The store is what the backup would have held; a process that could stop leaves neither it nor a piece of it.
+    if isStopped { #expect(names == [], comment) }
+    if names.contains("Shop~.sqlite") { try check(folder + "/Shop~.sqlite", rows: rows, comment) }
+    try? FileManager.default.removeItem(atPath: folder)
   }
 }
 
@@ -104,7 +116,9 @@ final class ProgramRun {
   private let (output, error) = (Pipe(), Pipe())
 
   /// Begins it.
-  init(_ arguments: String...) throws {
+  convenience init(_ arguments: String...) throws { try self.init(arguments) }
+
+  init(_ arguments: [String]) throws {
     process.executableURL = Self.url
     process.arguments = arguments
     process.standardOutput = output

@@ -105,6 +105,7 @@ extension SchemaProblem {
       .keyNotPrimary(let entity, _):
       ErrorDetail.place(entity: entity)
     case .missingDestination(let entity, let property, _), .unstorableAttribute(let entity, let property, _),
+      .inverseOfAnother(let entity, let property, _),
       .columnNotInStore(let entity, let property, _, _), .joinTableNotInStore(let entity, let property, _):
       ErrorDetail.place(entity: entity, property: property)
     }

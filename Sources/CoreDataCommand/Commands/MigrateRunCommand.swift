@@ -65,10 +65,14 @@ enum MigrateRunCommand: Command {
     guard FileManager.default.isWritableFile(atPath: url.path) else {
       throw CommandFailure(.failed, "\(url.path) is read-only, and cannot be migrated. Check its permissions.")
     }
+    // From here on somebody who stops the run gets the store and no torn backup.
+    let stop = StopSignal()
+    defer { stop.end() }
     let backup = arguments.flag("no-backup") ? nil : try makeBackup(of: url, invocation)
     let rows: [String: (before: Int, after: Int)]
     do {
-      guard let found = try migrate(migration, invocation) else {
+      try stop.check()
+      guard let found = try migrate(migration, stop, invocation) else {
         // Another process was faster. A backup of what was there before it stays: the other may have made none.
         return try tellDone(
           url, known, target.name, backup: backup.flatMap { removeNeedlessBackup($0, plan) ? nil : $0 }, invocation)
@@ -119,18 +123,14 @@ enum MigrateRunCommand: Command {
 
   /// - Returns: nil where another process has migrated the store meanwhile.
   private static func migrate(
-    _ migration: StoreMigration, _ invocation: CommandInvocation
+    _ migration: StoreMigration, _ stop: StopSignal, _ invocation: CommandInvocation
   ) throws -> [String: (before: Int, after: Int)]? {
     let mode: ProgressWriter.Mode =
       invocation.arguments.choice("progress") ?? (invocation.options.isQuiet ? .none : .auto)
     let streams = invocation.streams
     let writer = ProgressWriter(
       mode, isTerminal: streams.isErrorTerminal, width: streams.columns, write: streams.error)
-    let stop = StopSignal()
-    defer {
-      writer.finish()
-      stop.end()
-    }
+    defer { writer.finish() }
     let steps = migration.steps
     let report = try migration.run { progress in
       try stop.check()

@@ -21,74 +21,36 @@ package enum SHA2 {
   }
 }
 
-/// The words that FIPS 180-4 derives from the roots of the first primes.
+/// The words that FIPS 180-4 lists: the first 64 bits of the fractions of the first primes' square and cube roots.
 ///
 /// SHA-256 uses the first 32 of the 64 bits that SHA-512 uses, for its constants and its start alike.
 enum SHA2Constants {
   static let start256 = start512.map { UInt32($0 >> 32) }
   static let rounds256 = rounds512.prefix(64).map { UInt32($0 >> 32) }
-  static let start512 = primes(8).map { rootFraction(of: $0, power: 2) }
-  static let rounds512 = primes(80).map { rootFraction(of: $0, power: 3) }
-
-  private static func primes(_ count: Int) -> [UInt64] {
-    var found: [UInt64] = []
-    var candidate: UInt64 = 2
-    while found.count < count {
-      if !found.contains(where: { candidate % $0 == 0 }) { found.append(candidate) }
-      candidate += 1
-    }
-    return found
-  }
-
-  /// The first 64 bits of the fraction of a prime's square or cube root, found bit by bit.
-  private static func rootFraction(of prime: UInt64, power: Int) -> UInt64 {
-    var whole: UInt64 = 1
-    while (0..<power).reduce(1, { product, _ in product * (whole + 1) }) <= prime { whole += 1 }
-    // The greatest n below 2^68 with n^power <= prime * 2^(64 * power).
-    let limit = LongNumber([prime]).shifted(byWords: power)
-    var root: UInt64 = 0
-    for bit in (0..<64).reversed() {
-      let candidate = root | 1 << UInt64(bit)
-      let number = LongNumber([candidate, whole])
-      let product = (1..<power).reduce(number) { product, _ in product.times(number) }
-      if product <= limit { root = candidate }
-    }
-    return root
-  }
-}
-
-/// A natural number of several 64-bit words, the lowest first; enough arithmetic for `rootFraction`.
-private struct LongNumber: Comparable {
-  var words: [UInt64]
-
-  init(_ words: [UInt64]) { self.words = words }
-
-  func shifted(byWords count: Int) -> LongNumber {
-    LongNumber([UInt64](repeating: 0, count: count) + words)
-  }
-
-  func times(_ other: LongNumber) -> LongNumber {
-    var result = [UInt64](repeating: 0, count: words.count + other.words.count)
-    for (i, left) in words.enumerated() {
-      var carry: UInt64 = 0
-      for (j, right) in other.words.enumerated() {
-        let product = left.multipliedFullWidth(by: right)
-        let (sum, overflow) = result[i + j].addingReportingOverflow(product.low)
-        let (total, secondOverflow) = sum.addingReportingOverflow(carry)
-        result[i + j] = total
-        carry = product.high + (overflow ? 1 : 0) + (secondOverflow ? 1 : 0)
-      }
-      result[i + other.words.count] = carry
-    }
-    return LongNumber(result)
-  }
-
-  static func < (left: LongNumber, right: LongNumber) -> Bool {
-    for index in (0..<max(left.words.count, right.words.count)).reversed() {
-      let a = index < left.words.count ? left.words[index] : 0
-      let b = index < right.words.count ? right.words[index] : 0
-      if a != b { return a < b }
-    }
-    return false
-  }
+  static let start512: [UInt64] = [
+    0x6a09e667_f3bcc908, 0xbb67ae85_84caa73b, 0x3c6ef372_fe94f82b, 0xa54ff53a_5f1d36f1,
+    0x510e527f_ade682d1, 0x9b05688c_2b3e6c1f, 0x1f83d9ab_fb41bd6b, 0x5be0cd19_137e2179,
+  ]
+  static let rounds512: [UInt64] = [
+    0x428a2f98_d728ae22, 0x71374491_23ef65cd, 0xb5c0fbcf_ec4d3b2f, 0xe9b5dba5_8189dbbc,
+    0x3956c25b_f348b538, 0x59f111f1_b605d019, 0x923f82a4_af194f9b, 0xab1c5ed5_da6d8118,
+    0xd807aa98_a3030242, 0x12835b01_45706fbe, 0x243185be_4ee4b28c, 0x550c7dc3_d5ffb4e2,
+    0x72be5d74_f27b896f, 0x80deb1fe_3b1696b1, 0x9bdc06a7_25c71235, 0xc19bf174_cf692694,
+    0xe49b69c1_9ef14ad2, 0xefbe4786_384f25e3, 0x0fc19dc6_8b8cd5b5, 0x240ca1cc_77ac9c65,
+    0x2de92c6f_592b0275, 0x4a7484aa_6ea6e483, 0x5cb0a9dc_bd41fbd4, 0x76f988da_831153b5,
+    0x983e5152_ee66dfab, 0xa831c66d_2db43210, 0xb00327c8_98fb213f, 0xbf597fc7_beef0ee4,
+    0xc6e00bf3_3da88fc2, 0xd5a79147_930aa725, 0x06ca6351_e003826f, 0x14292967_0a0e6e70,
+    0x27b70a85_46d22ffc, 0x2e1b2138_5c26c926, 0x4d2c6dfc_5ac42aed, 0x53380d13_9d95b3df,
+    0x650a7354_8baf63de, 0x766a0abb_3c77b2a8, 0x81c2c92e_47edaee6, 0x92722c85_1482353b,
+    0xa2bfe8a1_4cf10364, 0xa81a664b_bc423001, 0xc24b8b70_d0f89791, 0xc76c51a3_0654be30,
+    0xd192e819_d6ef5218, 0xd6990624_5565a910, 0xf40e3585_5771202a, 0x106aa070_32bbd1b8,
+    0x19a4c116_b8d2d0c8, 0x1e376c08_5141ab53, 0x2748774c_df8eeb99, 0x34b0bcb5_e19b48a8,
+    0x391c0cb3_c5c95a63, 0x4ed8aa4a_e3418acb, 0x5b9cca4f_7763e373, 0x682e6ff3_d6b2b8a3,
+    0x748f82ee_5defb2fc, 0x78a5636f_43172f60, 0x84c87814_a1f0ab72, 0x8cc70208_1a6439ec,
+    0x90befffa_23631e28, 0xa4506ceb_de82bde9, 0xbef9a3f7_b2c67915, 0xc67178f2_e372532b,
+    0xca273ece_ea26619c, 0xd186b8c7_21c0c207, 0xeada7dd6_cde0eb1e, 0xf57d4f7f_ee6ed178,
+    0x06f067aa_72176fba, 0x0a637dc5_a2c898a6, 0x113f9804_bef90dae, 0x1b710b35_131c471b,
+    0x28db77f5_23047d84, 0x32caab7b_40c72493, 0x3c9ebe0a_15c9bebc, 0x431d67c4_9c100d4c,
+    0x4cc5d4be_cb3e42b6, 0x597f299c_fc657e2a, 0x5fcb6fab_3ad6faec, 0x6c44198c_4a475817,
+  ]
 }

@@ -40,13 +40,13 @@ struct PredicateLexer {
   private var index = 0
   private var tokens: [(token: PredicateToken, position: Int)] = []
 
-  private static let symbols = [
+  private static let symbols: [[Character]] = [
     "&&", "||", "==", "!=", "<>", "<<", ">>", "<=", "=<", ">=", "=>", "**", "=", "<", ">", "!", "+", "-", "*", "/", "&",
     "|", "^", "~", "(", ")", "{", "}", "[", "]", ",", ".",
-  ]
-  private static let placeholders =
-    ["lld", "llu", "llx", "lu", "ld", "lf", "lx", "@", "K", "d", "D", "i", "u", "U"]
-    + ["f", "g", "e", "c", "C", "s", "S", "x", "X", "o", "hi", "hu", "qi", "qu", "zu", "zd"]
+  ].map(Array.init)
+  private static let placeholders: [[Character]] =
+    (["lld", "llu", "llx", "lu", "ld", "lf", "lx", "@", "K", "d", "D", "i", "u", "U"]
+    + ["f", "g", "e", "c", "C", "s", "S", "x", "X", "o", "hi", "hu", "qi", "qu", "zu", "zd"]).map(Array.init)
 
   private init(_ format: String) {
     self.format = format
@@ -91,7 +91,7 @@ struct PredicateLexer {
       token = try readPlaceholder()
     } else if let symbol = Self.symbols.first(where: { matches($0) }) {
       index += symbol.count
-      token = .symbol(symbol)
+      token = .symbol(String(symbol))
     } else {
       throw failure(at: start, found: "'\(character)'", expected: "a name, a value or an operator")
     }
@@ -115,8 +115,10 @@ struct PredicateLexer {
     index + distance < characters.count ? characters[index + distance] : nil
   }
 
-  private func matches(_ text: String) -> Bool {
-    characters[index...].starts(with: text)
+  private func matches(_ text: [Character]) -> Bool {
+    guard index + text.count <= characters.count else { return false }
+    for offset in text.indices where characters[index + offset] != text[offset] { return false }
+    return true
   }
 
   private mutating func readName() -> String {
@@ -213,7 +215,7 @@ struct PredicateLexer {
       throw failure(at: start, found: "'%\(peek(0).map(String.init) ?? "")'", expected: "%@, %K, %d or the like")
     }
     index += specifier.count
-    return .placeholder(specifier)
+    return .placeholder(String(specifier))
   }
 
   private func failure(at position: Int, found: String, expected: String) -> PredicateSyntaxError {

@@ -34,10 +34,8 @@ extension PredicateParser {
   }
 
   private func operatorAhead(from level: Int) -> (symbol: String, level: Int)? {
-    for found in Self.levels.indices.dropFirst(level) {
-      if let symbol = Self.levels[found].first(where: { isAt([$0]) }) { return (symbol, found) }
-    }
-    return nil
+    guard let word else { return nil }
+    return Self.levels.indices.dropFirst(level).first { Self.levels[$0].contains(word) }.map { (word, $0) }
   }
 
   private static func apply(

@@ -19,6 +19,8 @@ public struct PredicateParser {
 
   let format: String
   private let tokens: [(token: PredicateToken, position: Int)]
+  /// The symbol, or the name in capitals, that each token is, where it can be a reserved word.
+  private let words: [String?]
   private var index = 0
   private var depth = 0
   /// The height of the tree that was read last.
@@ -29,6 +31,13 @@ public struct PredicateParser {
     self.format = format
     self.arguments = arguments[...]
     tokens = try PredicateLexer.tokens(of: format)
+    words = tokens.map { token, _ in
+      switch token {
+      case .symbol(let symbol): symbol
+      case .name(let name, isEscaped: false): name.uppercased()
+      default: nil
+      }
+    }
   }
 
   /// Reads a predicate.
@@ -120,6 +129,7 @@ public struct PredicateParser {
   var token: PredicateToken { tokens[index].token }
   var nextToken: PredicateToken { tokens[min(index + 1, tokens.count - 1)].token }
   var position: Int { tokens[index].position }
+  var word: String? { words[index] }
 
   mutating func advance() {
     index = min(index + 1, tokens.count - 1)
@@ -127,11 +137,7 @@ public struct PredicateParser {
 
   /// Whether a symbol or reserved word stands here; words in any case.
   func isAt(_ words: [String]) -> Bool {
-    switch token {
-    case .symbol(let symbol): words.contains(symbol)
-    case .name(let name, isEscaped: false): words.contains(name.uppercased())
-    default: false
-    }
+    word.map(words.contains) ?? false
   }
 
   mutating func accept(_ words: [String]) -> Bool {

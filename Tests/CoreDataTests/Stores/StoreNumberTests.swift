@@ -118,6 +118,19 @@ struct StoreNumberTests {
     #expect(try table("SELECT (SELECT COUNT(*) FROM ZNOTE), (SELECT COUNT(*) FROM ZBOX)") == [[3, 1]])
   }
 
+  @Test("The last key that there is can be used")
+  func lastKey() throws {
+    try make("UPDATE Z_PRIMARYKEY SET Z_MAX = 9223372036854775806 WHERE Z_NAME = 'Note'")
+    let context = try store.context(model())
+    let note = context.make("Memo")
+    try context.save()
+    #expect(note.objectID.uriRepresentation().lastPathComponent == "p9223372036854775807")
+    context.make("Memo")
+    #expect(throws: NSError.self) { try context.save() }
+    try store.close()
+    #expect(try table("SELECT COUNT(*) FROM ZNOTE") == [[4]])
+  }
+
   // MARK: Keys of rows
 
   @Test(

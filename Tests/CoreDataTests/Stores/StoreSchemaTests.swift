@@ -133,6 +133,22 @@ struct StoreSchemaTests {
     }
   }
 
+  @Test(
+    "Relationships that claim the inverse of another are refused by name",
+    arguments: [["A", "B", "C"], ["C", "A", "B"]])
+  func claimedInverses(names: [String]) {
+    func many(_ name: String, _ destination: String, _ inverse: String) -> RelationshipDocument {
+      RelationshipDocument(name: name, destinationEntityName: destination, inverseName: inverse, isToMany: true)
+    }
+    let (own, other, claiming) = (names[0], names[1], names[2])
+    let document = ModelDocument(entities: [
+      entity(own, [], [many("links", other, "peers")]), entity(other, [], [many("peers", own, "links")]),
+      entity(claiming, [], [many("links", other, "peers")]),
+    ])
+    let problem = #expect(throws: SchemaProblem.self) { try StoreSchema(document: document) }
+    #expect(problem?.description.contains("which is the inverse of another relationship") == true)
+  }
+
   @Test("Names that SQL would misread are quoted, others are not")
   func quoting() {
     #expect(SQLName.quoted("Z_12NAME") == "Z_12NAME")

@@ -124,7 +124,7 @@ final class MigrationLock {
   /// Removes the work directory with everything in it, the journal and the lock last. The lock is of no use afterwards.
   func removeWorkFolder() throws {
     let last = [StorePlace.journalName, StorePlace.lockName]
-    for name in try work.names() where !last.contains(name) { try work.removeTree(name) }
+    try work.removeContents(except: last)
     for name in last { try work.removeTree(name) }
     // Another process may have made a lock file of its own in this moment.
     try folder.removeDirectoryIfEmpty(place.workFolder.lastPathComponent)

@@ -56,7 +56,8 @@ struct UnfinishedWork {
   /// - Throws: `MigrationLock.Held`, and as `settle(_:)`.
   static func takeSettled(_ place: StorePlace, timeout: TimeInterval) throws -> MigrationLock {
     var settled: Outcome?
-    while true {
+    // Other processes may leave work, again and again; but not for ever.
+    for _ in 0..<1_000 {
       let lock = try MigrationLock.take(place, timeout: timeout)
       if try lock.work.names() == [StorePlace.lockName] {
         lock.settled = settled
@@ -64,6 +65,8 @@ struct UnfinishedWork {
       }
       settled = try settle(lock) ?? settled
     }
+    throw WorkDirectory.Refusal(
+      path: place.workFolder.path, reason: "What was in it was removed a thousand times, and is there again.")
   }
 
   /// Finishes or undoes what another process has left behind.

@@ -19,7 +19,8 @@ extension SQLiteStore {
       }
       return plans.compactMap { plan in
         let key = next[plan.layout.rootNumber, default: 1]
-        next[plan.layout.rootNumber] = key + 1
+        // After the greatest key there is no next one; none was asked for.
+        next[plan.layout.rootNumber] = key &+ 1
         return state.entities.id(entity: plan.layout.number, primaryKey: key)
       }
     }

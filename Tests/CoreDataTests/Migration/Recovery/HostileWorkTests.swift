@@ -249,6 +249,21 @@ struct HostileWorkTests {
     #expect(try RecoverySample.content(store.url) == before)
   }
 
+  @Test("A file in a work directory whose name is no UTF-8 is removed with the others", arguments: [false, true])
+  func rawNames(migrates: Bool) throws {
+    try makeWorkFolder()
+    let work = try OpenDirectory.open(place.workFolder)
+    let name: [CChar] = [-1, -2, 0]
+    close(openat(work.descriptor, name, O_WRONLY | O_CREAT, 0o600))
+    if migrates {
+      _ = try RecoverySample.migration(store.url, [(2, .mapping)]).run()
+    } else {
+      #expect(try StoreRecovery.recover(storeAt: store.url) == .undone)
+      #expect(try RecoverySample.content(store.url) == before)
+    }
+    #expect(!FileCalls.exists(place.workFolder))
+  }
+
   @Test("A support directory that leads elsewhere loses nothing to a journal")
   func supportLink() throws {
     let name = try #require(

@@ -12,6 +12,9 @@ extension SchemaBuilder {
         guard let inverse = selection.inverse(of: relationship), inverse.document.isToMany,
           owns(relationship, over: inverse)
         else { continue }
+        guard joinTablePositions[relationship] == nil, joinTablePositions[inverse] == nil else {
+          throw SchemaProblem.inverseOfAnother(relationship)
+        }
         let table = joinTable(of: relationship, inverse: inverse, columns: &columns)
         joinTablePositions[relationship] = joinTables.count
         joinTablePositions[inverse] = joinTables.count

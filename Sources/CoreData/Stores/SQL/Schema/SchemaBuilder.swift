@@ -58,7 +58,7 @@ struct SchemaBuilder {
     for ancestor in lineage {
       for attribute in self.attributes[ancestor.name] ?? [] { attributes[attribute.name] = attribute }
       for relationship in try selection.storedRelationships(of: ancestor) {
-        relationships[relationship.name] = layout(of: relationship)
+        relationships[relationship.name] = try layout(of: relationship)
       }
     }
     return EntityLayout(
@@ -69,20 +69,20 @@ struct SchemaBuilder {
       relationships: relationships)
   }
 
-  private func layout(of relationship: DeclaredRelationship) -> RelationshipLayout {
-    RelationshipLayout(
+  private func layout(of relationship: DeclaredRelationship) throws -> RelationshipLayout {
+    try RelationshipLayout(
       name: relationship.name, declaringEntity: relationship.entity,
       destinationEntity: relationship.document.destinationEntityName ?? "",
       inverseName: selection.inverse(of: relationship)?.name, isToMany: relationship.document.isToMany,
       isOrdered: relationship.document.isOrdered, place: place(of: relationship))
   }
 
-  private func place(of relationship: DeclaredRelationship) -> RelationshipPlace {
+  private func place(of relationship: DeclaredRelationship) throws -> RelationshipPlace {
     if let position = joinTablePositions[relationship] {
       return .joinTable(joinTables[position].end(entity: relationship.entity, relationship: relationship.name))
     }
     guard let key = foreignKeys[relationship] ?? selection.inverse(of: relationship).flatMap({ foreignKeys[$0] }) else {
-      preconditionFailure("The relationship \(relationship.name) of \(relationship.entity) has been given no place.")
+      throw SchemaProblem.inverseOfAnother(relationship)
     }
     guard relationship.document.isToMany else { return .foreignKey(key) }
     let holder = selection.inverse(of: relationship)?.entity ?? relationship.document.destinationEntityName ?? ""

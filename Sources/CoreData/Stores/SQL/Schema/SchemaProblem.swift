@@ -8,6 +8,8 @@ package enum SchemaProblem: Error, Hashable, Sendable {
   case missingParent(entity: String, parent: String)
   case inheritanceCycle(entity: String)
   case missingDestination(entity: String, relationship: String, destination: String?)
+  /// The inverse of a relationship is the inverse of another relationship.
+  case inverseOfAnother(entity: String, relationship: String, inverse: String)
   case unstorableAttribute(entity: String, attribute: String, kind: String)
   /// The store's `Z_PRIMARYKEY` has no row for an entity of the model.
   case entityNotInStore(entity: String)
@@ -47,6 +49,9 @@ extension SchemaProblem: CustomStringConvertible {
       "The relationship “\(relationship)” of “\(entity)” has no destination entity."
     case .missingDestination(let entity, let relationship, let destination?):
       "The relationship “\(relationship)” of “\(entity)” leads to “\(destination)”, which the model does not have."
+    case .inverseOfAnother(let entity, let relationship, let inverse):
+      "The relationship “\(relationship)” of “\(entity)” has the inverse “\(inverse)”, which is the inverse of another "
+        + "relationship."
     case .unstorableAttribute(let entity, let attribute, let kind):
       "The attribute “\(attribute)” of “\(entity)” is of type \(kind), which a SQLite store cannot hold; make it transient "
         + "or give it another type."

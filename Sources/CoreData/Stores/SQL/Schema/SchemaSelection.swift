@@ -99,6 +99,15 @@ struct SchemaSelection {
   }
 }
 
+extension SchemaProblem {
+  static func inverseOfAnother(_ relationship: DeclaredRelationship) -> SchemaProblem {
+    .inverseOfAnother(
+      entity: relationship.entity, relationship: relationship.name,
+      inverse: [relationship.document.destinationEntityName, relationship.document.inverseName].compactMap { $0 }
+        .joined(separator: "."))
+  }
+}
+
 /// A relationship together with the entity that declares it.
 struct DeclaredRelationship: Hashable {
   let entity: String
