@@ -47,11 +47,13 @@ enum PlanText {
     let title = report.styler.style("Plan", .bold)
     report.line("\(title)  \(plan.from) -> \(plan.to)      \(NumberText.counted(plan.steps.count, "step"))")
     report.line()
+    let width = String(plan.steps.count).count
     for (position, step) in plan.steps.enumerated() {
       report.indented { report in
+        let number = String(repeating: " ", count: width - String(position + 1).count) + String(position + 1)
         let rows = NumberText.counted(step.rowsTouched, "row")
         report.line(
-          "\(position + 1)  \(step.from) -> \(step.to)   \(kind(step)), \(step.isInPlace ? "in place" : "copy")   "
+          "\(number)  \(step.from) -> \(step.to)   \(kind(step)), \(step.isInPlace ? "in place" : "copy")   "
             + "\(rows) touched")
         report.indented { report in
           if step.reason != StoreMigration.Step.plainReason { report.indented { $0.line(step.reason) } }

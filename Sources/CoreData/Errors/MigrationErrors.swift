@@ -87,7 +87,7 @@ internal enum MigrationErrors {
     url: URL?, metadata: [String: Any], searched: [String], dropped: [DroppedContent] = []
   ) -> NSError {
     var info = ErrorDetail.place(entity: dropped.first?.entity, property: dropped.first?.property)
-    info[ErrorDetail.metadata] = metadata
+      .merging(ErrorDetail.store(metadata: metadata)) { $1 }
     info[ErrorDetail.url] = url
     let loss =
       dropped.isEmpty

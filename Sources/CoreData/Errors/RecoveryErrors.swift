@@ -25,7 +25,8 @@ internal enum RecoveryErrors {
     } catch let problem as StoreVerification.Problem {
       throw MigrationErrors.destinationStore(
         url: url,
-        reason: "The new store is not whole, and has not taken the place of the old one. \(problem.reason)")
+        reason: "The new store is not whole, and has not taken the place of the old one. \(problem.reason)",
+        suggestion: "The store is as it was. Migrate it again; if that fails too, report it as a defect.")
     } catch let journal as WorkJournal.Unreadable {
       throw unreadable(journal, url: url)
     } catch let note as SetAsideNote.Unreadable {

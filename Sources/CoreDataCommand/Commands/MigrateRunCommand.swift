@@ -198,8 +198,11 @@ enum MigrateRunCommand: Command {
         "\(plan.store.lastPathComponent) is of \(plan.to) already. Nothing was changed.\n")
     }
     var report = TextReport(styler: invocation.styler)
-    report.line(
-      "Migrated \(plan.store.lastPathComponent): \(([plan.from] + plan.steps.map(\.to)).joined(separator: " -> "))")
+    let names = [plan.from] + plan.steps.map(\.to)
+    let way =
+      names.count > 8
+      ? "\(names[0]) -> \(names[1]) -> ... -> \(plan.to) (\(plan.steps.count) steps)" : names.joined(separator: " -> ")
+    report.line("Migrated \(plan.store.lastPathComponent): \(way)")
     var table = TextTable([.init("Entity"), .init("Before", .trailing), .init("After", .trailing)])
     for (name, count) in sorted {
       table.add([name, NumberText.grouped(count.before), NumberText.grouped(count.after)])

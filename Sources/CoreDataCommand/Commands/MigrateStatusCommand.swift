@@ -25,18 +25,23 @@ enum MigrateStatusCommand: Command {
     let current = try model.version(nil)
     let match = StoreMatch(
       storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, versions: model.versions,
-      current: current.name)
+      identifiers: reader.metadata.versionIdentifiers, current: current.name)
     let names = model.versions.map(\.name)
-    let distance = match.version.flatMap { names.firstIndex(of: $0) }.flatMap { position in
-      names.firstIndex(of: current.name).map { $0 - position }
-    }
+    let distance =
+      match.versions.contains(current.name)
+      ? 0
+      : match.version.flatMap { names.firstIndex(of: $0) }.flatMap { position in
+        names.firstIndex(of: current.name).map { $0 - position }
+      }
     let status = word(distance)
     let way = distance == 0 ? nil : try Way(from: reader.url, to: current.name, model, invocation)
     if invocation.options.format == .json {
       try invocation.write(
         [
           "format": "coredata.status/1", "status": .string(status), "version": .optional(match.version),
+          "versions": .array(match.versions.map { .string($0) }),
           "current": .string(current.name), "behind": .optional(distance), "nearest": .optional(match.nearest),
+          "nearestVersions": .array(match.nearestVersions.map { .string($0) }),
           "steps": way?.plan.map { plan in
             .array(plan.steps.map { ["from": .string($0.from), "to": .string($0.to), "kind": .string($0.kind)] })
           } ?? .null,
@@ -99,11 +104,11 @@ enum MigrateStatusCommand: Command {
 
   private static func sentence(_ distance: Int?, _ match: StoreMatch, store: String, current: String) -> String {
     guard let distance, let version = match.version else {
-      let nearest = match.nearest.map { " The nearest is \($0)." } ?? ""
-      return "\(store) was written by no known version.\(nearest)"
+      return "\(store) was written by no known version. \(match.nearestSentence)"
     }
-    if distance == 0 { return "\(store) is up to date: \(version)." }
+    let equal = match.equalVersions.map { " (\($0))" } ?? ""
+    if distance == 0 { return "\(store) is up to date: \(version)\(equal)." }
     let count = NumberText.counted(abs(distance), "version")
-    return "\(store) is of \(version), \(count) \(distance > 0 ? "behind" : "ahead of") \(current)."
+    return "\(store) is of \(version)\(equal), \(count) \(distance > 0 ? "behind" : "ahead of") \(current)."
   }
 }

@@ -40,7 +40,8 @@ extension NSMigrationManager {
       == destinationURL.standardizedFileURL.resolvingSymlinksInPath()
     {
       throw MigrationErrors.destinationStore(
-        url: destinationURL, reason: "The destination is the source itself, which a migration never changes.")
+        url: destinationURL, reason: "The destination is the source itself, which a migration never changes.",
+        suggestion: "Name another file as the destination, and replace the source with it afterwards.")
     }
     let source = try SourceStore(sourceModel, at: sourceURL, options: sourceOptions)
     defer { source.close() }
@@ -92,7 +93,11 @@ extension NSMigrationManager {
     destinationOptions dOptions: [AnyHashable: Any]? = nil
   ) throws {
     guard let mappings else {
-      throw MigrationErrors.missingMappingModel(url: sourceURL, source: nil, destination: nil)
+      throw MigrationErrors.missingMappingModel(
+        url: sourceURL,
+        models: .init(
+          .init(name: ModelVersions.name(of: sourceModel), model: sourceModel),
+          .init(name: ModelVersions.name(of: destinationModel), model: destinationModel)))
     }
     try migrateStore(
       from: sourceURL, type: .init(rawValue: sStoreType), options: sOptions, mapping: mappings, to: dURL,

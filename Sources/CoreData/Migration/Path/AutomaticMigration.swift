@@ -66,8 +66,8 @@ struct AutomaticMigration {
       return migration
     } catch let error as NSError where error.code == NSInferredMappingModelError {
       throw MigrationErrors.missingMappingModel(
-        url: url, source: known.version(fitting: metadata, configuration: configuration)?.name,
-        destination: wanted.name, underlying: error)
+        url: url, models: .init(known.version(fitting: metadata, configuration: configuration), wanted),
+        underlying: error)
     }
   }
 

@@ -134,7 +134,9 @@ public struct StoreMigration {
     self.allowsLoss = allowsLoss
     self.destination = destination.name
     let planner = VersionPath(known: known, configuration: configuration, search: search)
-    let start = try planner.sourceVersion(of: url, metadata: metadata)
+    let (start, siblings) = try planner.sourceVersion(of: url, metadata: metadata)
+    // A destination that was read from a file of its own does not tell of the versions in between.
+    let known = known.versions.count > 1 ? known : ModelVersions(siblings + known.versions)
     source = start.name
     let isOwn = start.name == VersionPath.storesOwnName
     let configuration =

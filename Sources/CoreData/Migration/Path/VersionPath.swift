@@ -14,14 +14,14 @@ struct VersionPath {
   /// Where to look for the version of a store that is none of those known; nil for nowhere.
   var search: SourceModelSearch?
 
-  /// The version of a store: one of those known, else one found by a search, or else the model that the store carries.
+  /// The version of a store, with those beside it where they are not known: one of those known, else one found by a search, or else the model that the store carries.
   ///
   /// - Throws: 134130 when neither fits the store's version hashes.
-  func sourceVersion(of url: URL, metadata: [String: Any]) throws -> ModelVersions.Version {
-    if let version = known.version(fitting: metadata, configuration: configuration) { return version }
-    if let version = search?.version(fitting: metadata, configuration: configuration) { return version }
+  func sourceVersion(of url: URL, metadata: [String: Any]) throws -> SourceModelSearch.Found {
+    if let version = known.version(fitting: metadata, configuration: configuration) { return (version, []) }
+    if let found = search?.version(fitting: metadata, configuration: configuration) { return found }
     if let model = try SQLiteStore.cachedModel(at: url), Self.wrote(model, metadata, configuration) {
-      return ModelVersions.Version(name: VersionPath.storesOwnName, model: model)
+      return (ModelVersions.Version(name: VersionPath.storesOwnName, model: model), [])
     }
     throw missingSourceModel(of: url, metadata: metadata)
   }

@@ -116,7 +116,7 @@ struct StagedMigration {
     let (source, destination) = (try required(start), try required(end))
     guard options.infersMapping else {
       throw MigrationErrors.missingMappingModel(
-        url: url, source: source.name, destination: destination.name,
+        url: url, models: .init(source, destination),
         suggestion: "Staged migration goes by inferred mappings: set NSInferMappingModelAutomaticallyOption.")
     }
     do {
@@ -142,7 +142,7 @@ struct StagedMigration {
       return try body()
     } catch let error as NSError where error.code == NSInferredMappingModelError {
       throw MigrationErrors.missingMappingModel(
-        url: url, source: source.name, destination: destination.name,
+        url: url, models: .init(source, destination),
         suggestion:
           "Put a version in between that makes the change in parts which can be inferred, with a custom stage.",
         underlying: error)

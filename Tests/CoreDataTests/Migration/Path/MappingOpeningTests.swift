@@ -64,6 +64,29 @@ struct MappingOpeningTests {
     #expect(try values("v3", "a") == ["one", "two"])
   }
 
+  @Test("A model that is one file of a folder of versions knows those beside it", arguments: [true, false])
+  func singleFile(_ isKnownBeside: Bool) throws {
+    for (source, destination) in [("v1", "v2"), ("v2", "v3"), ("v3", "v4")] {
+      try notes.writeMapping(source, destination)
+    }
+    var file = notes.url.appendingPathComponent("v4.mom")
+    var models: [URL] = []
+    if !isKnownBeside {
+      // A file of its own, and the versions elsewhere in the program.
+      file = notes.store.folder.appendingPathComponent("Alone.mom")
+      try FileManager.default.copyItem(at: notes.url.appendingPathComponent("v4.mom"), to: file)
+      models = [notes.url]
+    }
+    let context = try notes.store.context(
+      .load(contentsOf: file),
+      options: [
+        NSMigratePersistentStoresAutomaticallyOption: true, MigrationOption.models: models,
+        MigrationOption.mappings: [notes.mappings],
+      ])
+    #expect(try context.all("Note").compactMap { $0["a"] as? String } == ["one", "two"])
+    try notes.store.close()
+  }
+
   @Test("A mapping model that was made in code")
   func inCode() throws {
     let url = try notes.writeMapping("v1", "v3")
