@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataAnalysis
 import CoreDataFileSystem
 import CoreDataModelFiles
@@ -56,6 +57,12 @@ struct ModelArgument {
 
   /// The name for messages: that of the file.
   var name: String { url.lastPathComponent }
+
+  /// The versions as migrations take them.
+  /// - Throws: for a model that contradicts itself.
+  func modelVersions() throws -> ModelVersions {
+    try ModelVersions(versions, currentName: currentName, url: url)
+  }
 
   /// A version by name, or the current one.
   /// - Throws: `CommandFailure` that lists the versions there are.

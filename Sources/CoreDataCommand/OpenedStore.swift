@@ -24,12 +24,11 @@ struct OpenedStore {
     let model = try ModelArgument(path: path)
     let match = StoreMatch(
       storeHashes: plain.metadata.hashes, storeModel: plain.metadata.model, versions: model.versions,
-      current: model.currentName)
+      identifiers: plain.metadata.versionIdentifiers, current: model.currentName)
     guard let name = match.version else {
-      let nearest = match.nearest.map { " The nearest is \"\($0)\"." } ?? ""
       throw CommandFailure(
         .unreadableStore,
-        "No version of \(model.name) wrote \(url.lastPathComponent).\(nearest)",
+        "No version of \(model.name) wrote \(url.lastPathComponent). \(match.nearestSentence)",
         advice: ["To see what differs:  coredata store match \(url.relativePath) \(path)"])
     }
     reader = try StoreReader(url: url, model: try model.version(name).document)

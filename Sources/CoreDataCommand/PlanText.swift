@@ -47,11 +47,13 @@ enum PlanText {
     let title = report.styler.style("Plan", .bold)
     report.line("\(title)  \(plan.from) -> \(plan.to)      \(NumberText.counted(plan.steps.count, "step"))")
     report.line()
+    let width = String(plan.steps.count).count
     for (position, step) in plan.steps.enumerated() {
       report.indented { report in
+        let number = String(repeating: " ", count: width - String(position + 1).count) + String(position + 1)
         let rows = NumberText.counted(step.rowsTouched, "row")
         report.line(
-          "\(position + 1)  \(step.from) -> \(step.to)   \(kind(step)), \(step.isInPlace ? "in place" : "copy")   "
+          "\(number)  \(step.from) -> \(step.to)   \(kind(step)), \(step.isInPlace ? "in place" : "copy")   "
             + "\(rows) touched")
         report.indented { report in
           if step.reason != StoreMigration.Step.plainReason { report.indented { $0.line(step.reason) } }
@@ -60,7 +62,7 @@ enum PlanText {
       }
     }
     report.line()
-    if plan.steps.contains(where: { $0.kind != "inferred" }) {
+    if plan.beginsWithOwnModel || plan.steps.contains(where: { $0.kind != "inferred" }) {
       report.indented { report in for sentence in plan.explanation { report.line(sentence) } }
       report.line()
     }
@@ -109,6 +111,25 @@ enum PlanText {
     }
     return "## \(plan.from) -> \(plan.to)\n\n" + steps.markdown
       + (plan.findings.isEmpty ? "" : "\n" + findings.markdown) + "\n\(summary(plan))\n"
+  }
+
+  /// Why `migrate run` does not carry a plan out; nil where it does.
+  static func refusal(_ plan: MigrationPlan) -> String? {
+    let errors = plan.findings.filter { $0.finding.level == .error }
+    guard !errors.isEmpty else { return nil }
+    func words(_ list: [(version: String, finding: Finding)]) -> String {
+      let shown = list.prefix(4).map { "\($0.finding.code.rawValue) \($0.finding.place): \($0.finding.message)" }
+      let rest = list.count - shown.count
+      return shown.joined(separator: "; ") + (rest > 0 ? "; and \(rest) more (see migrate plan)" : "") + "."
+    }
+    let losses = errors.filter { $0.finding.code.isLoss }
+    let failures = errors.filter { !$0.finding.code.isLoss }
+    var sentences: [String] = []
+    if !failures.isEmpty { sentences.append("The migration would fail: \(words(failures))") }
+    if !losses.isEmpty {
+      sentences.append("Data would be lost: \(words(losses)) To lose them all the same, use --allow-loss.")
+    }
+    return sentences.joined(separator: " ")
   }
 
   static func summary(_ plan: MigrationPlan) -> String {

@@ -38,6 +38,44 @@ struct StoreMatchTests {
     #expect(found.differences.map(\.change) == ["only in model"])
   }
 
+  @Test("Of versions with equal hashes all are told; the store's identifier chooses one, else the current one is taken")
+  func equalHashes() {
+    var (named, current) = (first, first)
+    named.versionIdentifiers = ["build 7"]
+    current.versionIdentifiers = ["build 9"]
+    func match(_ identifiers: [String]) -> StoreMatch {
+      StoreMatch(
+        storeHashes: VersionHashes(first).entities, storeModel: nil,
+        versions: [("1", first), ("2", named), ("3", current), ("4", third)], identifiers: identifiers, current: "3")
+    }
+    #expect(match(["build 7"]).version == "2")
+    #expect(match(["1"]).version == "1")
+    #expect(match([""]).version == "3")
+    #expect(match([]).versions == ["1", "2", "3"])
+    #expect(match([]).equalVersions == "1 and 2 have the same version hashes")
+    #expect(self.match(first).equalVersions == nil)
+  }
+
+  @Test("Three versions are near at most, and none that has no entity in common")
+  func fewNear() {
+    let versions = (1...9).map { number in
+      (
+        name: "\(number)",
+        document: orderModel { order in
+          for position in 0..<number { order.attributes.append(AttributeDocument(name: "x\(position)", kind: .string)) }
+        }
+      )
+    }
+    let found = StoreMatch(storeHashes: VersionHashes(first).entities, storeModel: first, versions: versions)
+    #expect(found.nearestVersions == ["1", "2", "3"])
+    #expect(found.nearest == "1")
+    #expect(found.nearestSentence == "The nearest are 1, 2 and 3.")
+    let other = ModelDocument(entities: [EntityDocument(name: "Planet")])
+    let none = StoreMatch(storeHashes: VersionHashes(other).entities, storeModel: other, versions: versions)
+    #expect(none.nearest == nil && none.nearestVersions.isEmpty && none.differences.isEmpty)
+    #expect(none.nearestSentence == "None is near: no version has an entity in common with it.")
+  }
+
   @Test("A store that carries no model differs by entities only")
   func unknown() {
     let found = match(second, known: false)

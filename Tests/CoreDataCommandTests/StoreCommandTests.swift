@@ -103,7 +103,7 @@ struct StoreCommandTests {
     #expect(run.status == .unreadableStore)
     #expect(
       run.output == """
-        Shop.sqlite was written by no version of Shop.xcdatamodeld. The nearest is Shop:
+        Shop.sqlite was written by no version of Shop.xcdatamodeld. The nearest are Shop and Shop 2. From Shop:
           The property 'name' of entity 'Order' is in the model, but not in the store.
           The property 'title' of entity 'Order' is in the store, but not in the model.
           The property 'total' of entity 'Order': isOptional is false in the store, true in the model.

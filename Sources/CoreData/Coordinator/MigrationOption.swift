@@ -24,6 +24,9 @@ public enum MigrationOption {
   /// A `StoreIntegrityCheck`, or its raw value; `automatic` unless given: when SQLite checks the store's file before it is
   /// migrated.
   public static let integrityCheck = "OpenCoreDataMigrationIntegrityCheck"
+  /// A Bool, false unless given: whether a migration may drop rows of entities that a mapping model leaves out (134110
+  /// otherwise), and what a store holds that only the model it carries has, where no known version has written it (134130).
+  public static let allowsLoss = "OpenCoreDataMigrationAllowsLoss"
 }
 
 extension StoreOptions {
@@ -85,5 +88,6 @@ extension StoreOptions {
   }
 
   var isProgressive: Bool { flag(MigrationOption.isProgressive, default: true) }
+  var allowsLoss: Bool { flag(MigrationOption.allowsLoss) }
   var keepsReplacedStore: Bool { flag(MigrationOption.keepsReplacedStore, default: true) }
 }

@@ -140,7 +140,7 @@ extension NSPersistentStoreCoordinator {
     _ settings: StoreOptions
   ) throws {
     if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata),
-      settings.isReadOnly || !StagedMigration.isPending(metadata)
+      settings.isReadOnly || !StagedMigration.isPending(metadata, in: manager)
     {
       return
     }

@@ -29,7 +29,7 @@ extension NSPersistentStoreCoordinator {
       guard let store = stores.lazy.compactMap({ $0 as? SQLiteStore }).first(where: { $0.metadata[key] != nil }),
         let url = store.url
       else { return false }
-      if store.isReadOnly { throw StoreErrors.readOnly(url: url) }
+      if store.isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(store.options).isReadOnly) }
       let settings = StoreOptions(store.options)
       let configuration =
         store.configurationName == NSPersistentStore.defaultConfigurationName ? nil : store.configurationName

@@ -95,7 +95,8 @@ extension NSPersistentStoreCoordinator {
       }
       // Refused before anything is written, since each store has a transaction of its own.
       if let refusing = groups.first(where: { $0.store.isReadOnly }) {
-        throw StoreErrors.readOnly(url: refusing.store.url)
+        throw StoreErrors.readOnly(
+          url: refusing.store.url, byOption: StoreOptions(refusing.store.options).isReadOnly)
       }
       for group in groups {
         try MergeResolution(policy: context.mergePolicy, context: context).write(group.changes, to: group.store)

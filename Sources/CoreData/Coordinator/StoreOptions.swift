@@ -85,6 +85,7 @@ struct StoreOptions {
       NSPersistentStoreStagedMigrationManagerOptionKey, NSPersistentStoreDeferredLightweightMigrationOptionKey,
       MigrationOption.models, MigrationOption.mappings, MigrationOption.isProgressive,
       MigrationOption.keepsReplacedStore, MigrationOption.managerFactory, MigrationOption.integrityCheck,
+      MigrationOption.allowsLoss,
     ]
     return values.reduce(into: [:]) { result, entry in
       guard let key = entry.key as? String, !migration.contains(key) else { return }

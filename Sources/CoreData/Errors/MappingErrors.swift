@@ -93,15 +93,6 @@ internal enum MappingErrors {
           + ", or make it known with MigrationPolicyClasses.register(_:as:).")
   }
 
-  /// 134170: what a policy has thrown, where that is no Cocoa error.
-  static func policyFailed(_ place: Place, policy: String, _ cause: any Error) -> NSError {
-    .cocoa(
-      NSEntityMigrationPolicyError, "A migration policy failed.",
-      reason: "The policy \(policy) of the entity mapping '\(place.mapping)' for '\(place.entity ?? "")' has thrown: "
-        + "\(cause).",
-      suggestion: "See the underlying error.", underlying: cause, place.details)
-  }
-
   /// 134110: a store type that this migration cannot read or write.
   static func unsupportedStore(_ type: String) -> NSError {
     .cocoa(

@@ -17,11 +17,13 @@ extension MigrationErrors {
 
   /// 134160
   static func destinationStore(
-    url: URL?, source: URL? = nil, reason: String, underlying: (any Error)? = nil
+    url: URL?, source: URL? = nil, reason: String, suggestion: String? = nil, underlying: (any Error)? = nil
   ) -> NSError {
     NSError.cocoa(
       NSMigrationManagerDestinationStoreError, "Persistent store migration failed, trouble with the destination store.",
-      reason: reason, suggestion: "Check that the folder of the destination store can be written and has room.",
+      reason: reason,
+      suggestion: suggestion ?? (underlying as NSError?)?.localizedRecoverySuggestion
+        ?? "Check that the directory of the destination store can be written and has room.",
       underlying: underlying, stores(source, url))
   }
 

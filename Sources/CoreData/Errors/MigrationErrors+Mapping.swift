@@ -12,23 +12,48 @@ extension MigrationErrors {
     ModelErrors.cannotRead(error, "The mapping model could not be read.")
   }
 
+  /// The versions that an error is about, as far as they are known.
+  struct Models {
+    var sourceName: String?
+    var destinationName: String?
+    var source: NSManagedObjectModel?
+    var destination: NSManagedObjectModel?
+
+    init() {}
+
+    init(_ source: ModelVersions.Version?, _ destination: ModelVersions.Version?) {
+      (sourceName, self.source) = (source?.name, source?.model)
+      (destinationName, self.destination) = (destination?.name, destination?.model)
+    }
+
+    /// Under Core Data's keys.
+    fileprivate var details: [String: Any] {
+      var info: [String: Any] = [:]
+      info[ErrorDetail.sourceModel] = source
+      info[ErrorDetail.destinationModel] = destination
+      return info
+    }
+  }
+
   /// 134140
   ///
   /// - Parameters:
+  ///   - detail: more about what is missing, as a sentence.
   ///   - underlying: why none could be inferred; its entity and property are told too.
   static func missingMappingModel(
-    url: URL?, source: String?, destination: String?, suggestion: String? = nil, underlying: (any Error)? = nil
+    url: URL?, models: Models, detail: String? = nil, suggestion: String? = nil, underlying: (any Error)? = nil
   ) -> NSError {
-    let versions = (source.map { " from '\($0)'" } ?? "") + (destination.map { " to '\($0)'" } ?? "")
+    let versions =
+      (models.sourceName.map { " from '\($0)'" } ?? "") + (models.destinationName.map { " to '\($0)'" } ?? "")
     let cause = underlying as NSError?
     var info = ErrorDetail.place(
       entity: cause?.userInfo[ErrorDetail.entity] as? String, property: cause?.userInfo[ErrorDetail.property] as? String
-    )
+    ).merging(models.details) { $1 }
     info[ErrorDetail.url] = url
     return NSError.cocoa(
       NSMigrationMissingMappingModelError, missingMapping,
       reason: "Can't find mapping model for migration\(versions)."
-        + (cause?.localizedFailureReason.map { " \($0)" } ?? ""),
+        + ((detail ?? cause?.localizedFailureReason).map { " \($0)" } ?? ""),
       suggestion: suggestion ?? "Add a mapping model, or make the change one that can be inferred.",
       underlying: underlying, info)
   }
@@ -38,18 +63,18 @@ extension MigrationErrors {
   /// - Parameters:
   ///   - mapping: the mapping model's file; nil for one that was made in code.
   static func staleMapping(
-    url: URL?, mapping: URL?, source: String, destination: String, mismatches: [MappingMismatch]
+    url: URL?, mapping: URL?, models: Models, mismatches: [MappingMismatch]
   ) -> NSError {
     let name = mapping.map { "'\($0.lastPathComponent)'" } ?? "that was made in code"
     let first = mismatches.first
-    var info = ErrorDetail.place(entity: first?.entity)
+    var info = ErrorDetail.place(entity: first?.entity).merging(models.details) { $1 }
     info[ErrorDetail.url] = url
     info[ErrorDetail.mappingModelURL] = mapping
     info[ErrorDetail.mappingHash] = first?.wanted.map(MappingMismatch.hex)
     info[ErrorDetail.modelHash] = first?.found.map(MappingMismatch.hex)
     let opening =
-      "The mapping model \(name) is for the migration from '\(source)' to '\(destination)', but was made for other states of "
-      + "these versions, so that it cannot be used."
+      "The mapping model \(name) is for the migration from '\(models.sourceName ?? "")' to "
+      + "'\(models.destinationName ?? "")', but was made for other states of these versions, so that it cannot be used."
     return NSError.cocoa(
       NSMigrationMissingMappingModelError, missingMapping,
       reason: ([opening] + mismatches.map(\.sentence)).joined(separator: " "),

@@ -81,15 +81,39 @@ internal enum MigrationErrors {
   }
 
   /// 134130
-  static func missingSourceModel(url: URL?, metadata: [String: Any], searched: [String]) -> NSError {
-    var info: [String: Any] = [ErrorDetail.metadata: metadata]
+  ///
+  /// - Parameter dropped: what the way from the model that the store carries would drop.
+  static func missingSourceModel(
+    url: URL?, metadata: [String: Any], searched: [String], dropped: [DroppedContent] = []
+  ) -> NSError {
+    var info = ErrorDetail.place(entity: dropped.first?.entity, property: dropped.first?.property)
+      .merging(ErrorDetail.store(metadata: metadata)) { $1 }
     info[ErrorDetail.url] = url
-    let places = searched.isEmpty ? "" : " Looked at: \(searched.joined(separator: ", "))."
+    let loss =
+      dropped.isEmpty
+      ? "" : " A migration from the model that the store carries would drop \(DroppedContent.words(dropped))."
+    let rest = searched.count > 6 ? " and \(searched.count - 6) more" : ""
+    let places = searched.isEmpty ? "" : " Looked at: \(searched.prefix(6).joined(separator: ", "))\(rest)."
     return NSError.cocoa(
       NSMigrationMissingSourceModelError,
       "Persistent store migration failed, missing source managed object model.",
-      reason: "Can't find model for source store: no model has the entity version hashes of the store.\(places)",
-      suggestion: "Keep the model version that the store was made with beside the current one.", info)
+      reason: "Can't find model for source store: no model has the entity version hashes of the store.\(loss)\(places)",
+      suggestion: dropped.isEmpty
+        ? "Keep the model version that the store was made with beside the current one."
+        : "Check that store and model belong together, and keep the model version that the store was made with beside "
+          + "the current one. To drop these all the same, set MigrationOption.allowsLoss, or use --allow-loss.", info)
+  }
+
+  /// 134110: a mapping model leaves out entities of which the store has rows.
+  static func unmappedRows(url: URL?, mapping: URL?, dropped: [DroppedContent]) -> NSError {
+    let name = mapping.map { "'\($0.lastPathComponent)'" } ?? "that was made in code"
+    return failed(
+      url: url,
+      reason: "No entity mapping of the mapping model \(name) takes \(DroppedContent.words(dropped)), so that these "
+        + "would be dropped.",
+      suggestion: "Add entity mappings for them, or mappings that remove them. To drop them all the same, set "
+        + "MigrationOption.allowsLoss, or use --allow-loss. The store was not changed.",
+      entity: dropped.first?.entity)
   }
 }
 

@@ -14,10 +14,21 @@ internal enum ErrorDetail {
   static let entity = "entity"
   static let property = "property"
   static let attribute = "attribute"
+  static let sourceModel = "sourceModel"
+  static let destinationModel = "destinationModel"
+  /// The version hash of each entity of a store, in hexadecimal; an addition of ours.
+  static let storeHashes = "storeVersionHashes"
   /// The file of a mapping model that does not fit, and the two hashes of an entity, in hexadecimal; additions of ours.
   static let mappingModelURL = "mappingModelURL"
   static let mappingHash = "mappingHash"
   static let modelHash = "modelHash"
+
+  /// A store's metadata, and its version hashes as text that can be read and compared.
+  static func store(metadata: [String: Any]) -> [String: Any] {
+    var info: [String: Any] = [self.metadata: metadata]
+    info[storeHashes] = (metadata[NSStoreModelVersionHashesKey] as? [String: Data])?.mapValues(MappingMismatch.hex)
+    return info
+  }
 
   /// The entity and property, as far as known.
   static func place(entity: String?, property: String? = nil) -> [String: Any] {

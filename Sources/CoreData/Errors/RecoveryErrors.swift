@@ -10,6 +10,8 @@ internal enum RecoveryErrors {
   static func translating<Result>(url: URL, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
+    } catch let failure as MigrationByCopy.AppFailure {
+      throw failure.error
     } catch let failure as FileFailure {
       throw FileErrors.error(failure, store: url)
     } catch let problem as RegularFile.Problem {
@@ -23,7 +25,8 @@ internal enum RecoveryErrors {
     } catch let problem as StoreVerification.Problem {
       throw MigrationErrors.destinationStore(
         url: url,
-        reason: "The new store is not whole, and has not taken the place of the old one. \(problem.reason)")
+        reason: "The new store is not whole, and has not taken the place of the old one. \(problem.reason)",
+        suggestion: "The store is as it was. Migrate it again; if that fails too, report it as a defect.")
     } catch let journal as WorkJournal.Unreadable {
       throw unreadable(journal, url: url)
     } catch let note as SetAsideNote.Unreadable {

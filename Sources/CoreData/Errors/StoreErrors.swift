@@ -98,13 +98,14 @@ internal enum StoreErrors {
         + "restore the store from a backup.", url, ErrorDetail.place(entity: entity))
   }
 
-  /// 513: the store was opened for reading only, or its file allows no more.
-  static func readOnly(url: URL?) -> NSError {
+  /// 513: the store was opened for reading only, or its file or directory allows no more.
+  static func readOnly(url: URL?, byOption: Bool = false) -> NSError {
     error(
       CocoaError.Code.fileWriteNoPermission.rawValue, "The persistent store cannot be written.",
       reason: "The store \(url.map { "at \($0.path) " } ?? "")is read-only.",
-      suggestion:
-        "Open it without NSReadOnlyPersistentStoreOption, and check the permissions of the file and its folder.",
+      suggestion: byOption
+        ? "Open it without NSReadOnlyPersistentStoreOption."
+        : "Check the permissions of the file and of its directory: SQLite makes files beside the store while it is written.",
       url)
   }
 
@@ -134,7 +135,8 @@ internal enum StoreErrors {
       suggestion: suggestion
         ?? "Open the store with the model version it was made with, or migrate it: set "
         + "NSMigratePersistentStoresAutomaticallyOption and NSInferMappingModelAutomaticallyOption.",
-      url, [ErrorDetail.metadata: metadata, "differences": differences.map(\.sentence)])
+      url,
+      ErrorDetail.store(metadata: metadata).merging(["differences": differences.map(\.sentence)]) { $1 })
   }
 
   private static func list(_ names: [String], word: String) -> String {

@@ -38,6 +38,19 @@ public struct Finding: Hashable, Sendable {
   /// Why the developer allowed it, from the user info key `coredata.allow`; nil where it is not allowed.
   public let allowance: String?
 
+  /// The finding with a level that is no higher than the one given.
+  func lowered(to limit: Level) -> Finding {
+    Finding(
+      code: code, level: min(level, limit), entity: entity, property: property, message: message, allowance: allowance)
+  }
+
+  /// The finding as one that is allowed, where it is about data that would be lost.
+  func allowingLoss(by reason: String) -> Finding {
+    guard code.isLoss, level == .error else { return self }
+    return Finding(
+      code: code, level: .information, entity: entity, property: property, message: message, allowance: reason)
+  }
+
   /// Entity and property, as `Order.total`.
   public var place: String {
     [entity, property].compactMap { $0 }.joined(separator: ".")
@@ -62,6 +75,9 @@ public enum FindingCode: String, Hashable, Sendable, CaseIterable {
   case notInferable = "CM303"
   case hierarchiesMerged = "CM304"
   case destinationChanged = "CM305"
+
+  /// Whether it tells of data that would be lost, and not of a migration that would fail.
+  package var isLoss: Bool { rawValue.hasPrefix("DS") || self == .destinationChanged }
 }
 
 /// How many rows and values a store has, as far as somebody has counted them.

@@ -54,6 +54,14 @@ extension FindingJudge {
       message: message, allowance: reason)
   }
 
+  /// Rows of an entity that no entity mapping takes.
+  func untaken(_ entity: String, _ level: Finding.Level, _ message: String) -> Finding {
+    let reason = allowance(of: .entityRemoved, entities: [newIndex[entity], oldIndex[entity]], properties: [])
+    return Finding(
+      code: .entityRemoved, level: reason == nil ? level : .information, entity: entity, property: nil,
+      message: message, allowance: reason)
+  }
+
   func counted(_ number: Int, _ noun: String) -> String {
     // The same in every language of the system.
     var digits = ""
@@ -97,12 +105,18 @@ extension FindingJudge {
 
   /// Why the developer allowed a finding: `DS102 moved to Archive` under `coredata.allow`. A reason is required.
   private func allowance(of code: FindingCode, _ change: ModelChange) -> String? {
-    let newEntity = change.entity.flatMap { newIndex[$0] }
-    let oldEntity = change.sourceEntity.flatMap { oldIndex[$0] }
-    let places = [
-      newEntity?.userInfo(of: change.property), newEntity?.userInfo, oldEntity?.userInfo(of: change.sourceProperty),
-      oldEntity?.userInfo,
-    ]
+    allowance(
+      of: code, entities: [change.entity.flatMap { newIndex[$0] }, change.sourceEntity.flatMap { oldIndex[$0] }],
+      properties: [change.property, change.sourceProperty])
+  }
+
+  private func allowance(
+    of code: FindingCode, entities: [EntityDocument?], properties: [String?]
+  ) -> String? {
+    let places = entities.enumerated().flatMap { position, entity in
+      let property = position < properties.count ? properties[position] : nil
+      return [entity?.userInfo(of: property), entity?.userInfo]
+    }
     for case .string(let text)? in places.compactMap({ $0?["coredata.allow"] }) {
       for line in text.split(whereSeparator: { $0 == ";" || $0.isNewline }) {
         let words = line.trimmingCharacters(in: .whitespaces).split(separator: " ", maxSplits: 1)

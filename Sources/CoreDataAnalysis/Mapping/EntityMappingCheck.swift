@@ -73,6 +73,8 @@ struct EntityMappingCheck {
     check(mapping.relationshipMappings, are: "relationship", of: entity, among: Set(relationships.map(\.name)))
     // A policy may give any property its value, and without source objects there is none to be made.
     guard mapping.policyClassName == nil, mapping.sourceEntityName != nil else { return }
+    // A copy that says nothing of properties takes all of them.
+    if mapping.kind == .copy, mapping.attributeMappings.isEmpty, mapping.relationshipMappings.isEmpty { return }
     let given = Set(
       (mapping.attributeMappings + mapping.relationshipMappings).filter { $0.valueExpression != nil }.map(\.name))
     let needed =

@@ -19,12 +19,18 @@ public struct StoreMatch: Hashable, Sendable {
     public let sentence: String
   }
 
-  /// The version whose entities have exactly the store's hashes; nil where there is none.
+  /// The version whose entities have exactly the store's hashes; nil where there is none. Of several it is the one that the
+  /// store's identifier names, else the current one, else the last.
   public let version: String?
+  /// All versions whose entities have exactly the store's hashes, in their order.
+  public let versions: [String]
   /// The configuration of that version which the store was made with; nil for all entities.
   public let configuration: String?
-  /// The matching version, or the one with the fewest differing entities; nil only where the model has no versions.
+  /// The matching version, or the one with the fewest differing entities; nil where no version has an entity in common with
+  /// the store.
   public let nearest: String?
+  /// Without a match, up to three versions that have entities in common with the store, the nearest first.
+  public let nearestVersions: [String]
   /// What separates the store from the nearest version; empty for a match.
   public let differences: [Difference]
 
@@ -34,38 +40,99 @@ public struct StoreMatch: Hashable, Sendable {
   ///   - storeHashes: `NSStoreModelVersionHashes` of the store's metadata.
   ///   - storeModel: the model that the store carries, where it carries one; with it differences are told by property.
   ///   - versions: all versions by name.
+  ///   - identifiers: the store's version identifiers, which tell versions with equal hashes apart.
   ///   - current: the name of the current version, which is preferred where several are equally near.
   public init(
     storeHashes: [String: Data], storeModel: ModelDocument?, versions: [(name: String, document: ModelDocument)],
-    current: String? = nil
+    identifiers: [String] = [], current: String? = nil
   ) {
-    let known = storeModel.flatMap { VersionHashes($0).entities == storeHashes ? $0 : nil }
     let ordered = versions.filter { $0.name == current } + versions.reversed().filter { $0.name != current }
-    var best: (name: String, entities: Int, differences: [VersionDifference])?
-    for version in ordered {
-      let hashes = VersionHashes(version.document).entities
-      if let configuration = Self.configuration(of: version.document, hashes, matching: storeHashes) {
-        self.version = version.name
-        self.configuration = configuration.isEmpty ? nil : configuration
-        nearest = version.name
-        differences = []
-        return
-      }
-      let distance = VersionDifference.between(store: storeHashes, model: hashes)
-      let details = known.map { VersionDifference.between(store: $0, model: version.document) } ?? distance
-      if best.map({ (distance.count, details.count) < ($0.entities, $0.differences.count) }) ?? true {
-        best = (version.name, distance.count, details)
-      }
+    let hashes = ordered.concurrentMap { VersionHashes($0.document).entities }
+    let matching = zip(ordered, hashes).compactMap { version, hashes in
+      Self.configuration(of: version.document, hashes: hashes, matching: storeHashes).map { (version, $0) }
     }
+    let names = Set(identifiers.filter { !$0.isEmpty })
+    let chosen =
+      matching.first { names.contains($0.0.name) || !names.isDisjoint(with: $0.0.document.versionIdentifiers) }
+      ?? matching.first
+    if let chosen {
+      let all = Set(matching.map(\.0.name))
+      self.versions = versions.map(\.name).filter(all.contains)
+      version = chosen.0.name
+      configuration = chosen.1.isEmpty ? nil : chosen.1
+      nearest = version
+      nearestVersions = []
+      differences = []
+      return
+    }
+    let near = Self.nearest(to: storeHashes, storeModel, zip(ordered, hashes).map { ($0, $1) })
+    self.versions = []
     version = nil
     configuration = nil
-    nearest = best?.name
-    differences = best?.differences.map(Difference.init) ?? []
+    nearest = near.first?.name
+    nearestVersions = near.map(\.name)
+    differences = near.first?.differences.map(Difference.init) ?? []
+  }
+
+  /// Up to three versions with entities in common, those with the fewest differing entities, and then properties, first.
+  private static func nearest(
+    to stored: [String: Data], _ storeModel: ModelDocument?,
+    _ versions: [((name: String, document: ModelDocument), hashes: [String: Data])]
+  ) -> [(name: String, differences: [VersionDifference])] {
+    let known = storeModel.flatMap { VersionHashes($0).entities == stored ? $0 : nil }
+    let counted = versions.enumerated().filter { _, version in version.hashes.keys.contains { stored[$0] != nil } }
+      .map { position, version in
+        (
+          position, version.0, count: VersionDifference.between(store: stored, model: version.hashes).count,
+          version.hashes
+        )
+      }
+    // Properties are compared only where they decide.
+    let limit = counted.map(\.count).sorted().prefix(3).last ?? 0
+    let detailed = counted.filter { $0.count <= limit }.map { position, version, count, hashes in
+      let differences =
+        known.map { VersionDifference.between(store: $0, model: version.document) }
+        ?? VersionDifference.between(store: stored, model: hashes)
+      return (position: position, name: version.name, count: count, differences: differences)
+    }
+    return detailed.sorted {
+      ($0.count, $0.differences.count, $0.position) < ($1.count, $1.differences.count, $1.position)
+    }
+    .prefix(3).map { ($0.name, $0.differences) }
+  }
+
+  /// The nearest versions in a sentence, without a match.
+  package var nearestSentence: String {
+    switch nearestVersions.count {
+    case 0: "None is near: no version has an entity in common with it."
+    case 1: "The nearest is \(nearestVersions[0])."
+    default:
+      "The nearest are \(nearestVersions.dropLast().joined(separator: ", ")) and \(nearestVersions.last ?? "")."
+    }
+  }
+
+  /// The other versions with the store's hashes, in a clause; nil where there are none.
+  package var equalVersions: String? {
+    let others = versions.filter { $0 != version }
+    guard let last = others.last else { return nil }
+    let shown =
+      others.count > 4
+      ? "\(others.count) other versions"
+      : others.count == 1
+        ? last : "\(others.dropLast().joined(separator: ", ")) and \(last)"
+    return "\(shown) \(others.count == 1 ? "has" : "have") the same version hashes"
+  }
+
+  /// The configuration of a model that a store was made with; nil for all entities.
+  static func configuration(of document: ModelDocument, matching stored: [String: Data]) -> String? {
+    guard !document.configurations.isEmpty else { return nil }
+    let found = configuration(of: document, hashes: VersionHashes(document).entities, matching: stored)
+    return found.flatMap { $0.isEmpty ? nil : $0 }
   }
 
   /// The configuration whose entities have the hashes, empty for all entities; nil where there is none.
   private static func configuration(
-    of document: ModelDocument, _ hashes: [String: Data], matching stored: [String: Data]
+    of document: ModelDocument, hashes: [String: Data], matching stored: [String: Data]
   ) -> String? {
     if hashes == stored { return "" }
     return document.configurations.first { configuration in

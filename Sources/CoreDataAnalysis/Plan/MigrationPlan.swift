@@ -28,6 +28,8 @@ package struct MigrationPlan {
   }
 
   package let store: URL
+  /// The migration that is planned.
+  package let migration: StoreMigration
   /// What a reader of the plan should know of the store.
   package let remarks: [String]
   package let from: String
@@ -41,6 +43,9 @@ package struct MigrationPlan {
   package let bytesNeeded: Int
   /// Nil where the file system does not tell.
   package let bytesFree: Int?
+
+  /// Whether none of the known versions has written the store, so that the way begins with the model that it carries.
+  package var beginsWithOwnModel: Bool { migration.beginsWithOwnModel }
 
   /// All findings with the version that each step leads to, worst first.
   package var findings: [(version: String, finding: Finding)] {
@@ -61,15 +66,29 @@ package struct MigrationPlan {
   ///   - modelURL: where the versions of its model are.
   ///   - version: the version to reach; nil for the current one.
   ///   - mappings: mapping models, and folders of such.
+  ///   - allowsLoss: whether data may be dropped; findings that tell of it are information then.
   /// - Throws: `StoreProblem`; the errors of `StoreMigration`.
-  package init(storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = []) throws {
+  package init(
+    storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = [], allowsLoss: Bool = false
+  ) throws {
+    try self.init(
+      storeAt: url, known: ModelVersions(contentsOf: modelURL), version: version, mappings: mappings,
+      allowsLoss: allowsLoss)
+  }
+
+  /// Plans among versions that are known.
+  ///
+  /// - Throws: as `init(storeAt:modelsAt:version:mappings:allowsLoss:)`.
+  package init(
+    storeAt url: URL, known: ModelVersions, version: String? = nil, mappings: [URL] = [], allowsLoss: Bool = false
+  ) throws {
     let end = Date().addingTimeInterval(Self.patience)
     while true {
       var hashes: [String: Data]?
       do {
         let plain = try StoreReader(url: url)
         hashes = plain.metadata.hashes
-        self = try Self(plain, modelsAt: modelURL, version: version, mappings: mappings)
+        self = try Self(plain, known, version: version, mappings: mappings, allowsLoss: allowsLoss)
         return
       } catch let problem as StoreProblem where problem.kind == .locked && Date() < end {
         usleep(50_000)
@@ -84,9 +103,13 @@ package struct MigrationPlan {
   /// How long to wait for another process that writes to the store, in seconds.
   private static let patience: TimeInterval = 5
 
-  private init(_ plain: StoreReader, modelsAt modelURL: URL, version: String?, mappings: [URL]) throws {
+  private init(
+    _ plain: StoreReader, _ known: ModelVersions, version: String?, mappings: [URL], allowsLoss: Bool
+  ) throws {
     let url = plain.url
-    let migration = try plain.planningMigration(modelsAt: modelURL, version: version, mappings: mappings)
+    let migration = try plain.planningMigration(
+      known: known, version: version, mappings: mappings, allowsLoss: allowsLoss)
+    self.migration = StoreMigration(migration, at: url)
     store = url
     remarks = StoreReader.remarks(onTriggersOf: plain.catalog, store: url.lastPathComponent)
     from = migration.source
@@ -105,7 +128,8 @@ package struct MigrationPlan {
           from: step.source, to: step.destination, kind: step.kind.rawValue, mapping: step.mappingURL,
           reason: step.reason,
           isInPlace: step.isInPlace,
-          difference: difference, findings: MigrationFindings(from: old, to: new, counts: counts).findings,
+          difference: difference,
+          findings: Self.findings(step, counts).map { allowsLoss ? $0.allowingLoss(by: Self.lossAllowance) : $0 },
           rowsTouched: Self.rowsTouched(from: step.sourceModel, to: step.destinationModel, counts)))
       counts = counts.after(difference, from: old, to: new)
     }
@@ -115,6 +139,15 @@ package struct MigrationPlan {
     let attributes = try? FileManager.default.attributesOfFileSystem(
       forPath: url.deletingLastPathComponent().path)
     bytesFree = attributes?[.systemFreeSize] as? Int
+  }
+
+  /// The reason of findings that the caller allows.
+  private static let lossAllowance = "--allow-loss"
+
+  private static func findings(_ step: StoreMigration.Step, _ counts: StoreCounts) -> [Finding] {
+    step.kind == .mapping
+      ? MappingFindings(step.mappingModel, from: step.sourceModel, to: step.destinationModel, counts: counts).findings
+      : MigrationFindings(from: step.sourceModel.document, to: step.destinationModel.document, counts: counts).findings
   }
 
   private static func rowsTouched(

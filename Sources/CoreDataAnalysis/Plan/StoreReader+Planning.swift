@@ -12,10 +12,10 @@ extension StoreReader {
   /// A plan needs the store's metadata and its model, no rows. Both are put into a database of their own in the temporary
   /// directory, so that no `-wal` or `-shm` file appears beside a store that is only looked at.
   ///
-  /// - Throws: as `StoreMigration.init(storeAt:modelsAt:version:mappings:isProgressive:)`.
-  package func planningMigration(modelsAt modelURL: URL, version: String?, mappings: [URL] = []) throws
-    -> StoreMigration
-  {
+  /// - Throws: as `StoreMigration.init(storeAt:modelsAt:version:mappings:isProgressive:allowsLoss:)`.
+  package func planningMigration(
+    known: ModelVersions, version: String?, mappings: [URL] = [], allowsLoss: Bool = false
+  ) throws -> StoreMigration {
     try withPrivateDirectory(holdsRows: false) { folder in
       let standIn = folder.appendingPathComponent(url.lastPathComponent)
       try reading {
@@ -30,20 +30,30 @@ extension StoreReader {
         }
         try target.close()
       }
-      return try StoreMigration(storeAt: standIn, modelsAt: modelURL, version: version, mappings: mappings)
+      return try StoreMigration(
+        storeAt: standIn, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
+      ) { items in
+        // Where the tables cannot be read by the model that the store carries, nobody knows what it holds.
+        guard let schema = self.schema else { return items }
+        return try self.reading { try StoreContents(self.connection, schema: schema).counted(items) }
+      }
     }
   }
 
   /// The SQL of a migration, found out by making it on a copy.
   ///
   /// - Throws: as `StoreMigration.run(progress:)`.
-  package func migrationStatements(modelsAt modelURL: URL, version: String?, mappings: [URL] = []) throws -> [String] {
+  package func migrationStatements(
+    known: ModelVersions, version: String?, mappings: [URL] = [], allowsLoss: Bool = false
+  ) throws -> [String] {
     try withPrivateDirectory(holdsRows: true) { folder in
       let copy = folder.appendingPathComponent(url.lastPathComponent)
       try FileCalls.makePrivateFile(copy)
       try reading { try connection.backup(toPath: copy.path) }
       try StoreFiles.linkValues(of: url, to: copy)
-      return try StoreMigration(storeAt: copy, modelsAt: modelURL, version: version, mappings: mappings).statements()
+      return try StoreMigration(
+        storeAt: copy, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
+      ).statements()
     }
   }
 

@@ -55,7 +55,9 @@ package final class StoreReader {
     if let document = given ?? metadata.model {
       do {
         found = (
-          try StoreSchema(document: document, catalog: catalog, primaryKeys: metadata.primaryKeys), document
+          try StoreSchema(
+            document: document, configuration: StoreMatch.configuration(of: document, matching: metadata.hashes),
+            catalog: catalog, primaryKeys: metadata.primaryKeys), document
         )
       } catch let problem as SchemaProblem {
         guard given == nil else {

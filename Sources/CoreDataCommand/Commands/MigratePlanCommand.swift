@@ -9,13 +9,15 @@ import Foundation
 enum MigratePlanCommand: Command {
   static let specification = CommandSpecification(
     ["migrate", "plan"], summary: "Steps, kind, rows, disk, findings; never writes.",
-    discussion: "Ends with status 1 where there are findings of level error.",
+    discussion:
+      "Ends with status 1 where there are findings of level error, which migrate run refuses to go against.",
     positionals: [.store, .model],
     options: [
       OptionSpecification("to", .text("V"), summary: "The version to reach (the current one)."),
       OptionSpecification(
         "mappings", .text("DIR"), repeats: true,
         summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
+      .allowLoss,
       .flag("sql", summary: "Show the SQL too; it is found out on a private copy."),
       .format(.text, .json, .markdown),
     ])
@@ -23,13 +25,16 @@ enum MigratePlanCommand: Command {
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
     let target = try model.version(invocation.arguments.value("to"))
+    let known = try model.modelVersions()
+    let allowsLoss = invocation.arguments.flag("allow-loss")
     let plan = try MigrationPlan(
-      storeAt: invocation.url("STORE"), modelsAt: model.url, version: target.name, mappings: invocation.mappings)
+      storeAt: invocation.url("STORE"), known: known, version: target.name, mappings: invocation.mappings,
+      allowsLoss: allowsLoss)
     for text in plan.remarks { invocation.remark(text) }
     var sql: [String]?
     if invocation.arguments.flag("sql") {
       sql = try StoreReader(url: plan.store).migrationStatements(
-        modelsAt: model.url, version: target.name, mappings: invocation.mappings)
+        known: known, version: target.name, mappings: invocation.mappings, allowsLoss: allowsLoss)
     }
     switch invocation.options.format {
     case .json:

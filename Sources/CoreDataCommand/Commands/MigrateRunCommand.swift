@@ -12,13 +12,15 @@ enum MigrateRunCommand: Command {
     ["migrate", "run"], summary: "Migrate the store, after a backup.",
     discussion:
       "The backup is made beside the store, as Orders~.sqlite for Orders.sqlite; migrate restore goes back to it. Whatever "
-      + "goes wrong, the store is as it was. With --verbose the SQL is told on standard error afterwards.",
+      + "goes wrong, the store is as it was. What migrate plan finds an error ends with status 5, and nothing is done: data "
+      + "are dropped only with --allow-loss. With --verbose the SQL is told on standard error afterwards.",
     positionals: [.store, .model],
     options: [
       OptionSpecification("to", .text("V"), summary: "The version to reach (the current one)."),
       OptionSpecification(
         "mappings", .text("DIR"), repeats: true,
         summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
+      .allowLoss,
       OptionSpecification("backup", .text("DIR"), summary: "The folder for the backup (that of the store)."),
       .flag("no-backup", summary: "Make no backup."),
       OptionSpecification(
@@ -38,25 +40,31 @@ enum MigrateRunCommand: Command {
     let url = invocation.url("STORE")
     let model = try ModelArgument(path: arguments.argument("MODEL"))
     let target = try model.version(arguments.value("to"))
+    let known = try model.modelVersions()
     try recover(url, invocation)
-    let plan = try MigrationPlan(storeAt: url, modelsAt: model.url, version: target.name, mappings: invocation.mappings)
+    let plan = try MigrationPlan(
+      storeAt: url, known: known, version: target.name, mappings: invocation.mappings,
+      allowsLoss: arguments.flag("allow-loss"))
     for text in plan.remarks { invocation.remark(text) }
     guard !plan.steps.isEmpty else {
       let rows = plan.rows.mapValues { (before: $0, after: $0) }
       try write(plan, backup: nil, rows, invocation)
       return .done
     }
-    for (_, finding) in plan.findings where finding.level == .error {
-      invocation.remark("\(finding.code.rawValue)  \(finding.place): \(finding.message)")
-    }
-    let migration = try migration(plan, model, invocation)
-    guard migration.isNeeded else { return try tellDone(url, model, target.name, invocation) }
+    var migration = plan.migration
+    // The backup is made by the command, also of stores that are migrated in place.
+    migration.keepsReplacedStore = false
+    if let check = arguments.value("integrity-check").flatMap(StoreIntegrityCheck.init) { migration.integrityCheck = check }
     guard migration.missingPolicies.isEmpty else {
       throw CommandFailure(
         .noWay,
         "The mapping models on the way to \(plan.to) need code of the app, which this tool does not have: "
           + migration.missingPolicies.joined(separator: ", ") + ". Nothing was changed. Run the migration in a program "
           + "that has these policies, with StoreMigration or by opening the store.")
+    }
+    if let refusal = PlanText.refusal(plan) {
+      throw CommandFailure(
+        .noWay, "\(url.lastPathComponent) was not migrated to \(plan.to). \(refusal) Nothing was changed.")
     }
     guard FileManager.default.isWritableFile(atPath: url.path) else {
       throw CommandFailure(.failed, "\(url.path) is read-only, and cannot be migrated. Check its permissions.")
@@ -71,7 +79,7 @@ enum MigrateRunCommand: Command {
       guard let found = try migrate(migration, stop, invocation) else {
         // Another process was faster. A backup of what was there before it stays: the other may have made none.
         return try tellDone(
-          url, model, target.name, backup: backup.flatMap { removeNeedlessBackup($0, plan) ? nil : $0 }, invocation)
+          url, known, target.name, backup: backup.flatMap { removeNeedlessBackup($0, plan) ? nil : $0 }, invocation)
       }
       rows = found
     } catch {
@@ -89,10 +97,9 @@ enum MigrateRunCommand: Command {
 
   /// Says that another process has migrated the store since this one began.
   private static func tellDone(
-    _ url: URL, _ model: ModelArgument, _ version: String, backup: URL? = nil, _ invocation: CommandInvocation
+    _ url: URL, _ known: ModelVersions, _ version: String, backup: URL? = nil, _ invocation: CommandInvocation
   ) throws -> ExitStatus {
-    let plan = try MigrationPlan(
-      storeAt: url, modelsAt: model.url, version: version, mappings: invocation.mappings)
+    let plan = try MigrationPlan(storeAt: url, known: known, version: version, mappings: invocation.mappings)
     invocation.remark("Another process has migrated \(url.lastPathComponent) meanwhile.")
     if let backup { invocation.remark("The backup stays: \(backup.path)") }
     try write(plan, backup: backup, plan.rows.mapValues { (before: $0, after: $0) }, invocation)
@@ -119,19 +126,6 @@ enum MigrateRunCommand: Command {
           + "whole, as it was before it.")
     case nil: break
     }
-  }
-
-  private static func migration(
-    _ plan: MigrationPlan, _ model: ModelArgument, _ invocation: CommandInvocation
-  ) throws -> StoreMigration {
-    var migration = try StoreMigration(
-      storeAt: plan.store, modelsAt: model.url, version: plan.to, mappings: invocation.mappings)
-    // The backup is made by the command, also of stores that are migrated in place.
-    migration.keepsReplacedStore = false
-    if let check = invocation.arguments.value("integrity-check").flatMap(StoreIntegrityCheck.init) {
-      migration.integrityCheck = check
-    }
-    return migration
   }
 
   /// - Returns: nil where another process has migrated the store meanwhile.
@@ -216,8 +210,11 @@ enum MigrateRunCommand: Command {
         "\(plan.store.lastPathComponent) is of \(plan.to) already. Nothing was changed.\n")
     }
     var report = TextReport(styler: invocation.styler)
-    report.line(
-      "Migrated \(plan.store.lastPathComponent): \(([plan.from] + plan.steps.map(\.to)).joined(separator: " -> "))")
+    let names = [plan.from] + plan.steps.map(\.to)
+    let way =
+      names.count > 8
+      ? "\(names[0]) -> \(names[1]) -> ... -> \(plan.to) (\(plan.steps.count) steps)" : names.joined(separator: " -> ")
+    report.line("Migrated \(plan.store.lastPathComponent): \(way)")
     var table = TextTable([.init("Entity"), .init("Before", .trailing), .init("After", .trailing)])
     for (name, count) in sorted {
       table.add([name, NumberText.grouped(count.before), NumberText.grouped(count.after)])

@@ -25,60 +25,75 @@ enum MigrateStatusCommand: Command {
     let current = try model.version(nil)
     let match = StoreMatch(
       storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, versions: model.versions,
-      current: current.name)
+      identifiers: reader.metadata.versionIdentifiers, current: current.name)
     let names = model.versions.map(\.name)
-    let distance = match.version.flatMap { names.firstIndex(of: $0) }.flatMap { position in
-      names.firstIndex(of: current.name).map { $0 - position }
-    }
+    let distance =
+      match.versions.contains(current.name)
+      ? 0
+      : match.version.flatMap { names.firstIndex(of: $0) }.flatMap { position in
+        names.firstIndex(of: current.name).map { $0 - position }
+      }
     let status = word(distance)
-    let way = try distance == 0 ? nil : match.version.map { try Way(from: $0, to: current.name, model, invocation) }
+    let way = distance == 0 ? nil : try Way(from: reader.url, to: current.name, model, invocation)
     if invocation.options.format == .json {
       try invocation.write(
         [
           "format": "coredata.status/1", "status": .string(status), "version": .optional(match.version),
+          "versions": .array(match.versions.map { .string($0) }),
           "current": .string(current.name), "behind": .optional(distance), "nearest": .optional(match.nearest),
-          "steps": way?.steps.map { steps in
-            .array(
-              steps.map {
-                ["from": .string($0.source), "to": .string($0.destination), "kind": .string($0.kind.rawValue)]
-              })
+          "nearestVersions": .array(match.nearestVersions.map { .string($0) }),
+          "steps": way?.plan.map { plan in
+            .array(plan.steps.map { ["from": .string($0.from), "to": .string($0.to), "kind": .string($0.kind)] })
           } ?? .null,
           "obstacle": .optional(way?.obstacle),
         ])
     } else {
       try invocation.result.write(
         sentence(distance, match, store: reader.url.lastPathComponent, current: current.name)
-          + (way?.obstacle.map { " No way leads there: \($0)" } ?? "") + "\n")
+          + (way?.sentence(isKnown: distance != nil).map { " \($0)" } ?? "") + "\n")
     }
     if let work = try StoreRecovery.inspect(storeAt: reader.url), !work.isRunning {
       invocation.remark(
         "Work on it was interrupted. See:  coredata migrate recover \(reader.url.relativePath) --inspect")
       if invocation.arguments.flag("check") { return .interruptedWorkFound }
     }
-    switch status {
-    case "current": return .done
-    case "unknown": return .unreadableStore
-    default: return invocation.arguments.flag("check") ? .no : .done
-    }
+    if status == "current" { return .done }
+    if status == "unknown", way?.plan == nil { return .unreadableStore }
+    if way?.obstacle != nil { return .noWay }
+    return invocation.arguments.flag("check") ? .no : .done
   }
 
   /// How the current version can be reached.
   private struct Way {
-    var steps: [StoreMigration.Step]?
+    var plan: MigrationPlan?
+    /// Why `migrate run` would not go it.
     var obstacle: String?
 
-    /// - Throws: what is wrong with the models or mapping models; that no way leads there is an answer.
-    init(from source: String, to destination: String, _ model: ModelArgument, _ invocation: CommandInvocation) throws {
-      guard !model.isStore else { return }
+    /// - Throws: what is wrong with store, models or mapping models; that no way leads there is an answer.
+    init(from store: URL, to destination: String, _ model: ModelArgument, _ invocation: CommandInvocation) throws {
       do {
-        steps = try MigrationPath(
-          modelsAt: model.url, from: source, to: destination, mappings: invocation.mappings
-        ).steps
+        let plan = try MigrationPlan(
+          storeAt: store, known: model.modelVersions(), version: destination, mappings: invocation.mappings)
+        self.plan = plan
+        obstacle = PlanText.refusal(plan)
       } catch let error as NSError
-        where [NSInferredMappingModelError, NSMigrationMissingMappingModelError].contains(error.code)
+        where [
+          NSInferredMappingModelError, NSMigrationMissingMappingModelError, NSMigrationMissingSourceModelError,
+        ].contains(error.code)
       {
         obstacle = error.localizedFailureReason
       }
+    }
+
+    func sentence(isKnown: Bool) -> String? {
+      guard let plan else { return obstacle.map { "No way leads there: \($0)" } }
+      let way =
+        isKnown
+        ? nil
+        : "A migration to \(plan.to) would begin with the model that it carries, in "
+          + "\(NumberText.counted(plan.steps.count, "step"))."
+      let parts = [way, obstacle].compactMap { $0 }
+      return parts.isEmpty ? nil : parts.joined(separator: " ")
     }
   }
 
@@ -89,11 +104,11 @@ enum MigrateStatusCommand: Command {
 
   private static func sentence(_ distance: Int?, _ match: StoreMatch, store: String, current: String) -> String {
     guard let distance, let version = match.version else {
-      let nearest = match.nearest.map { " The nearest is \($0)." } ?? ""
-      return "\(store) was written by no known version.\(nearest)"
+      return "\(store) was written by no known version. \(match.nearestSentence)"
     }
-    if distance == 0 { return "\(store) is up to date: \(version)." }
+    let equal = match.equalVersions.map { " (\($0))" } ?? ""
+    if distance == 0 { return "\(store) is up to date: \(version)\(equal)." }
     let count = NumberText.counted(abs(distance), "version")
-    return "\(store) is of \(version), \(count) \(distance > 0 ? "behind" : "ahead of") \(current)."
+    return "\(store) is of \(version)\(equal), \(count) \(distance > 0 ? "behind" : "ahead of") \(current)."
   }
 }

@@ -61,7 +61,7 @@ enum ModelVersionsCommand: Command {
     for step in steps {
       changes.add([
         step.from, step.to, step.difference.migration.rawValue, String(step.difference.changes.count),
-        step.difference.entities.compactMap { $0 }.joined(separator: ", "),
+        Self.capped(step.difference.entities.compactMap { $0 }),
       ])
     }
     var entities = TextTable([.init("Version"), .init("Entity"), .init("Version hash")])
@@ -90,6 +90,14 @@ enum ModelVersionsCommand: Command {
     }
     try invocation.write(report)
     return .done
+  }
+}
+
+extension ModelVersionsCommand {
+  /// Names as far as they fit on a line.
+  private static func capped(_ names: [String]) -> String {
+    let shown = names.prefix(6).joined(separator: ", ")
+    return names.count > 6 ? "\(shown) and \(names.count - 6) more" : shown
   }
 }
 

@@ -15,12 +15,14 @@ enum StoreMatchCommand: Command {
     let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
     let match = StoreMatch(
       storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, versions: model.versions,
-      current: model.currentName)
+      identifiers: reader.metadata.versionIdentifiers, current: model.currentName)
     switch invocation.options.format {
     case .json:
       try invocation.write(
         [
           "format": "coredata.store-match/1", "version": .optional(match.version),
+          "versions": .array(match.versions.map { .string($0) }),
+          "nearestVersions": .array(match.nearestVersions.map { .string($0) }),
           "configuration": .optional(match.configuration), "nearest": .optional(match.nearest),
           "current": .optional(model.currentName),
           "differences": .array(
@@ -50,9 +52,11 @@ enum StoreMatchCommand: Command {
     if let version = match.version {
       let part = match.configuration.map { ", configuration \($0)" } ?? ""
       let isCurrent = version == model.currentName
-      return "\(store) was written by \(version)\(part)\(isCurrent ? ", the current version" : "") of \(model.name)."
+      let equal = match.equalVersions.map { " (\($0))" } ?? ""
+      return
+        "\(store) was written by \(version)\(part)\(isCurrent ? ", the current version" : "") of \(model.name)\(equal)."
     }
-    let nearest = match.nearest.map { " The nearest is \($0):" } ?? ""
-    return "\(store) was written by no version of \(model.name).\(nearest)"
+    let differences = match.nearest.map { match.nearestVersions.count > 1 ? " From \($0):" : "" } ?? ""
+    return "\(store) was written by no version of \(model.name). \(match.nearestSentence)\(differences)"
   }
 }

@@ -46,14 +46,14 @@ package struct ModelBundle: Sendable {
       }
       if sources.isEmpty {
         let info = try VersionInfo(folder: url)
-        versions = try Self.sorted(compiled).map {
+        versions = try Self.sorted(compiled).concurrentMap {
           (Self.baseName($0), try CompiledModelReader.document(at: url.appendingPathComponent($0)))
         }
         recordedHashes = info.hashes
         recordedChecksums = info.checksums
         currentVersionName = info.currentVersionName ?? Self.fallback(versions, bundle: url)
       } else {
-        versions = try Self.sorted(sources).map {
+        versions = try Self.sorted(sources).concurrentMap {
           let source = url.appendingPathComponent($0)
           return (Self.baseName($0), try XCDataModelReader.document(at: source, parsers: parsers))
         }
@@ -95,11 +95,7 @@ package struct ModelBundle: Sendable {
   }
 
   private static func sorted(_ files: [String]) -> [String] {
-    files.sorted { left, right in
-      let (a, b) = (baseName(left), baseName(right))
-      let order = a.compare(b, options: [.numeric, .caseInsensitive])
-      return order == .orderedSame ? a < b : order == .orderedAscending
-    }
+    files.sorted { VersionNames.precede(baseName($0), baseName($1)) }
   }
 
   /// Reads one version, in the format that its first bytes tell.

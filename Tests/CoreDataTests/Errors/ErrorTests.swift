@@ -122,7 +122,7 @@ struct ErrorTests {
       (134111, MigrationErrors.constraintViolation(url: nil, entity: "E", properties: ["a"], values: "1")),
       (134120, MigrationErrors.cancelled(url: nil)),
       (134130, MigrationErrors.missingSourceModel(url: nil, metadata: [:], searched: ["/a"])),
-      (134140, MigrationErrors.missingMappingModel(url: nil, source: "1", destination: "2")),
+      (134140, MigrationErrors.missingMappingModel(url: nil, models: .init())),
       (134150, MigrationErrors.sourceStore(url: nil, reason: "It is gone.")),
       (134160, MigrationErrors.destinationStore(url: nil, reason: "It is full.")),
       (1551, ValidationErrors.constraint(entity: "E", properties: ["a"], objects: [])),

@@ -93,7 +93,10 @@ private struct Chain {
       guard reference.expected(after: image).obstacles.isEmpty else { return nil }
       _ = try copy.context(
         try NSManagedObjectModel(document: new),
-        options: [NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true])
+        options: [
+          NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+          MigrationOption.allowsLoss: true,
+        ])
       try copy.close()
       let after = try self.image(copy, new)
       let distances = reference.distances(from: image, to: after)

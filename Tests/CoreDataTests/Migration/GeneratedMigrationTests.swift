@@ -76,7 +76,10 @@ private struct GeneratedMigration {
     do {
       context = try store.context(
         try NSManagedObjectModel(document: new),
-        options: [NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true])
+        options: [
+          NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+          MigrationOption.allowsLoss: true,
+        ])
     } catch let error as NSError {
       if obstacles.isEmpty {
         Issue.record("\(place)\n  refused: \(error.code) \(error.localizedFailureReason ?? "\(error)")")

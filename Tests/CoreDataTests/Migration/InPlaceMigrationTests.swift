@@ -11,7 +11,10 @@ import Testing
 @Suite("Inferred migration in place")
 struct InPlaceMigrationTests {
   private var automatic: [AnyHashable: Any] {
-    [NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true]
+    [
+      NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+      MigrationOption.allowsLoss: true,
+    ]
   }
 
   /// A store of a first version with some objects, opened with a second one.

@@ -15,6 +15,7 @@ struct InferredChangeTests {
   private let store: TemporaryStore
   private static let options = [
     NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+    MigrationOption.allowsLoss: true,
   ]
 
   init() throws { store = try TemporaryStore() }
@@ -413,6 +414,36 @@ struct InferredChangeTests {
   }
 
   // MARK: Derived attributes
+
+  @Test("A default value of a transformable or composite attribute comes into rows as a save would write it")
+  func transformableDefault() throws {
+    try fill({ $0.entity("X", [.make("n", .integer64AttributeType)]) }) { $0.make("X", ["n": 1]) }
+    func defaulted(_ name: String, _ value: Any) -> NSAttributeDescription {
+      let attribute = NSAttributeDescription.make(name, .transformableAttributeType)
+      attribute.defaultValue = value
+      return attribute
+    }
+    let new = Self.model {
+      $0.entity(
+        "X",
+        [
+          .make("n", .integer64AttributeType), defaulted("text", "s"), defaulted("number", 5),
+          defaulted("list", ["a", "b"]), defaulted("table", ["k": 1]),
+        ])
+    }
+    let context = try store.context(new, options: Self.options)
+    let old = try #require(try context.all("X", by: "n").first)
+    let fresh = context.make("X", ["n": 2])
+    try context.save()
+    context.refresh(fresh, mergeChanges: false)
+    for object in [old, fresh] {
+      #expect(object["text"] as? String == "s")
+      #expect(object["number"] as? Int == 5)
+      #expect(object["list"] as? [String] == ["a", "b"])
+      #expect((object["table"] as? [String: Int]) == ["k": 1])
+    }
+    try store.close()
+  }
 
   @Test("Derived attributes that are new, or whose source has changed, are computed for the rows that there are")
   func derived() throws {

@@ -56,7 +56,7 @@ struct MergedModelMigrationTests {
     let search = SourceModelSearch(for: merged, in: ModelSearch(folders: []))
     let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store.url)
     let version = try #require(search.version(fitting: metadata, configuration: nil))
-    #expect(version.name == "Books of Books + Readers of Readers")
+    #expect(version.version.name == "Books of Books + Readers of Readers")
     try checkMigration(to: merged)
   }
 

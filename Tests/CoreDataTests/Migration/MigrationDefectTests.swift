@@ -27,7 +27,10 @@ struct MigrationDefectTests {
   private func migrate(_ build: (inout ModelBuilder) -> Void) throws -> StoreDump {
     let context = try store.context(
       Self.model(build),
-      options: [NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true])
+      options: [
+        NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+        MigrationOption.allowsLoss: true,
+      ])
     try StoreChecks.check(store.url, Self.model(build))
     return try StoreDump(context)
   }
@@ -278,7 +281,10 @@ struct MigrationDefectTests {
     try writer.close()
     let context = try store.context(
       Self.model { build(&$0, .make("road", .stringAttributeType, renamedFrom: "street")) },
-      options: [NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true])
+      options: [
+        NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+        MigrationOption.allowsLoss: true,
+      ])
     _ = context
     let reader = try SQLiteConnection(url: store.url, mode: .readOnly)
     #expect(try reader.scalar("SELECT ZPLACE_ROAD FROM ZITEM")?.text == "Main")
@@ -299,7 +305,10 @@ struct MigrationDefectTests {
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
       try coordinator.addPersistentStore(
         type: .sqlite, configuration: "Local", at: store.url,
-        options: [NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true])
+        options: [
+          NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+          MigrationOption.allowsLoss: true,
+        ])
       let context = NSManagedObjectContext(.privateQueue)
       context.persistentStoreCoordinator = coordinator
       return context
@@ -383,7 +392,10 @@ struct MigrationDefectTests {
     }
     let context = try store.context(
       Self.model { $0.entity("Thing", renamedFrom: "Item", [.make("name", .stringAttributeType)]) },
-      options: [NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true])
+      options: [
+        NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+        MigrationOption.allowsLoss: true,
+      ])
     let thing = context.make("Thing")
     try context.save()
     #expect(StoreDump.key(thing.objectID) == "Thing/p6")

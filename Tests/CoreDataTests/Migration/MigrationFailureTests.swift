@@ -19,7 +19,7 @@ struct MigrationFailureTests {
     return try StoreMigration(
       storeAt: prepared.store.url, metadata: SQLiteStore.metadataForPersistentStore(with: prepared.store.url),
       known: ModelVersions(around: model), destination: .init(name: "new", model: model), configuration: nil,
-      busyTimeout: timeout)
+      busyTimeout: timeout, allowsLoss: true)
   }
 
   private func error(_ body: () throws -> Void) -> NSError? {
@@ -70,7 +70,7 @@ struct MigrationFailureTests {
     let migration = try StoreMigration(
       storeAt: store.url, metadata: SQLiteStore.metadataForPersistentStore(with: store.url),
       known: ModelVersions(around: model(.integer16AttributeType)), destination: .init(name: "new", model: new),
-      configuration: nil)
+      configuration: nil, allowsLoss: true)
     let file = try StoreFile.open(store.url, isReadOnly: false)
     var isLost = false
     let failure = error {
@@ -119,7 +119,8 @@ struct MigrationFailureTests {
       try StoreReplacement.copy(store.url, to: url)
       let migration = try StoreMigration(
         storeAt: url, metadata: SQLiteStore.metadataForPersistentStore(with: url),
-        known: ModelVersions(around: new), destination: .init(name: "new", model: new), configuration: nil)
+        known: ModelVersions(around: new), destination: .init(name: "new", model: new), configuration: nil,
+        allowsLoss: true)
       let file = try StoreFile.open(url, isReadOnly: false)
       var count = 0
       file.connection.setTrace { _ in count += 1 }
@@ -271,6 +272,7 @@ struct MigrationFailureTests {
                 type: .sqlite, at: url,
                 options: [
                   NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+                  MigrationOption.allowsLoss: true,
                 ])
               for store in coordinator.persistentStores { try coordinator.remove(store) }
               return nil
@@ -303,7 +305,7 @@ struct MigrationFailureTests {
     let model = try NSManagedObjectModel(document: prepared.new)
     let migration = try StoreMigration(
       storeAt: hot, metadata: SQLiteStore.metadataForPersistentStore(with: hot), known: ModelVersions(around: model),
-      destination: .init(name: "new", model: model), configuration: nil)
+      destination: .init(name: "new", model: model), configuration: nil, allowsLoss: true)
     try migration.run()
     #expect(try SQLiteStore.metadataForPersistentStore(with: hot)[NSStoreUUIDKey] as? String == "HOT")
     try StoreChecks.check(hot, model)

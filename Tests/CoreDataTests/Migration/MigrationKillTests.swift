@@ -46,7 +46,7 @@ struct MigrationKillTests {
       let model = try #require(try SQLiteStore.cachedModel(at: URL(fileURLWithPath: versionPath)))
       let migration = try StoreMigration(
         storeAt: url, metadata: SQLiteStore.metadataForPersistentStore(with: url), known: ModelVersions(around: model),
-        destination: .init(name: "new", model: model), configuration: nil)
+        destination: .init(name: "new", model: model), configuration: nil, allowsLoss: true)
       let file = try StoreFile.open(url, isReadOnly: false)
       if instructions > 0 {
         var count = 0

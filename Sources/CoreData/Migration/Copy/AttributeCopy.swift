@@ -17,7 +17,7 @@ struct AttributeCopy {
   func columns() throws -> [Column] {
     var expressions: [String: ExpressionSyntax?] = [:]
     var mappings: [String: NSPropertyMapping] = [:]
-    for mapping in copy.mapping.attributeMappings ?? [] {
+    for mapping in copy.mapping.attributeMappings(from: copy.sourceEntity, to: copy.destinationEntity) {
       let name = mapping.name ?? ""
       guard copy.destinationEntity.attributesByName[name] != nil else { throw unknown(name) }
       expressions[name] = .some(mapping.valueSyntax)

@@ -55,7 +55,8 @@ struct CopyLinkReader {
   /// - Throws: `CopyBarrier` for expressions that only objects can answer; `CopyProblem` for those that make no sense.
   func links(of copy: EntityCopy) throws -> [CopyLink] {
     var found: [String: CopyLink] = [:]
-    for (position, mapping) in (copy.mapping.relationshipMappings ?? []).enumerated() {
+    let mappings = copy.mapping.relationshipMappings(from: copy.sourceEntity, to: copy.destinationEntity)
+    for (position, mapping) in mappings.enumerated() {
       let name = mapping.name ?? ""
       guard let description = copy.destinationEntity.relationshipsByName[name] else {
         throw problem(copy, name, "It maps '\(name)', and '\(copy.destination.name)' has no relationship of that name.")

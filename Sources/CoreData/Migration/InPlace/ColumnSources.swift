@@ -41,7 +41,11 @@ struct ColumnSources {
         oldDocument?.elements ?? [], document.elements, name: \.name, declared: \.renamingIdentifier)
       let sources = Dictionary(elements.matched.map { ($0.destination.name, $0.source) }) { first, _ in first }
       for element in layout.elements {
-        guard let elementDocument = document.elements.first(where: { $0.name == element.name }) else { continue }
+        guard var elementDocument = document.elements.first(where: { $0.name == element.name }) else { continue }
+        // The default value of a new composite attribute goes before those of its elements.
+        if old == nil, case .dictionary(let values)? = document.defaultValue, let value = values[element.name] {
+          elementDocument.defaultValue = value
+        }
         let source = sources[element.name]
         try add(
           element, elementDocument, from: old?.elements.first { $0.name == source?.name }, source, to: &result)

@@ -32,6 +32,7 @@ struct InPlaceMigration {
     let integrity = IntegrityGuard(connection, url: migration.storeURL, policy: migration.integrityCheck)
     var result = try connection.transaction(.exclusive) {
       try migration.checkMetadata(of: file)
+      try migration.checkDropped(in: file)
       try integrity.begin()
       let cleanup = try self.cleanup()
       var executed: [String] = []
@@ -114,6 +115,8 @@ struct InPlaceMigration {
     var metadata = try file.metadata().merging(own) { $1 }
     let key = NSPersistentStoreDeferredLightweightMigrationOptionKey
     metadata[key] = nil
+    // A stage that was not brought to its end is passed now.
+    metadata[StagedMigration.pendingKey] = nil
     if migration.defersCleanup {
       let pending = DeferredCleanup(file: file, document: document, configuration: migration.configuration)
       if try !pending.tables().isEmpty { metadata[key] = true }

@@ -75,6 +75,7 @@ struct StoredDefault {
   func value(of plain: PlainValue) throws -> SQLiteValue {
     switch (plain, attribute.kind) {
     case (.null, _): return .null
+    case (_, .transformable): return try archived()
     case (.boolean(let value), _): return .integer(value ? 1 : 0)
     case (.integer(let value), .double), (.integer(let value), .float): return .real(Double(value))
     case (.integer(let value), _): return .integer(value)
@@ -86,11 +87,27 @@ struct StoredDefault {
     case (.uuid(let value), _): return .blob(withUnsafeBytes(of: value.uuid) { Data($0) })
     case (.url(let value), _): return .text(value.absoluteString)
     case (.data(let value), _): return .blob(attribute.allowsExternalBinaryDataStorage ? Data([1]) + value : value)
-    default:
-      throw InPlaceProblem(
-        entity: entity, property: attribute.name,
-        reason: "The default value of '\(attribute.name)' cannot be written into existing rows.",
-        suggestion: "Remove the default value, or set the values by a mapping model.")
+    default: throw unwritable("")
     }
+  }
+
+  /// The value as a save would write it: by the attribute's transformer.
+  private func archived() throws -> SQLiteValue {
+    let description = NSAttributeDescription.make(from: attribute)
+    guard let value = description.defaultValue, case .object(let object)? = Slot(value, for: description) else {
+      throw unwritable("")
+    }
+    do {
+      return .blob(try TransformableValues.encode(object, of: description))
+    } catch {
+      throw unwritable(" \((error as NSError).localizedFailureReason ?? "\(error)")")
+    }
+  }
+
+  private func unwritable(_ cause: String) -> InPlaceProblem {
+    InPlaceProblem(
+      entity: entity, property: attribute.name,
+      reason: "The default value of '\(attribute.name)' cannot be written into existing rows.\(cause)",
+      suggestion: "Remove the default value, or set the values by a mapping model.")
   }
 }

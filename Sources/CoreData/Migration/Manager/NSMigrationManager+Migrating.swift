@@ -22,8 +22,8 @@ extension NSMigrationManager {
   ///   - destinationOptions: options for opening it.
   /// - Throws: 134150 and 134160 for stores that cannot be used; 134110 for mappings that do not fit the models, with both
   ///   hashes, and for expressions without value; 134111 when values that must be unique are not; 1550 to 1680 for objects
-  ///   that the destination model does not allow; what a policy throws, as 134170 where it is no Cocoa error; the error of
-  ///   `cancelMigrationWithError(_:)`.
+  ///   that the destination model does not allow; what a policy throws, and the error of
+  ///   `cancelMigrationWithError(_:)`, as they are.
   public func migrateStore(
     from sourceURL: URL, type sourceType: NSPersistentStore.StoreType, options sourceOptions: [AnyHashable: Any]? = nil,
     mapping: NSMappingModel, to destinationURL: URL, type destinationType: NSPersistentStore.StoreType,
@@ -40,7 +40,8 @@ extension NSMigrationManager {
       == destinationURL.standardizedFileURL.resolvingSymlinksInPath()
     {
       throw MigrationErrors.destinationStore(
-        url: destinationURL, reason: "The destination is the source itself, which a migration never changes.")
+        url: destinationURL, reason: "The destination is the source itself, which a migration never changes.",
+        suggestion: "Name another file as the destination, and replace the source with it afterwards.")
     }
     let source = try SourceStore(sourceModel, at: sourceURL, options: sourceOptions)
     defer { source.close() }
@@ -92,7 +93,11 @@ extension NSMigrationManager {
     destinationOptions dOptions: [AnyHashable: Any]? = nil
   ) throws {
     guard let mappings else {
-      throw MigrationErrors.missingMappingModel(url: sourceURL, source: nil, destination: nil)
+      throw MigrationErrors.missingMappingModel(
+        url: sourceURL,
+        models: .init(
+          .init(name: ModelVersions.name(of: sourceModel), model: sourceModel),
+          .init(name: ModelVersions.name(of: destinationModel), model: destinationModel)))
     }
     try migrateStore(
       from: sourceURL, type: .init(rawValue: sStoreType), options: sOptions, mapping: mappings, to: dURL,

@@ -13,7 +13,7 @@ open class NSPropertyMapping: NSObject {
   open var userInfo: [AnyHashable: Any]?
 
   /// The tree of the value's expression; nil where the property keeps its default value.
-  internal var valueSyntax: ExpressionSyntax?
+  package internal(set) var valueSyntax: ExpressionSyntax?
 
   /// What gives the value; nil where the property keeps its default value.
   open var valueExpression: NSExpression? {

@@ -14,7 +14,8 @@ struct AutomaticMigration {
   let configuration: String?
   let options: StoreOptions
 
-  /// - Throws: 134110 for a store that may only be read; 134130 when no model fits the store; 134140 when no mapping model is
+  /// - Throws: 134110 for a store that may only be read, and for rows that a mapping model leaves out; 134130 when no model
+  ///   fits the store, or only its own, and something would be dropped; 134140 when no mapping model is
   ///   found, and none may be or can be inferred, or when one does not fit any more; the errors of reading mapping models,
   ///   and of `StoreMigration.run(progress:)`.
   func run() throws {
@@ -56,7 +57,8 @@ struct AutomaticMigration {
     do {
       var migration = try StoreMigration(
         storeAt: url, metadata: metadata, known: known, destination: wanted, configuration: configuration, rules: rules,
-        search: try sourceSearch(), busyTimeout: options.timeout ?? StoreMigration.defaultBusyTimeout)
+        search: try sourceSearch(), busyTimeout: options.timeout ?? StoreMigration.defaultBusyTimeout,
+        allowsLoss: options.allowsLoss)
       migration.keepsReplacedStore = options.keepsReplacedStore
       migration.defersCleanup = options.defersCleanup
       migration.managerFactory = try options.managerFactory()
@@ -64,8 +66,8 @@ struct AutomaticMigration {
       return migration
     } catch let error as NSError where error.code == NSInferredMappingModelError {
       throw MigrationErrors.missingMappingModel(
-        url: url, source: known.version(fitting: metadata, configuration: configuration)?.name,
-        destination: wanted.name, underlying: error)
+        url: url, models: .init(known.version(fitting: metadata, configuration: configuration), wanted),
+        underlying: error)
     }
   }
 

@@ -22,6 +22,7 @@ struct KnownMappings {
 
   private let versions: [ModelVersions.Version]
   private let names: [String: Int]
+  private let all: [MappingFile]
   /// The mapping models for two versions, those that map the most entities first.
   private(set) var fitting: [Pair: [MappingFile]] = [:]
   /// The mapping models that were meant for two versions, and do not fit them.
@@ -33,6 +34,7 @@ struct KnownMappings {
   init(_ mappings: [MappingFile], versions: [ModelVersions.Version], names: [String: Int]) {
     self.versions = versions
     self.names = names
+    all = mappings
     let hashes = versions.map(\.model.entityVersionHashesByName)
     for mapping in mappings {
       if let pair = named(mapping) {
@@ -49,6 +51,21 @@ struct KnownMappings {
         return counts.0 == counts.1 ? left.offset < right.offset : counts.0 > counts.1
       }.map(\.element)
     }
+  }
+
+  /// The mapping model that goes on where one ends, or that ends where it begins, at a version that is not known.
+  func continuation(of mapping: MappingFile, at side: MappingMismatch.Side) -> MappingFile? {
+    let wanted = Self.hashes(of: mapping, side)
+    let other: MappingMismatch.Side = side == .destination ? .source : .destination
+    return all.first { candidate in
+      let found = Self.hashes(of: candidate, other).filter { wanted[$0.key] != nil }
+      return !found.isEmpty && found.allSatisfy { wanted[$0.key] == $0.value }
+    }
+  }
+
+  private static func hashes(of mapping: MappingFile, _ side: MappingMismatch.Side) -> [String: Data] {
+    let entities = MappingFile.entities(of: mapping.document).filter { $0.side == side }
+    return Dictionary(entities.compactMap { entity in entity.hash.map { (entity.entity, $0) } }) { first, _ in first }
   }
 
   /// Keeps what Core Data would find for two versions: every mapping model that fits them, whatever else it may be for.
@@ -90,11 +107,9 @@ struct KnownMappings {
       hashes.map { model in side.count { $0.hash != nil && model[$0.entity] == $0.hash } }
     }
     let found = (known(sides.0), known(sides.1))
-    let sources = tightest(found.0, of: sides.0)
-    let destinations = tightest(found.1, of: sides.1)
-    let pairs = sources.flatMap { source in
-      destinations.filter { hashes[$0] != hashes[source] }.map { Pair(source: source, destination: $0) }
-    }
+    let pairs = self.pairs(
+      from: versions.indices.filter { found.0[$0] == sides.0.count },
+      to: versions.indices.filter { found.1[$0] == sides.1.count }, of: sides, hashes)
     for pair in pairs { fitting[pair, default: []].append(mapping) }
     guard pairs.isEmpty else { return }
     var best: (score: Int, pairs: [Pair]) = (0, [])
@@ -109,13 +124,39 @@ struct KnownMappings {
     for pair in best.pairs { stale[pair, default: []].append(mapping) }
   }
 
-  /// The versions that have all of the entities; of these only the ones that have no others, if there are any.
-  private func tightest(_ known: [Int], of side: Set<MappingFile.NamedEntity>) -> [Int] {
-    let fitting = versions.indices.filter { known[$0] == side.count }
-    let names = Set(side.map(\.entity))
-    let complete = fitting.filter { position in
-      versions[position].model.entities.allSatisfy { $0.isAbstract || names.contains($0.name ?? "") }
+  /// Of the versions that have all entities of either side, the pairs that the mapping model is for.
+  ///
+  /// On each side these are the versions that have no other entities, if there are any. A mapping model that leaves some out,
+  /// or whose entities all stay the same, is for the two versions, the earlier one first, of which it leaves out the fewest.
+  private func pairs(
+    from sources: [Int], to destinations: [Int],
+    of sides: (Set<MappingFile.NamedEntity>, Set<MappingFile.NamedEntity>), _ hashes: [[String: Data]]
+  ) -> [Pair] {
+    func pairs(_ sources: [Int], _ destinations: [Int]) -> [Pair] {
+      sources.flatMap { source in
+        destinations.filter { hashes[$0] != hashes[source] }.map { Pair(source: source, destination: $0) }
+      }
     }
+    let tightest = pairs(self.tightest(sources, of: sides.0), self.tightest(destinations, of: sides.1))
+    guard tightest.isEmpty else { return tightest }
+    let all = pairs(sources, destinations)
+    let onward = all.filter { $0.source < $0.destination }
+    let counted = (onward.isEmpty ? all : onward).map { pair in
+      (pair, count: unmapped(pair.source, sides.0) + unmapped(pair.destination, sides.1))
+    }
+    let least = counted.map(\.count).min()
+    return counted.filter { $0.count == least }.map(\.0)
+  }
+
+  /// Of versions that have all of the entities the ones that have no others, or all where each has others.
+  private func tightest(_ fitting: [Int], of side: Set<MappingFile.NamedEntity>) -> [Int] {
+    let complete = fitting.filter { unmapped($0, side) == 0 }
     return complete.isEmpty ? fitting : complete
+  }
+
+  /// How many entities of a version one side of a mapping model does not name.
+  private func unmapped(_ version: Int, _ side: Set<MappingFile.NamedEntity>) -> Int {
+    let names = Set(side.map(\.entity))
+    return versions[version].model.entities.count { !$0.isAbstract && !names.contains($0.name ?? "") }
   }
 }

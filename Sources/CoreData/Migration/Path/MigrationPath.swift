@@ -26,6 +26,10 @@ import Foundation
 ///
 /// The way back to an earlier version is found by the same rules. It may drop what only later versions have, as it does with
 /// Apple's inference.
+///
+/// A store that none of the versions has written, and that carries its own model, is taken first to the version to which an
+/// inferred step drops the least of what the store holds, and among these to the one that is most like the store's model.
+/// Such a way must not drop anything that the store holds, unless `StoreMigration` is told to allow it.
 public struct MigrationPath {
   /// The name of the version that the way begins with.
   public let source: String
@@ -66,10 +70,12 @@ public struct MigrationPath {
 
   /// Finds the way between two versions.
   ///
-  /// - Parameter storeURL: the store that the errors are about.
+  /// - Parameters:
+  ///   - nearest: the known version that comes first on the way from a source that is none of those known.
+  ///   - storeURL: the store that the errors are about.
   init(
     known: ModelVersions, from source: ModelVersions.Version, to destination: ModelVersions.Version, rules: Rules,
-    storeURL: URL? = nil
+    nearest: ModelVersions.Version? = nil, storeURL: URL? = nil
   ) throws {
     self.source = source.name
     self.destination = destination.name
@@ -77,7 +83,7 @@ public struct MigrationPath {
       (steps, explanation) = ([], [])
       return
     }
-    let order = VersionOrder(known: known.versions, source: source, destination: destination)
+    let order = VersionOrder(known: known.versions, source: source, destination: destination, nearest: nearest)
     let files = try rules.mappings.mappings()
     var mappings = KnownMappings(files, versions: order.versions, names: order.names)
     if !rules.isProgressive { mappings.keep(files, from: order.source, to: order.destination) }

@@ -5,25 +5,55 @@ import CoreDataModelFiles
 import Foundation
 
 /// The versions of a model that a migration can go through, in order.
-struct ModelVersions {
-  struct Version {
-    let name: String
-    let model: NSManagedObjectModel
+package struct ModelVersions {
+  package struct Version {
+    package let name: String
+    package let model: NSManagedObjectModel
   }
 
-  let versions: [Version]
-  let currentName: String?
+  package let versions: [Version]
+  package let currentName: String?
   /// Where the versions were found, for error messages; nil for a model that was built in code.
   let url: URL?
 
-  /// Reads all versions of a model.
+  /// Reads all versions of a model. Of a single version in a folder of versions the others are read too.
   ///
   /// - Throws: the errors of `NSManagedObjectModel.load(contentsOf:version:)`.
-  init(contentsOf url: URL) throws {
+  package init(contentsOf url: URL) throws {
+    if let siblings = ModelVersions(around: url) {
+      self = siblings
+      return
+    }
     let found = try NSManagedObjectModel.versions(contentsOf: url)
     self.init(
       versions: found.map { Version(name: $0.name, model: $0.model) },
       currentName: try NSManagedObjectModel.currentVersionName(contentsOf: url), url: url)
+  }
+
+  /// The versions in the folder that a single version is in, which is the current one then; nil where it is in none.
+  private init?(around url: URL) {
+    let folder = url.deletingLastPathComponent()
+    let name = url.deletingPathExtension().lastPathComponent
+    // A version beside it that cannot be read does not keep the one that was named from being used.
+    guard ["mom", "omo", "xcdatamodel"].contains(url.pathExtension),
+      ["momd", "xcdatamodeld"].contains(folder.pathExtension),
+      let found = try? NSManagedObjectModel.versions(contentsOf: folder), found.contains(where: { $0.name == name })
+    else { return nil }
+    self.init(
+      versions: found.map { Version(name: $0.name, model: $0.model) }, currentName: name, url: folder)
+  }
+
+  /// Versions that have been read, in order; of a single version in a folder of versions the others are read too.
+  ///
+  /// - Throws: as `NSManagedObjectModel.load(contentsOf:version:)`, for a model that contradicts itself.
+  package init(_ documents: [(name: String, document: ModelDocument)], currentName: String?, url: URL) throws {
+    if documents.count == 1, let siblings = ModelVersions(around: url) {
+      self = siblings
+      return
+    }
+    self.init(
+      versions: try documents.map { Version(name: $0.name, model: try NSManagedObjectModel(document: $0.document)) },
+      currentName: currentName, url: url)
   }
 
   /// Versions that are at hand, in order.
@@ -67,8 +97,32 @@ struct ModelVersions {
   }
 
   /// The version that a store was written with.
+  ///
+  /// Of several with equal hashes it is the one whose identifier the store has, else the first.
   func version(fitting metadata: [String: Any], configuration: String?) -> Version? {
-    versions.first { $0.model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) }
+    let fitting = versions.filter {
+      $0.model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
+    }
+    guard fitting.count > 1 else { return fitting.first }
+    let identifiers = Set(
+      (metadata[NSStoreModelVersionIdentifiersKey] as? [Any] ?? []).compactMap { $0 as? String }.filter { !$0.isEmpty })
+    return fitting.first { version in
+      identifiers.contains(version.name)
+        || version.model.versionIdentifiers.contains { ($0.base as? String).map(identifiers.contains) == true }
+    } ?? fitting.first
+  }
+
+  /// The configuration that a store was made with, where one of the versions has it; nil for all entities.
+  func configuration(fitting metadata: [String: Any]) -> String? {
+    guard version(fitting: metadata, configuration: nil) == nil else { return nil }
+    for version in versions {
+      if let name = version.model.configurations.first(where: {
+        version.model.isConfiguration(withName: $0, compatibleWithStoreMetadata: metadata)
+      }) {
+        return name
+      }
+    }
+    return nil
   }
 
   /// A name for a model that has none of its own: the developer's identifier for the version.

@@ -61,15 +61,47 @@ struct PathPlanner {
   }
 
   private func inferredReason(_ leg: PathSearch.Leg) -> String {
-    let skipped = search.between(leg.source, leg.destination)
-    let sentences = skipped.map { version in
-      let leads =
-        search.inferred.mapping(from: leg.source, to: version) != nil
-        && search.inferred.mapping(from: version, to: leg.destination) != nil
-      return "'\(name(version))' is left out: "
-        + (leads ? "going through it would drop what both ends have." : "it lies on no way that can be inferred.")
+    var ranges: [(versions: [Int], reason: String)] = []
+    for version in search.between(leg.source, leg.destination) {
+      let reason = reasonToSkip(version, leg)
+      if ranges.last?.reason == reason {
+        ranges[ranges.count - 1].versions.append(version)
+      } else {
+        ranges.append((versions: [version], reason: reason))
+      }
     }
+    var sentences = ranges.prefix(3).map { range in "\(names(range.versions)) left out: \(range.reason)" }
+    let rest = ranges.dropFirst(3).reduce(0) { $0 + $1.versions.count }
+    if rest > 0 { sentences.append("So \(rest == 1 ? "is one more" : "are \(rest) more") for reasons of this kind.") }
     return ([StoreMigration.Step.plainReason] + sentences).joined(separator: " ")
+  }
+
+  /// As `'2' is`, `'2' and '3' are` or `'2' to '20' (19 versions) are`.
+  private func names(_ versions: [Int]) -> String {
+    guard let first = versions.first, let last = versions.last, versions.count > 1 else {
+      return versions.first.map { "'\(name($0))' is" } ?? ""
+    }
+    return versions.count == 2
+      ? "'\(name(first))' and '\(name(last))' are"
+      : "'\(name(first))' to '\(name(last))' (\(versions.count) versions) are"
+  }
+
+  private func reasonToSkip(_ version: Int, _ leg: PathSearch.Leg) -> String {
+    for (source, destination, words) in [
+      (leg.source, version, "to it"), (version, leg.destination, "from it"),
+    ] {
+      guard case .failure(let failure as InferenceFailure) = search.inferred.result(from: source, to: destination)
+      else {
+        continue
+      }
+      let first = failure.obstacles.first
+      let place = [first?.entity, first?.property].compactMap { $0 }.joined(separator: ".")
+      return "no mapping \(words) can be inferred\(place.isEmpty ? "." : ", because of \(place).")"
+    }
+    if let lost = search.lost(from: leg.source, through: version, to: leg.destination) {
+      return "going through it would drop \(lost), which both ends have."
+    }
+    return "it lies on no way that leads there."
   }
 
   private func explanation(_ legs: [PathSearch.Leg]) -> [String] {
@@ -106,11 +138,30 @@ struct PathPlanner {
       document.takeHashes(
         source: source.model.entityVersionHashesByName, destination: destination.model.entityVersionHashesByName)
     }
+    let mismatches = MappingFile.mismatches(
+      of: document, source: source.model.entityVersionHashesByName,
+      destination: destination.model.entityVersionHashesByName)
+    if let side = mismatches.first?.side, mismatches.allSatisfy({ $0.side == side }),
+      let next = search.mappings.continuation(of: mapping, at: side)
+    {
+      return missingVersion(side == .destination ? (mapping, next) : (next, mapping), source, destination)
+    }
     return MigrationErrors.staleMapping(
-      url: storeURL, mapping: mapping.url, source: source.name, destination: destination.name,
-      mismatches: MappingFile.mismatches(
-        of: document, source: source.model.entityVersionHashesByName,
-        destination: destination.model.entityVersionHashesByName))
+      url: storeURL, mapping: mapping.url, models: .init(source, destination), mismatches: mismatches)
+  }
+
+  /// Two mapping models lead to a version and on from it that is not among those known.
+  private func missingVersion(
+    _ mappings: (first: MappingFile, second: MappingFile), _ source: ModelVersions.Version,
+    _ destination: ModelVersions.Version
+  ) -> NSError {
+    MigrationErrors.missingMappingModel(
+      url: storeURL, models: .init(source, destination),
+      detail:
+        "The mapping model \(mappings.first.name) leads to a version that is not there, and \(mappings.second.name) "
+        + "on from it, so that no step goes past it.",
+      suggestion: "Keep the version between '\(source.name)' and '\(destination.name)' beside the others, in the "
+        + ".xcdatamodeld or .momd that the program has.")
   }
 
   /// Why there is no way.
@@ -120,8 +171,8 @@ struct PathPlanner {
     }
     guard search.infers else {
       return MigrationErrors.missingMappingModel(
-        url: storeURL, source: name(search.source), destination: name(search.destination),
-        suggestion: "Add a mapping model, or set NSInferMappingModelAutomaticallyOption.")
+        url: storeURL, models: .init(search.versions[search.source], search.versions[search.destination]),
+        detail: missingStep(), suggestion: "Add a mapping model, or set NSInferMappingModelAutomaticallyOption.")
     }
     // The step between neighbours is the one that a person can mend; what fails directly is beside the point.
     let path = [search.source] + search.between(search.source, search.destination) + [search.destination]
@@ -130,7 +181,17 @@ struct PathPlanner {
     }
     return obstacle(search.source, search.destination)
       ?? MigrationErrors.missingMappingModel(
-        url: storeURL, source: name(search.source), destination: name(search.destination))
+        url: storeURL, models: .init(search.versions[search.source], search.versions[search.destination]))
+  }
+
+  /// Which step has no mapping model, where others have one.
+  private func missingStep() -> String? {
+    let path = [search.source] + search.between(search.source, search.destination) + [search.destination]
+    let steps = Array(zip(path, path.dropFirst()))
+    guard steps.count > 1, steps.contains(where: { isPassable($0, $1) }),
+      let missing = steps.first(where: { !isPassable($0, $1) })
+    else { return nil }
+    return "No mapping model leads from '\(name(missing.0))' to '\(name(missing.1))'."
   }
 
   private func isPassable(_ source: Int, _ destination: Int) -> Bool {

@@ -33,8 +33,15 @@ extension PathSearch {
     return zip(path, path.dropFirst()).map { Leg(source: $0, destination: $1, mapping: nil) }
   }
 
+  /// What going through a version drops that the direct way keeps, as `Note.name`; nil where it is nothing.
+  func lost(from source: Int, through version: Int, to destination: Int) -> String? {
+    inferred.mapping(from: source, to: destination).flatMap { lost($0, through: [source, version, destination]) }
+  }
+
   /// Whether something that a mapping keeps is dropped on a path with the same ends.
-  private func loses(_ direct: InferredMapping, through path: [Int]) -> Bool {
+  private func loses(_ direct: InferredMapping, through path: [Int]) -> Bool { lost(direct, through: path) != nil }
+
+  private func lost(_ direct: InferredMapping, through path: [Int]) -> String? {
     var traces = direct.matched.map { match in
       Trace(
         entity: match.source,
@@ -42,17 +49,20 @@ extension PathSearch {
     }
     for (source, destination) in zip(path, path.dropFirst()) {
       // A way that cannot be inferred has nothing to lose; whether it can be gone is asked elsewhere.
-      guard let mapping = inferred.mapping(from: source, to: destination) else { return false }
+      guard let mapping = inferred.mapping(from: source, to: destination) else { return nil }
       for position in traces.indices {
-        guard let match = mapping.match(ofSource: traces[position].entity) else { return true }
+        guard let match = mapping.match(ofSource: traces[position].entity) else { return traces[position].entity }
         let names = Dictionary(
           (match.attributes + match.relationships).map { ($0.source, $0.destination) }, uniquingKeysWith: { $1 })
         let properties = traces[position].properties.compactMap { names[$0] }
-        if properties.count < traces[position].properties.count { return true }
+        if properties.count < traces[position].properties.count {
+          let missing = traces[position].properties.filter { names[$0] == nil }.sorted().first ?? ""
+          return "\(traces[position].entity).\(missing)"
+        }
         traces[position] = Trace(entity: match.destination, properties: Set(properties))
       }
     }
-    return false
+    return nil
   }
 
   /// What an entity of the first version and its properties are called along a path.

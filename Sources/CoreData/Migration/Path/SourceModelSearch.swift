@@ -27,15 +27,22 @@ struct SourceModelSearch {
     self.files = files
   }
 
-  /// A version that a store was written with.
-  func version(fitting metadata: [String: Any], configuration: String?) -> ModelVersions.Version? {
+  /// A version that a store was written with, and the versions in the same file, in their order.
+  typealias Found = (version: ModelVersions.Version, siblings: [ModelVersions.Version])
+
+  /// Looks for a version that a store was written with.
+  func version(fitting metadata: [String: Any], configuration: String?) -> Found? {
     let list = ModelVersionList(files)
     func fits(_ model: NSManagedObjectModel) -> Bool {
       model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
         || model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
     }
     if let version = list.versions.first(where: { fits($0.model) }) {
-      return ModelVersions.Version(name: version.place, model: version.model)
+      let siblings = list.versions.filter { $0.fileName == version.fileName }
+      return (
+        ModelVersions.Version(name: version.place, model: version.model),
+        siblings.map { ModelVersions.Version(name: $0.place, model: $0.model) }
+      )
     }
     let choice = ModelMerge.choice(
       among: list.models, for: metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:])
@@ -43,6 +50,6 @@ struct SourceModelSearch {
       let merged = NSManagedObjectModel(byMerging: choice.models, forStoreMetadata: metadata), fits(merged)
     else { return nil }
     let names = choice.models.compactMap { model in list.versions.first { $0.model === model }?.place }
-    return ModelVersions.Version(name: names.joined(separator: " + "), model: merged)
+    return (ModelVersions.Version(name: names.joined(separator: " + "), model: merged), [])
   }
 }

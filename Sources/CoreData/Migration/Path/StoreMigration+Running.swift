@@ -24,7 +24,10 @@ extension StoreMigration {
     guard isNeeded else { return MigrationReport(rows: [:], statements: []) }
     do {
       return try runPlanned(progress)
-    } catch let error as NSError where [NSMigrationError, NSPersistentStoreTimeoutError].contains(error.code) {
+    } catch let error as NSError
+      where error.domain == NSCocoaErrorDomain
+      && [NSMigrationError, NSPersistentStoreTimeoutError].contains(error.code)
+    {
       // Whether others have done it meanwhile is looked at only to explain the failure, which is told otherwise.
       guard (try? hasWantedVersion()) == true else { throw error }
       var report = MigrationReport(rows: [:], statements: [])
@@ -117,6 +120,19 @@ extension StoreMigration {
     }
   }
 
+  /// Looks once more whether the store holds what the way from its own model would drop: it may have been written to since.
+  ///
+  /// - Throws: 134130.
+  func checkDropped(in file: StoreFile) throws {
+    guard !allowsLoss, !droppable.isEmpty, let model = steps.first?.sourceModel else { return }
+    let document = model.document
+    let schema = try file.schema(for: document, configuration: document.configuration(configuration))
+    let dropped = try StoreContents(file.connection, schema: schema).counted(droppable)
+    guard dropped.isEmpty else {
+      throw MigrationErrors.missingSourceModel(url: storeURL, metadata: metadata, searched: [], dropped: dropped)
+    }
+  }
+
   /// The SQL that `run(progress:)` would carry out, without carrying it out.
   ///
   /// Later steps are worked out over the tables as earlier steps leave them, so the migration is rehearsed on a copy in a
@@ -148,7 +164,7 @@ extension StoreMigration {
   }
 
   /// The same migration of another file.
-  private init(_ other: StoreMigration, at url: URL) {
+  package init(_ other: StoreMigration, at url: URL) {
     self.init(other, steps: other.steps, of: url, metadata: other.metadata)
   }
 
@@ -160,6 +176,8 @@ extension StoreMigration {
     destination = other.destination
     explanation = other.explanation
     self.steps = steps
+    allowsLoss = other.allowsLoss
+    droppable = other.droppable
     configuration = other.configuration
     busyTimeout = other.busyTimeout
     keepsReplacedStore = other.keepsReplacedStore

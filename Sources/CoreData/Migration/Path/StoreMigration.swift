@@ -57,6 +57,11 @@ public struct StoreMigration {
   public let steps: [Step]
   /// Why this way over the versions was chosen, in sentences.
   public let explanation: [String]
+  /// Whether a mapping model may leave out entities that have rows, and a store that no version has written may lose what
+  /// the versions do not have.
+  public let allowsLoss: Bool
+  /// What the way from the store's own model would drop if the store held any; nothing for stores of known versions.
+  let droppable: [DroppedContent]
   let configuration: String?
   let busyTimeout: TimeInterval
   /// Whether rows that no step touches are counted for the report, which takes longer than a step that adds a column.
@@ -85,35 +90,89 @@ public struct StoreMigration {
   ///   - mappings: mapping models (`.cdm`, `.xcmappingmodel`), and folders of such.
   ///   - isProgressive: false for Core Data's own way: one step, by a mapping model for exactly the two versions, or else
   ///     inferred.
-  /// - Throws: the errors of reading store, model and mapping models; 134130 when no model fits the store; 134140 for a
-  ///   mapping model that does not fit any more; 134190 when a step cannot be inferred.
+  ///   - allowsLoss: whether rows may be dropped that a mapping model leaves out, and what a store holds that no version has
+  ///     written and the versions do not have.
+  /// - Throws: the errors of reading store, model and mapping models; 134130 when no model fits the store, or only the one
+  ///   that it carries, and something would be dropped; 134140 for a mapping model that does not fit any more; 134190 when a
+  ///   step cannot be inferred.
   public init(
-    storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = [], isProgressive: Bool = true
+    storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = [], isProgressive: Bool = true,
+    allowsLoss: Bool = false
   ) throws {
     let known = try ModelVersions(contentsOf: modelURL)
+    try self.init(
+      storeAt: url, known: known, version: version, mappings: mappings, isProgressive: isProgressive,
+      allowsLoss: allowsLoss)
+  }
+
+  /// Plans the migration of a store among versions that are known.
+  ///
+  /// - Parameter counted: counts what the store holds, where its rows are in another file.
+  package init(
+    storeAt url: URL, known: ModelVersions, version: String?, mappings: [URL] = [], isProgressive: Bool = true,
+    allowsLoss: Bool, counted: (([DroppedContent]) throws -> [DroppedContent])? = nil
+  ) throws {
+    let metadata = try SQLiteStore.metadataForPersistentStore(with: url)
     let wanted = try known.version(named: version)
     try self.init(
-      storeAt: url, metadata: SQLiteStore.metadataForPersistentStore(with: url), known: known, destination: wanted,
-      configuration: nil, rules: MigrationPath.Rules(mappings: .init(urls: mappings), isProgressive: isProgressive))
+      storeAt: url, metadata: metadata, known: known, destination: wanted,
+      configuration: known.configuration(fitting: metadata),
+      rules: MigrationPath.Rules(mappings: .init(urls: mappings), isProgressive: isProgressive), allowsLoss: allowsLoss,
+      counted: counted)
   }
 
   /// Plans the migration of a store whose metadata are known, among versions that are known.
   init(
     storeAt url: URL, metadata: [String: Any], known: ModelVersions, destination: ModelVersions.Version,
     configuration: String?, rules: MigrationPath.Rules = .init(), search: SourceModelSearch? = nil,
-    busyTimeout: TimeInterval = StoreMigration.defaultBusyTimeout
+    busyTimeout: TimeInterval = StoreMigration.defaultBusyTimeout, allowsLoss: Bool = false,
+    counted: NearestVersion.Counter? = nil
   ) throws {
     storeURL = url
     self.metadata = metadata
-    self.configuration = configuration
     self.busyTimeout = busyTimeout
+    self.allowsLoss = allowsLoss
     self.destination = destination.name
     let planner = VersionPath(known: known, configuration: configuration, search: search)
-    let start = try planner.sourceVersion(of: url, metadata: metadata)
+    let (start, siblings) = try planner.sourceVersion(of: url, metadata: metadata)
+    // A destination that was read from a file of its own does not tell of the versions in between.
+    let known = known.versions.count > 1 ? known : ModelVersions(siblings + known.versions)
     source = start.name
-    let path = try MigrationPath(known: known, from: start, to: destination, rules: rules, storeURL: url)
+    let isOwn = start.name == VersionPath.storesOwnName
+    let configuration =
+      isOwn && configuration == nil ? ModelVersions([start]).configuration(fitting: metadata) : configuration
+    self.configuration = configuration
+    guard isOwn else {
+      let path = try MigrationPath(known: known, from: start, to: destination, rules: rules, storeURL: url)
+      (steps, explanation, droppable) = (path.steps, path.explanation, [])
+      return
+    }
+    let counted =
+      counted ?? { items in try SQLiteStore.counted(items, at: url, model: start.model, configuration: configuration) }
+    let entities = Set((metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]).keys)
+    let nearest = try NearestVersion(model: start.model, entities: entities, counted: counted)
+      .choose(among: rules.isProgressive ? known.versions : [])
+    let path = try MigrationPath(
+      known: known, from: start, to: destination, rules: rules, nearest: nearest, storeURL: url)
     steps = path.steps
-    explanation = path.explanation
+    explanation =
+      ["None of the known versions has written the store; the way begins with the model that it carries."]
+      + path.explanation
+    droppable = try DroppedContent.dropped(by: Self.inferredLegs(path.steps), of: entities)
+    let dropped = allowsLoss ? [] : try counted(droppable)
+    guard dropped.isEmpty else {
+      throw planner.missingSourceModel(of: url, metadata: metadata, dropped: dropped)
+    }
+  }
+
+  /// The inferred steps before the first one by a mapping model.
+  private static func inferredLegs(_ steps: [Step]) throws -> [DroppedContent.InferredLeg] {
+    try steps.prefix { $0.kind == .inferred }.map { step in
+      let (source, destination) = (step.sourceModel.document, step.destinationModel.document)
+      return .init(
+        source: source,
+        mapping: try step.mappingModel.inferred ?? InferredMapping(source: source, destination: destination))
+    }
   }
 
   /// The migration of a store along a way that is known.
@@ -124,6 +183,8 @@ public struct StoreMigration {
     self.metadata = metadata
     self.configuration = configuration
     self.busyTimeout = busyTimeout
+    allowsLoss = false
+    droppable = []
     source = path.source
     destination = path.destination
     steps = path.steps
@@ -144,6 +205,9 @@ public struct StoreMigration {
     }
     return names
   }
+
+  /// Whether none of the known versions has written the store, so that the way begins with the model that it carries.
+  package var beginsWithOwnModel: Bool { source == VersionPath.storesOwnName && isNeeded }
 
   /// Whether there is anything to do.
   public var isNeeded: Bool { !steps.isEmpty }

@@ -5,9 +5,8 @@ import Foundation
 
 /// The versions that a way may lead over, in their order, each once, with its two ends among them.
 ///
-/// Versions with equal hashes are one version with several names. An end that is none of the versions known, such as the
-/// model that a store carries, has its place beside the version that it shares the most entities with: before it as the
-/// source, after it as the destination.
+/// Versions with equal hashes are one version with several names. An end that is none of the versions known has its place
+/// beside the version that it has the most in common with: before it as the source, after it as the destination.
 struct VersionOrder {
   private(set) var versions: [ModelVersions.Version] = []
   private(set) var source = 0
@@ -15,7 +14,11 @@ struct VersionOrder {
   /// The positions of versions by name.
   private(set) var names: [String: Int] = [:]
 
-  init(known: [ModelVersions.Version], source: ModelVersions.Version, destination: ModelVersions.Version) {
+  /// - Parameter nearest: the version before which an unknown source has its place; nil for the most similar one.
+  init(
+    known: [ModelVersions.Version], source: ModelVersions.Version, destination: ModelVersions.Version,
+    nearest: ModelVersions.Version? = nil
+  ) {
     var aliases: [[String]] = []
     for version in known {
       if let position = versions.firstIndex(where: { Self.hashes($0) == Self.hashes(version) }) {
@@ -25,16 +28,15 @@ struct VersionOrder {
         aliases.append([version.name])
       }
     }
-    func insert(_ end: ModelVersions.Version, after: Bool) {
+    func insert(_ end: ModelVersions.Version, beside nearest: ModelVersions.Version?, after: Bool) {
       guard !versions.contains(where: { Self.hashes($0) == Self.hashes(end) }) else { return }
-      let likeness = versions.map { Self.likeness($0, end) }
-      let nearest = after ? likeness.lastIndex(of: likeness.max() ?? 0) : likeness.firstIndex(of: likeness.max() ?? 0)
-      let position = nearest.map { $0 + (after ? 1 : 0) } ?? versions.count
+      let chosen = nearest.flatMap { near in versions.firstIndex { Self.hashes($0) == Self.hashes(near) } }
+      let position = (chosen ?? mostSimilar(to: end, last: after)).map { $0 + (after ? 1 : 0) } ?? versions.count
       versions.insert(end, at: position)
       aliases.insert([end.name], at: position)
     }
-    insert(source, after: false)
-    insert(destination, after: true)
+    insert(source, beside: nearest, after: false)
+    insert(destination, beside: nil, after: true)
     for (position, version) in versions.enumerated() {
       // The ends go by the names that the caller has for them.
       if Self.hashes(version) == Self.hashes(source) { (self.source, versions[position]) = (position, source) }
@@ -49,8 +51,11 @@ struct VersionOrder {
     version.model.entityVersionHashesByName
   }
 
-  /// How many entities two versions have in common, to the hash.
-  private static func likeness(_ one: ModelVersions.Version, _ other: ModelVersions.Version) -> Int {
-    hashes(one).count { hashes(other)[$0.key] == $0.value }
+  /// The position of the version that has the most in common with a model.
+  private func mostSimilar(to end: ModelVersions.Version, last: Bool) -> Int? {
+    let own = ModelLikeness(end.model)
+    let distances = versions.map { own.distance(to: ModelLikeness($0.model)) }
+    guard let least = distances.min() else { return nil }
+    return last ? distances.lastIndex(of: least) : distances.firstIndex(of: least)
   }
 }

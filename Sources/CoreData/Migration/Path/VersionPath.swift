@@ -14,17 +14,31 @@ struct VersionPath {
   /// Where to look for the version of a store that is none of those known; nil for nowhere.
   var search: SourceModelSearch?
 
-  /// The version of a store: one of those known, else one found by a search, or else the model that the store carries.
+  /// The version of a store, with those beside it where they are not known: one of those known, else one found by a search, or else the model that the store carries.
   ///
   /// - Throws: 134130 when neither fits the store's version hashes.
-  func sourceVersion(of url: URL, metadata: [String: Any]) throws -> ModelVersions.Version {
-    if let version = known.version(fitting: metadata, configuration: configuration) { return version }
-    if let version = search?.version(fitting: metadata, configuration: configuration) { return version }
-    if let model = try SQLiteStore.cachedModel(at: url),
-      model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
-    {
-      return ModelVersions.Version(name: VersionPath.storesOwnName, model: model)
+  func sourceVersion(of url: URL, metadata: [String: Any]) throws -> SourceModelSearch.Found {
+    if let version = known.version(fitting: metadata, configuration: configuration) { return (version, []) }
+    if let found = search?.version(fitting: metadata, configuration: configuration) { return found }
+    if let model = try SQLiteStore.cachedModel(at: url), Self.wrote(model, metadata, configuration) {
+      return (ModelVersions.Version(name: VersionPath.storesOwnName, model: model), [])
     }
+    throw missingSourceModel(of: url, metadata: metadata)
+  }
+
+  /// Whether a store was written with a model: with all of its entities, or with those of a configuration.
+  private static func wrote(
+    _ model: NSManagedObjectModel, _ metadata: [String: Any], _ configuration: String?
+  ) -> Bool {
+    ([nil, configuration] + model.configurations).contains {
+      model.isConfiguration(withName: $0, compatibleWithStoreMetadata: metadata)
+    }
+  }
+
+  /// 134130
+  ///
+  /// - Parameter dropped: what the way from the store's own model would drop, where that is why it is not taken.
+  func missingSourceModel(of url: URL, metadata: [String: Any], dropped: [DroppedContent] = []) -> NSError {
     let searched = known.versions.map { version in
       let count = StoreCompatibility.differences(
         metadata: metadata, model: version.model, configuration: configuration, storeModel: nil
@@ -32,6 +46,7 @@ struct VersionPath {
       return "\(version.name) (\(count) \(count == 1 ? "entity differs" : "entities differ"))"
     }
     let files = (search?.files ?? []).map { "'\($0.path)'" }
-    throw MigrationErrors.missingSourceModel(url: url, metadata: metadata, searched: searched + files)
+    return MigrationErrors.missingSourceModel(
+      url: url, metadata: metadata, searched: searched + files, dropped: dropped)
   }
 }

@@ -65,6 +65,11 @@ struct MigrationByCopy {
     }
   }
 
+  /// A Cocoa error of a migration manager, which a policy may have thrown: it comes out as it is.
+  struct AppFailure: Error {
+    let error: any Error
+  }
+
   /// Neighbouring steps that are carried out together.
   private struct Group {
     var steps: [StoreMigration.Step]
@@ -99,16 +104,19 @@ struct MigrationByCopy {
       if !isOwnSource { try? origin.close() }
     }
     try migration.checkMetadata(of: origin)
+    try migration.checkDropped(in: origin)
     if migration.integrityCheck != .never { try IntegrityGuard.check(origin.connection, url: migration.storeURL) }
     let before = try rowsBefore(origin)
     // Those of the store that the next step begins with.
     var rows = before
     var account: RowAccount?
+    var isCounted = true
     var current: URL?
     for group in groups {
-      if let account, let current {
+      if !isCounted, let current {
         rows = try self.rows(of: current, group.steps[0].sourceModel)
-        try account.check(rows)
+        try account?.check(rows)
+        isCounted = true
       }
       account = nil
       if group.isInPlace {
@@ -120,9 +128,11 @@ struct MigrationByCopy {
         current = file
       } else {
         let file = place.intermediateStore(group.first + 1)
+        try checkMappings(of: group.steps[0], rows)
         try runCopy(group, from: current ?? migration.storeURL, to: file, progress)
         // A manager of the program's own may make what it likes.
         if migration.managerFactory == nil { account = RowAccount(group.steps[0].mappingModel, from: rows) }
+        isCounted = false
         if let current { try removeStore(current) }
         current = file
       }
@@ -172,13 +182,31 @@ struct MigrationByCopy {
           step: group.first + 1, stepCount: migration.steps.count, table: nil, rowsDone: done, rowCount: total,
           isStepDone: isStepDone))
     }
-    try copyStep(group.steps[0], source, destination) { rows, all in
-      total = max(all, total)
-      done = min(max(rows, done), total)
-      try tell(isStepDone: false)
+    do {
+      try copyStep(group.steps[0], source, destination) { rows, all in
+        total = max(all, total)
+        done = min(max(rows, done), total)
+        try tell(isStepDone: false)
+      }
+    } catch let error as CocoaError {
+      throw AppFailure(error: error)
     }
     done = total
     try tell(isStepDone: true)
+  }
+
+  /// Looks whether each entity that has rows is taken by a mapping.
+  ///
+  /// - Throws: 134110 where one is not.
+  private func checkMappings(of step: StoreMigration.Step, _ rows: [String: Int]) throws {
+    guard !migration.allowsLoss else { return }
+    let taken = step.mappingModel.takenEntities(of: step.sourceModel)
+    let dropped = rows.filter { $0.value > 0 && !taken.contains($0.key) }.sorted { $0.key < $1.key }.map {
+      DroppedContent(entity: $0.key, property: nil, isRelationship: false, count: $0.value)
+    }
+    guard dropped.isEmpty else {
+      throw MigrationErrors.unmappedRows(url: migration.storeURL, mapping: step.mappingURL, dropped: dropped)
+    }
   }
 
   // MARK: Files between steps
@@ -205,13 +233,16 @@ struct MigrationByCopy {
   }
 
   private func addMetadata() throws {
-    guard !migration.addedMetadata.isEmpty else { return }
+    guard !migration.addedMetadata.isEmpty || migration.metadata[StagedMigration.pendingKey] != nil else { return }
     let file = try StoreFile.open(place.newStore, isReadOnly: false)
     defer {
       // A failure to write has been thrown; closing changes nothing.
       try? file.close()
     }
-    try file.setMetadata(file.metadata().merging(migration.addedMetadata) { $1 })
+    var metadata = try file.metadata()
+    // A stage that was not brought to its end is passed now.
+    metadata[StagedMigration.pendingKey] = nil
+    try file.setMetadata(metadata.merging(migration.addedMetadata) { $1 })
   }
 
   private func removeStore(_ url: URL) throws {
@@ -263,8 +294,9 @@ struct MigrationByCopy {
       continued.formUnion(sources)
       result[name] = .init(before: sources.reduce(0) { $0 + (before[$1] ?? 0) }, after: count)
     }
-    for (name, count) in before where !continued.contains(name) && result[name] == nil {
-      result[name] = .init(before: count, after: 0)
+    // Rows that no mapping takes count as well, also where the destination has an entity of that name.
+    for (name, count) in before where !continued.contains(name) {
+      result[name] = .init(before: count + (result[name]?.before ?? 0), after: result[name]?.after ?? 0)
     }
     return result
   }

@@ -23,8 +23,11 @@ struct StagedMigration {
     case handler(NSCustomMigrationStage)
   }
 
-  /// Whether a store that has the wanted version already has a stage that was not brought to its end.
-  static func isPending(_ metadata: [String: Any]) -> Bool { metadata[pendingKey] != nil }
+  /// Whether a stage of a manager was not brought to its end on a store.
+  static func isPending(_ metadata: [String: Any], in manager: NSStagedMigrationManager) -> Bool {
+    guard let pending = metadata[pendingKey] as? String else { return false }
+    return manager.stages.contains { ($0 as? NSCustomMigrationStage).map(mark) == pending }
+  }
 
   /// - Throws: 134110 for a handler that has failed, and for stages that do not lead to the model; 134140 for a step that
   ///   cannot be inferred; 134504 for a version that is of no stage, or whose model is not found; 134505; 134506; the errors
@@ -113,7 +116,7 @@ struct StagedMigration {
     let (source, destination) = (try required(start), try required(end))
     guard options.infersMapping else {
       throw MigrationErrors.missingMappingModel(
-        url: url, source: source.name, destination: destination.name,
+        url: url, models: .init(source, destination),
         suggestion: "Staged migration goes by inferred mappings: set NSInferMappingModelAutomaticallyOption.")
     }
     do {
@@ -139,7 +142,7 @@ struct StagedMigration {
       return try body()
     } catch let error as NSError where error.code == NSInferredMappingModelError {
       throw MigrationErrors.missingMappingModel(
-        url: url, source: source.name, destination: destination.name,
+        url: url, models: .init(source, destination),
         suggestion:
           "Put a version in between that makes the change in parts which can be inferred, with a custom stage.",
         underlying: error)
@@ -159,9 +162,10 @@ struct StagedMigration {
     try migration.run()
   }
 
+  /// Runs the `didMigrateHandler` of a stage, and takes the mark from the store that the stage is not at its end.
   private func finish(_ stage: NSCustomMigrationStage) throws {
-    guard let handler = stage.didMigrateHandler else { return }
-    try handle(handler, "didMigrateHandler", of: stage, stage.nextModel)
+    try handle(stage.didMigrateHandler, "didMigrateHandler", of: stage, stage.nextModel)
+    guard try SQLiteStore.metadataForPersistentStore(with: url)[Self.pendingKey] != nil else { return }
     try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       let file = try StoreFile.open(
         url, isReadOnly: false, timeout: options.timeout ?? StoreMigration.defaultBusyTimeout)

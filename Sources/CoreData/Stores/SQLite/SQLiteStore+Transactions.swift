@@ -22,7 +22,7 @@ extension SQLiteStore {
   /// Begins a transaction that the following writes become parts of.
   func beginWriting() throws {
     try asking { state in
-      if isReadOnly { throw StoreErrors.readOnly(url: url) }
+      if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
       try state.connection.begin(.immediate)
       state.external.isHoldingBack = true
     }

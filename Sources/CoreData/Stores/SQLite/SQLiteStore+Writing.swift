@@ -66,7 +66,7 @@ extension SQLiteStore {
   }
 
   private func writableState() throws -> Opened {
-    if isReadOnly { throw StoreErrors.readOnly(url: url) }
+    if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     return try state()
   }
 }

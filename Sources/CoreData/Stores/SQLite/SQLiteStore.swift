@@ -75,10 +75,19 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
       do {
         try Self.prepare(file, settings)
         values = try file.metadata()
-        let schema = try file.schema(for: document, configuration: configuration)
+        var schema: StoreSchema
+        var fits = true
+        do {
+          schema = try file.schema(for: document, configuration: configuration)
+        } catch let problem as SchemaProblem where settings.ignoresVersioning && problem.isMissing {
+          // What is there can be used; statements that need what is missing fail.
+          schema = try file.schema(for: document, configuration: configuration, allowsMissing: true)
+          fits = false
+        }
         isReadOnly = isReadOnly || file.isReadOnly
         hasUnsavedMetadata = false
-        if settings.ignoresVersioning, !isReadOnly {
+        // A store that lacks what the model has must not say that it is of its version.
+        if settings.ignoresVersioning, !isReadOnly, fits {
           values.merge(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
           hasUnsavedMetadata = true
         }
@@ -142,6 +151,20 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   /// - Throws: as `metadataForPersistentStore(with:)`, and errors of the model's archive.
   static func cachedModel(at url: URL) throws -> NSManagedObjectModel? {
     try looking(at: url) { try $0.cachedModel() }.map { try NSManagedObjectModel(document: $0) }
+  }
+
+  /// Fills in how much a store holds of each item, and leaves out those of which it holds nothing.
+  ///
+  /// - Parameter model: the model that the store was written with.
+  /// - Throws: as `metadataForPersistentStore(with:)`.
+  static func counted(
+    _ items: [DroppedContent], at url: URL, model: NSManagedObjectModel, configuration: String?
+  ) throws -> [DroppedContent] {
+    let document = model.document
+    return try looking(at: url) { file in
+      let schema = try file.schema(for: document, configuration: document.configuration(configuration))
+      return try StoreContents(file.connection, schema: schema).counted(items)
+    }
   }
 
   /// Opens a store for a moment.

@@ -104,8 +104,13 @@ package final class StoreFile {
   }
 
   /// Where the entities of a model stand in this file.
-  package func schema(for document: ModelDocument, configuration: String? = nil) throws -> StoreSchema {
+  ///
+  /// - Parameter allowsMissing: whether what the file does not have is called as in a new store, instead of an error.
+  package func schema(
+    for document: ModelDocument, configuration: String? = nil, allowsMissing: Bool = false
+  ) throws -> StoreSchema {
     try StoreSchema(
-      document: document, configuration: configuration, catalog: try connection.catalog(), primaryKeys: primaryKeys())
+      document: document, configuration: configuration, catalog: try connection.catalog(), primaryKeys: primaryKeys(),
+      allowsMissing: allowsMissing)
   }
 }

@@ -72,11 +72,11 @@ struct MeddlingPolicyTests {
   @Test("Fail after they have saved the destination themselves: it is as it was")
   func savingAndFailing() throws {
     let sample = try sample(SavingAndFailing.self)
-    #expect(try #require(throws: NSError.self) { try sample.migrate() }.code == NSEntityMigrationPolicyError)
+    #expect(throws: SavingAndFailing.Refusal.self) { try sample.migrate() }
     sample["NoteToNote"].entityMigrationPolicyClassName = nil
     try sample.migrate()
     sample["NoteToNote"].entityMigrationPolicyClassName = "\(SavingAndFailing.self)"
-    #expect(try #require(throws: NSError.self) { try sample.migrate() }.code == NSEntityMigrationPolicyError)
+    #expect(throws: SavingAndFailing.Refusal.self) { try sample.migrate() }
     try sample.result { (context) throws in #expect(try words(context) == Self.expected) }
   }
 

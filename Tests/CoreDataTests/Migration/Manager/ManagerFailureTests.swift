@@ -71,11 +71,7 @@ struct ManagerFailureTests {
     let sample = try ManagerSample()
     sample["NoteToNote"].entityMigrationPolicyClassName = "FailingPolicy"
     sample.manager.userInfo = ["step": step.rawValue, "how": "swift"]
-    let swift = try failure(sample)
-    #expect(swift.code == NSEntityMigrationPolicyError)
-    #expect(swift.userInfo["mapping"] as? String == "NoteToNote")
-    #expect(swift.userInfo["entity"] as? String == "Note")
-    #expect(swift.userInfo[NSUnderlyingErrorKey] is FailingPolicy.Refusal)
+    #expect(throws: FailingPolicy.Refusal.self) { try sample.migrate() }
     sample.manager.userInfo?["how"] = "cocoa"
     let cocoa = try failure(sample)
     #expect(cocoa.domain == "Test" && cocoa.code == 77)
@@ -98,7 +94,7 @@ struct ManagerFailureTests {
     try sample.migrate()
     sample["NoteToNote"].entityMigrationPolicyClassName = "FailingPolicy"
     sample.manager.userInfo = ["step": step.rawValue, "how": "swift"]
-    #expect(try failure(sample).code == NSEntityMigrationPolicyError)
+    #expect(throws: FailingPolicy.Refusal.self) { try sample.migrate() }
     try sample.result { context in
       let notes = try context.all("Note", by: "rank")
       #expect(notes.count == 7)

@@ -27,6 +27,21 @@ struct MigrationManagerTests {
     }
   }
 
+  @Test("Copies objects as they are by a mapping of copy type that names no property", arguments: [true, false])
+  func copyAsIs(_ usesSQL: Bool) throws {
+    let sample = try ManagerSample()
+    sample.manager.usesStoreSpecificMigrationManager = usesSQL
+    let tags = sample["TagToTag"]
+    tags.mappingType = .copyEntityMappingType
+    (tags.attributeMappings, tags.relationshipMappings) = (usesSQL ? nil : [], [])
+    try sample.migrate()
+    try sample.result { context in
+      let notes = try context.all("Note", by: "rank")
+      #expect(notes[3].names("tags") == ["T1", "T2", "T3"])
+      #expect(try context.all("Tag").map { $0.names("notes", "title").count } == [5, 3, 1])
+    }
+  }
+
   @Test("Keeps the source's UUID and the app's own metadata, and writes the new version's own")
   func metadata() throws {
     let sample = try ManagerSample()

@@ -64,6 +64,29 @@ struct MappingOpeningTests {
     #expect(try values("v3", "a") == ["one", "two"])
   }
 
+  @Test("A model that is one file of a folder of versions knows those beside it", arguments: [true, false])
+  func singleFile(_ isKnownBeside: Bool) throws {
+    for (source, destination) in [("v1", "v2"), ("v2", "v3"), ("v3", "v4")] {
+      try notes.writeMapping(source, destination)
+    }
+    var file = notes.url.appendingPathComponent("v4.mom")
+    var models: [URL] = []
+    if !isKnownBeside {
+      // A file of its own, and the versions elsewhere in the program.
+      file = notes.store.folder.appendingPathComponent("Alone.mom")
+      try FileManager.default.copyItem(at: notes.url.appendingPathComponent("v4.mom"), to: file)
+      models = [notes.url]
+    }
+    let context = try notes.store.context(
+      .load(contentsOf: file),
+      options: [
+        NSMigratePersistentStoresAutomaticallyOption: true, MigrationOption.models: models,
+        MigrationOption.mappings: [notes.mappings],
+      ])
+    #expect(try context.all("Note").compactMap { $0["a"] as? String } == ["one", "two"])
+    try notes.store.close()
+  }
+
   @Test("A mapping model that was made in code")
   func inCode() throws {
     let url = try notes.writeMapping("v1", "v3")
@@ -75,12 +98,27 @@ struct MappingOpeningTests {
   @Test("A policy that fails leaves the store as it was")
   func failingPolicy() throws {
     try notes.writeMapping("v2", "v3", policy: "CoreDataTests.FailingNotePolicy")
-    let error = try #require(throws: NSError.self) { try notes.open("v4") }
-    #expect(error.code == NSEntityMigrationPolicyError)
+    #expect(throws: FailingNotePolicy.Failure.self) { try notes.open("v4") }
     #expect(try notes.version() == "v1")
     #expect(try stores().filter { $0.contains("~") } == [])
     try FileManager.default.removeItem(at: notes.mappings.appendingPathComponent("v2tov3.cdm"))
     #expect(try notes.open("v4") == ["one", "two"])
+  }
+
+  @Test(
+    "The error of a policy, and the one that a migration is cancelled with, come out of opening a store as they are",
+    arguments: [("App", 7), (NSCocoaErrorDomain, 4), ("App", NSMigrationError)], [false, true])
+  func foreignError(_ error: (String, Int), cancels: Bool) throws {
+    try notes.writeMapping("v2", "v3", policy: "CoreDataTests.ForeignErrorPolicy")
+    let factory = MigrationManagerFactory { source, destination in
+      let manager = NSMigrationManager(sourceModel: source, destinationModel: destination)
+      manager.userInfo = ["domain": error.0, "code": error.1, "cancels": cancels]
+      return manager
+    }
+    let found = try #require(throws: NSError.self) { try notes.open("v4", [MigrationOption.managerFactory: factory]) }
+    #expect(found.domain == error.0 && found.code == error.1)
+    #expect(found.userInfo["mine"] as? Int == 1)
+    #expect(try notes.version() == "v1")
   }
 
   @Test("Mapping models for parts of the entities complement one another")
@@ -99,5 +137,16 @@ struct MappingOpeningTests {
       files + [files[0]], source: NSManagedObjectModel(), destination: NSManagedObjectModel())
     #expect(again.model.entityMappings.count == 2)
     #expect(again.reason.contains("is not used: it maps no other entities."))
+  }
+}
+
+/// Fails with an error that the manager's `userInfo` tells, thrown or as the reason of a cancellation.
+final class ForeignErrorPolicy: NSEntityMigrationPolicy {
+  override func begin(_ mapping: NSEntityMapping, with manager: NSMigrationManager) throws {
+    let info = manager.userInfo ?? [:]
+    let error = NSError(
+      domain: info["domain"] as? String ?? "", code: info["code"] as? Int ?? 0, userInfo: ["mine": 1])
+    guard info["cancels"] as? Bool == true else { throw error }
+    manager.cancelMigrationWithError(error)
   }
 }

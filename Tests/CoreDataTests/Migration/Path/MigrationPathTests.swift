@@ -107,7 +107,7 @@ struct MigrationPathTests {
     let path = try path(notes, "p1", "p3")
     #expect(text(path) == "p1 > p3")
     #expect(path.explanation.contains { $0.contains("'p1top2.cdm' from 'p1' to 'p2' is not used") })
-    #expect(path.steps[0].reason.contains("'p2' is left out: it lies on no way that can be inferred."))
+    #expect(path.steps[0].reason.contains("'p2' is left out: no mapping to it can be inferred, because of Note.a."))
   }
 
   @Test("A version that would drop what both ends have is left out, and the reason says so")
@@ -123,7 +123,41 @@ struct MigrationPathTests {
     ])
     let path = try path(notes, "q1", "q4")
     #expect(text(path) == "q1 > q4")
-    #expect(path.steps[0].reason.contains("'q2' is left out: going through it would drop what both ends have."))
+    #expect(
+      path.steps[0].reason.contains("'q2' is left out: going through it would drop Note.a, which both ends have."))
+  }
+
+  @Test("Versions that are left out for one reason are told as a range, once")
+  func leftOut() throws {
+    let ends = [NSAttributeDescription.make("name", .stringAttributeType), .make("a", .integer16AttributeType)]
+    let between = (2...20).map { number in
+      (
+        "r\(number)",
+        [NSAttributeDescription.make("name", .stringAttributeType), .make("x\(number)", .stringAttributeType)]
+      )
+    }
+    let notes = try NoteVersions(
+      [("r1", ends)] + between + [
+        (
+          "r21",
+          ends.map { $0.copy() as! NSAttributeDescription } + [
+            .make("b", .stringAttributeType)
+          ]
+        )
+      ])
+    let reason = try #require(path(notes, "r1", "r21").steps.first?.reason)
+    #expect(
+      reason.hasSuffix(
+        "'r2' to 'r20' (19 versions) are left out: going through it would drop Note.a, which both ends have."))
+  }
+
+  @Test("A number in a name counts as a number, whatever signs are around it: V2 comes before V 10")
+  func signs() throws {
+    let attributes = Self.growing.map(\.1)
+    let notes = try NoteVersions([
+      ("V 10", attributes[2]), ("V2", attributes[0]), ("v-9", attributes[1]), ("V 58", attributes[3]),
+    ])
+    #expect(try text(path(notes, "V2", "V 58")) == "V2 > v-9 > V 10 > V 58")
   }
 
   @Test("Versions are in the order in which a person would put their names")

@@ -117,6 +117,13 @@ final class NoteVersions {
     return url
   }
 
+  /// Writes what inference would make as a mapping model between two versions.
+  func writeInferred(_ source: String, _ destination: String) throws {
+    let mapping = try NSMappingModel.inferredMappingModel(
+      forSourceModel: model(source), destinationModel: model(destination))
+    try mapping.document.writeCompiled(to: mappings.appendingPathComponent("\(source)to\(destination).cdm"))
+  }
+
   @discardableResult
   func writeMapping(_ source: String, _ destination: String, policy: String? = nil) throws -> URL {
     try writeMapping("\(source)to\(destination).cdm", model(source), model(destination), policy: policy)

@@ -61,6 +61,54 @@ struct StaleMappingTests {
     #expect(error.localizedFailureReason?.contains("source entity 'Note'") == true)
   }
 
+  @Test(
+    "One whose entities all stay the same, and which leaves out an entity that is new, is not stale",
+    arguments: [true, false])
+  func unchangedEntities(_ isProgressive: Bool) throws {
+    let other = try TemporaryStore()
+    func model(_ entities: [String]) -> NSManagedObjectModel {
+      var builder = ModelBuilder()
+      for name in entities { builder.entity(name, [.make("name", .stringAttributeType)]) }
+      return builder.model()
+    }
+    let (old, new) = (model(["Note"]), model(["Note", "Tag"]))
+    let url = other.folder.appendingPathComponent("Two.momd")
+    try ModelBundle.writeCompiled([("w1", old.document), ("w2", new.document)], current: "w2", to: url)
+    let context = try other.context(old)
+    context.make("Note", ["name": "one"])
+    try context.save()
+    try other.close()
+    let mapping = try NSMappingModel.inferredMappingModel(forSourceModel: old, destinationModel: new)
+    mapping.entityMappings = mapping.entityMappings.filter { $0.sourceEntityName == "Note" }
+    let opened = try other.context(
+      .load(contentsOf: url, version: "w2"),
+      options: [
+        NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+        MigrationOption.models: [URL](), MigrationOption.mappings: [mapping],
+        MigrationOption.isProgressive: isProgressive,
+      ])
+    #expect(try opened.all("Note").map { $0["name"] as? String } == ["one"])
+    #expect(try other.files().contains("Store~.sqlite"))
+    try other.close()
+  }
+
+  @Test("A version that is missing between two mapping models is told as such, with the models of the two ends")
+  func missingVersion() throws {
+    try notes.writeMapping("Two.cdm", notes.model("v2"), edited)
+    try notes.writeMapping("Three.cdm", edited, notes.model("v4"))
+    let error = try #require(throws: NSError.self) { try notes.open("v4") }
+    #expect(error.code == NSMigrationMissingMappingModelError)
+    let reason = try #require(error.localizedFailureReason)
+    #expect(reason.contains("'Two.cdm' leads to a version that is not there, and 'Three.cdm' on from it"), "\(reason)")
+    #expect(!reason.contains("other states"))
+    let (source, destination) = (
+      error.userInfo["sourceModel"] as? NSManagedObjectModel,
+      error.userInfo["destinationModel"] as? NSManagedObjectModel
+    )
+    #expect(try source?.entityVersionHashesByName == notes.model("v2").entityVersionHashesByName)
+    #expect(destination != nil)
+  }
+
   @Test("One of another model, and one of other versions, are none of it")
   func others() throws {
     let other = [

@@ -109,6 +109,39 @@ struct StagedMigrationTests {
     #expect(runs == 2)
   }
 
+  @Test("A stage that was not brought to its end and is passed over leaves no mark, and locks no store that fits")
+  func passedOver() throws {
+    let stage = try custom("v1", "v2")
+    stage.didMigrateHandler = { _, _ in throw Broken() }
+    _ = try failure("v2", options([stage]))
+    // Stages that know nothing of it, over a store of the wanted version.
+    #expect(try notes.open("v2", options([])) == ["one", "two"])
+    #expect(try notes.metadata()[StagedMigration.pendingKey] != nil)
+    // A step that goes on without stages.
+    #expect(try notes.open("v3") == ["one", "two"])
+    #expect(try notes.metadata()[StagedMigration.pendingKey] == nil)
+    #expect(try notes.open("v3", options([])) == ["one", "two"])
+  }
+
+  @Test("A stage whose didMigrateHandler is gone is at its end; so it is after a step by a mapping model")
+  func withoutHandler() throws {
+    let stage = try custom("v1", "v2")
+    stage.didMigrateHandler = { _, _ in throw Broken() }
+    _ = try failure("v2", options([stage]))
+    stage.didMigrateHandler = nil
+    #expect(try notes.open("v2", options([stage])) == ["one", "two"])
+    #expect(try notes.metadata()[StagedMigration.pendingKey] == nil)
+    stage.didMigrateHandler = { _, _ in throw Broken() }
+    try notes.store.close()
+    try FileManager.default.removeItem(at: notes.store.url)
+    try notes.fill("v1")
+    _ = try failure("v2", options([stage]))
+    #expect(try notes.metadata()[StagedMigration.pendingKey] != nil)
+    try notes.writeMapping("v2", "v3")
+    #expect(try notes.open("v3") == ["one", "two"])
+    #expect(try notes.metadata()[StagedMigration.pendingKey] == nil)
+  }
+
   @Test("A process that is killed in a handler leaves a store that the next one goes on with")
   func killed() async throws {
     let folder = notes.store.folder

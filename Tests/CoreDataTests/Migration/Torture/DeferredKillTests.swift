@@ -41,6 +41,7 @@ struct DeferredKillTests {
         type: .sqlite, at: url,
         options: [
           NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+          MigrationOption.allowsLoss: true,
           Self.key: true,
         ]))
     #expect(try Self.isPending(url) && Self.leftColumns(url) == 2)

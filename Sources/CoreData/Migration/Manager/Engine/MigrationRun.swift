@@ -138,24 +138,25 @@ final class MigrationRun {
 
   // MARK: Calls of policies
 
-  /// Calls a policy, and makes what it throws the migration's error.
+  /// Calls a policy; what it throws ends the migration.
   func call(_ plan: EntityPlan, _ body: () throws -> Void) throws {
     try manager.checkCancellation()
     do {
       try body()
     } catch {
-      throw translated(error, of: plan)
+      throw translated(error)
     }
     if let failure { throw failure }
     try manager.checkCancellation()
   }
 
-  /// Cocoa's errors as they are; others as 134170.
-  private func translated(_ error: any Error, of plan: EntityPlan) -> any Error {
-    if type(of: error) is NSError.Type || error is CocoaError || error is POSIXError || error is URLError {
+  /// What a policy throws is the app's, and comes out as it is; of the errors beneath this framework its own are made.
+  private func translated(_ error: any Error) -> any Error {
+    do {
+      return try SQLiteStoreErrors.translating(url: nil, isOpening: false) { throw error }
+    } catch {
       return error
     }
-    return MappingErrors.policyFailed(plan.place, policy: "\(type(of: plan.policy))", error)
   }
 
   // MARK: Saving

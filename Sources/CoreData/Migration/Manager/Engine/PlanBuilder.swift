@@ -73,10 +73,10 @@ struct PlanBuilder {
       mapping: mapping, sourceEntity: sourceEntity, destinationEntity: destinationEntity,
       numbers: (sourceEntity.flatMap(source.store.number), destinationEntity.flatMap(destination.store.number)),
       policy: try Self.policyClass(of: mapping).init(), sources: sources(of: mapping),
-      attributes: try (mapping.attributeMappings ?? []).compactMap {
+      attributes: try mapping.attributeMappings(from: sourceEntity, to: destinationEntity).compactMap {
         try attribute($0, mapping, sourceEntity, destinationEntity)
       },
-      relationships: try (mapping.relationshipMappings ?? []).compactMap {
+      relationships: try mapping.relationshipMappings(from: sourceEntity, to: destinationEntity).compactMap {
         try relationship($0, mapping, sourceEntity, destinationEntity)
       })
   }

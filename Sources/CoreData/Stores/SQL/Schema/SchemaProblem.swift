@@ -24,6 +24,16 @@ package enum SchemaProblem: Error, Hashable, Sendable {
   case foreignTable(String, found: String)
 }
 
+extension SchemaProblem {
+  /// Whether the model has something that the store does not have.
+  var isMissing: Bool {
+    switch self {
+    case .entityNotInStore, .tableNotInStore, .columnNotInStore, .joinTableNotInStore: true
+    default: false
+    }
+  }
+}
+
 extension SchemaProblem: CustomStringConvertible {
   package var description: String {
     switch self {

@@ -10,12 +10,21 @@ struct SchemaReconciler {
   let catalog: DatabaseCatalog
   /// Names of `Z_PRIMARYKEY` by number, which may be those from before a rename.
   let storedNames: [Int: String]
+  /// Whether tables and columns that the file does not have keep the names that the rules give: SQLite refuses the statement
+  /// that needs one.
+  var allowsMissing = false
 
   func reconciled() throws -> StoreSchema {
     var tables: [String: TableLayout] = [:]
     var names: [String: [String: String]] = [:]
     for table in expected.tables {
-      let found = try file(for: table)
+      let found: DatabaseCatalog.Table
+      do {
+        found = try file(for: table)
+      } catch SchemaProblem.tableNotInStore where allowsMissing {
+        tables[table.name] = table
+        continue
+      }
       guard hasNumericKey(found) else {
         throw SchemaProblem.keyNotPrimary(entity: table.rootEntity, table: found.name)
       }
@@ -29,7 +38,13 @@ struct SchemaReconciler {
         }, of: found)
       tables[table.name] = layout
     }
-    let joins = try expected.joinTables.map(reconciled)
+    let joins = try expected.joinTables.map { join in
+      do {
+        return try reconciled(join)
+      } catch SchemaProblem.joinTableNotInStore where allowsMissing {
+        return join
+      }
+    }
     for join in joins { if let table = catalog.table(named: join.name) { _ = try plain(table) } }
     let joinNames = Dictionary(uniqueKeysWithValues: zip(expected.joinTables.map(\.name), joins))
     let entities = expected.entities.map { entity in
@@ -99,6 +114,9 @@ struct SchemaReconciler {
       case .foreignEntity:
         // Not needed for reading; stores from before the destination had sub-entities are without it.
         names[column.name] = file.column(likeNumbered: column.name)
+      case .ownerKey where allowsMissing, .order where allowsMissing, .attribute where allowsMissing,
+        .foreignKey where allowsMissing:
+        names[column.name] = file.column(likeNumbered: column.name) ?? column.name
       case .ownerKey(let entity, let property), .order(let entity, let property):
         guard let found = file.column(likeNumbered: column.name) else {
           throw missing(column, entity: entity, property: property, in: file)

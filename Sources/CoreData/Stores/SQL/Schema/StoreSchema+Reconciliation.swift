@@ -10,16 +10,20 @@ extension StoreSchema {
   /// A store that has been migrated in place keeps columns where they were added, may have other entity numbers than its
   /// model alone would give, and names that no rule predicts. The file wins: every table and column is looked up in it.
   ///
+  /// - Parameter allowsMissing: whether what the file does not have is called as in a new store, instead of an error.
   /// - Throws: `SchemaProblem` naming what the model needs and the file does not have.
   package init(
-    document: ModelDocument, configuration: String? = nil, catalog: DatabaseCatalog, primaryKeys: [PrimaryKeyRow]
+    document: ModelDocument, configuration: String? = nil, catalog: DatabaseCatalog, primaryKeys: [PrimaryKeyRow],
+    allowsMissing: Bool = false
   ) throws {
     let selection = try SchemaSelection(document: document, configuration: configuration)
-    let numbers = try EntityNumbers(selection: selection, rows: primaryKeys).resolved()
+    let numbers = try EntityNumbers(selection: selection, rows: primaryKeys, allowsMissing: allowsMissing).resolved()
     var builder = SchemaBuilder(selection: selection, numbers: numbers)
     let expected = try builder.build()
     let oldNames = Dictionary(primaryKeys.map { ($0.number, $0.name) }, uniquingKeysWith: { first, _ in first })
-    self = try SchemaReconciler(expected: expected, catalog: catalog, storedNames: oldNames).reconciled()
+    self = try SchemaReconciler(
+      expected: expected, catalog: catalog, storedNames: oldNames, allowsMissing: allowsMissing
+    ).reconciled()
   }
 }
 
@@ -27,6 +31,7 @@ extension StoreSchema {
 private struct EntityNumbers {
   let selection: SchemaSelection
   let rows: [PrimaryKeyRow]
+  let allowsMissing: Bool
 
   /// By name; else by renaming identifier; else, among the sub-entities of one parent, by elimination: a rename in place
   /// leaves the old name in the row, and a later version of the model need not remember it.
@@ -52,7 +57,10 @@ private struct EntityNumbers {
         if rivals.count == 1, candidates.count == 1 { take(entity) { $0.number == candidates[0].number } }
       }
       unresolved = unresolved.filter { numbers[$0.name] == nil }
-      if unresolved.count == before { throw SchemaProblem.entityNotInStore(entity: unresolved[0].name) }
+      guard unresolved.count == before else { continue }
+      guard allowsMissing else { throw SchemaProblem.entityNotInStore(entity: unresolved[0].name) }
+      numbers[unresolved[0].name] = max(rows.map(\.number).max() ?? 0, numbers.values.max() ?? 0) + 1
+      unresolved.removeFirst()
     }
     for (entity, number) in numbers.sorted(by: { $0.key < $1.key }) where number > PrimaryKeyRow.greatestNumber {
       throw SchemaProblem.unusableNumber(entity: entity, number: number)
