@@ -21,7 +21,7 @@ enum MigratePlanCommand: Command {
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
+    let model = try invocation.model()
     let target = try model.version(invocation.arguments.value("to"))
     let plan = try MigrationPlan(
       storeAt: invocation.url("STORE"), modelsAt: model.url, version: target.name, mappings: invocation.mappings)

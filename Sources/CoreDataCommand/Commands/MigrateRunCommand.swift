@@ -33,7 +33,7 @@ enum MigrateRunCommand: Command {
       throw CommandFailure(.usage, "--backup and --no-backup exclude each other.")
     }
     let url = invocation.url("STORE")
-    let model = try ModelArgument(path: arguments.argument("MODEL"))
+    let model = try invocation.model()
     let target = try model.version(arguments.value("to"))
     try recover(url, invocation)
     let plan = try MigrationPlan(storeAt: url, modelsAt: model.url, version: target.name, mappings: invocation.mappings)
