@@ -70,7 +70,7 @@ let package = Package(
     .testTarget(
       name: "CoreDataCommandTests",
       dependencies: [
-        "CoreData", "CoreDataCommand", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataTerminal",
+        "CSQLite", "CoreData", "CoreDataCommand", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataTerminal",
         "CoreDataTestSupport",
       ]),
   ]

@@ -45,8 +45,19 @@ struct CommandFailure: Error {
     (["error: \(message)"] + advice.map { "  \($0)" }).joined(separator: "\n") + "\n"
   }
 
+  /// The failure as one line of JSON, like the events that commands write to standard error.
+  var json: String {
+    let text: JSONText = [
+      "event": "error", "status": .integer(Int(status.rawValue)), "message": .string(message),
+      "advice": .array(advice.map { .string($0) }),
+    ]
+    return text.line() + "\n"
+  }
+
   private static func status(of error: NSError) -> ExitStatus {
     guard error.domain == NSCocoaErrorDomain else { return .failed }
+    // A model or a mapping model could not be read.
+    if error.userInfo[NSUnderlyingErrorKey] is ModelFileError { return .invalidModel }
     switch error.code {
     case NSMigrationMissingMappingModelError, NSInferredMappingModelError: return .noWay
     case NSMigrationMissingSourceModelError, NSPersistentStoreIncompatibleVersionHashError, NSPersistentStoreOpenError,

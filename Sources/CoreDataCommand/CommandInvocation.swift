@@ -38,6 +38,25 @@ struct CommandInvocation {
   /// The file that an argument names.
   func url(_ name: String) -> URL { URL(fileURLWithPath: arguments.argument(name)) }
 
+  /// Reads a model, and says what is odd about it.
+  ///
+  /// - Parameter path: where it is; nil for the argument MODEL.
+  /// - Throws: as `ModelArgument.init(path:)`.
+  func model(_ path: String? = nil) throws -> ModelArgument {
+    let model = try ModelArgument(path: path ?? arguments.argument("MODEL"))
+    for text in model.remarks { remark(text) }
+    return model
+  }
+
+  /// Reads MODEL or MODEL@VERSION, and says what is odd about the model.
+  ///
+  /// - Throws: as `ModelArgument.version(of:)`.
+  func version(_ name: String) throws -> (model: ModelArgument, version: ModelArgument.Version) {
+    let found = try ModelArgument.version(of: arguments.argument(name))
+    for text in found.model.remarks { remark(text) }
+    return found
+  }
+
   /// Writes a result made of JSON.
   func write(_ json: JSONText) throws { try result.write(json.pretty()) }
 

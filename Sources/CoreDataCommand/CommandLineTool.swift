@@ -47,13 +47,18 @@ enum CommandLineTool {
       }
       return .done
     } catch let error as UsageError {
-      streams.error(error.description + "\n")
+      streams.error(wantsJSON(arguments) ? CommandFailure(.usage, error.description).json : error.description + "\n")
       return .usage
     } catch {
       let failure = CommandFailure(error)
-      streams.error(failure.text)
+      streams.error(wantsJSON(arguments) ? failure.json : failure.text)
       return failure.status
     }
+  }
+
+  /// Whether a command line asks for JSON, also one that is wrong otherwise.
+  private static func wantsJSON(_ arguments: [String]) -> Bool {
+    arguments.contains("--format=json") || zip(arguments, arguments.dropFirst()).contains { $0 == ("--format", "json") }
   }
 
   private static func run(_ command: any Command.Type, _ invocation: CommandInvocation) throws -> ExitStatus {

@@ -20,11 +20,21 @@ struct ModelArgument {
   let currentName: String?
   /// Whether the model is that of a store.
   let isStore: Bool
+  /// The version that the argument names after an @.
+  private let namedVersion: String?
+  /// The versions that cannot be read, with the reasons.
+  private let unreadable: [(name: String, error: ModelFileError)]
+  /// What was passed over or corrected in the other versions.
+  private let warnings: [ModelFileError]
 
-  /// Reads a model, and checks that every version makes sense.
+  /// Reads a model, MODEL or MODEL@VERSION. Versions that cannot be read, or make no sense, are left out where there are
+  /// others.
   /// - Throws: `ModelFileError`; `StoreProblem` where the file is a store that carries no model.
   init(path: String) throws {
-    let url = URL(fileURLWithPath: path)
+    // A file whose own name has an @ in it goes first.
+    let mark = FileManager.default.fileExists(atPath: path) ? nil : path.lastIndex(of: "@")
+    namedVersion = mark.map { String(path[path.index(after: $0)...]) }
+    let url = URL(fileURLWithPath: mark.map { String(path[..<$0]) } ?? path)
     let file = url.lastPathComponent
     self.url = url
     try InputFile.check(url, "model")
@@ -40,6 +50,7 @@ struct ModelArgument {
       let identifier = store.metadata.versionIdentifiers.first { !$0.isEmpty }
       let name = identifier ?? url.deletingPathExtension().lastPathComponent
       versions = [(name, model)]
+      (unreadable, warnings) = ([], [])
       currentName = name
     } else {
       let bundle = try ModelBundle(contentsOf: url)
@@ -51,6 +62,7 @@ struct ModelArgument {
         }
       }
       versions = bundle.versions
+      (unreadable, warnings) = (bundle.unreadable, bundle.warnings)
       currentName = bundle.currentVersionName
     }
   }
@@ -64,10 +76,37 @@ struct ModelArgument {
     try ModelVersions(versions, currentName: currentName, url: url)
   }
 
-  /// A version by name, or the current one.
-  /// - Throws: `CommandFailure` that lists the versions there are.
+  /// What a reader of the result should know, one sentence each: versions that are left out, and values that are not of
+  /// their attribute's type.
+  var remarks: [String] {
+    unreadable.map { "The version \"\($0.name)\" cannot be read and is left out. \($0.error)" }
+      + warnings.map(\.description)
+  }
+
+  /// Refuses an argument that names one version, where all of them are used.
+  /// - Throws: `CommandFailure`.
+  func requireNoVersion() throws {
+    guard let namedVersion else { return }
+    throw CommandFailure(.usage, "All versions of \(name) are used: leave @\(namedVersion) out.")
+  }
+
+  /// Refuses a model of which a copy would lack versions.
+  /// - Throws: `ModelFileError`, why the first of them cannot be read; as `requireNoVersion()`.
+  func requireAllVersions() throws {
+    try requireNoVersion()
+    if let bad = unreadable.first { throw bad.error }
+  }
+
+  /// A version by name; else the one that the argument names, or the current one.
+  /// - Throws: why that version cannot be read; `CommandFailure` that lists the versions there are.
   func version(_ wanted: String?) throws -> Version {
+    if let wanted, let namedVersion, wanted != namedVersion {
+      throw CommandFailure(
+        .usage, "\(name)@\(namedVersion) is one version, and \"\(wanted)\" another: name one of them.")
+    }
+    let wanted = wanted ?? namedVersion
     let list = versions.map { "\"\($0.name)\"" }.joined(separator: ", ")
+    if let bad = unreadable.first(where: { $0.name == wanted ?? currentName }) { throw bad.error }
     guard let wanted else {
       if let current = versions.first(where: { $0.name == currentName }) { return current }
       let reason =
@@ -82,18 +121,8 @@ struct ModelArgument {
 
   /// MODEL or MODEL@VERSION.
   static func version(of argument: String) throws -> (model: ModelArgument, version: Version) {
-    let path: String
-    let wanted: String?
-    // A file whose own name has an @ in it goes first.
-    if !FileManager.default.fileExists(atPath: argument), let mark = argument.lastIndex(of: "@") {
-      path = String(argument[..<mark])
-      wanted = String(argument[argument.index(after: mark)...])
-    } else {
-      path = argument
-      wanted = nil
-    }
-    let model = try ModelArgument(path: path)
-    return (model, try model.version(wanted))
+    let model = try ModelArgument(path: argument)
+    return (model, try model.version(nil))
   }
 
   private static func isDatabase(_ url: URL) -> Bool {

@@ -21,7 +21,8 @@ struct OpenedStore {
       return
     }
     let plain = try StoreReader(url: url)
-    let model = try ModelArgument(path: path)
+    let model = try invocation.model(path)
+    try model.requireNoVersion()
     let match = StoreMatch(
       storeHashes: plain.metadata.hashes, storeModel: plain.metadata.model, versions: model.versions,
       identifiers: plain.metadata.versionIdentifiers, current: model.currentName)

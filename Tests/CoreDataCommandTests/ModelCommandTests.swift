@@ -49,6 +49,80 @@ struct ModelCommandTests {
     #expect(Data(base64Encoded: checksum)?.count == 32)
   }
 
+  @Test("A version that cannot be read does not keep the others from being used, and is told")
+  func unreadableVersion() throws {
+    let bad = workshop.path("Shop.xcdatamodeld/Shop 3.xcdatamodel")
+    try Data("<model".utf8).write(to: URL(fileURLWithPath: bad + "/contents"))
+    let old = workshop.path("Shop.xcdatamodeld/Shop 0.xcdatamodel")
+    try FileManager.default.createDirectory(atPath: old, withIntermediateDirectories: true)
+    try Data("bplist00".utf8).write(to: URL(fileURLWithPath: old + "/elements"))
+    let run = CommandRun("model", "versions", workshop.model, "--format", "json")
+    #expect(run.status == .done)
+    #expect((try run.json["versions"] as? [[String: Any]])?.map { $0["name"] as? String } == ["Shop", "Shop 2"])
+    let warnings = try #require(try run.json["warnings"] as? [String])
+    #expect(warnings.count == 2)
+    #expect(warnings[0].hasPrefix("The version \"Shop 0\" cannot be read and is left out. "))
+    #expect(warnings[0].contains("before Xcode 4"))
+    #expect(run.error.contains("note: \(warnings[0])"))
+    #expect(CommandRun("model", "show", workshop.model, "--version", "Shop").status == .done)
+    #expect(CommandRun("model", "show", workshop.model, "--version", "Shop 3").status == .invalidModel)
+    // A copy would lack versions.
+    let compiled = CommandRun("model", "compile", workshop.model, "-o", workshop.path("Shop.momd"))
+    #expect(compiled.status == .invalidModel)
+    #expect(!FileManager.default.fileExists(atPath: workshop.path("Shop.momd")))
+  }
+
+  @Test("show: a default value of another type is told, and taken as Foundation reads it")
+  func oddDefault() throws {
+    let text =
+      "<model><entity name=\"Order\"><attribute name=\"total\" attributeType=\"Integer 32\" "
+      + "defaultValueString=\"NO\"/></entity></model>"
+    try Data(text.utf8).write(to: URL(fileURLWithPath: workshop.path("Shop.xcdatamodeld/Shop.xcdatamodel/contents")))
+    let run = CommandRun("model", "show", workshop.model, "--version", "Shop")
+    #expect(run.status == .done && run.output.contains("default 0"))
+    #expect(
+      run.error.contains(
+        "Order.total: defaultValueString is \"NO\", which is not a value of the type integer32. 0 is taken."))
+    #expect(CommandRun("model", "show", workshop.model, "--version", "Shop", "-q").error.isEmpty)
+  }
+
+  @Test("MODEL@VERSION is one version, wherever one is meant")
+  func versionInArgument() throws {
+    let one = CommandRun("model", "show", workshop.model + "@Shop")
+    #expect(
+      one.status == .done && one.output == CommandRun("model", "show", workshop.model, "--version", "Shop").output)
+    #expect(CommandRun("model", "show", workshop.model + "@Shop", "--version", "Shop 2").status == .usage)
+    #expect(CommandRun("model", "show", workshop.model + "@Shop 9").status == .invalidModel)
+    let all = CommandRun("model", "versions", workshop.model + "@Shop")
+    #expect(all.status == .usage)
+    #expect(all.error == "error: All versions of Shop.xcdatamodeld are used: leave @Shop out.\n")
+    let store = workshop.path("Old.sqlite")
+    #expect(CommandRun("store", "create", store, workshop.model + "@Shop").status == .done)
+    #expect(CommandRun("migrate", "plan", store, workshop.model + "@Shop 2", "--format", "json").status == .done)
+  }
+
+  @Test("diff: a renaming identifier that is the own name, and another spelling of a predicate, are no changes")
+  func spellings() throws {
+    func version(_ name: String, _ identifier: String, _ predicate: String) throws {
+      let package = workshop.path("Same.xcdatamodeld/\(name).xcdatamodel")
+      try FileManager.default.createDirectory(atPath: package, withIntermediateDirectories: true)
+      let text = """
+        <model><entity name="A"\(identifier)><attribute name="n" attributeType="String"\(identifier.isEmpty ? "" : " elementID=\"n\"")/>
+        <relationship name="r" destinationEntity="A" maxCount="1"\(identifier.isEmpty ? "" : " elementID=\"r\"")/></entity>
+        <fetchRequest name="F" entity="A" predicateString="\(predicate)"/></model>
+        """
+      try Data(text.utf8).write(to: URL(fileURLWithPath: package + "/contents"))
+    }
+    let model = workshop.path("Same.xcdatamodeld")
+    try version("1", "", "n == 'a' AND (n != 'b' AND NOT (NOT n IN {'c', 'd'}))")
+    try version("2", " elementID=\"A\"", "(SELF.n = &quot;a&quot; AND n &lt;&gt; 'b') &amp;&amp; n IN {'c','d'}")
+    let same = try CommandRun("model", "diff", model + "@1", model + "@2", "--format", "json").json
+    #expect((same["changes"] as? [Any])?.isEmpty == true, "\(same)")
+    try version("2", "", "n == 'x'")
+    let run = CommandRun("model", "diff", model + "@1", model + "@2")
+    #expect(run.output.contains("of A where n == \"x\""), "\(run.output)")
+  }
+
   @Test("diff: what changed, by entity, with a sign")
   func diff() {
     let run = CommandRun("model", "diff", workshop.model + "@Shop", workshop.model + "@Shop 2")

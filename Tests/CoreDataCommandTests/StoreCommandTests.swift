@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataSQLite
 import CoreDataTerminal
 import Foundation
 import Testing
@@ -54,6 +55,66 @@ struct StoreCommandTests {
     let text = CommandRun("store", "info", store).output
     #expect(text.hasPrefix("Shop.sqlite\n  Type        SQLite\n  Identifier  "))
     #expect(text.contains("\n  Order      3  "))
+  }
+
+  @Test("export: a value whose file is missing is null, with a note; an error with --strict")
+  func exportWithoutFiles() throws {
+    let model = workshop.path("Media.xcdatamodel")
+    try FileManager.default.createDirectory(atPath: model, withIntermediateDirectories: true)
+    let contents = """
+      <model><entity name="Photo"><attribute name="data" attributeType="Binary" allowsExternalBinaryDataStorage="YES"/>
+      <attribute name="name" optional="YES" attributeType="String"/></entity></model>
+      """
+    try Data(contents.utf8).write(to: URL(fileURLWithPath: model + "/contents"))
+    let url = URL(fileURLWithPath: store)
+    let coordinator = NSPersistentStoreCoordinator(
+      managedObjectModel: try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: model)))
+    let opened = try coordinator.addPersistentStore(type: .sqlite, at: url)
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    for number in 1...3 {
+      let photo = NSEntityDescription.insertNewObject(forEntityName: "Photo", into: context)
+      photo.setValue("\(number)", forKey: "name")
+      photo.setValue(Data(repeating: UInt8(number), count: number == 2 ? 300_000 : 10), forKey: "data")
+    }
+    try context.save()
+    try coordinator.remove(opened)
+    try FileManager.default.removeItem(atPath: workshop.path(".Shop_SUPPORT"))
+
+    let run = CommandRun("store", "export", store)
+    #expect(run.status == .done)
+    let values = try run.jsonLines.compactMap { $0["values"] as? [String: Any] }
+    #expect(values.count == 3 && values.filter { $0["data"] is NSNull }.map { $0["name"] as? String } == ["2"])
+    let row = try #require(
+      run.jsonLines.first { ($0["values"] as? [String: Any])?["data"] is NSNull }?["id"] as? String
+    )
+    .components(separatedBy: "/p")[1]
+    #expect(run.error.hasPrefix("note: Photo.data of the row \(row) in Shop.sqlite is kept in the file "))
+    #expect(
+      run.error.hasSuffix(
+        ", which is missing. Copy the store together with its directory .Shop_SUPPORT. It is exported as null.\n"))
+    let strict = CommandRun("store", "export", store, "--strict")
+    #expect(strict.status == .unreadableStore)
+    #expect(strict.error.hasPrefix("error: Photo.data of the row \(row) in Shop.sqlite is kept in the file "))
+  }
+
+  @Test("export and info: empty metadata are told, and the model that the store carries stands in for them")
+  func emptyMetadata() throws {
+    try workshop.fill(store, orders: 2)
+    let before = try CommandRun("store", "info", store, "--format", "json").json
+    let connection = try SQLiteConnection(path: store, mode: .readWrite)
+    try connection.execute("UPDATE Z_METADATA SET Z_PLIST = NULL")
+    try connection.close()
+    let info = CommandRun("store", "info", store, "--format", "json")
+    let note = "Shop.sqlite holds no metadata: Z_METADATA.Z_PLIST is empty. Hashes and version are those of the model"
+    #expect(info.status == .done && info.error.contains(note))
+    #expect(try info.json["checksum"] as? String == before["checksum"] as? String)
+    let export = CommandRun("store", "export", store)
+    #expect(try export.jsonLines.count == 2 && export.error.contains(note))
+    let match = try CommandRun("store", "match", store, workshop.model, "--format", "json").json
+    #expect(match["version"] as? String == "Shop")
+    #expect(CommandRun("migrate", "run", store, workshop.model, "--no-backup").status == .done)
+    #expect(CommandRun("store", "info", store).error.isEmpty)
   }
 
   @Test("export: one object a line, sorted, and the same bytes of the store afterwards")

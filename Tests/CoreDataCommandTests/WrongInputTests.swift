@@ -38,6 +38,56 @@ struct WrongInputTests {
     #expect(FileManager.default.contents(atPath: path) == before, sourceLocation: sourceLocation)
   }
 
+  @Test("With --format json a failure is a line of JSON on standard error")
+  func failureAsJSON() throws {
+    func failure(_ arguments: String...) throws -> [String: Any] {
+      let run = CommandRun(arguments)
+      #expect(run.output.isEmpty)
+      #expect(run.error.hasSuffix("}\n") && run.error.split(separator: "\n").count == 1)
+      let json = try JSONSerialization.jsonObject(with: Data(run.error.utf8)) as? [String: Any]
+      #expect(json?["status"] as? Int == Int(run.status.rawValue) && json?["event"] as? String == "error")
+      return json ?? [:]
+    }
+    let path = workshop.path("none.sqlite")
+    let missing = try failure("store", "info", path, "--format", "json")
+    #expect(missing["message"] as? String == "There is no file \(path). Check the path of the store.")
+    let text = try write(Data("hello".utf8), to: "text.sqlite")
+    #expect(try failure("migrate", "plan", text, workshop.model, "--format=json")["status"] as? Int == 4)
+    #expect(try failure("model", "show", workshop.model, "--version", "X", "--format", "json")["status"] as? Int == 3)
+    #expect(try failure("model", "show", "--format", "json")["status"] as? Int == 2)
+  }
+
+  @Test("Mapping models that cannot be read end with status 3")
+  func unreadableMappings() throws {
+    let store = workshop.path("Shop.sqlite")
+    try workshop.fill(store, orders: 1)
+    let before = FileManager.default.contents(atPath: store)
+    for (name, text) in [("bad.cdm", "bplist00 and no more"), ("bad.xcmappingmodel", "<database")] {
+      let mapping = try write(Data(text.utf8), to: name)
+      for command in ["plan", "run"] {
+        let run = CommandRun("migrate", command, store, workshop.model, "--mappings", mapping)
+        #expect(run.status == .invalidModel, "\(command) \(name): \(run.error)")
+        #expect(run.error.contains(name))
+      }
+    }
+    #expect(FileManager.default.contents(atPath: store) == before)
+  }
+
+  @Test("A store stands for the model that it carries, also where it is planned and migrated to")
+  func storeAsModel() throws {
+    let (old, new) = (workshop.path("Old.sqlite"), workshop.path("New.sqlite"))
+    try workshop.fill(old, orders: 3)
+    #expect(CommandRun("store", "create", new, workshop.model, "--version", "Shop 2").status == .done)
+    let plan = CommandRun("migrate", "plan", old, new)
+    #expect(plan.status == .done, "\(plan.error)")
+    let run = CommandRun("migrate", "run", old, new, "--no-backup")
+    #expect(run.status == .done, "\(run.error)")
+    let match = try CommandRun("store", "match", old, workshop.model, "--format", "json").json
+    #expect(match["version"] as? String == "Shop 2")
+    #expect(try CommandRun("store", "export", old).jsonLines.count == 3)
+    #expect(CommandRun("migrate", "status", old, new, "--check").status == .done)
+  }
+
   @Test("No such file")
   func missing() throws {
     let path = workshop.path("none.sqlite")

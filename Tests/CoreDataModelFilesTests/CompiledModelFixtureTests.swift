@@ -184,7 +184,7 @@ func comparable(_ document: ModelDocument) -> ModelDocument {
     entity.fetchedProperties.sort { $0.name < $1.name }
     for index in entity.fetchedProperties.indices { entity.fetchedProperties[index].request?.name = "" }
     normalize(&entity.renamingIdentifier, entity.name)
-    entity.removeImpliedIndexes()
+    entity.removeImpliedIndexes(hasImplied: true)
     result.entities[position] = entity
   }
   result.removeRepeatedProperties()

@@ -110,6 +110,60 @@ struct ModelCacheTests {
     #expect(VersionHashes(decoded).entities == VersionHashes(document).entities)
   }
 
+  @Test("Stand-ins for inherited properties, as caches of some stores have them, are read as the properties themselves")
+  func standIns() throws {
+    let document = Self.richModel()
+    var archive = try EditedArchive(ModelCache.archive(document))
+    #expect(archive.useStandIns() == document.entities[0].propertyNames.count)
+    #expect(try ModelCache.unarchive(archive.data) == document)
+  }
+
+  @Test("A stand-in that leads to itself, or to nothing, is refused")
+  func wrongStandIns() throws {
+    for underlying: ArchiveValue? in [nil, .uid(0)] {
+      var archive = try EditedArchive(ModelCache.archive(Self.richModel()))
+      _ = archive.useStandIns()
+      _ = archive.edit("_NSPropertyDescriptionProxy") { position, fields, _ in
+        fields["NSUnderlyingProperty"] = underlying ?? .uid(position)
+        return true
+      }
+      let error = #expect(throws: ModelFileError.self) { try ModelCache.unarchive(archive.data) }
+      #expect(error?.kind == .brokenArchive)
+    }
+  }
+
+  @Test("An object of an app's class as a default value, or in user info, is kept as it came")
+  func appObjects() throws {
+    var entity = EntityDocument(name: "Book")
+    entity.attributes = [AttributeDocument(name: "cover", kind: .transformable)]
+    entity.userInfo = ["a": .string("b")]
+    var archive = try EditedArchive(ModelCache.archive(ModelDocument(entities: [entity])))
+    let title = archive.add(.string("a title"))
+    let inner = archive.add("Shop.Color", ["red": .real(0.5)])
+    let cover = archive.add("Shop.Cover", ["title": title, "colors": .array([inner, inner]), "count": .integer(3)])
+    _ = archive.edit("NSAttributeDescription") { _, fields, _ in
+      fields["NSDefaultValue"] = cover
+      return true
+    }
+    let read = try ModelCache.unarchive(archive.data)
+    guard case .object(let object)? = read.entities[0].attributes[0].defaultValue,
+      let kept = object.value.base as? ArchivedInstance
+    else {
+      Issue.record("The default value is \(String(describing: read.entities[0].attributes[0].defaultValue)).")
+      return
+    }
+    #expect(kept.className == "Shop.Cover")
+    let root = try KeyedArchive(kept.archive).root()
+    #expect(try root.string("title") == "a title" && root.integer("count") == 3)
+    guard case .array(let colors)? = root.fields["colors"] else { return #expect(Bool(false), "no colours") }
+    #expect(colors.count == 2 && colors[0] == colors[1])
+    #expect(try root.archive.object(colors[0])?.className == "Shop.Color")
+    // And it is written and read again without a loss.
+    let again = try ModelCache.decode(ModelCache.encode(read))
+    #expect(again == read)
+    #expect(VersionHashes(again).entities == VersionHashes(ModelDocument(entities: [entity])).entities)
+  }
+
   @Test("Predicates and expressions of every kind come back equal", arguments: everyPredicate)
   func predicates(predicate: PredicateSyntax) throws {
     var entity = EntityDocument(name: "E")

@@ -73,10 +73,6 @@ struct ModelErrorTests {
     func attribute(_ text: String) -> ModelFileError.Kind? {
       failure("<entity name=\"A\"><attribute name=\"a\" \(text)/></entity>")?.kind
     }
-    #expect(attribute("attributeType=\"Integer 16\" defaultValueString=\"many\"") == .unreadableValue)
-    #expect(attribute("attributeType=\"UUID\" defaultValueString=\"1\"") == .unreadableValue)
-    #expect(attribute("attributeType=\"Date\" minDateTimeInterval=\"soon\"") == .unreadableValue)
-    #expect(attribute("attributeType=\"String\" maxValueString=\"x\"") == .unreadableValue)
     #expect(attribute("attributeType=\"String\" derived=\"YES\" derivationExpression=\"a:(\"") == .unreadableExpression)
     #expect(attribute("attributeType=\"Composite\" composite=\"Nothing\"") == .missingComposite)
     let request = "<fetchRequest name=\"F\" entity=\"A\" predicateString=\"a &gt;\"/>"

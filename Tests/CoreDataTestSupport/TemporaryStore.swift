@@ -25,12 +25,12 @@ public final class TemporaryStore {
     try? FileManager.default.removeItem(at: folder)
   }
 
-  /// A context over the store, opened or made with a model.
+  /// A context over the store, or over another one in its folder, opened or made with a model.
   public func context(
-    _ model: NSManagedObjectModel, options: [AnyHashable: Any]? = nil
+    _ model: NSManagedObjectModel, options: [AnyHashable: Any]? = nil, at place: URL? = nil
   ) throws -> NSManagedObjectContext {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    try coordinator.addPersistentStore(type: .sqlite, at: url, options: options)
+    try coordinator.addPersistentStore(type: .sqlite, at: place ?? url, options: options)
     let context = NSManagedObjectContext(.privateQueue)
     context.persistentStoreCoordinator = coordinator
     contexts.append(context)

@@ -46,7 +46,11 @@ extension NSPersistentStoreCoordinator {
     }
     let store = try withLock {
       // Each store at /dev/null is one of its own, in memory.
-      if persistentStore(for: storeURL) != nil, !RegularFile.isNullDevice(storeURL) {
+      let known = persistentStore(for: storeURL)
+      if let known = known as? SQLiteStore, known.isDisconnected {
+        // It was destroyed or replaced: what is added is the new one.
+        try remove(known)
+      } else if known != nil, !RegularFile.isNullDevice(storeURL) {
         throw StoreErrors.cannotOpen(url: storeURL, reason: "The coordinator has opened this store already.")
       }
       let store = try SettingAside.open(storeURL, model: managedObjectModel, configuration, StoreOptions(options)) {

@@ -12,14 +12,15 @@ extension NSPersistentStoreCoordinator {
   /// Makes a store empty: its rows, its log and its external data go, and an empty file stays, in which a new store can be
   /// made by opening it.
   ///
-  /// Remove the store from coordinators first. A store that is damaged is destroyed too; where there is none, nothing is
-  /// done. What is no regular file is never replaced.
+  /// Coordinators of this process that have the store open keep it, without its rows: fetching from it and saving to it
+  /// fail with 134070 until a new store is there. Adding the store again to such a coordinator takes its place. A store that
+  /// is damaged is destroyed too; where there is none, nothing is done. What is no regular file is never replaced.
   ///
   /// - Parameters:
   ///   - url: where the store is.
   ///   - storeType: the kind of store.
-  ///   - options: `NSPersistentStoreForceDestroyOption` to do it though somebody has the store open.
-  /// - Throws: 134000 for a kind of store that is not known; 134080 and its family when somebody has the store open; 134110
+  ///   - options: `NSPersistentStoreForceDestroyOption` to do it though another process has the store open.
+  /// - Throws: 134000 for a kind of store that is not known; 134080 and its family when another process has it open; 134110
   ///   when it is being migrated; 512, 513, 640 and 642 when the file system fails. The store is as it was then.
   public func destroyPersistentStore(
     at url: URL, type storeType: NSPersistentStore.StoreType, options: [AnyHashable: Any]? = nil
@@ -29,6 +30,9 @@ extension NSPersistentStoreCoordinator {
       let place = StorePlace(url)
       // A store at /dev/null is in memory: there is nothing to be destroyed.
       guard FileCalls.exists(place.file), !RegularFile.isNullDevice(url) else { return }
+      OpenStores.disconnect(from: url)
+      // What was destroyed before is empty.
+      if try StoreFile.isNew(url) { return }
       let settings = StoreOptions(options)
       _ = try StoreReplacement(
         place: place, journal: WorkJournal(purpose: .destruction),
@@ -57,7 +61,8 @@ extension NSPersistentStoreCoordinator {
   /// Puts a copy of a store in the place of another, or where there is none.
   ///
   /// What the log of the source holds is part of the copy, and so is its external data. The exchange is one moment: a store
-  /// that is there is either the old one or the new one, whole. Remove it from coordinators first.
+  /// that is there is either the old one or the new one, whole. Coordinators of this process that have the destination open
+  /// read the new store from then on; where it is of another version of the model, they fail with 134070.
   ///
   /// - Parameters:
   ///   - destinationURL: where the copy is to be.
@@ -66,7 +71,7 @@ extension NSPersistentStoreCoordinator {
   ///   - sourceOptions: the options of that store.
   ///   - sourceType: the kind of both.
   /// - Throws: 134000 for a kind of store that is not known; 260 when there is no source; 259 when it is not a store; 134080
-  ///   and its family when somebody has the destination open; 134110 when it is being migrated; 512, 513, 640 and 642 when
+  ///   and its family when another process has the destination open; 134110 when it is being migrated; 512, 513, 640 and 642 when
   ///   the file system fails. The destination is as it was then.
   public func replacePersistentStore(
     at destinationURL: URL, destinationOptions: [AnyHashable: Any]? = nil,
@@ -81,6 +86,7 @@ extension NSPersistentStoreCoordinator {
     try movingStores(at: destinationURL) {
       let place = StorePlace(destinationURL)
       try place.checkFile()
+      OpenStores.disconnect(from: destinationURL)
       _ = try StoreReplacement(
         place: place, journal: WorkJournal(purpose: .replacement),
         timeout: StoreOptions(destinationOptions).timeout ?? StoreMigration.defaultBusyTimeout, replacesDamaged: true

@@ -86,6 +86,13 @@ internal enum StoreErrors {
       suggestion: "The store is as it was before. Remove the cause and try again.", url, underlying: underlying)
   }
 
+  /// 134070: the file that a store had open was destroyed or replaced.
+  static func disconnected(url: URL?, reason: String) -> NSError {
+    error(
+      NSPersistentStoreOperationError, "The operation on the persistent store failed.", reason: reason,
+      suggestion: "Remove the store from its coordinator, and add it again.", url)
+  }
+
   /// 134030: new objects cannot get primary keys.
   static func keysExhausted(url: URL?, entity: String, table: String, last: Int64) -> NSError {
     error(

@@ -6,6 +6,11 @@ import Foundation
 extension Slot {
   /// The slot for a new object's attribute.
   init(defaultOf attribute: NSAttributeDescription) {
+    if let archived = attribute.archivedDefault {
+      // The stored form that the object has in a store of Apple's.
+      self = attribute.attributeType == .transformableAttributeType ? .archived(archived.archive) : .null
+      return
+    }
     guard let value = attribute.defaultValue, let slot = Slot(value, for: attribute) else {
       self = .null
       return

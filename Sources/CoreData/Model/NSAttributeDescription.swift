@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataPredicates
 import Foundation
 
 /// An attribute: a property that holds a value.
@@ -10,7 +11,16 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
   open var type = AttributeType.undefined { willSet { willEdit() } }
 
   /// The value that new objects start with, and that fills existing rows when a migration adds the attribute.
-  open var defaultValue: Any? { willSet { willEdit() } }
+  ///
+  /// An object of a class of the app in a model that was read is its keyed archive, as `Data`; the model is written with
+  /// the object as it came.
+  open var defaultValue: Any? {
+    willSet { willEdit() }
+    didSet { archivedDefault = nil }
+  }
+
+  /// The default value of a model that was read, where it is an object of a class that is not known here.
+  internal private(set) var archivedDefault: ArchivedInstance?
 
   /// The transformer of a transformable attribute; nil means secure keyed archiving.
   open var valueTransformerName: String? { willSet { willEdit() } }
@@ -48,11 +58,22 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
     owningComposite?.entity ?? super.entity
   }
 
+  /// Gives the default value that a document has.
+  internal func setDefault(_ value: PlainValue?) {
+    if case .object(let object)? = value, let archived = object.value.base as? ArchivedInstance {
+      defaultValue = archived.archive
+      archivedDefault = archived
+    } else {
+      defaultValue = value?.foundationValue(kind: attributeType.kind)
+    }
+  }
+
   internal override func adopt(_ source: NSPropertyDescription) {
     super.adopt(source)
     guard let source = source as? NSAttributeDescription else { return }
     type = source.type
     defaultValue = source.defaultValue
+    archivedDefault = source.archivedDefault
     valueTransformerName = source.valueTransformerName
     allowsExternalBinaryDataStorage = source.allowsExternalBinaryDataStorage
     preservesValueInHistoryOnDeletion = source.preservesValueInHistoryOnDeletion

@@ -100,7 +100,8 @@ struct ModelVersionList {
   }
 
   private(set) var versions: [Version] = []
-  /// The errors of files that hold no model. That is no failure of a search: another file may have what is wanted.
+  /// The errors of files that hold no model, and of versions that cannot be read. That is no failure of a search: another
+  /// file, or another version, may be what is wanted.
   private(set) var unreadable: [any Error] = []
 
   /// Reads the files.
@@ -108,9 +109,9 @@ struct ModelVersionList {
     for url in files {
       do {
         let fileName = url.deletingPathExtension().lastPathComponent
-        versions += try NSManagedObjectModel.versions(contentsOf: url).map {
-          Version(name: $0.name, fileName: fileName, model: $0.model)
-        }
+        let found = try NSManagedObjectModel.readableVersions(at: url)
+        versions += found.versions.map { Version(name: $0.name, fileName: fileName, model: $0.model) }
+        unreadable += found.unreadable.map(\.error)
       } catch {
         unreadable.append(error)
       }

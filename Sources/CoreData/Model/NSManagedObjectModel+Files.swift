@@ -5,7 +5,8 @@ import CoreDataModelFiles
 import Foundation
 
 extension NSManagedObjectModel {
-  /// Reads a model: the current version of an `.xcdatamodeld` or `.momd`, or a single `.xcdatamodel` or `.mom`.
+  /// Reads a model: the current version of an `.xcdatamodeld` or `.momd`, a single `.xcdatamodel` or `.mom`, or the model that
+  /// a SQLite store carries.
   ///
   /// Nil on any failure; `load(contentsOf:version:)` says why.
   public convenience init?(contentsOf url: URL) {
@@ -20,7 +21,7 @@ extension NSManagedObjectModel {
   /// Reads a version of a model, or says why that cannot be done. An addition to Apple's interface.
   ///
   /// - Parameters:
-  ///   - url: an `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`.
+  ///   - url: an `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`, or a SQLite store that carries its model.
   ///   - version: the name of a version; nil for the current one.
   /// - Throws: 260 for a missing file, 259 for one that holds no model, `NSCoreDataError` for a model that contradicts
   ///   itself, or for a version that is not there; with file, entity and property as far as known.
@@ -32,13 +33,49 @@ extension NSManagedObjectModel {
 
   /// Reads all versions of a model, in the order of their names. An addition to Apple's interface.
   ///
-  /// - Throws: as `load(contentsOf:version:)`, when any version cannot be read.
+  /// A version that cannot be read does not keep the others from being used: it is left out, and `warnings(contentsOf:)`
+  /// says why.
+  /// - Throws: as `load(contentsOf:version:)`, when no version can be read.
   public static func versions(contentsOf url: URL) throws -> [(name: String, model: NSManagedObjectModel)] {
-    try bundle(at: url).versions.map { version in
-      let model = try NSManagedObjectModel(document: version.document)
-      model.wasRead(from: url)
-      return (version.name, model)
+    let found = try readableVersions(of: bundle(at: url))
+    if found.versions.isEmpty, let first = found.unreadable.first { throw first.error }
+    return found.versions
+  }
+
+  /// What was passed over or corrected when a model was read, one sentence each: versions that cannot be read, and values
+  /// that are not of their attribute's type. An addition to Apple's interface.
+  ///
+  /// - Throws: as `load(contentsOf:version:)`, when the file holds no model.
+  public static func warnings(contentsOf url: URL) throws -> [String] {
+    let bundle = try bundle(at: url)
+    return try readableVersions(of: bundle).unreadable.map { version in
+      let reason = version.error.localizedFailureReason ?? version.error.localizedDescription
+      return "The version '\(version.name)' cannot be read and is left out. \(reason)"
+    } + bundle.warnings.map(\.description)
+  }
+
+  /// The versions of a model that can be used, and why the others cannot.
+  internal static func readableVersions(
+    at url: URL
+  ) throws -> (versions: [(name: String, model: NSManagedObjectModel)], unreadable: [(name: String, error: NSError)]) {
+    try readableVersions(of: bundle(at: url))
+  }
+
+  private static func readableVersions(
+    of bundle: ModelBundle
+  ) throws -> (versions: [(name: String, model: NSManagedObjectModel)], unreadable: [(name: String, error: NSError)]) {
+    var versions: [(name: String, model: NSManagedObjectModel)] = []
+    var unreadable = bundle.unreadable.map { (name: $0.name, error: ModelErrors.cannotRead($0.error)) }
+    for version in bundle.versions {
+      do {
+        let model = try NSManagedObjectModel(document: version.document)
+        model.wasRead(from: bundle.url)
+        versions.append((version.name, model))
+      } catch let error as NSError {
+        unreadable.append((version.name, error))
+      }
     }
+    return (versions, unreadable)
   }
 
   /// The name of the current version of a model; nil where the file does not say. An addition to Apple's interface.
@@ -72,6 +109,9 @@ extension NSManagedObjectModel {
   }
 
   private static func bundle(at url: URL) throws -> ModelBundle {
+    if let carried = try CarriedModel(storeAt: url) {
+      return ModelBundle(url: url, name: carried.name, document: carried.document)
+    }
     do {
       return try ModelBundle(contentsOf: url)
     } catch let error as ModelFileError {

@@ -25,7 +25,7 @@ extension NSAttributeDescription {
     attribute.attributeType = NSAttributeType(document.kind)
     attribute.isOptional = document.isOptional
     attribute.isTransient = document.isTransient
-    attribute.defaultValue = document.defaultValue?.foundationValue(kind: document.kind)
+    attribute.setDefault(document.defaultValue)
     attribute.declaredValueClassName = document.valueClassName
     attribute.valueTransformerName = document.valueTransformerName
     attribute.allowsExternalBinaryDataStorage = document.allowsExternalBinaryDataStorage
@@ -44,7 +44,9 @@ extension NSAttributeDescription {
   internal var document: AttributeDocument {
     var document = AttributeDocument(name: name, kind: attributeType.kind, isOptional: isOptional)
     document.isTransient = isTransient
-    document.defaultValue = defaultValue.map { PlainValue($0, kind: attributeType.kind) }
+    document.defaultValue =
+      archivedDefault.map { .object(OpaqueObject($0)) }
+      ?? defaultValue.map { PlainValue($0, kind: attributeType.kind) }
     document.valueClassName = declaredValueClassName
     document.valueTransformerName = valueTransformerName
     document.allowsExternalBinaryDataStorage = allowsExternalBinaryDataStorage

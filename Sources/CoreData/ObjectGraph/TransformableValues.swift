@@ -41,32 +41,10 @@ enum TransformableValues {
     }
     if let data = value as? NSData { return data as Data }
     do {
-      return try ObjectArchiveWriter.data(of: plain)
-    } catch ObjectArchiveWriter.Problem.otherClass(_, archivesItself: true) {
-      return try secureArchive(of: plain, attribute)
-    } catch ObjectArchiveWriter.Problem.otherClass(let name, archivesItself: false) {
-      // Foundation's archiver would stop the program.
-      throw ObjectGraphErrors.notArchivable(plain, attribute, reason: "\(name) does not support secure coding")
+      return try ObjectArchiveWriter.archive(of: plain)
     } catch let problem as ObjectArchiveWriter.Problem {
       throw ObjectGraphErrors.notArchivable(plain, attribute, reason: problem.description)
     }
-  }
-
-  /// The archive of an object that archives itself.
-  private static func secureArchive(of value: Any, _ attribute: NSAttributeDescription) throws -> Data {
-    let data: Data
-    do {
-      data = try NSKeyedArchiver.archivedData(withRootObject: value, requiringSecureCoding: true)
-    } catch {
-      throw ObjectGraphErrors.notArchivable(value, attribute, reason: "\(error)")
-    }
-    do {
-      try ObjectArchiveWriter.check(data)
-    } catch {
-      throw ObjectGraphErrors.notArchivable(
-        value, attribute, reason: "NSKeyedArchiver made \(data.count) bytes of it that are not a keyed archive")
-    }
-    return data
   }
 
   private static func transformer(of attribute: NSAttributeDescription) -> ValueTransformer? {

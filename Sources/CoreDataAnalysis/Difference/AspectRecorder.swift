@@ -46,8 +46,10 @@ struct AspectRecorder {
     compare(.versionHashModifier, AspectText.name(before), AspectText.name(after), hashed: true)
   }
 
+  /// A renaming identifier that is the name itself says nothing.
   mutating func compareIdentifiers(_ before: String?, _ after: String?) {
     guard source == property else { return }
+    let (before, after) = (before == source ? nil : before, after == property ? nil : after)
     compare(.renamingIdentifier, AspectText.name(before), AspectText.name(after))
   }
 

@@ -41,7 +41,8 @@ enum AspectText {
       return "{"
         + entries.sorted { $0.key < $1.key }.map { "\($0.key): \(Self.value($0.value))" }.joined(separator: ", ")
         + "}"
-    case .object: return "an object"
+    case .object(let object):
+      return (object.value.base as? ArchivedInstance).map { "an object of the class \($0.className)" } ?? "an object"
     }
   }
 
@@ -62,6 +63,28 @@ enum AspectText {
     if relationship.isOrdered { parts.append("ordered") }
     if relationship.isTransient { parts.append("transient") }
     return parts.joined(separator: ", ")
+  }
+
+  /// A fetch request with all that makes it find something else, each said in one way: two requests are the same where
+  /// their texts are.
+  static func request(_ request: FetchRequestDocument) -> String {
+    var parts = ["of \(name(request.entityName))"]
+    if let predicate = request.predicate.map(\.canonical), predicate != .constant(true) {
+      parts.append("where \(PredicatePrinter().format(predicate))")
+    }
+    if !request.sortKeys.isEmpty {
+      let keys = request.sortKeys.map { $0.keyPath + ($0.ascending ? "" : " descending") }
+      parts.append("by \(keys.joined(separator: ", "))")
+    }
+    if request.fetchLimit > 0 { parts.append("limit \(request.fetchLimit)") }
+    if request.fetchBatchSize > 0 { parts.append("batch size \(request.fetchBatchSize)") }
+    if request.resultType != 0 { parts.append("result type \(request.resultType)") }
+    if !request.includesSubentities { parts.append("without sub-entities") }
+    if !request.includesPropertyValues { parts.append("without values") }
+    if !request.returnsObjectsAsFaults { parts.append("no faults") }
+    if request.returnsDistinctResults { parts.append("distinct") }
+    if !request.includesPendingChanges { parts.append("without unsaved changes") }
+    return parts.joined(separator: " ")
   }
 
   static func entity(_ entity: EntityDocument) -> String {

@@ -29,7 +29,7 @@ extension EntityComparison {
   }
 
   private func demand(adding relationship: RelationshipDocument) -> MigrationDemand {
-    relationship.isTransient ? .none : relationship.isOptional ? .inferred : .custom
+    relationship.isTransient ? .none : relationship.isOptional || relationship.isToMany ? .inferred : .custom
   }
 
   private func relationshipChanges(_ before: RelationshipDocument, _ after: RelationshipDocument) -> [ModelChange] {
@@ -66,12 +66,12 @@ extension EntityComparison {
 
   private func count(_ number: Int) -> String { number == 0 ? "unlimited" : String(number) }
 
-  /// The destination may follow a rename, or widen to an ancestor. What points elsewhere loses its objects, which only an
-  /// optional relationship can do without.
+  /// The destination may follow a rename, or widen to an ancestor. What points elsewhere loses its objects, which a required
+  /// to-one relationship cannot do without.
   private func destinationDemand(
     _ before: RelationshipDocument, _ after: RelationshipDocument
   ) -> MigrationDemand {
-    isRedirected(before, after) && !after.isOptional ? .custom : .inferred
+    isRedirected(before, after) && !after.isOptional && !after.isToMany ? .custom : .inferred
   }
 
   private func isRedirected(_ before: RelationshipDocument, _ after: RelationshipDocument) -> Bool {

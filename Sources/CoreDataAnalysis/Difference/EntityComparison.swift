@@ -107,13 +107,12 @@ struct EntityComparison {
       if before.name != after.name {
         changes.append(change(after.name, before.name, .fetchedProperty, .renamed(from: before.name)))
       }
-      if before.request != after.request {
+      let requests = [before, after].map { $0.request.map(AspectText.request) ?? "none" }
+      if requests[0] != requests[1] {
         changes.append(
           change(
             after.name, before.name, .fetchedProperty,
-            .changed(
-              .request, from: "of \(AspectText.name(before.request?.entityName))",
-              to: "of \(AspectText.name(after.request?.entityName))")))
+            .changed(.request, from: requests[0], to: requests[1])))
       }
     }
     return changes

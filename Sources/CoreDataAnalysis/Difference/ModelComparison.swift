@@ -87,9 +87,10 @@ struct ModelComparison {
       old.fetchRequestTemplates, new.fetchRequestTemplates, name: \.name, declared: { _ in nil })
     var changes = pairs.added.map { loose($0.name, .fetchRequest, .added("of \($0.entityName)")) }
     changes += pairs.removed.map { loose($0.name, .fetchRequest, .removed) }
-    for (old, new) in pairs.matched where old != new {
-      changes.append(
-        loose(new.name, .fetchRequest, .changed(.request, from: "of \(old.entityName)", to: "of \(new.entityName)")))
+    for (old, new) in pairs.matched {
+      let (before, after) = (AspectText.request(old), AspectText.request(new))
+      guard before != after else { continue }
+      changes.append(loose(new.name, .fetchRequest, .changed(.request, from: before, to: after)))
     }
     return changes.sorted { ($0.property ?? "") < ($1.property ?? "") }
   }

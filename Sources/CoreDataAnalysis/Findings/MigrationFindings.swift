@@ -150,6 +150,12 @@ struct FindingJudge {
     case .added where change.migration == .custom, .changed(.transient, _, _) where change.migration == .custom:
       let level: Finding.Level = rows == 0 ? .information : .error
       return [finding(.notInferable, level, change, "a new required relationship has nothing to lead to")]
+    case .added where isRequired(change):
+      return [
+        finding(
+          .optionalBecomesRequired, rows == 0 ? .information : .warning, change,
+          "is new and required; objects cannot be saved until it has a member")
+      ]
     case .changed(.toMany, _, "no"):
       return [
         loss(
@@ -177,6 +183,12 @@ struct FindingJudge {
       ]
     default: return []
     }
+  }
+
+  private func isRequired(_ change: ModelChange) -> Bool {
+    let line = newIndex.lineage(of: change.entity ?? "")
+    return line.flatMap(\.relationships).first { $0.name == change.property }
+      .map { !$0.isOptional && !$0.isTransient } ?? false
   }
 
   /// Whether a relationship leads to another entity than before, and not only by another name or to an ancestor.

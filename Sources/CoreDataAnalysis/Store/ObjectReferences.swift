@@ -12,11 +12,14 @@ final class ObjectReferences {
   private let prefix: String
   private let names: [Int: String]
   private let support: SupportDirectory
+  /// Called for a value whose file cannot be read, which is null then; nil where that is an error.
+  private let didMissValue: ((StoreProblem) throws -> Void)?
   /// Where a member list comes from, by relationship; the texts are made once.
   private var statements: [RelationshipLayout: String] = [:]
 
-  init(reader: StoreReader) {
+  init(reader: StoreReader, didMissValue: ((StoreProblem) throws -> Void)? = nil) {
     self.reader = reader
+    self.didMissValue = didMissValue
     prefix = "x-coredata://\(reader.metadata.uuid)/"
     names = Dictionary(reader.entities.map { ($0.number, $0.name) }) { first, _ in first }
     support = SupportDirectory(store: reader.url)
@@ -78,27 +81,37 @@ final class ObjectReferences {
   /// The value for which the bytes of an attribute that allows files stand: 1 is followed by the value itself, 2 by the
   /// name of a file.
   ///
-  /// - Parameters:
-  ///   - property: the attribute, for messages.
-  ///   - owner: the identifier of the object, for messages.
+  /// - Returns: nil where the file cannot be read, and the caller wants to go on.
   /// - Throws: `StoreProblem` where the file is missing, or is a link, a device or anything but a regular file.
-  func externalData(_ bytes: Data, property: String, owner: @autoclosure () -> String) throws -> Data {
+  func externalData(_ bytes: Data, property: String, of entity: String, key: Int64) throws -> Data? {
     if bytes.first == 1 { return Data(bytes.dropFirst()) }
     guard let name = ExternalData.fileName(in: bytes) else { return bytes }
     do {
       return try support.read(name)
     } catch {
-      let value = "The value of '\(property)' of \(owner()) in \(reader.url.lastPathComponent)"
-      guard let problem = error as? RegularFile.Problem else {
-        throw StoreProblem(
-          .damaged,
-          "\(value) is kept in the file \(support.values.appendingPathComponent(name).path), which cannot be read. "
-            + "Copy the store together with its directory \(support.url.lastPathComponent).")
-      }
-      throw StoreProblem(
+      let problem = missing(name, property: property, of: entity, key: key, error)
+      guard let didMissValue else { throw problem }
+      try didMissValue(problem)
+      return nil
+    }
+  }
+
+  private func missing(
+    _ name: String, property: String, of entity: String, key: Int64, _ error: any Error
+  ) -> StoreProblem {
+    let value = "\(entity).\(property) of the row \(key) in \(reader.url.lastPathComponent)"
+    if let problem = error as? RegularFile.Problem {
+      return StoreProblem(
         .damaged,
         "\(value) is kept in a file that is not read: \(problem) Find out where it comes from, and put the file of the "
           + "value in its place.")
     }
+    let number = (error as? FileFailure)?.number ?? ENOENT
+    let path = support.values.appendingPathComponent(name).path
+    return StoreProblem(
+      .damaged,
+      "\(value) is kept in the file \(path), which "
+        + (number == ENOENT ? "is missing." : "cannot be read: \(String(cString: strerror(number))).")
+        + " Copy the store together with its directory \(support.url.lastPathComponent).")
   }
 }

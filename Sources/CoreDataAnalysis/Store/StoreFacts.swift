@@ -18,6 +18,8 @@ package struct StoreFacts {
   package let model: ModelDocument?
   /// Why the model that the store carries cannot be used; nil where it can, or where there is none.
   package let modelProblem: String?
+  /// Whether the store's own metadata are empty, and the model that it carries stands in for them.
+  package let isDerived: Bool
 
   /// `SQLite`, as the store itself has it.
   package var type: String { dictionary["NSStoreType"] as? String ?? "SQLite" }
@@ -56,33 +58,45 @@ package struct StoreFacts {
       throw StoreProblem(.damaged, "\(name) holds no metadata: its table Z_METADATA is empty.")
     }
     uuid = row[0].text ?? ""
-    guard let list = row[1].blob ?? row[1].text.map({ Data($0.utf8) }) else {
-      throw StoreProblem(.damaged, "\(name) holds no metadata: Z_METADATA.Z_PLIST is empty.")
-    }
-    do {
-      dictionary = try StoreMetadata.decode(list)
-    } catch let problem as PropertyLists.Unreadable {
-      throw StoreProblem(.damaged, "The metadata of \(name) cannot be read. \(problem.description)")
-    }
-    hashes = dictionary["NSStoreModelVersionHashes"] as? [String: Data] ?? [:]
     do {
       primaryKeys = try PrimaryKeyRow.read(connection)
     } catch let problem as PrimaryKeyProblem {
       throw StoreProblem(.damaged, "\(name) contradicts itself. \(problem) Restore it from a backup.")
     }
+    (model, modelProblem) = try Self.model(connection, catalog)
+    let list = row[1].blob ?? row[1].text.map { Data($0.utf8) } ?? Data()
+    isDerived = list.isEmpty
+    if list.isEmpty {
+      guard let model else {
+        throw StoreProblem(
+          .damaged,
+          "\(name) holds no metadata: Z_METADATA.Z_PLIST is empty, and "
+            + (modelProblem.map { "the model that the store carries cannot be read: \($0)" }
+              ?? "the store carries no model that could stand in. Restore it from a backup."))
+      }
+      let entities = primaryKeys.filter { $0.number <= PrimaryKeyRow.greatestNumber }.map(\.name)
+      dictionary = try StoreMetadata.derived(from: model, entities: entities)
+    } else {
+      do {
+        dictionary = try StoreMetadata.decode(list)
+      } catch let problem as PropertyLists.Unreadable {
+        throw StoreProblem(.damaged, "The metadata of \(name) cannot be read. \(problem.description)")
+      }
+    }
+    hashes = dictionary["NSStoreModelVersionHashes"] as? [String: Data] ?? [:]
+  }
+
+  /// The model that the store carries, or why it cannot be used.
+  private static func model(
+    _ connection: SQLiteConnection, _ catalog: DatabaseCatalog
+  ) throws -> (ModelDocument?, String?) {
     guard catalog.table(named: "Z_MODELCACHE") != nil,
       let content = try connection.scalar("SELECT Z_CONTENT FROM Z_MODELCACHE")?.blob, !content.isEmpty
-    else {
-      model = nil
-      modelProblem = nil
-      return
-    }
+    else { return (nil, nil) }
     do {
-      model = try ModelCache.decode(content)
-      modelProblem = nil
+      return (try ModelCache.decode(content), nil)
     } catch let error as ModelFileError {
-      model = nil
-      modelProblem = error.description
+      return (nil, error.description)
     }
   }
 }

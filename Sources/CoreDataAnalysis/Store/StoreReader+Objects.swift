@@ -12,10 +12,13 @@ extension StoreReader {
   /// - Parameters:
   ///   - names: the entities whose objects are wanted, nil for all; objects of their sub-entities are not among them.
   ///   - limit: how many objects at most; nil for all.
+  ///   - didMissValue: called for a value whose file is missing or cannot be read, and which is null then; nil for an
+  ///     error.
   ///   - body: gets each object.
-  /// - Throws: `StoreProblem`, or what `body` throws.
+  /// - Throws: `StoreProblem`, or what `body` or `didMissValue` throws.
   package func forEachObject(
-    of names: [String]? = nil, limit: Int? = nil, _ body: (ExportedObject) throws -> Void
+    of names: [String]? = nil, limit: Int? = nil, didMissValue: ((StoreProblem) throws -> Void)? = nil,
+    _ body: (ExportedObject) throws -> Void
   ) throws {
     var left = limit ?? Int.max
     for name in names ?? [] where !entities.contains(where: { $0.name == name }) {
@@ -25,7 +28,7 @@ extension StoreReader {
     try checkTables(of: entities.filter { names?.contains($0.name) ?? true })
     // Entities that were asked for by name can be had from a damaged store, too.
     if names == nil { try checkEntityNumbers() }
-    let references = ObjectReferences(reader: self)
+    let references = ObjectReferences(reader: self, didMissValue: didMissValue)
     for entity in entities where names?.contains(entity.name) ?? true {
       guard left > 0, let table = entity.table else { continue }
       let plan = rowPlan(of: entity, table: table)
@@ -110,7 +113,7 @@ struct RowPlan {
     return { statement, key, references in
       let stored = StoredValue.exported(statement.value(at: index), as: kind)
       guard isExternal, case .binary(let data) = stored else { return stored }
-      return .binary(try references.externalData(data, property: name, owner: references.id(entity, key)))
+      return try references.externalData(data, property: name, of: entity, key: key).map { .binary($0) } ?? .null
     }
   }
 

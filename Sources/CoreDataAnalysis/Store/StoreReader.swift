@@ -48,6 +48,11 @@ package final class StoreReader {
     }
     let name = url.lastPathComponent
     var remarks: [String] = []
+    if metadata.isDerived {
+      remarks.append(
+        "\(name) holds no metadata: Z_METADATA.Z_PLIST is empty. Hashes and version are those of the model that it "
+          + "carries; what the app had put there is lost.")
+    }
     if let problem = metadata.modelProblem, given == nil {
       remarks.append("The model that \(name) carries cannot be read: \(problem)")
     }

@@ -24,8 +24,8 @@ enum MappingCheckCommand: Command {
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let url = invocation.url("FILE")
     let mapping = try MappingDocument(contentsOf: url)
-    let old = try ModelArgument.version(of: invocation.arguments.argument("A")).version
-    let new = try ModelArgument.version(of: invocation.arguments.argument("B")).version
+    let old = try invocation.version("A").version
+    let new = try invocation.version("B").version
     let check = MappingCheck(
       mapping, source: old.document, destination: new.document, isCompiled: try isCompiled(url))
     if invocation.options.format == .json {

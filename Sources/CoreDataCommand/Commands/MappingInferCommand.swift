@@ -19,8 +19,8 @@ enum MappingInferCommand: Command {
     options: [.format(.text, .json)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let old = try ModelArgument.version(of: invocation.arguments.argument("A")).version
-    let new = try ModelArgument.version(of: invocation.arguments.argument("B")).version
+    let old = try invocation.version("A").version
+    let new = try invocation.version("B").version
     var mapping: MappingDescription?
     var obstacles: [InferenceObstacle] = []
     do {

@@ -23,7 +23,7 @@ enum MigratePlanCommand: Command {
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
+    let model = try invocation.model()
     let target = try model.version(invocation.arguments.value("to"))
     let known = try model.modelVersions()
     let allowsLoss = invocation.arguments.flag("allow-loss")

@@ -38,7 +38,7 @@ enum MigrateRunCommand: Command {
       throw CommandFailure(.usage, "--backup and --no-backup exclude each other.")
     }
     let url = invocation.url("STORE")
-    let model = try ModelArgument(path: arguments.argument("MODEL"))
+    let model = try invocation.model()
     let target = try model.version(arguments.value("to"))
     let known = try model.modelVersions()
     try recover(url, invocation)

@@ -21,7 +21,7 @@ enum MigrateStatusCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let reader = try StoreReader(url: invocation.url("STORE"))
-    let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
+    let model = try invocation.model()
     let current = try model.version(nil)
     let match = StoreMatch(
       storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, versions: model.versions,

@@ -27,9 +27,10 @@ enum ModelCompileCommand: Command {
     guard !isBundle || wanted == nil else {
       throw CommandFailure(.usage, "An .momd gets all versions: leave --version out, or name a .mom.")
     }
-    let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
+    let model = try invocation.model()
     let current = try model.version(wanted)
     if isBundle {
+      try model.requireAllVersions()
       try ModelBundle.writeCompiled(model.versions, current: current.name, module: module, to: file.url)
     } else {
       try ModelBundle.writeCompiled(current.document, module: module, to: file.url)

@@ -25,9 +25,10 @@ enum ModelDecompileCommand: Command {
     guard !isBundle || wanted == nil else {
       throw CommandFailure(.usage, "An .xcdatamodeld gets all versions: leave --version out, or name an .xcdatamodel.")
     }
-    let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
+    let model = try invocation.model()
     let current = try model.version(wanted)
     if isBundle {
+      try model.requireAllVersions()
       try ModelBundle.writeSource(model.versions, current: current.name, to: file.url)
     } else {
       try ModelBundle.writeSource(current.document, to: file.url)

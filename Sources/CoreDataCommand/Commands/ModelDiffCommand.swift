@@ -21,8 +21,8 @@ enum ModelDiffCommand: Command {
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let old = try ModelArgument.version(of: invocation.arguments.argument("A"))
-    let new = try ModelArgument.version(of: invocation.arguments.argument("B"))
+    let old = try invocation.version("A")
+    let new = try invocation.version("B")
     let difference = ModelDifference(from: old.version.document, to: new.version.document)
     switch invocation.options.format {
     case .json:

@@ -17,7 +17,7 @@ enum ModelShowCommand: Command {
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
+    let model = try invocation.model()
     let version = try model.version(invocation.arguments.value("version"))
     let description = ModelDescription(version.document)
     var entities = description.entities

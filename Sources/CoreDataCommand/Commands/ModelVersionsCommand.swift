@@ -17,7 +17,8 @@ enum ModelVersionsCommand: Command {
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
+    let model = try invocation.model()
+    try model.requireNoVersion()
     let versions = model.versions.map { (version: $0, hashes: VersionHashes($0.document)) }
     let steps = zip(model.versions, model.versions.dropFirst()).map {
       (from: $0.name, to: $1.name, difference: ModelDifference(from: $0.document, to: $1.document))
@@ -44,6 +45,7 @@ enum ModelVersionsCommand: Command {
                 "changes": .integer($0.difference.changes.count),
               ]
             }),
+          "warnings": .array(model.remarks.map { .string($0) }),
         ])
       return .done
     }
@@ -111,6 +113,9 @@ enum HexText {
 
 extension PositionalSpecification {
   static let model = PositionalSpecification(
-    "MODEL", summary: "An .xcdatamodeld, .xcdatamodel, .momd or .mom, or a store (the model that it carries).")
+    "MODEL",
+    summary:
+      "An .xcdatamodeld, .xcdatamodel, .momd or .mom, or a store (the model that it carries); MODEL@VERSION for one version."
+  )
   static let store = PositionalSpecification("STORE", summary: "A SQLite store.")
 }

@@ -19,7 +19,7 @@ enum StoreCreateCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let url = invocation.url("STORE")
-    let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
+    let model = try invocation.model()
     let version = try model.version(invocation.arguments.value("version"))
     guard !FileManager.default.fileExists(atPath: url.path) else {
       throw CommandFailure(.failed, "\(url.path) exists already. Choose another name, or move the file away first.")

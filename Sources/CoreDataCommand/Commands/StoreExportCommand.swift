@@ -13,7 +13,9 @@ enum StoreExportCommand: Command {
       "One object a line, sorted by entity and key: {\"entity\":…,\"id\":…,\"values\":{…}}. Dates are ISO 8601 in "
       + "UTC with six digits of a second; binary data are base64; decimals are strings, so that no reader rounds them; "
       + "UUIDs and URIs are strings; a to-one relationship is an id or null, a to-many one a list of ids, in order where "
-      + "it is ordered, else sorted by entity and key.\n\nThe store is opened for reading only, and no byte of it or of "
+      + "it is ordered, else sorted by entity and key.\n\nA value whose file beside the store is missing, or cannot be "
+      + "read, is null, and a note on standard error says which; with --strict the export ends there, with status 4.\n\nThe "
+      + "store is opened for reading only, and no byte of it or of "
       + "the files beside it changes.",
     positionals: [.store],
     options: [
@@ -22,6 +24,7 @@ enum StoreExportCommand: Command {
       .flag("subentities", summary: "With --entity: objects of its sub-entities too."),
       OptionSpecification("limit", .integer("N", minimum: 0), summary: "At most so many objects."),
       OptionSpecification("model", .text("MODEL"), summary: "Read with this model instead of the store's own."),
+      .flag("strict", summary: "Stop at a value whose file is missing."),
       OptionSpecification("format", .oneOf(["json"]), summary: "The result is JSON lines always."),
     ])
 
@@ -43,7 +46,14 @@ enum StoreExportCommand: Command {
         return invocation.arguments.flag("subentities") ? family : [name]
       }
     }
-    try opened.reader.forEachObject(of: names, limit: invocation.arguments.integer("limit")) { object in
+    let isStrict = invocation.arguments.flag("strict")
+    try opened.reader.forEachObject(
+      of: names, limit: invocation.arguments.integer("limit"),
+      didMissValue: { problem in
+        if isStrict { throw problem }
+        invocation.remark("\(problem) It is exported as null.")
+      }
+    ) { object in
       try invocation.result.write(ExportText.line(object))
     }
     return .done

@@ -24,7 +24,7 @@ enum StoreInfoCommand: Command {
     let rows = try reader.rowCounts()
     let history = try reader.historyCounts()
     let names = reader.entityNames
-    if reader.origin == .tables { opened.remark(invocation) }
+    if reader.origin == .tables || metadata.isDerived { opened.remark(invocation) }
     switch invocation.options.format {
     case .json:
       var members: [JSONText.Member] = [

@@ -12,7 +12,8 @@ enum StoreMatchCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let reader = try StoreReader(url: invocation.url("STORE"))
-    let model = try ModelArgument(path: invocation.arguments.argument("MODEL"))
+    let model = try invocation.model()
+    try model.requireNoVersion()
     let match = StoreMatch(
       storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, versions: model.versions,
       identifiers: reader.metadata.versionIdentifiers, current: model.currentName)

@@ -14,8 +14,12 @@ package struct ModelBundle: Sendable {
 
   /// The file or folder that was read.
   package let url: URL
-  /// All versions, sorted as a person would: `Model`, `Model 2`, `Model 10`.
+  /// All versions that can be read, sorted as a person would: `Model`, `Model 2`, `Model 10`.
   package let versions: [Version]
+  /// The versions that cannot be read, with the reasons: they do not keep the others from being used.
+  package let unreadable: [(name: String, error: ModelFileError)]
+  /// What was passed over or corrected in versions that were read.
+  package let warnings: [ModelFileError]
   /// The version which new stores get; nil only where several versions are there and none is marked.
   package let currentVersionName: String?
   /// The hashes that Xcode noted for each version and entity of a compiled bundle; empty for sources.
@@ -23,8 +27,9 @@ package struct ModelBundle: Sendable {
   /// The checksum that Xcode noted for each version of a compiled bundle; empty for sources and older bundles.
   package let recordedChecksums: [String: String]
 
-  /// Reads a model with all its versions. What the versions mean is not checked; see `ModelDocument.validate()`.
-  /// - Throws: `ModelFileError`.
+  /// Reads a model with all its versions. A version that cannot be read, or that contradicts itself, is left out and
+  /// stands in `unreadable`.
+  /// - Throws: `ModelFileError` where the file holds no model, or no version can be read.
   package init(contentsOf url: URL, parsers: SourceParsers = .standard) throws {
     self.url = url
     var isFolder: ObjCBool = false
@@ -44,36 +49,57 @@ package struct ModelBundle: Sendable {
           .missingContents, found: "The folder holds neither an .xcdatamodel nor a .mom.",
           advice: "Name an .xcdatamodeld, .xcdatamodel, .momd or .mom.", file: url)
       }
+      let files = sources.isEmpty ? compiled : sources
+      let isCompiled = sources.isEmpty
+      let readings = try Self.sorted(files).concurrentMap { file in
+        let place = url.appendingPathComponent(file)
+        return try VersionReading(Self.baseName(file), at: place, isOnly: files.count == 1) { warnings in
+          isCompiled
+            ? try CompiledModelReader.document(at: place, warnings: warnings)
+            : try XCDataModelReader.document(at: place, parsers: parsers, warnings: warnings)
+        }
+      }
+      versions = readings.compactMap { reading in reading.document.map { (reading.name, $0) } }
+      unreadable = readings.compactMap { reading in reading.error.map { (reading.name, $0) } }
+      warnings = readings.flatMap(\.warnings)
+      if versions.isEmpty, let first = unreadable.first { throw first.error }
+      let names = Self.sorted(files).map(Self.baseName)
       if sources.isEmpty {
         let info = try VersionInfo(folder: url)
-        versions = try Self.sorted(compiled).concurrentMap {
-          (Self.baseName($0), try CompiledModelReader.document(at: url.appendingPathComponent($0)))
-        }
         recordedHashes = info.hashes
         recordedChecksums = info.checksums
-        currentVersionName = info.currentVersionName ?? Self.fallback(versions, bundle: url)
+        currentVersionName = info.currentVersionName ?? Self.fallback(names, bundle: url)
       } else {
-        versions = try Self.sorted(sources).concurrentMap {
-          let source = url.appendingPathComponent($0)
-          return (Self.baseName($0), try XCDataModelReader.document(at: source, parsers: parsers))
-        }
         recordedHashes = [:]
         recordedChecksums = [:]
-        currentVersionName = try Self.markedVersion(in: url) ?? Self.fallback(versions, bundle: url)
+        currentVersionName = try Self.markedVersion(in: url) ?? Self.fallback(names, bundle: url)
       }
       return
     }
     let name = Self.baseName(url.lastPathComponent)
-    versions = [(name, try Self.document(at: url, isFolder: isFolder.boolValue, parsers: parsers))]
+    let noted = ModelWarnings()
+    versions = [
+      (name, try Self.document(at: url, isFolder: isFolder.boolValue, parsers: parsers, warnings: noted))
+    ]
+    (unreadable, warnings) = ([], noted.list)
     currentVersionName = name
     recordedHashes = [:]
     recordedChecksums = [:]
+  }
+
+  /// A bundle of one version, which was read from a file of another kind: a store that carries its model.
+  package init(url: URL, name: String, document: ModelDocument) {
+    self.url = url
+    versions = [(name, document)]
+    currentVersionName = name
+    (unreadable, warnings, recordedHashes, recordedChecksums) = ([], [], [:], [:])
   }
 
   /// The version of a name.
   /// - Throws: `ModelFileError` that lists the versions there are.
   package func document(named name: String) throws -> ModelDocument {
     if let version = versions.first(where: { $0.name == name }) { return version.document }
+    if let version = unreadable.first(where: { $0.name == name }) { throw version.error }
     throw ModelFileError(
       .unknownVersion, found: "The model has no version named \"\(name)\".",
       advice: "It has \(versions.map { "\"\($0.name)\"" }.joined(separator: ", ")).", file: url)
@@ -99,14 +125,16 @@ package struct ModelBundle: Sendable {
   }
 
   /// Reads one version, in the format that its first bytes tell.
-  private static func document(at url: URL, isFolder: Bool, parsers: SourceParsers) throws -> ModelDocument {
-    guard !isFolder else { return try XCDataModelReader.document(at: url, parsers: parsers) }
+  private static func document(
+    at url: URL, isFolder: Bool, parsers: SourceParsers, warnings: ModelWarnings
+  ) throws -> ModelDocument {
+    guard !isFolder else { return try XCDataModelReader.document(at: url, parsers: parsers, warnings: warnings) }
     let opening = try ModelFile.firstBytes(6, of: url)
-    if opening == Data("bplist".utf8) { return try CompiledModelReader.document(at: url) }
+    if opening == Data("bplist".utf8) { return try CompiledModelReader.document(at: url, warnings: warnings) }
     if opening.starts(with: OptimizedModel.opening) {
-      return try CompiledModelReader.document(at: OptimizedModel.compiledModel(beside: url))
+      return try CompiledModelReader.document(at: OptimizedModel.compiledModel(beside: url), warnings: warnings)
     }
-    return try XCDataModelReader.document(at: url, parsers: parsers)
+    return try XCDataModelReader.document(at: url, parsers: parsers, warnings: warnings)
   }
 
   /// The version that an `.xccurrentversion` names; it may be absent, or name none.
@@ -118,8 +146,33 @@ package struct ModelBundle: Sendable {
   }
 
   /// Where nothing is marked: the only version, else the one that bears the bundle's name.
-  private static func fallback(_ versions: [Version], bundle url: URL) -> String? {
-    if versions.count == 1 { return versions[0].name }
-    return versions.first { $0.name == baseName(url.lastPathComponent) }?.name
+  private static func fallback(_ names: [String], bundle url: URL) -> String? {
+    names.count == 1 ? names[0] : names.first { $0 == baseName(url.lastPathComponent) }
+  }
+}
+
+/// A version of a bundle, or why it cannot be read.
+private struct VersionReading: Sendable {
+  let name: String
+  let document: ModelDocument?
+  let error: ModelFileError?
+  let warnings: [ModelFileError]
+
+  /// Reads a version.
+  ///
+  /// What the version means is checked where there are others, which it must not get in the way of.
+  init(
+    _ name: String, at place: URL, isOnly: Bool, _ body: (ModelWarnings) throws -> ModelDocument
+  ) throws {
+    self.name = name
+    let noted = ModelWarnings()
+    do {
+      let document = try body(noted)
+      if !isOnly { try document.validate() }
+      (self.document, error) = (document, nil)
+    } catch let error as ModelFileError {
+      (document, self.error) = (nil, error.inFile(place))
+    }
+    warnings = noted.list
   }
 }

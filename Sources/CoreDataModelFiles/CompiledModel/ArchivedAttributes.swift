@@ -12,6 +12,10 @@ enum ArchivedAttributes {
     static let preserveInHistory: Int64 = 16
   }
 
+  /// No file at hand has such a property: the names of these keys are by analogy.
+  static let spotlightKey = "NSIsIndexedBySpotlight"
+  static let encryptionKey = "NSAllowsCloudEncryption"
+
   /// The memory that a property takes, as visits of objects.
   static let cost = 5
 
@@ -27,7 +31,7 @@ enum ArchivedAttributes {
     var attribute = AttributeDocument(name: name, kind: kind, isOptional: try object.flag("NSIsOptional"))
     attribute.isTransient = try object.flag("NSIsTransient")
     if let value = object.fields["NSDefaultValue"], try object.archive.resolved(value) != nil {
-      attribute.defaultValue = fitted(try ArchivedValues.plain(value, in: object.archive), to: kind)
+      attribute.defaultValue = try ArchivedValues.plain(value, in: object.archive, keepsObjects: true)
     }
     let className = try object.string("NSAttributeValueClassName")
     attribute.valueClassName = className == kind.valueClassName ? nil : className
@@ -36,6 +40,8 @@ enum ArchivedAttributes {
     attribute.allowsExternalBinaryDataStorage = flags & Flags.externalStorage != 0
     attribute.preservesValueInHistoryOnDeletion = flags & Flags.preserveInHistory != 0
     attribute.isIndexed = try object.flag("NSIsIndexed")
+    attribute.isIndexedBySpotlight = try object.flag(spotlightKey)
+    attribute.allowsCloudEncryption = try object.flag(encryptionKey)
     attribute.renamingIdentifier = try renamingIdentifier(of: object, name: name)
     attribute.versionHashModifier = try object.string("NSVersionHashModifier")
     attribute.userInfo = try userInfo(of: object)
@@ -66,19 +72,7 @@ enum ArchivedAttributes {
     return try zip(predicates, warnings).map { predicate, warning in
       ValidationDocument(
         predicate: try ArchivedPredicates.predicate(object.archive.object(predicate)),
-        warning: try ArchivedValues.plain(warning, in: object.archive))
-    }
-  }
-
-  /// Archives do not tell 0 from `false` or 0.0 in every case; the attribute's type does.
-  private static func fitted(_ value: PlainValue, to kind: AttributeKind) -> PlainValue {
-    switch (kind, value) {
-    case (.boolean, .integer(let number)): .boolean(number != 0)
-    case (.integer16, .boolean(let flag)), (.integer32, .boolean(let flag)), (.integer64, .boolean(let flag)):
-      .integer(flag ? 1 : 0)
-    case (.double, .integer(let number)), (.float, .integer(let number)): .real(Double(number))
-    case (.decimal, .integer(let number)): .decimal(Decimal(number))
-    default: value
+        warning: try ArchivedValues.plain(warning, in: object.archive, keepsObjects: true))
     }
   }
 }

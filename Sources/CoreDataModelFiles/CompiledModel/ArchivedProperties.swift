@@ -66,6 +66,8 @@ extension KeyedArchiveBuilder {
     fields["NSValueTransformerName"] = string(attribute.valueTransformerName)
     fields["NSFlagsKey"] = .integer(flags)
     if isIndexed { fields["NSIsIndexed"] = .boolean(true) }
+    if attribute.isIndexedBySpotlight { fields[ArchivedAttributes.spotlightKey] = .boolean(true) }
+    if attribute.allowsCloudEncryption { fields[ArchivedAttributes.encryptionKey] = .boolean(true) }
     if let derivation = attribute.derivation {
       fields["NSDerivationExpression"] = try expression(derivation)
       return add("NSDerivedAttributeDescription", fields)

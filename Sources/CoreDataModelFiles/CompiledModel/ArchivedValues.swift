@@ -63,7 +63,12 @@ enum ArchivedValues {
     }
   }
 
-  static func plain(_ value: ArchiveValue?, in archive: KeyedArchive, depth: Int = 0) throws -> PlainValue {
+  /// A value of one of Foundation's plain classes.
+  ///
+  /// - Parameter keepsObjects: whether an object of another class is kept as it stands in the archive; else it is an error.
+  static func plain(
+    _ value: ArchiveValue?, in archive: KeyedArchive, keepsObjects: Bool = false, depth: Int = 0
+  ) throws -> PlainValue {
     guard depth < deepest else { throw ArchiveFailure.broken("Values are nested too deep.") }
     guard let value, let resolved = try archive.resolved(value) else { return .null }
     switch resolved {
@@ -78,12 +83,14 @@ enum ArchivedValues {
     case .dictionary: break
     }
     guard let object = try archive.object(value) else { return .null }
-    return try plain(object, depth: depth)
+    return try plain(object, at: value, keepsObjects: keepsObjects, depth: depth)
   }
 
-  private static func plain(_ object: ArchivedObject, depth: Int) throws -> PlainValue {
+  private static func plain(
+    _ object: ArchivedObject, at place: ArchiveValue, keepsObjects: Bool, depth: Int
+  ) throws -> PlainValue {
     func inner(_ value: ArchiveValue) throws -> PlainValue {
-      try plain(value, in: object.archive, depth: depth + 1)
+      try plain(value, in: object.archive, keepsObjects: keepsObjects, depth: depth + 1)
     }
     switch object.className {
     case "NSString", "NSMutableString":
@@ -121,7 +128,9 @@ enum ArchivedValues {
       for (key, value) in try entries(of: object) { result[key] = try inner(value) }
       return .dictionary(result)
     default:
-      throw ArchiveFailure.unknownClass(object.className, "a plain value")
+      guard keepsObjects else { throw ArchiveFailure.unknownClass(object.className, "a plain value") }
+      let instance = ArchivedInstance(className: object.className, archive: try object.archive.extract(place))
+      return .object(OpaqueObject(instance))
     }
   }
 }

@@ -11,12 +11,15 @@ import Foundation
 /// in the order of a hash table.
 struct CompiledModelReader {
   private let archive: KeyedArchive
+  /// For warnings; nil where the archive does not stand in a file.
+  private let file: URL?
+  private let warnings: ModelWarnings
 
   /// Reads a `.mom` file.
-  static func document(at url: URL) throws -> ModelDocument {
+  static func document(at url: URL, warnings: ModelWarnings = ModelWarnings()) throws -> ModelDocument {
     let data = try ModelFile.read(url)
     do {
-      return try document(of: data)
+      return try document(of: data, file: url, warnings: warnings)
     } catch let error as ModelFileError {
       throw error.inFile(url)
     }
@@ -24,9 +27,11 @@ struct CompiledModelReader {
 
   /// Reads a keyed archive.
   /// - Throws: `ModelFileError`.
-  static func document(of data: Data) throws -> ModelDocument {
+  static func document(
+    of data: Data, file: URL? = nil, warnings: ModelWarnings = ModelWarnings()
+  ) throws -> ModelDocument {
     do {
-      return try CompiledModelReader(archive: KeyedArchive(data)).model()
+      return try CompiledModelReader(archive: KeyedArchive(data), file: file, warnings: warnings).model()
     } catch let failure as ArchiveFailure {
       throw failure.error(file: nil)
     }
@@ -42,7 +47,9 @@ struct CompiledModelReader {
       try ArchivedValues.string($0, in: archive) ?? ""
     }.sorted()
 
-    document.entities = try root.entries("NSEntities").sorted { $0.key < $1.key }.map { try entity($0.value) }
+    let isCache = try root.object("NSEntities")?.className == "NSKnownKeysDictionary1"
+    document.entities = try root.entries("NSEntities").sorted { $0.key < $1.key }
+      .map { try entity($0.value, isCache: isCache) }
     try document.checkDepthOfInheritance()
     document.removeRepeatedProperties()
     document.configurations = try root.entries("NSConfigurations").sorted { $0.key < $1.key }.map { name, members in
@@ -55,7 +62,7 @@ struct CompiledModelReader {
     return document
   }
 
-  private func entity(_ value: ArchiveValue) throws -> EntityDocument {
+  private func entity(_ value: ArchiveValue, isCache: Bool) throws -> EntityDocument {
     guard let object = try archive.object(value), object.className == "NSEntityDescription" else {
       throw ArchiveFailure.broken("An entity is missing.")
     }
@@ -70,10 +77,12 @@ struct CompiledModelReader {
     entity.compoundIndexes = try names(inListsOf: "NSCompoundIndexes", of: object)
     entity.indexes = try object.elements("NSFetchIndexDescriptions").map { try index(archive.object($0)) }
     for (_, value) in try object.entries("NSProperties").sorted(by: { $0.key < $1.key }) {
-      guard let property = try archive.object(value) else { throw ArchiveFailure.broken("A property is missing.") }
+      guard let property = try ArchivedProperty.object(value, in: archive) else {
+        throw ArchiveFailure.broken("A property is missing.")
+      }
       switch property.className {
       case "NSAttributeDescription", "NSDerivedAttributeDescription", "NSCompositeAttributeDescription":
-        entity.attributes.append(try ArchivedAttributes.attribute(property))
+        entity.attributes.append(try attribute(property, of: name))
       case "NSRelationshipDescription":
         entity.relationships.append(try relationship(property))
       case "NSFetchedPropertyDescription":
@@ -82,8 +91,23 @@ struct CompiledModelReader {
         throw ArchiveFailure.unknownClass(property.className, "a property")
       }
     }
-    entity.removeImpliedIndexes()
+    entity.removeImpliedIndexes(hasImplied: isCache)
     return entity
+  }
+
+  /// An attribute whose default value is of its type: Core Data takes any.
+  private func attribute(_ object: ArchivedObject, of entity: String) throws -> AttributeDocument {
+    var attribute = try ArchivedAttributes.attribute(object)
+    guard let value = attribute.defaultValue else { return attribute }
+    attribute.defaultValue = DefaultValues.fitted(value, to: attribute.kind)
+    if !DefaultValues.isAlike(value, attribute.defaultValue) {
+      let taken = attribute.defaultValue == nil ? "It is passed over." : "It is taken as one."
+      warnings.add(
+        ModelFileError(
+          .unreadableValue, found: "The default value is not of the attribute's type, \(attribute.kind). \(taken)",
+          advice: "Correct it in the model.", file: file, entity: entity, property: attribute.name))
+    }
+    return attribute
   }
 
   private func relationship(_ object: ArchivedObject) throws -> RelationshipDocument {
@@ -94,12 +118,13 @@ struct CompiledModelReader {
       destinationEntityName: try object.string("_NSDestinationEntityName")
         ?? object.object("NSDestinationEntity")?.string("NSEntityName"),
       inverseName: try object.string("_NSInverseRelationshipName")
-        ?? object.object("NSInverseRelationship")?.string("NSPropertyName"),
+        ?? ArchivedProperty.object(object.fields["NSInverseRelationship"], in: archive)?.string("NSPropertyName"),
       isOptional: try object.flag("NSIsOptional"))
     relationship.isTransient = try object.flag("NSIsTransient")
     relationship.maxCount = Int(clamping: try object.integer("NSMaxCount") ?? 0)
     relationship.minCount = Int(clamping: try object.integer("NSMinCount") ?? 0)
     relationship.isOrdered = try object.flag("NSIsOrdered")
+    relationship.isIndexedBySpotlight = try object.flag(ArchivedAttributes.spotlightKey)
     let rule = try object.integer("NSDeleteRule") ?? 1
     guard let code = UInt(exactly: rule), let deleteRule = DeleteRuleKind(rawValue: code) else {
       throw ArchiveFailure.broken("The deletion rule \(rule) of \(name) is unknown.")
@@ -151,6 +176,28 @@ struct CompiledModelReader {
   }
 }
 
+/// Properties as entities and relationships of an archive refer to them.
+enum ArchivedProperty {
+  /// The property behind a reference.
+  ///
+  /// In models that were loaded, and so in caches of stores, a sub-entity may hold stand-ins for what it inherits: the
+  /// property itself is that of the ancestor.
+  static func object(_ value: ArchiveValue?, in archive: KeyedArchive) throws -> ArchivedObject? {
+    var object = try archive.object(value)
+    var seen: Set<Int> = []
+    while let standIn = object, standIn.className == "_NSPropertyDescriptionProxy" {
+      guard let identity = standIn.identity, seen.insert(identity).inserted else {
+        throw ArchiveFailure.broken("A stand-in for a property leads to itself.")
+      }
+      guard let underlying = try standIn.object("NSUnderlyingProperty") else {
+        throw ArchiveFailure.broken("A stand-in for a property leads to none.")
+      }
+      object = underlying
+    }
+    return object
+  }
+}
+
 /// What properties and entities share.
 func required(_ key: String, of object: ArchivedObject?) throws -> String {
   guard let text = try object?.string(key) else {
@@ -168,7 +215,7 @@ func renamingIdentifier(of object: ArchivedObject, name: String) throws -> Strin
 func userInfo(of object: ArchivedObject) throws -> [String: PlainValue] {
   var result: [String: PlainValue] = [:]
   for (key, value) in try object.entries("NSUserInfo") {
-    result[key] = try ArchivedValues.plain(value, in: object.archive)
+    result[key] = try ArchivedValues.plain(value, in: object.archive, keepsObjects: true)
   }
   return result
 }

@@ -131,8 +131,13 @@ struct CompiledModelWriter {
     for member in members(of: entity) {
       let indexed = Set(member.indexedAttributeNames)
       for attribute in member.attributes {
-        let value = try builder.attribute(attribute, isIndexed: indexed.contains(attribute.name), of: place)
-        result.append((attribute.name, value))
+        do {
+          let value = try builder.attribute(attribute, isIndexed: indexed.contains(attribute.name), of: place)
+          result.append((attribute.name, value))
+        } catch var error as ModelFileError {
+          (error.entity, error.property) = (member.name, attribute.name)
+          throw error
+        }
       }
       for relationship in member.relationships {
         guard let value = relationshipPlaces[entity.name]?[relationship.name] else { continue }
@@ -171,6 +176,7 @@ struct CompiledModelWriter {
     fields["NSMaxCount"] = .integer(Int64(relationship.maxCount))
     fields["NSMinCount"] = .integer(Int64(relationship.minCount))
     if relationship.isOrdered { fields["NSIsOrdered"] = .boolean(true) }
+    if relationship.isIndexedBySpotlight { fields[ArchivedAttributes.spotlightKey] = .boolean(true) }
     builder.fill(place, "NSRelationshipDescription", fields)
   }
 

@@ -58,6 +58,46 @@ struct KeyedArchive {
     try allowance.use(visits)
   }
 
+  /// An archive of its own of one object, with all that it refers to.
+  func extract(_ value: ArchiveValue) throws -> Data {
+    var builder = KeyedArchiveBuilder()
+    let root = try graft(value, into: &builder)
+    return builder.data(root: root)
+  }
+
+  /// Copies an object, with all that it refers to, into an archive that is written.
+  func graft(_ value: ArchiveValue, into builder: inout KeyedArchiveBuilder) throws -> ArchiveValue {
+    var places: [Int: ArchiveValue] = [0: KeyedArchiveBuilder.null]
+    var waiting: [Int] = []
+    func moved(_ value: ArchiveValue, _ builder: inout KeyedArchiveBuilder) throws -> ArchiveValue {
+      switch value {
+      case .uid(let position):
+        if let place = places[position] { return place }
+        guard objects.indices.contains(position) else {
+          throw ArchiveFailure.broken("A reference leads to object \(position) of \(objects.count).")
+        }
+        let place = builder.reserve()
+        places[position] = place
+        waiting.append(position)
+        return place
+      case .array(let elements): return .array(try elements.map { try moved($0, &builder) })
+      case .dictionary(let entries):
+        // In one order always, so that the same object gives the same bytes.
+        var copy: [String: ArchiveValue] = [:]
+        for (key, value) in entries.sorted(by: { $0.key < $1.key }) { copy[key] = try moved(value, &builder) }
+        return .dictionary(copy)
+      default: return value
+      }
+    }
+    let root = try moved(value, &builder)
+    while let position = waiting.popLast() {
+      try charge(1)
+      guard let place = places[position] else { continue }
+      builder.fill(place, with: try moved(objects[position], &builder))
+    }
+    return root
+  }
+
   /// Whether what a reference leads to is an object with a class.
   func isObject(_ value: ArchiveValue) throws -> Bool {
     guard case .dictionary(let fields)? = try resolved(value) else { return false }

@@ -36,6 +36,12 @@ struct KeyedArchiveBuilder {
     objects[position] = .dictionary(fields)
   }
 
+  /// Puts what stood in another archive into a place.
+  mutating func fill(_ place: ArchiveValue, with value: ArchiveValue) {
+    guard case .uid(let position) = place else { preconditionFailure("Only reserved places can be filled.") }
+    objects[position] = value
+  }
+
   /// Writes an object.
   mutating func add(_ className: String, _ fields: [String: ArchiveValue]) -> ArchiveValue {
     let place = reserve()
@@ -89,10 +95,29 @@ struct KeyedArchiveBuilder {
     case .dictionary(let entries):
       let sorted = try entries.sorted { $0.key < $1.key }.map { (key: $0.key, value: try plain($0.value)) }
       return dictionary(sorted, "NSDictionary")
-    case .object:
-      throw ModelFileError(
-        .unreadableValue, found: "A value is an object that only the program knows.",
-        advice: "Use numbers, texts, dates and such in models.")
+    case .object(let object): return try instance(object.value.base)
+    }
+  }
+
+  /// An object of a class that is not one of Foundation's plain ones, as it came or as it archives itself.
+  private mutating func instance(_ object: Any) throws -> ArchiveValue {
+    let data: Data
+    if let kept = object as? ArchivedInstance {
+      data = kept.archive
+    } else {
+      do {
+        data = try ObjectArchiveWriter.archive(of: object)
+      } catch let problem as ObjectArchiveWriter.Problem {
+        throw ModelFileError(
+          .unreadableValue, found: "A value cannot be written: \(problem).",
+          advice: "Have its class support secure coding, or use numbers, texts, dates and such in models.")
+      }
+    }
+    do {
+      let archive = try KeyedArchive(data)
+      return try archive.graft(archive.rootReference, into: &self)
+    } catch let failure as ArchiveFailure {
+      throw failure.error(file: nil)
     }
   }
 

@@ -34,8 +34,11 @@ extension EntityDocument {
   }
 
   /// Takes away what a compiled model or a model cache repeats, so that the declared indexes remain.
-  package mutating func removeImpliedIndexes() {
-    let indexed = Set(attributes.filter(\.isIndexed).map(\.name))
+  ///
+  /// - Parameter hasImplied: whether indexes that follow from indexed attributes stand among the declared ones, as they do in
+  ///   a model cache.
+  package mutating func removeImpliedIndexes(hasImplied: Bool) {
+    let indexed = hasImplied ? Set(attributes.filter(\.isIndexed).map(\.name)) : []
     indexes.removeAll { index in
       indexed.contains(index.name) && index.partialIndexPredicate == nil
         && index.elements == [FetchIndexElementDocument(propertyName: index.name)]

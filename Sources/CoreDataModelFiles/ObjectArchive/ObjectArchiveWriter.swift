@@ -17,7 +17,8 @@ package struct ObjectArchiveWriter {
 
     package var description: String {
       switch self {
-      case .otherClass(let name, _): "\(name) is not one of Foundation's plain classes"
+      case .otherClass(let name, archivesItself: true): "\(name) is not one of Foundation's plain classes"
+      case .otherClass(let name, archivesItself: false): "\(name) does not support secure coding"
       case .unreadable(let reason): reason
       }
     }
@@ -53,8 +54,27 @@ package struct ObjectArchiveWriter {
     return data
   }
 
-  /// Throws where data that another archiver made is not a keyed archive.
-  package static func check(_ data: Data) throws { _ = try KeyedArchive(data, limits: ObjectArchiveReader.limits) }
+  /// Archives a value, an object of another class by its own secure coding.
+  ///
+  /// - Throws: `Problem`, also where Foundation's archiver fails.
+  package static func archive(of value: Any) throws -> Data {
+    do {
+      return try data(of: value)
+    } catch Problem.otherClass(let name, archivesItself: true) {
+      let data: Data
+      do {
+        data = try NSKeyedArchiver.archivedData(withRootObject: value, requiringSecureCoding: true)
+      } catch {
+        throw Problem.unreadable("NSKeyedArchiver cannot archive \(name): \(error)")
+      }
+      do {
+        _ = try KeyedArchive(data, limits: ObjectArchiveReader.limits)
+      } catch {
+        throw Problem.unreadable("NSKeyedArchiver made \(data.count) bytes of it that are not a keyed archive")
+      }
+      return data
+    }
+  }
 
   private mutating func place(of value: Any, depth: Int) throws -> ArchiveValue {
     guard depth < ObjectArchiveReader.deepest else { throw Problem.unreadable("it is nested too deep") }

@@ -38,7 +38,7 @@ struct ArchiveFailure: Error {
   func error(file: URL?) -> ModelFileError {
     let advice =
       kind == .unknownClass
-      ? "The model was made by a newer Core Data, or is not a model." : "Restore the file from a good copy."
+      ? "Use the source of the model, or report the class." : "Restore the file from a good copy."
     return ModelFileError(kind, found: found, advice: advice, file: file)
   }
 }

@@ -39,7 +39,7 @@ extension XCDataModelReader {
     }
     var attribute = AttributeDocument(name: name, kind: kind, isOptional: element.flag("optional"))
     attribute.isTransient = element.flag("transient")
-    attribute.defaultValue = try defaultValue(of: element, kind: kind, entity: entity, property: name)
+    attribute.defaultValue = defaultValue(of: element, kind: kind, entity: entity, property: name)
     attribute.valueClassName = element["customClassName"]
     attribute.valueTransformerName = element["valueTransformerName"]
     attribute.allowsExternalBinaryDataStorage = element.flag("allowsExternalBinaryDataStorage")
@@ -52,7 +52,7 @@ extension XCDataModelReader {
     attribute.renamingIdentifier = renamingIdentifier(of: element)
     attribute.versionHashModifier = element["versionHashModifier"]
     attribute.userInfo = userInfo(of: element)
-    attribute.validations = try validations(of: element, kind: kind, entity: entity, property: name)
+    attribute.validations = validations(of: element, kind: kind, entity: entity, property: name)
     if element.flag("derived") {
       attribute.derivation = try expression("derivationExpression", of: element, entity: entity, property: name)
     }

@@ -8,19 +8,37 @@ import Foundation
 extension XCDataModelReader {
   func defaultValue(
     of element: XMLElementNode, kind: AttributeKind, entity: String?, property: String
-  ) throws -> PlainValue? {
+  ) -> PlainValue? {
     if kind == .date, let text = element["defaultDateTimeInterval"] {
-      guard let date = value(text, kind: .date) else {
-        throw unreadable("defaultDateTimeInterval", text, "a number", element, entity: entity, property: property)
-      }
-      return date
+      if let date = value(text, kind: .date) { return date }
+      return passOver("defaultDateTimeInterval", text, "a number", nil, element, entity: entity, property: property)
     }
     guard let text = element.attributes["defaultValueString"] else { return nil }
     // An empty text is a value for strings only.
     guard kind == .string || !text.isEmpty else { return nil }
-    guard let value = value(text, kind: kind) else {
-      throw unreadable("defaultValueString", text, "a value of \(kind)", element, entity: entity, property: property)
-    }
+    if let value = value(text, kind: kind) { return value }
+    return passOver(
+      "defaultValueString", text, "a value of the type \(kind)", DefaultValues.fitted(.string(text), to: kind), element,
+      entity: entity, property: property)
+  }
+
+  /// Takes what stands in for a value that cannot be read, and warns of it.
+  private func passOver(
+    _ attribute: String, _ text: String, _ wanted: String, _ value: PlainValue?, _ element: XMLElementNode,
+    entity: String?, property: String
+  ) -> PlainValue? {
+    let taken =
+      switch value {
+      case .boolean(let flag)?: "\(flag ? "true" : "false") is taken."
+      case .integer(let number)?: "\(number) is taken."
+      case .real(let number)?: "\(number) is taken."
+      case .decimal(let number)?: "\(number) is taken."
+      default: "It is passed over."
+      }
+    warnings.add(
+      ModelFileError(
+        .unreadableValue, found: "\(attribute) is \"\(text)\", which is not \(wanted). \(taken)",
+        advice: "Correct it in the model.", file: file, line: element.line, entity: entity, property: property))
     return value
   }
 
@@ -53,27 +71,21 @@ extension XCDataModelReader {
     }
   }
 
-  private func unreadable(
-    _ attribute: String, _ text: String, _ wanted: String, _ element: XMLElementNode, entity: String?,
-    property: String
-  ) -> ModelFileError {
-    ModelFileError(
-      .unreadableValue, found: "\(attribute) is \"\(text)\", which is not \(wanted).", advice: "Correct it.",
-      file: file, line: element.line, entity: entity, property: property)
-  }
-
   /// The rules that an attribute's limits stand for, with the error codes that Core Data reports for them.
   func validations(
     of element: XMLElementNode, kind: AttributeKind, entity: String?, property: String
-  ) throws -> [ValidationDocument] {
+  ) -> [ValidationDocument] {
     var rules: [ValidationDocument] = []
     func add(
       _ attribute: String, _ kind: AttributeKind, _ left: ExpressionSyntax,
       _ comparison: ComparisonSyntax.Operator, _ code: Int64
-    ) throws {
+    ) {
       guard let text = element[attribute] else { return }
       guard let limit = value(text, kind: kind) else {
-        throw unreadable(attribute, text, "a value of \(kind)", element, entity: entity, property: property)
+        // A limit that was made up could refuse values that are right.
+        _ = passOver(
+          attribute, text, "a value of the type \(kind)", nil, element, entity: entity, property: property)
+        return
       }
       rules.append(
         ValidationDocument(
@@ -83,15 +95,15 @@ extension XCDataModelReader {
     switch kind {
     case .string:
       let length = ExpressionSyntax.keyPath("length")
-      try add("minValueString", .integer64, length, .greaterThanOrEqualTo, ValidationCode.stringTooShort)
-      try add("maxValueString", .integer64, length, .lessThanOrEqualTo, ValidationCode.stringTooLong)
-      try add("regularExpressionString", .string, .evaluatedObject, .matches, ValidationCode.patternMismatch)
+      add("minValueString", .integer64, length, .greaterThanOrEqualTo, ValidationCode.stringTooShort)
+      add("maxValueString", .integer64, length, .lessThanOrEqualTo, ValidationCode.stringTooLong)
+      add("regularExpressionString", .string, .evaluatedObject, .matches, ValidationCode.patternMismatch)
     case .date:
-      try add("minDateTimeInterval", .date, .evaluatedObject, .greaterThanOrEqualTo, ValidationCode.dateTooSoon)
-      try add("maxDateTimeInterval", .date, .evaluatedObject, .lessThanOrEqualTo, ValidationCode.dateTooLate)
+      add("minDateTimeInterval", .date, .evaluatedObject, .greaterThanOrEqualTo, ValidationCode.dateTooSoon)
+      add("maxDateTimeInterval", .date, .evaluatedObject, .lessThanOrEqualTo, ValidationCode.dateTooLate)
     default:
-      try add("minValueString", kind, .evaluatedObject, .greaterThanOrEqualTo, ValidationCode.numberTooSmall)
-      try add("maxValueString", kind, .evaluatedObject, .lessThanOrEqualTo, ValidationCode.numberTooLarge)
+      add("minValueString", kind, .evaluatedObject, .greaterThanOrEqualTo, ValidationCode.numberTooSmall)
+      add("maxValueString", kind, .evaluatedObject, .lessThanOrEqualTo, ValidationCode.numberTooLarge)
     }
     return rules
   }

@@ -11,13 +11,17 @@ import Foundation
 struct XCDataModelReader {
   let file: URL
   let parsers: SourceParsers
+  /// What is passed over.
+  let warnings: ModelWarnings
   /// The number of attributes read so far, elements of composite attributes included.
   let attributeCount = AttributeCount()
   /// The composite types of the model by name.
   var composites: [String: XMLElementNode] = [:]
 
   /// Reads an `.xcdatamodel`: the package, or the XML file itself.
-  static func document(at url: URL, parsers: SourceParsers) throws -> ModelDocument {
+  static func document(
+    at url: URL, parsers: SourceParsers, warnings: ModelWarnings = ModelWarnings()
+  ) throws -> ModelDocument {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
       throw ModelFileError(
@@ -25,22 +29,29 @@ struct XCDataModelReader {
     }
     let file = isFolder.boolValue ? url.appendingPathComponent("contents") : url
     guard FileManager.default.fileExists(atPath: file.path) else {
+      let isOld = FileManager.default.fileExists(atPath: url.appendingPathComponent("elements").path)
       throw ModelFileError(
-        .missingContents, found: "The model has no contents file.",
-        advice: "Models saved before Xcode 4 must be saved by a newer Xcode first.", file: url)
+        .missingContents,
+        found: isOld
+          ? "The model is in the format before Xcode 4, which is not documented." : "The model has no contents file.",
+        advice: isOld
+          ? "Save it with a newer Xcode, or use the compiled model (.mom)." : "Restore it from version control.",
+        file: url)
     }
-    return try document(of: ModelFile.read(file), file: file, parsers: parsers)
+    return try document(of: ModelFile.read(file), file: file, parsers: parsers, warnings: warnings)
   }
 
   /// Reads the XML of a model source.
-  static func document(of data: Data, file: URL, parsers: SourceParsers) throws -> ModelDocument {
+  static func document(
+    of data: Data, file: URL, parsers: SourceParsers, warnings: ModelWarnings = ModelWarnings()
+  ) throws -> ModelDocument {
     let root = try XMLTreeReader.root(of: data, file: file)
     guard root.name == "model" else {
       throw ModelFileError(
         .unsupportedFile, found: "The XML holds <\(root.name)> where <model> was expected.",
         advice: "Is it the contents file of an .xcdatamodel?", file: file, line: root.line)
     }
-    var reader = XCDataModelReader(file: file, parsers: parsers)
+    var reader = XCDataModelReader(file: file, parsers: parsers, warnings: warnings)
     for composite in root.children("composite") {
       reader.composites[try reader.name(of: composite)] = composite
     }

@@ -112,4 +112,100 @@ struct MovingStoreTests {
     try context.save()
     #expect(try names(store.url) == ["Ada", "Bob"])
   }
+
+  // MARK: Stores that this process has open
+
+  private func other(_ name: String) throws -> URL {
+    let other = try store.context(CompanyModel.make(), at: store.folder.appendingPathComponent(name))
+    other.make("Employee", ["name": "Zoe"])
+    try other.save()
+    return store.folder.appendingPathComponent(name)
+  }
+
+  @Test(
+    "Destroying a store that other coordinators and this one have open leaves an empty file, which can be a store again"
+  )
+  func destroyingOpenStore() throws {
+    context.make("Employee", ["name": "Ada", "scan": Data(repeating: 7, count: 300_000)])
+    try context.save()
+    let second = try store.context(CompanyModel.make())
+    #expect(try second.all("Employee").count == 1)
+    try coordinator.destroyPersistentStore(at: store.url, type: .sqlite)
+    #expect(try Data(contentsOf: store.url).isEmpty)
+    #expect(try store.files() == ["Store.sqlite"])
+    for context in [context, second] {
+      let error = #expect(throws: NSError.self) { try context.all("Employee") }
+      #expect(error?.code == NSPersistentStoreOperationError)
+      #expect(error?.localizedFailureReason == "The store was destroyed while it was open.")
+      context.make("Employee", ["name": "Bob"])
+      #expect(throws: NSError.self) { try context.save() }
+      context.reset()
+    }
+    // The usual next step, without removing the store.
+    let again = try coordinator.addPersistentStore(type: .sqlite, at: store.url)
+    #expect(coordinator.persistentStores == [again])
+    #expect(try context.all("Employee").isEmpty)
+    context.make("Employee", ["name": "Cleo"])
+    try context.save()
+    #expect(try names(store.url) == ["Cleo"])
+    // What had the old store open reads the new one.
+    #expect(try second.all("Employee").map { $0.value(forKey: "name") as? String } == ["Cleo"])
+  }
+
+  @Test("A store that was destroyed can be removed from its coordinator, and its file removed")
+  func removingAfterDestroying() throws {
+    let opened = try #require(coordinator.persistentStores.first)
+    try coordinator.destroyPersistentStore(at: store.url, type: .sqlite)
+    try coordinator.destroyPersistentStore(at: store.url, type: .sqlite)
+    #expect(coordinator.persistentStores == [opened])
+    try coordinator.remove(opened)
+    try FileManager.default.removeItem(at: store.url)
+    #expect(try store.files().isEmpty)
+  }
+
+  @Test("Whoever has a store open that is replaced reads the new one; not where it is of another version")
+  func replacingOpenStore() throws {
+    context.make("Employee", ["name": "Ada"])
+    try context.save()
+    let source = try other("Other.sqlite")
+    try coordinator.replacePersistentStore(at: store.url, withPersistentStoreFrom: source, type: .sqlite)
+    context.reset()
+    #expect(try context.all("Employee").map { $0.value(forKey: "name") as? String } == ["Zoe"])
+    let identifiers = try [store.url, source].map {
+      try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: $0)[NSStoreUUIDKey] as? String
+    }
+    #expect(coordinator.persistentStores.map(\.identifier) == [identifiers[0]] && identifiers[0] == identifiers[1])
+    context.make("Employee", ["name": "Bob"])
+    try context.save()
+    #expect(try names(store.url) == ["Bob", "Zoe"] && names(source) == ["Zoe"])
+
+    var builder = ModelBuilder()
+    builder.entity("Employee", [.make("name", .stringAttributeType)])
+    let foreign = store.folder.appendingPathComponent("Foreign.sqlite")
+    _ = try store.context(builder.model(), at: foreign)
+    try coordinator.replacePersistentStore(at: store.url, withPersistentStoreFrom: foreign, type: .sqlite)
+    let error = #expect(throws: NSError.self) { try context.all("Employee") }
+    #expect(error?.code == NSPersistentStoreOperationError)
+    #expect(error?.localizedFailureReason?.contains("by one of another version of the model") == true)
+  }
+
+  @Test("A store that cannot be replaced or destroyed goes on where it is open")
+  func failingReplacement() throws {
+    context.make("Employee", ["name": "Ada"])
+    try context.save()
+    let nowhere = store.folder.appendingPathComponent("none.sqlite")
+    #expect(throws: NSError.self) {
+      try coordinator.replacePersistentStore(at: store.url, withPersistentStoreFrom: nowhere, type: .sqlite)
+    }
+    let broken = store.folder.appendingPathComponent("Broken.sqlite")
+    try FileManager.default.copyItem(at: try other("Other.sqlite"), to: broken)
+    try Data("no store at all, and long enough to be read as a header of a database, which it is not".utf8).write(
+      to: broken)
+    #expect(throws: NSError.self) {
+      try coordinator.replacePersistentStore(at: store.url, withPersistentStoreFrom: broken, type: .sqlite)
+    }
+    context.make("Employee", ["name": "Bob"])
+    try context.save()
+    #expect(try names(store.url) == ["Ada", "Bob"])
+  }
 }

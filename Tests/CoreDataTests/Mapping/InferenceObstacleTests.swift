@@ -69,6 +69,21 @@ struct InferenceObstacleTests {
     #expect(obstacle.property == "owner")
   }
 
+  @Test(
+    "No obstacle: a required to-many relationship that is new, or leads elsewhere, is empty until the next validation")
+  func requiredToMany() throws {
+    #expect(
+      I.obstacles(
+        from: [I.entity("Car")],
+        to: [I.entity("Car", [], [I.relationship("owners", "Car", toMany: true, optional: false)])]
+      ).isEmpty)
+    #expect(
+      I.obstacles(
+        from: [I.entity("A"), I.entity("N", [], [I.relationship("to", "A", toMany: true, optional: false)])],
+        to: [I.entity("B"), I.entity("N", [], [I.relationship("to", "B", toMany: true, optional: false)])]
+      ).isEmpty)
+  }
+
   @Test("To-many that becomes to-one")
   func toOne() throws {
     let obstacle = try only(

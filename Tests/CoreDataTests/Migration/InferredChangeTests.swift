@@ -61,6 +61,97 @@ struct InferredChangeTests {
     return try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
   }
 
+  // MARK: Required to-many relationships
+
+  @Test(
+    "A required to-many relationship that is new, or leads elsewhere, is empty; saving the object again asks for a member"
+  )
+  func requiredToMany() throws {
+    try fill({
+      $0.entity("Band", [.make("name", .stringAttributeType)])
+      $0.entity("Song")
+      $0.entity("Fan")
+      $0.relate(.init("Band", "works", toMany: true, optional: false), .init("Song", "band"))
+    }) { context in
+      for name in ["a", "b"] {
+        context.make("Band", ["name": name, "works": Set([context.make("Song")])])
+      }
+    }
+    let build: (inout ModelBuilder) -> Void = {
+      $0.entity("Band", [.make("name", .stringAttributeType)])
+      $0.entity("Song")
+      $0.entity("Fan")
+      $0.relate(.init("Band", "works", toMany: true, optional: false), .init("Fan", "idol"))
+      $0.relate(.init("Band", "songs", toMany: true, optional: false), .init("Song", "singers", toMany: true))
+    }
+    _ = try migrate(build)
+    let context = try store.context(Self.model(build))
+    let bands = try context.all("Band")
+    #expect(bands.map { $0.value(forKey: "name") as? String } == ["a", "b"])
+    for band in bands {
+      #expect(
+        (band.value(forKey: "works") as? NSSet)?.count == 0 && (band.value(forKey: "songs") as? NSSet)?.count == 0)
+    }
+    #expect(try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Song")) == 2)
+    bands[0].setValue("c", forKey: "name")
+    #expect(throws: NSError.self) { try context.save() }
+    bands[0].setValue(Set([context.make("Fan")]), forKey: "works")
+    bands[0].setValue(Set([context.make("Song")]), forKey: "songs")
+    try context.save()
+  }
+
+  // MARK: Names that no rule predicts
+
+  @Test("A store keeps the names that its join tables and their columns have; what is new comes last")
+  func joinNames() throws {
+    func model(_ builder: inout ModelBuilder, isNew: Bool) {
+      builder.entity("Art", [.make("name", .stringAttributeType)])
+      builder.entity(
+        "Person", [.make("name", .stringAttributeType)] + (isNew ? [.make("age", .integer16AttributeType)] : []))
+      builder.entity("Show", [.make("name", .stringAttributeType)])
+      builder.entity("Store", [.make("name", .stringAttributeType)])
+      if isNew { builder.entity("Aisle") }
+      builder.relate(.init("Show", "arts", toMany: true), .init("Art", "shows", toMany: true))
+      builder.relate(.init("Store", "arts", toMany: true), .init("Art", "stores", toMany: true))
+      builder.relate(.init("Person", "trusted", toMany: true), .init("Person", "trusting", toMany: true))
+      if isNew { builder.relate(.init("Art", "aisles", toMany: true), .init("Aisle", "arts", toMany: true)) }
+    }
+    try fill({
+      model(&$0, isNew: false)
+    }) { context in
+      let art = context.make("Art", ["name": "a", "shows": Set([context.make("Show", ["name": "s"])])])
+      art.setValue(Set([context.make("Store", ["name": "t"])]), forKey: "stores")
+      context.make("Person", ["name": "p", "trusted": Set([context.make("Person", ["name": "q"])])])
+    }
+    // As another framework may have named them.
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    for (table, from, to) in [
+      ("Z_1SHOWS", "Z_1ARTS", "X"), ("Z_1STORES", "Z_1ARTS1", "Z_1ARTS"), ("Z_1SHOWS", "X", "Z_1ARTS1"),
+    ] {
+      try connection.run("ALTER TABLE \(table) RENAME COLUMN \(from) TO \(to)")
+    }
+    try connection.run("ALTER TABLE Z_2TRUSTING RENAME TO Z_2TRUSTED")
+    try connection.close()
+
+    let context = try store.context(Self.model { model(&$0, isNew: true) }, options: Self.options)
+    let art = try #require(try context.all("Art").first)
+    func names(_ object: NSManagedObject?, _ key: String) -> [String] {
+      (object?.value(forKey: key) as? Set<NSManagedObject> ?? []).compactMap { $0.value(forKey: "name") as? String }
+    }
+    #expect(names(art, "shows") == ["s"] && names(art, "stores") == ["t"] && names(art, "aisles").isEmpty)
+    let people = try context.all("Person")
+    #expect(names(people.first, "trusted") == ["q"] && names(people.last, "trusting") == ["p"])
+    try store.close()
+    let file = try SQLiteConnection(url: store.url, mode: .readOnly)
+    let tables = try file.catalog().tables.filter { $0.name.hasPrefix("Z_") && $0.name.contains { $0.isNumber } }
+    try file.close()
+    #expect(
+      Set(tables.map { "\($0.name)(\($0.columns.map(\.name).joined(separator: ", ")))" }) == [
+        "Z_2SHOWS(Z_2ARTS1, Z_4SHOWS)", "Z_2STORES(Z_2ARTS, Z_5STORES)", "Z_3TRUSTED(Z_3TRUSTING, Z_3TRUSTED)",
+        "Z_1ARTS(Z_1AISLES, Z_2ARTS2)",
+      ])
+  }
+
   // MARK: A new common parent
 
   private func vehicles(_ builder: inout ModelBuilder) {

@@ -84,9 +84,39 @@ struct ModelFileTests {
     let bundle = try NotesBundle()
     try bundle.write("Notes 2", attributes: "<attribute")
     #expect(NSManagedObjectModel(contentsOf: bundle.url) == nil)
-    let error = try #require(throws: NSError.self) { try NSManagedObjectModel.versions(contentsOf: bundle.url) }
+    let error = try #require(throws: NSError.self) {
+      try NSManagedObjectModel.load(contentsOf: bundle.url, version: "Notes 2")
+    }
     #expect(error.code == CocoaError.Code.fileReadCorruptFile.rawValue)
     #expect((error.userInfo[NSFilePathErrorKey] as? String)?.contains("Notes 2.xcdatamodel") == true)
+  }
+
+  @Test("A broken version, or one that contradicts itself, does not keep the others from being used")
+  func brokenBesideOthers() throws {
+    for attributes in ["<attribute", "<attribute name=\"a\" attributeType=\"Colour\"/>"] {
+      let bundle = try NotesBundle()
+      let whole = try NSManagedObjectModel.versions(contentsOf: bundle.url)
+      #expect(try NSManagedObjectModel.warnings(contentsOf: bundle.url).isEmpty)
+      try bundle.write("Notes 2", attributes: attributes)
+      let left = try NSManagedObjectModel.versions(contentsOf: bundle.url)
+      #expect(whole.map(\.name) == ["Notes", "Notes 2"] && left.map(\.name) == ["Notes"])
+      #expect(left[0].model == whole[0].model)
+      let warnings = try NSManagedObjectModel.warnings(contentsOf: bundle.url)
+      #expect(warnings.count == 1)
+      #expect(warnings[0].hasPrefix("The version 'Notes 2' cannot be read and is left out. "))
+    }
+  }
+
+  @Test("A default value of another type is taken as Foundation reads it, and told")
+  func oddDefault() throws {
+    let bundle = try NotesBundle()
+    try bundle.write(
+      "Notes 2", attributes: "<attribute name=\"a\" attributeType=\"Integer 32\" defaultValueString=\"NO\"/>")
+    let model = try NSManagedObjectModel.load(contentsOf: bundle.url, version: "Notes 2")
+    #expect(model.entities.compactMap { $0.attributesByName["a"]?.defaultValue as? Int } == [0])
+    let warnings = try NSManagedObjectModel.warnings(contentsOf: bundle.url)
+    #expect(
+      warnings.count == 1 && warnings[0].contains("defaultValueString is \"NO\"") && warnings[0].contains("0 is taken"))
   }
 
   @Test(

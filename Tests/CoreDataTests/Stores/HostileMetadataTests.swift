@@ -43,7 +43,7 @@ struct HostileMetadataTests {
     var ring = Data("bplist00".utf8)
     ring += [0xA1, 0, 8, 0, 0, 0, 0, 0, 0, 1, 1] as [UInt8]
     for number: UInt8 in [1, 0, 10] { ring += [0, 0, 0, 0, 0, 0, 0, number] as [UInt8] }
-    for list: Data in [bomb, ring, Data("{ a = b; }".utf8), Data()] {
+    for list: Data in [bomb, ring, Data("{ a = b; }".utf8)] {
       let store = try store(withMetadata: list)
       let error = try #require(throws: NSError.self) {
         try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store.url)
@@ -51,6 +51,48 @@ struct HostileMetadataTests {
       #expect(error.code == CocoaError.Code.fileReadCorruptFile.rawValue)
       #expect(error.localizedFailureReason?.contains("Z_METADATA") == true, "\(error)")
     }
+  }
+
+  @Test("Where the metadata are empty, the model that the store carries stands in for them, and the store can be used")
+  func empty() throws {
+    let model = CompanyModel.make()
+    for list: SQLiteValue in [.null, .blob(Data())] {
+      let store = try TemporaryStore()
+      let context = try store.context(model)
+      context.make("Employee", ["name": "Ada"])
+      try context.save()
+      try store.close()
+      let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+      try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", [list])
+      let identifier = try connection.scalar("SELECT Z_UUID FROM Z_METADATA")?.text
+      try connection.close()
+      let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store.url)
+      #expect(metadata[NSStoreModelVersionHashesKey] as? [String: Data] == model.entityVersionHashesByName)
+      #expect(metadata[NSStoreUUIDKey] as? String == identifier)
+      let again = try store.context(CompanyModel.make())
+      #expect(try again.all("Employee").map { $0.value(forKey: "name") as? String } == ["Ada"])
+      again.make("Employee", ["name": "Bob"])
+      again.coordinator.setMetadata(["App": 1], for: again.coordinator.persistentStores[0])
+      try again.save()
+      try store.close()
+      let written = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store.url)
+      #expect(written["App"] as? Int == 1 && written[NSStoreUUIDKey] as? String == identifier)
+      #expect(written[NSStoreModelVersionHashesKey] as? [String: Data] == model.entityVersionHashesByName)
+    }
+  }
+
+  @Test("Without a model that could stand in, empty metadata are an error")
+  func emptyWithoutModel() throws {
+    let store = try store(withMetadata: Data())
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    try connection.run("DELETE FROM Z_MODELCACHE")
+    try connection.close()
+    let error = try #require(throws: NSError.self) {
+      try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: store.url)
+    }
+    #expect(error.code == CocoaError.Code.fileReadCorruptFile.rawValue)
+    #expect(
+      error.localizedFailureReason?.contains("Z_METADATA.Z_PLIST is empty, and the store carries no model") == true)
   }
 
   @Test("XML metadata, as a tool may write them, are read")

@@ -52,6 +52,29 @@ struct StoreSchemaTests {
     #expect(schema["x"]?.parentNumber == 4 && schema["x"]?.rootName == "b" && schema["x"]?.table == "ZB")
   }
 
+  @Test(
+    "Of several join tables with a column of one name, the one whose owner's name comes first has it, whatever the numbers"
+  )
+  func joinColumns() throws {
+    func relationship(_ name: String, _ destination: String, _ inverse: String) -> RelationshipDocument {
+      RelationshipDocument(name: name, destinationEntityName: destination, inverseName: inverse, isToMany: true)
+    }
+    // As in stores of an app where SystemMessage is a sub-entity of Message, and so numbered before Reaction.
+    let schema = try StoreSchema(
+      document: ModelDocument(entities: [
+        entity("Message"),
+        entity("SystemMessage", parent: "Message", [], [relationship("users", "User", "systemMessages")]),
+        entity("Reaction", [], [relationship("users", "User", "reactions")]),
+        entity(
+          "User", [],
+          [relationship("reactions", "Reaction", "users"), relationship("systemMessages", "SystemMessage", "users")]),
+      ]))
+    #expect(
+      schema.joinTables.map { "\($0.name)(\($0.ownerColumn), \($0.destinationColumn))" } == [
+        "Z_2USERS(Z_2SYSTEMMESSAGES, Z_4USERS1)", "Z_3USERS(Z_3REACTIONS, Z_4USERS)",
+      ])
+  }
+
   @Test("Properties of one name in several sub-entities are numbered, in the order of entities and not of types")
   func clashes() throws {
     let schema = try StoreSchema(

@@ -6,15 +6,14 @@ import CoreDataSQLite
 
 /// One step of a migration inside the store's own file: from one version of the model to the next.
 ///
-/// The step is worked out from the two models, the layout that the file has, the layout that a new store of the destination
-/// version would have, and the inferred mapping between the versions. It is a list of SQL statements; carrying them out in
+/// The step is worked out from the two models, the layout that the file has, the layout that it will have, and the inferred mapping between the versions. It is a list of SQL statements; carrying them out in
 /// one transaction is `InPlaceMigration`'s part.
 struct InPlaceStep {
   let source: ModelVersion
   let destination: ModelVersion
   /// As the file is.
   let sourceSchema: StoreSchema
-  /// As a new store of the destination version would be.
+  /// As a new store of the destination version would be, but for names of join tables that no rule predicts.
   let destinationSchema: StoreSchema
   let mapping: StepMapping
   /// The columns of source tables that no property of the source version has.

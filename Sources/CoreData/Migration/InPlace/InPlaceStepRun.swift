@@ -36,14 +36,15 @@ struct InPlaceStepRun {
     } catch let failure as InferenceFailure {
       throw MigrationErrors.cannotInfer(failure.obstacles)
     }
+    let names = StepMapping(mapping)
+    let sourceSchema = try StoreSchema(
+      document: source, configuration: source.configuration(configuration), catalog: catalog, primaryKeys: primaryKeys)
     self.step = InPlaceStep(
-      source: .init(source), destination: .init(destination),
-      sourceSchema: try StoreSchema(
-        document: source, configuration: source.configuration(configuration), catalog: catalog,
-        primaryKeys: primaryKeys),
+      source: .init(source), destination: .init(destination), sourceSchema: sourceSchema,
       destinationSchema: try StoreSchema(
-        document: destination, configuration: destination.configuration(configuration)),
-      mapping: StepMapping(mapping))
+        document: destination, configuration: destination.configuration(configuration), after: sourceSchema,
+        mapping: names),
+      mapping: names)
     self.step.extraColumns = self.step.sourceSchema.extraColumns(in: catalog)
     self.step.cleanup = cleanup
   }

@@ -51,7 +51,10 @@ internal struct RelationshipRules {
           + "destination; there is no telling which object to keep.",
         advice: adviceForOne(of: source, destination), entity: entity, property: destination.name)
     }
-    guard !destination.isOptional, !leadsToSame(source, destination, orBelow: false) else { return nil }
+    // A to-many relationship may be empty until its object is validated the next time.
+    guard !destination.isOptional, !destination.isToMany, !leadsToSame(source, destination, orBelow: false) else {
+      return nil
+    }
     let old = source.destinationEntityName ?? ""
     let new = destination.destinationEntityName ?? ""
     return InferenceObstacle(
@@ -98,7 +101,7 @@ internal struct RelationshipRules {
 
   /// What is wrong with a relationship that is new in an entity which may have objects.
   func obstacle(adding relationship: RelationshipDocument, entity: String) -> InferenceObstacle? {
-    guard !relationship.isOptional else { return nil }
+    guard !relationship.isOptional, !relationship.isToMany else { return nil }
     return InferenceObstacle(
       "The relationship '\(relationship.name)' of entity '\(entity)' is new and required, but the objects that exist have "
         + "nothing to put there.",

@@ -29,6 +29,11 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   }
 
   var opened: Opened?
+  /// The entities' numbers when the connection was closed because the file was to be destroyed or replaced; nil for a store
+  /// that has its connection.
+  private var numbersBefore: [String: Int]?
+  /// Whether the file has been destroyed or replaced since the store was opened, and not been used since.
+  var isDisconnected: Bool { numbersBefore != nil }
   /// Called before rows are looked for by anything but their keys. A migration makes indexes then, and not before.
   var willSearch: ((Opened) throws -> Void)?
   private var values: [String: Any] = [:] { didSet { forgetReference() } }
@@ -93,6 +98,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
         }
         let entities = StoredEntities(schema: schema, model: model, store: self)
         opened = Opened(file: file, entities: entities, external: ExternalData(store: url))
+        if !RegularFile.isNullDevice(url) { OpenStores.add(self, at: url) }
       } catch {
         // The reason why the store cannot be used is the error to be told.
         try? file.close()
@@ -102,9 +108,55 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   }
 
   override func willRemove(from coordinator: NSPersistentStoreCoordinator?) {
+    close()
+    numbersBefore = nil
+  }
+
+  private func close() {
+    OpenStores.remove(self)
     // Every change has been committed; a connection that does not close cleanly leaves a log which the next one reads.
     try? opened?.file.close()
     opened = nil
+  }
+
+  /// Closes the connection because the file is about to be destroyed or replaced; the next use opens what is there then.
+  ///
+  /// Called while the coordinator's lock is held.
+  func disconnect() {
+    guard let opened else { return }
+    numbersBefore = Self.numbers(opened)
+    close()
+  }
+
+  private static func numbers(_ opened: Opened) -> [String: Int] {
+    Dictionary(uniqueKeysWithValues: opened.entities.schema.entities.map { ($0.name, $0.number) })
+  }
+
+  /// Opens the file that has taken the place of the one that this store had open.
+  ///
+  /// - Throws: 134070 when no store is there any more, or one that does not fit; what opening a store throws.
+  private func reconnect(_ numbersBefore: [String: Int]) throws -> Opened {
+    guard let url, let model = persistentStoreCoordinator?.managedObjectModel else {
+      throw StoreErrors.operationFailed(url: url, reason: "The store is not open.")
+    }
+    let isGone = try SQLiteStoreErrors.translating(url: url, isOpening: true) { try StoreFile.isNew(url) }
+    guard !isGone else {
+      throw StoreErrors.disconnected(url: url, reason: "The store was destroyed while it was open.")
+    }
+    let name = configurationName == NSPersistentStore.defaultConfigurationName ? nil : configurationName
+    let found = try Self.metadataForPersistentStore(with: url)
+    guard model.isConfiguration(withName: name, compatibleWithStoreMetadata: found) else {
+      throw StoreErrors.disconnected(
+        url: url, reason: "The store was replaced, while it was open, by one of another version of the model.")
+    }
+    try loadMetadata()
+    guard let opened, Self.numbers(opened) == numbersBefore else {
+      close()
+      throw StoreErrors.disconnected(
+        url: url, reason: "The store was replaced, while it was open, by one that numbers its entities otherwise.")
+    }
+    self.numbersBefore = nil
+    return opened
   }
 
   /// Makes functions and orders known to an opened file, and gives it the settings of the one who opens it.
@@ -134,10 +186,9 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
 
   /// What the open store works with.
   func state() throws -> Opened {
-    guard let opened else {
-      throw StoreErrors.operationFailed(url: url, reason: "The store is not open.")
-    }
-    return opened
+    if let opened { return opened }
+    if let numbersBefore { return try reconnect(numbersBefore) }
+    throw StoreErrors.operationFailed(url: url, reason: "The store is not open.")
   }
 
   // MARK: Stores that are not open
@@ -164,6 +215,19 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     return try looking(at: url) { file in
       let schema = try file.schema(for: document, configuration: document.configuration(configuration))
       return try StoreContents(file.connection, schema: schema).counted(items)
+    }
+  }
+
+  /// The metadata of a store, and the model that it carries; nil where it has none.
+  ///
+  /// - Throws: as `cachedModel(at:)`.
+  static func carried(at url: URL) throws -> (metadata: [String: Any], model: ModelDocument?) {
+    try looking(at: url) { file in
+      do {
+        return (try file.metadata(), try file.cachedModel())
+      } catch let error as ModelFileError {
+        throw ModelErrors.cannotRead(error.inFile(url), "The model that the store carries could not be read.")
+      }
     }
   }
 

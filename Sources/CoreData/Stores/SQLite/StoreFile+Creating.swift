@@ -97,7 +97,7 @@ extension StoreFile {
     _ metadata: [String: Any], _ pragmas: [String: String], _ filling: Filling?
   ) throws {
     let list = try StoreMetadata.encode(metadata)
-    let cache = try ModelCache.encode(document)
+    let cache = try modelCache(of: document)
     try connection.setPragma("page_size", to: .text(pragmas["page_size"] ?? "4096"))
     try connection.setPragma("auto_vacuum", to: 2)
     let mode = SQLiteValue.text(pragmas["journal_mode"] ?? "WAL")

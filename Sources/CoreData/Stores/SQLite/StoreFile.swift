@@ -34,22 +34,47 @@ package final class StoreFile {
 
   /// All metadata, the UUID included.
   ///
+  /// Where `Z_PLIST` is empty, they are what the model that the store carries tells; what apps had put there is lost.
+  ///
   /// - Throws: `StoreFileProblem` when there are none or they cannot be read.
   package func metadata() throws -> [String: Any] {
     let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM Z_METADATA ORDER BY Z_VERSION DESC LIMIT 1")
-    guard let row = rows.first, let list = row[1].blob else {
+    guard let row = rows.first else {
       throw StoreFileProblem.unreadableMetadata(path: url.path, found: "the table Z_METADATA holds none")
     }
     var metadata: [String: Any]
     do {
+      guard let list = row[1].blob, !list.isEmpty else {
+        var derived = try derivedMetadata()
+        derived[NSStoreUUIDKey] = row[0].text
+        return derived
+      }
       metadata = try StoreMetadata.decode(list)
     } catch let problem as PropertyLists.Unreadable {
       throw StoreFileProblem.unreadableMetadata(
-        path: url.path, found: "Z_METADATA.Z_PLIST, \(list.count) bytes, is damaged. \(problem.description)")
+        path: url.path,
+        found: "Z_METADATA.Z_PLIST, \(row[1].blob?.count ?? 0) bytes, is damaged. \(problem.description)")
     }
     metadata[NSStoreUUIDKey] = row[0].text
     if metadata[NSStoreTypeKey] == nil { metadata[NSStoreTypeKey] = NSSQLiteStoreType }
     return metadata
+  }
+
+  private func derivedMetadata() throws -> [String: Any] {
+    let document: ModelDocument?
+    do {
+      document = try cachedModel()
+    } catch let error as ModelFileError {
+      throw StoreFileProblem.unreadableMetadata(
+        path: url.path,
+        found: "Z_METADATA.Z_PLIST is empty, and the model that the store carries cannot be read. \(error)")
+    }
+    guard let document else {
+      throw StoreFileProblem.unreadableMetadata(
+        path: url.path, found: "Z_METADATA.Z_PLIST is empty, and the store carries no model")
+    }
+    let names = try primaryKeys().filter { $0.number <= PrimaryKeyRow.greatestNumber }.map(\.name)
+    return try StoreMetadata.derived(from: document, entities: names)
   }
 
   /// Replaces all metadata; the UUID only where the dictionary has one.
@@ -93,9 +118,20 @@ package final class StoreFile {
     return try ModelCache.decode(content)
   }
 
+  /// The content of `Z_MODELCACHE` for a model.
+  ///
+  /// - Throws: `NSCoreDataError` with entity and property where the model holds a value that cannot be archived.
+  static func modelCache(of document: ModelDocument) throws -> Data {
+    do {
+      return try ModelCache.encode(document)
+    } catch let error as ModelFileError {
+      throw ModelErrors.cannotRead(error, "The managed object model cannot be kept in the store.")
+    }
+  }
+
   /// Replaces the model that the store carries.
   package func setCachedModel(_ document: ModelDocument) throws {
-    let content = SQLiteValue.blob(try ModelCache.encode(document))
+    let content = SQLiteValue.blob(try Self.modelCache(of: document))
     try connection.transaction {
       if try !connection.hasTable("Z_MODELCACHE") { try connection.run("CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)") }
       try connection.run("DELETE FROM Z_MODELCACHE")

@@ -50,6 +50,26 @@ package enum StoreMetadata {
     }
   }
 
+  /// What the model that a store carries tells of a store whose `Z_PLIST` is empty.
+  ///
+  /// - Parameter entities: the names in the store's table of entities; those of other entities of the model are left out,
+  ///   where the store was made with a configuration.
+  package static func derived(from document: ModelDocument, entities: [String]) throws -> [String: Any] {
+    let names = Set(document.entities.map(\.name))
+    let kept = names.intersection(entities)
+    // Names from before a rename may stand there.
+    let isPart = kept.count == entities.count && kept.count < names.count
+    let all = VersionHashes(document).entities
+    let hashes = isPart ? all.filter { kept.contains($0.key) } : all
+    return [
+      NSStoreModelVersionHashesKey: hashes, hashesVersionKey: 3,
+      digestKey: VersionHashes.digest(of: hashes),
+      NSPersistentStoreModelVersionChecksumKey: VersionHashes.checksum(of: hashes),
+      NSStoreModelVersionIdentifiersKey: document.versionIdentifiers, NSStoreTypeKey: NSSQLiteStoreType,
+      autoVacuumKey: "2",
+    ]
+  }
+
   /// The dictionary in `Z_PLIST`.
   ///
   /// - Throws: `PropertyLists.Unreadable`.

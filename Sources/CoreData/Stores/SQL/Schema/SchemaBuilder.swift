@@ -7,6 +7,7 @@ import CoreDataModelFiles
 struct SchemaBuilder {
   let selection: SchemaSelection
   let numbers: [String: Int]
+  let joinNames: JoinNames
   /// By ascending number.
   let ordered: [EntityDocument]
 
@@ -19,8 +20,9 @@ struct SchemaBuilder {
   var indexes: [IndexLayout] = []
   var register = NameRegister(reserved: ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"])
 
-  init(selection: SchemaSelection, numbers: [String: Int]) {
+  init(selection: SchemaSelection, numbers: [String: Int], joinNames: JoinNames = JoinNames()) {
     self.selection = selection
+    self.joinNames = joinNames
     self.numbers = numbers
     ordered = selection.entities.sorted { (numbers[$0.name] ?? 0) < (numbers[$1.name] ?? 0) }
   }

@@ -36,6 +36,18 @@ package struct StoreSchema: Hashable, Sendable {
     self = try builder.build()
   }
 
+  /// The layout that a store has after it was migrated in place: that of a new store, but for names of join tables and their
+  /// columns that no rule predicts, which stay.
+  ///
+  /// - Throws: as `init(document:configuration:)`.
+  init(document: ModelDocument, configuration: String?, after source: StoreSchema, mapping: StepMapping) throws {
+    let selection = try SchemaSelection(document: document, configuration: configuration)
+    var builder = SchemaBuilder(
+      selection: selection, numbers: selection.freshNumbers(),
+      joinNames: try JoinNames(selection, from: source, mapping: mapping))
+    self = try builder.build()
+  }
+
   /// The layout of the entity of that name.
   package subscript(name: String) -> EntityLayout? {
     positions[name].map { entities[$0] }
