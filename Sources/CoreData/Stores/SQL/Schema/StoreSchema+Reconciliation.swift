@@ -14,7 +14,8 @@ extension StoreSchema {
   package init(
     document: ModelDocument, configuration: String? = nil, catalog: DatabaseCatalog, primaryKeys: [PrimaryKeyRow]
   ) throws {
-    let selection = try SchemaSelection(document: document, configuration: configuration)
+    let selection = try SchemaSelection(
+      document: document, configuration: configuration, stored: Set(primaryKeys.map(\.name)))
     let numbers = try EntityNumbers(selection: selection, rows: primaryKeys).resolved()
     var builder = SchemaBuilder(selection: selection, numbers: numbers)
     let expected = try builder.build()
