@@ -98,7 +98,7 @@ struct StoredDefault {
       throw unwritable("")
     }
     do {
-      return .blob(try TransformableValues.encode(object, of: description))
+      return try TransformableValues.encode(object, of: description).map { .blob($0) } ?? .null
     } catch {
       throw unwritable(" \((error as NSError).localizedFailureReason ?? "\(error)")")
     }
