@@ -143,3 +143,50 @@ struct TreeGenerator: RandomNumberGenerator {
     }
   }
 }
+
+@Suite("Printing what is nested deep")
+struct DeepPrintingTests {
+  /// Texts that nest something so many times.
+  private static let shapes: [(String, @Sendable (Int) -> String)] = [
+    ("NOT", { String(repeating: "NOT ", count: $0) + "a == 1" }),
+    ("!", { String(repeating: "!", count: $0) + "(a == 1 AND b == 2)" }),
+    (
+      "AND and OR",
+      { depth in (0..<depth).reduce("a == 1") { $1 % 2 == 0 ? "(\($0)) AND b == 2" : "(\($0)) OR b == 2" } }
+    ),
+    ("NOT and AND", { depth in (0..<depth).reduce("a == 1") { text, _ in "NOT (\(text) AND b == 2)" } }),
+    ("minus", { "a == " + String(repeating: "- ", count: $0) + "b" }),
+    ("complement", { "a == " + String(repeating: "~", count: $0) + "b" }),
+    ("sum to the left", { "a == b" + String(repeating: " + b", count: $0) }),
+    ("sum to the right", { "a == " + String(repeating: "b + (", count: $0) + "b" + String(repeating: ")", count: $0) }),
+    ("union", { "a IN b" + String(repeating: " UNION b", count: $0) }),
+    ("power", { "a == b" + String(repeating: " ** b", count: $0) }),
+    ("function", { "a == " + String(repeating: "abs(", count: $0) + "b" + String(repeating: ")", count: $0) }),
+    ("index", { "a == b" + String(repeating: "[0]", count: $0) }),
+    ("index within", { "a == " + String(repeating: "b[", count: $0) + "0" + String(repeating: "]", count: $0) }),
+    ("aggregate", { "a IN " + String(repeating: "{", count: $0) + "b" + String(repeating: "}", count: $0) }),
+    ("condition", { depth in "a == " + (0..<depth).reduce("b") { text, _ in "TERNARY(a == 1, \(text), c)" } }),
+    ("subquery", { depth in (0..<depth).reduce("a == 1") { text, _ in "SUBQUERY(b, $x, \(text)).@count > 0" } }),
+  ]
+
+  @Test("What was read can be printed and read again, at every depth that is read at all", arguments: shapes.indices)
+  func again(index: Int) throws {
+    let (name, text) = Self.shapes[index]
+    var deepest = 0
+    for depth in [
+      1, 2, 3, 10, 40, 48, 49, 50, 51, 52, 64, 66, 67, 97, 98, 99, 100, 101, 132, 133, 197, 198, 199, 200, 201,
+    ] {
+      let tree: PredicateSyntax
+      do {
+        tree = try PredicateParser.parse(text(depth))
+      } catch {
+        continue
+      }
+      deepest = max(deepest, depth)
+      for printer in [PredicatePrinter(), PredicatePrinter(style: .exact)] {
+        #expect(try PredicateParser.parse(printer.format(tree)) == tree, "\(name) \(depth)")
+      }
+    }
+    #expect(deepest >= 50, "\(name) is read to a depth of \(deepest)")
+  }
+}

@@ -18,7 +18,9 @@ extension NSPersistentStoreCoordinator {
   private func holds(_ store: NSPersistentStore, _ entity: NSEntityDescription) -> Bool {
     if store.configurationName == NSPersistentStore.defaultConfigurationName { return true }
     let entities = managedObjectModel.entities(forConfigurationName: store.configurationName) ?? []
-    return entities.contains { $0.name == entity.name }
+    if entities.contains(where: { $0.name == entity.name }) { return true }
+    // Entities below those of the configuration, where the store has them.
+    return entities.contains { entity.isKindOf(entity: $0) } && (store as? SQLiteStore)?.number(of: entity) != nil
   }
 
   func row(for id: NSManagedObjectID) throws -> RowSnapshot? {

@@ -142,14 +142,15 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
 
   /// Tells the other contexts what one of them has saved.
   func tellOthers(
-    than context: NSManagedObjectContext, changed: [NSManagedObjectID], deleted: [NSManagedObjectID]
+    than context: NSManagedObjectContext, inserted: [NSManagedObjectID], updated: [NSManagedObjectID],
+    deleted: [NSManagedObjectID]
   ) {
     let others = withLock {
       contexts.removeAll { $0.context == nil }
       return contexts.compactMap(\.context).filter { $0 !== context }
     }
     for other in others {
-      other.perform { other.merge(changed: changed, deleted: deleted) }
+      other.perform { other.merge(inserted: inserted, updated: updated, deleted: deleted) }
     }
   }
 }

@@ -38,7 +38,7 @@ enum StoreCompatibility {
     metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, storeModel: NSManagedObjectModel?
   ) -> [VersionDifference] {
     let stored = metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]
-    let members = Set((model.entities(forConfigurationName: configuration) ?? []).compactMap(\.name))
+    let members = model.entityNames(forConfigurationName: configuration, in: stored) ?? []
     let wanted = model.entityVersionHashesByName.filter { members.contains($0.key) }
     let byHash = VersionDifference.between(store: stored, model: wanted)
     guard let storeModel else { return byHash }

@@ -33,6 +33,31 @@ internal enum ObjectGraphErrors {
       [ErrorDetail.entity: name])
   }
 
+  static func unknownKey(_ key: String, of entity: NSEntityDescription) -> NSError {
+    let name = entity.name ?? ""
+    return .cocoa(
+      NSCoreDataError, "The entity has no such property.",
+      reason: "The entity '\(name)' has no property '\(key)'. It has: "
+        + "\(entity.propertiesByName.keys.sorted().joined(separator: ", ")).",
+      suggestion: "Use the name of one of these properties.", ErrorDetail.place(entity: name, property: key))
+  }
+
+  static func noValue(_ keyPath: String, of entity: NSEntityDescription, reason: String) -> NSError {
+    .cocoa(
+      NSCoreDataError, "The key path has no value.",
+      reason: "'\(keyPath)' of '\(entity.name ?? "")': \(reason)",
+      suggestion: "Use names of properties, with dots where relationships lead on.",
+      ErrorDetail.place(entity: entity.name, property: keyPath))
+  }
+
+  static func endlessSave(_ objects: [NSManagedObject]) -> NSError {
+    let names = Set(objects.compactMap(\.entity.name)).sorted().joined(separator: ", ")
+    return .cocoa(
+      NSCoreDataError, "The context cannot be saved.",
+      reason: "willSave() of \(names) goes on changing objects: there are new changes after a thousand rounds.",
+      suggestion: "Change a value in willSave() only where it differs.", [NSAffectedObjectsErrorKey: objects])
+  }
+
   static func notArchivable(_ value: Any, _ attribute: NSAttributeDescription, reason: String) -> NSError {
     let entity = attribute.owningEntity?.name ?? ""
     return .cocoa(

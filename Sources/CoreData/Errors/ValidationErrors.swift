@@ -57,6 +57,42 @@ internal enum ValidationErrors {
       suggestion: "Set a value of class \(expected).")
   }
 
+  /// 1610 and 1620, for a whole number that its type cannot hold.
+  static func outOfRange(_ subject: Subject, isTooLarge: Bool) -> NSError {
+    error(
+      isTooLarge ? NSValidationNumberTooLargeError : NSValidationNumberTooSmallError, subject,
+      "\(subject.property) is too \(isTooLarge ? "large" : "small").",
+      reason:
+        "'\(subject.property)' of '\(subject.entity)' is \(subject.value.map { "\($0)" } ?? "nil"), which its type "
+        + "cannot hold.",
+      suggestion: "Set a smaller number, or give the attribute the type Integer 64.")
+  }
+
+  /// A rule of the model that cannot be applied to a value: 1550.
+  static func unevaluable(_ subject: Subject, rule: String, _ cause: any Error) -> NSError {
+    error(
+      NSManagedObjectValidationError, subject, "\(subject.property) cannot be validated.",
+      reason: "The rule '\(rule)' of '\(subject.property)' of '\(subject.entity)' cannot be evaluated: \(cause)",
+      suggestion: "Correct the rule in the model.")
+  }
+
+  /// An object of an entity that a relationship does not lead to: 1550.
+  static func wrongEntity(_ subject: Subject, expected: String, found: String) -> NSError {
+    error(
+      NSManagedObjectValidationError, subject, "\(subject.property) is not valid.",
+      reason: "'\(subject.property)' of '\(subject.entity)' leads to objects of '\(expected)', and was given one of "
+        + "'\(found)'.",
+      suggestion: "Set an object of '\(expected)'.")
+  }
+
+  /// An object of another context: 1550.
+  static func otherContext(_ subject: Subject) -> NSError {
+    error(
+      NSManagedObjectValidationError, subject, "\(subject.property) is not valid.",
+      reason: "'\(subject.property)' of '\(subject.entity)' cannot lead to an object of another context.",
+      suggestion: "Take the object of the same context: object(with:) of its objectID.")
+  }
+
   /// A rule of the model that was not met.
   ///
   /// - Parameters:

@@ -209,8 +209,13 @@ final class SwiftValueBox: NSObject, @unchecked Sendable {
   }
 }
 
+extension NSAttributeType {
+  /// Whether the type is one of whole numbers of less than 64 bits.
+  var hasRange: Bool { self == .integer16AttributeType || self == .integer32AttributeType }
+}
+
 extension Slot {
-  /// Whether a whole number is one that a type can hold. Migrations ask: none of them makes another of it in silence.
+  /// Whether a whole number is one that a type can hold. Saves and migrations ask: none makes another of it in silence.
   func isInRange(of type: NSAttributeType) -> Bool {
     guard case .integer(let number) = self else { return true }
     return switch type {

@@ -22,8 +22,12 @@ final class SlotTable: @unchecked Sendable {
   let kinds: [NSAttributeType]
   /// The slots that no store keeps.
   private let transient: [Bool]
+  /// The values that such slots have in an object that is fetched: their defaults, where there are any.
+  let transientDefaults: [(position: Int, value: Slot)]
   /// The slots whose values the model restricts.
   let restricted: [Int]
+  /// The slots of whole numbers of less than 64 bits.
+  let ranged: [Int]
   private let positions: NameTable
 
   init(_ entity: NSEntityDescription) {
@@ -39,9 +43,13 @@ final class SlotTable: @unchecked Sendable {
       attributes.indices.filter { ValidationRules.restricts(attributes[$0].value) }
       + relationships.indices.filter { ValidationRules.restricts(relationships[$0].value) }
       .map { $0 + attributes.count }
-    defaults =
+    ranged = attributes.indices.filter { attributes[$0].value.attributeType.hasRange }
+    let defaults: [Slot] =
       attributes.map { Slot(defaultOf: $0.value) }
       + relationships.map { $0.value.isToMany ? .toMany(ToMany(isOrdered: $0.value.isOrdered)) : .null }
+    self.defaults = defaults
+    transientDefaults = attributes.indices.filter { attributes[$0].value.isTransient && !defaults[$0].isNull }
+      .map { ($0, defaults[$0]) }
   }
 
   var count: Int { properties.count }

@@ -22,7 +22,14 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   internal var ownProperties: [NSPropertyDescription] = []
   internal var ownIndexes: [NSFetchIndexDescription] = []
   internal var ownCompoundIndexes: [[Any]] = [] { willSet { willEdit("compoundIndexes") } }
-  internal var declaredClassName: String? { willSet { willEdit("managedObjectClassName") } }
+  internal var declaredClassName: String? {
+    willSet {
+      willEdit("managedObjectClassName")
+      foundClass.type = nil
+    }
+  }
+  /// The class of that name, which every object that is made asks for.
+  internal let foundClass = FoundClass()
   internal var declaredRenamingIdentifier: String? { willSet { willEdit("renamingIdentifier") } }
 
   /// Copies of inherited properties by the original, kept so that they stay the same objects over edits.

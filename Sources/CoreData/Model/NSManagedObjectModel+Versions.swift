@@ -24,10 +24,20 @@ extension NSManagedObjectModel {
     withName configuration: String?, compatibleWithStoreMetadata metadata: [String: Any]
   ) -> Bool {
     guard let stored = metadata[Self.hashesMetadataKey] as? [String: Data],
-      let members = entities(forConfigurationName: configuration)
+      let names = entityNames(forConfigurationName: configuration, in: stored)
     else { return false }
-    let names = Set(members.compactMap(\.name))
     return entityVersionHashesByName.filter { names.contains($0.key) } == stored
+  }
+
+  /// The entities that a store of a configuration has: the configuration's own, and those above and below them that a store
+  /// with these hashes has in the same tables. Nil for a name that the model does not know.
+  internal func entityNames(forConfigurationName configuration: String?, in stored: [String: Data]) -> Set<String>? {
+    guard let members = entities(forConfigurationName: configuration) else { return nil }
+    let related = entities.filter { entity in
+      stored[entity.name ?? ""] != nil
+        && members.contains { $0.isKindOf(entity: entity) || entity.isKindOf(entity: $0) }
+    }
+    return Set((members + related).compactMap(\.name))
   }
 
   internal var versionHashes: VersionHashes {

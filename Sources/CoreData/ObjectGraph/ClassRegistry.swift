@@ -11,28 +11,35 @@ final class ClassRegistry: @unchecked Sendable {
   private let lock = NSLock()
   private var registered: [String: AnyClass] = [:]
   private var found: [String: AnyClass] = [:]
+  private var isMissing: Set<String> = []
 
-  /// Makes a class known under a name.
+  /// Makes a class known under a name. A name that another class has stops the program: which of the two would be found
+  /// would depend on what runs first.
   func register(_ type: AnyClass, as name: String) {
-    lock.withLock {
+    let other: AnyClass? = lock.withLock {
+      if let known = registered[name], known != type { return known }
       registered[name] = type
       found = [:]
+      isMissing = []
+      return nil
+    }
+    if let other {
+      preconditionFailure(
+        "The class \(String(reflecting: type)) cannot be registered as '\(name)': \(String(reflecting: other)) has that name. "
+          + "Register it under another one, and let the model or mapping model say it.")
     }
   }
 
-  /// The class of that name that is wanted; nil where there is none. What is found is remembered.
+  /// The class of that name that is wanted; nil where there is none. What was looked for is remembered until a class is
+  /// registered.
   func type<Class: AnyObject>(named name: String, of base: Class.Type) -> Class.Type? {
     lock.withLock {
       if let known = found[name] { return known as? Class.Type }
+      if isMissing.contains(name) { return nil }
       let type = candidates(for: name).lazy.compactMap { $0 as? Class.Type }.first
-      if let type { found[name] = type }
+      if let type { found[name] = type } else { isMissing.insert(name) }
       return type
     }
-  }
-
-  /// Has later questions for a name answered with a class, until another one is registered.
-  func remember(_ type: AnyClass, as name: String) {
-    lock.withLock { found[name] = type }
   }
 
   /// Any class of that name, of whatever kind: for messages.

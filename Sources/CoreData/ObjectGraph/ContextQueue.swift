@@ -31,8 +31,18 @@ final class ContextQueue: @unchecked Sendable {
     set { Thread.current.threadDictionary["OpenCoreData.waiting"] = newValue }
   }
 
+  /// Marks the main queue, which another thread than the main one serves in a program whose `main` is asynchronous.
+  private static let mainMark: DispatchSpecificKey<Bool> = {
+    let key = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: key, value: true)
+    return key
+  }()
+
+  /// Whether the current thread works for the main queue.
+  static var isOnMain: Bool { Thread.isMainThread || DispatchQueue.getSpecific(key: mainMark) == true }
+
   private var isCurrent: Bool {
-    if isMain ? Thread.isMainThread : queue == nil { return true }
+    if isMain ? ContextQueue.isOnMain : queue == nil { return true }
     let own = ObjectIdentifier(self)
     return DispatchQueue.getSpecific(key: ContextQueue.key) == own || ContextQueue.waiting.contains(own)
   }
@@ -48,6 +58,7 @@ final class ContextQueue: @unchecked Sendable {
     }
   }
 
+  /// Runs a body on the queue later; without a queue, at once.
   func async(_ body: @escaping @Sendable () -> Void) {
     guard let queue else {
       body()
@@ -56,8 +67,13 @@ final class ContextQueue: @unchecked Sendable {
     queue.async(execute: body)
   }
 
-  /// Runs a block on the queue. `rescue` throws the block's error again, which lets callers be `rethrows`.
-  func run<T>(_ body: @escaping () throws -> T, rescue: (any Error) throws -> T) async rethrows -> T {
+  /// Runs a block on the queue, at once where it is the current one and `schedule` says so. `rescue` throws the block's error
+  /// again, which lets callers be `rethrows`.
+  func run<T>(
+    _ schedule: NSManagedObjectContext.ScheduledTaskType, isolation: isolated (any Actor)?,
+    _ body: @escaping () throws -> T, rescue: (any Error) throws -> T
+  ) async rethrows -> T {
+    if schedule == .immediate, isCurrent { return try body() }
     let work = Work(body)
     let result: Result<Transfer<T>, any Error> = await withCheckedContinuation { continuation in
       async { continuation.resume(returning: work.result()) }
@@ -119,13 +135,20 @@ extension NSManagedObjectContext {
   ///
   /// - Parameters:
   ///   - schedule: when to run the block.
+  ///   - isolation: where the caller runs; leave it out.
   ///   - block: work with the context's objects.
   /// - Returns: what the block returns.
   /// - Throws: what the block throws.
   public func perform<T>(
-    schedule: ScheduledTaskType = .immediate, _ block: @escaping () throws -> T
+    schedule: ScheduledTaskType = .immediate, isolation: isolated (any Actor)? = #isolation,
+    _ block: @escaping () throws -> T
   ) async rethrows -> T {
-    try await queue.run(block, rescue: { throw $0 })
+    try await queue.run(
+      schedule, isolation: isolation,
+      {
+        defer { self.processPendingChanges() }
+        return try block()
+      }, rescue: { throw $0 })
   }
 }
 

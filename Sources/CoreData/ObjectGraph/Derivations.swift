@@ -34,7 +34,7 @@ struct Derivations: @unchecked Sendable {
   init(_ model: NSManagedObjectModel) {
     for entity in model.entities {
       for case let attribute as NSDerivedAttributeDescription in entity.properties {
-        guard let expression = attribute.derivation else { continue }
+        guard let expression = attribute.derivation.map(PredicatePrinter.withOperators) else { continue }
         let paths = expression.keyPaths.map { $0.split(separator: ".").map(String.init) }
         rules[entity.name ?? "", default: []].append(
           Rule(

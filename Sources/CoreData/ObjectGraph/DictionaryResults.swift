@@ -28,11 +28,18 @@ struct DictionaryResults {
           "The expression description '\(expression.name)' has no expression.", entity: entity,
           suggestion: "Set its expression.")
       }
-      return (expression.name, { try PredicateEvaluator().value(tree, with: $0) })
+      return (
+        expression.name,
+        { object in
+          let value = try PredicateEvaluator().value(tree, with: object)
+          return (value as? NSManagedObject)?.objectID ?? value
+        }
+      )
     case let description as NSPropertyDescription:
       return try column(description.name, entity)
     case let name as String:
       let first = name.split(separator: ".").first.map(String.init) ?? name
+      if name == "objectID", entity.propertiesByName[name] == nil { return (name, { $0.objectID }) }
       guard entity.slotTable.position(of: first) != nil else {
         throw ObjectGraphErrors.badRequest(
           "'\(first)' is no attribute or relationship of '\(entity.name ?? "")'.", entity: entity,

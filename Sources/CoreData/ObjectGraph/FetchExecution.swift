@@ -13,6 +13,8 @@ struct FetchExecution {
   private var query: RowQuery
   /// Whether the predicate is one that only Foundation can evaluate: a block.
   private let isOpaque: Bool
+  /// Whether the objects are sorted by something that only the program can read: a Swift key path.
+  private let isSortedByCode: Bool
   /// Objects of the entity with unsaved changes, which no store can answer for.
   private let pending: [NSManagedObject]
 
@@ -34,10 +36,12 @@ struct FetchExecution {
         isOpaque = true
       }
     }
-    query.order = try (specification.sortDescriptors ?? []).map { try SortKey(described: $0, entity: entity) }
+    query.order = try (specification.sortDescriptors ?? []).compactMap { try SortKey(described: $0, entity: entity) }
+    isSortedByCode = query.order.count < specification.sortDescriptors?.count ?? 0
     for path in query.order.map(\.keyPath) + (query.predicate?.keyPaths ?? []) {
       try FetchExecution.check(path, of: entity)
     }
+    if isSortedByCode { query.order = [] }
     query.limit = specification.fetchLimit
     query.offset = specification.fetchOffset
     self.query = query
@@ -83,7 +87,7 @@ struct FetchExecution {
   }
 
   /// Whether the stores' answer stands as it is: one store, nothing unsaved.
-  private var isStoresOwn: Bool { pending.isEmpty && stores.count == 1 && !isOpaque }
+  private var isStoresOwn: Bool { pending.isEmpty && stores.count == 1 && !isOpaque && !isSortedByCode }
 
   func objects() throws -> [NSManagedObject] {
     let found = try matching()
@@ -119,6 +123,9 @@ struct FetchExecution {
 
   /// All objects that answer the request, in order, with offset and limit observed.
   private func matching() throws -> [NSManagedObject] {
+    if isStoresOwn, readsRowsLater, let ids = try locked({ try stores[0].identifiers(for: query) }) {
+      return faults(ids)
+    }
     if isStoresOwn, let rows = try locked({ try stores[0].rows(for: query) }) {
       return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
     }
@@ -130,10 +137,44 @@ struct FetchExecution {
       objects += try matching(whole, in: store)
     }
     objects = try withPending(objects)
-    if !query.order.isEmpty {
+    if isSortedByCode {
+      objects = sortedByCode(objects)
+    } else if !query.order.isEmpty {
       objects = try ObjectOrder(query.order).sorted(objects)
     }
     return window(objects)
+  }
+
+  /// Sorts by the descriptors themselves; equal objects keep their order.
+  private func sortedByCode(_ objects: [NSManagedObject]) -> [NSManagedObject] {
+    let descriptors = specification.sortDescriptors ?? []
+    return objects.enumerated().sorted { left, right in
+      for descriptor in descriptors {
+        switch descriptor.compare(left.element, to: right.element) {
+        case .orderedAscending: return true
+        case .orderedDescending: return false
+        case .orderedSame: continue
+        }
+      }
+      return left.offset < right.offset
+    }.map(\.element)
+  }
+
+  /// Whether only identifiers are read now.
+  private var readsRowsLater: Bool {
+    specification.resultType == .managedObjectResultType && !specification.shouldRefreshRefetchedObjects
+      && (!specification.includesPropertyValues || specification.fetchBatchSize > 0)
+  }
+
+  /// The objects of identifiers; those that have no values yet read them in batches, where the request wants that.
+  private func faults(_ ids: [NSManagedObjectID]) -> [NSManagedObject] {
+    let batch = specification.fetchBatchSize > 0 ? FetchBatch(ids, size: specification.fetchBatchSize) : nil
+    return ids.map { id in
+      let object = context.object(for: id)
+      if object.isInaccessible { context.revive(object) }
+      if object.isFault, object.snapshot == nil { object.batch = batch }
+      return object
+    }
   }
 
   private func matching(_ query: RowQuery, in store: any RowStore) throws -> [NSManagedObject] {

@@ -41,7 +41,7 @@ struct MergeResolution {
 
   /// The change as it is to be written over the row that is there now; nil for nothing.
   private func resolve(_ change: RowChange, against stored: RowSnapshot?) -> RowChange? {
-    let object = context.registeredObject(for: change.id)
+    let object = context.registry[change.id.current.key]
     guard let stored else {
       // The row is gone: only an overwriting policy brings it back.
       if change.kind == .delete { return nil }
@@ -84,6 +84,10 @@ struct MergeResolution {
       changed.insert(position)
     }
     var base = stored
+    for position in slots.indices where object?.table.isTransient(at: position) ?? false {
+      // No store has a say in it.
+      slots[position] = change.slots[position]
+    }
     for position in slots.indices where isToMany(position, object) {
       // Members are not part of the row read back; what the context knows of them still holds.
       if old.indices.contains(position) { base.slots[position] = old[position] }

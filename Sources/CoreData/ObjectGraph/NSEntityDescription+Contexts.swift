@@ -35,6 +35,9 @@ extension NSManagedObject {
   /// A request for the objects of the entity that this class stands for, by the class's name.
   ///
   /// Differs from Apple: the request names the entity like the class, since without a context there is no model to ask.
+  ///
+  /// A subclass may have its own, as Xcode writes it: `class func fetchRequest() -> NSFetchRequest<Person>`.
+  @_disfavoredOverload
   public class func fetchRequest() -> NSFetchRequest<any NSFetchRequestResult> {
     NSFetchRequest(entityName: String(describing: self))
   }

@@ -85,19 +85,17 @@ extension NSManagedObject {
   final func storePrimitive(_ value: Any?, at position: Int) {
     switch table.properties[position] {
     case .attribute(let attribute):
-      guard let slot = Slot(value, for: attribute) else {
-        preconditionFailure(
-          "Unacceptable type of value for attribute \(attribute.name) of \(entity.name ?? ""): "
-            + "\(value.map { "\(Swift.type(of: $0))" } ?? "nil").")
-      }
-      slots[position] = slot
+      slots[position] = Misuse.stop { try slot(of: value, for: attribute) }
     case .relationship(let relationship) where !relationship.isToMany:
       slots[position] = (value as? NSManagedObject).map { .toOne($0.identifier) } ?? .null
+      hold(value, at: position)
     case .relationship(let relationship):
       let objects: [Any] =
         (value as? NSOrderedSet)?.array ?? (value as? NSSet)?.allObjects ?? (value as? [Any]) ?? []
       let ids = objects.compactMap { ($0 as? NSManagedObject)?.identifier }
       slots[position] = .toMany(ToMany(ids, isOrdered: relationship.isOrdered))
+      _ = heldMembers(at: position)
+      holds?.update()
     }
   }
 }

@@ -6,17 +6,19 @@ import Foundation
 extension NSManagedObject {
   /// Reads the values of a fault; does nothing for an object that has its values.
   ///
-  /// A fault whose row is gone, or cannot be read, becomes an object without values, marked as deleted, as Apple's framework does with
-  /// `shouldDeleteInaccessibleFaults`; with that off the program is stopped, since there is no value to give.
+  /// A fault whose row is gone, or cannot be read, becomes an object without values, marked as deleted, as Apple's framework
+  /// does with `shouldDeleteInaccessibleFaults`. With that off a row that is gone stops the program, since there is no value
+  /// to give; one that cannot be read is told by the next `save()` either way.
   final func realize() {
     if isRealized { return }
     guard let context else {
       preconditionFailure(
-        "\(identifier) is a fault, and its context is gone: keep the context as long as its objects are used.")
+        "\(identifier) is a fault without a context, which is gone or was reset: keep the context, and fetch objects anew "
+          + "after a reset.")
     }
     if snapshot == nil { snapshot = context.readRow(for: self) }
     guard let snapshot else {
-      guard context.shouldDeleteInaccessibleFaults else {
+      guard context.shouldDeleteInaccessibleFaults || context.readingFailure != nil else {
         preconditionFailure("Core Data could not fulfill a fault for \(identifier): its row is not in the store.")
       }
       loseValues()
@@ -48,6 +50,8 @@ extension NSManagedObject {
     isRealized = false
     snapshot = row
     slotsAtEventStart = nil
+    holds?.release()
+    holds?.outdate()
     didTurnIntoFault()
   }
 
@@ -96,6 +100,6 @@ extension NSManagedObject {
     specification.predicate = specification.predicate?.withSubstitutionVariables([
       "FETCH_SOURCE": self, "FETCHED_PROPERTY": property,
     ])
-    return context.fetchOrReport(specification)
+    return context.fetchedObjects(specification)
   }
 }

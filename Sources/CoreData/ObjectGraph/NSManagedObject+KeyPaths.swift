@@ -8,11 +8,7 @@ extension NSManagedObject {
   ///
   /// - Parameter keyPath: names of properties with dots between them, and collection operators.
   public final func value(forKeyPath keyPath: String) -> Any? {
-    do {
-      return try KeyPathReader.value(keyPath, of: self)
-    } catch {
-      preconditionFailure("\(error)")
-    }
+    Misuse.stop { try KeyPathReader.value(keyPath, of: self) }
   }
 
   /// Changes the property at the end of a key path.
@@ -21,23 +17,31 @@ extension NSManagedObject {
   ///   - value: the new value; nil for none.
   ///   - keyPath: names of properties with dots between them; an element of a composite attribute may stand last.
   public final func setValue(_ value: Any?, forKeyPath keyPath: String) {
-    guard let dot = keyPath.firstIndex(of: ".") else {
-      setValue(value, forKey: keyPath)
-      return
-    }
+    Misuse.stop { try set(value, at: keyPath) { $0.setValue($1, forKey: $2) } }
+  }
+
+  /// Changes the property at the end of a key path by a setter of one property.
+  ///
+  /// - Throws: 134060 for a path that leads through a plain value, and for an unknown key on the way; the setter's errors.
+  final func set(
+    _ value: Any?, at keyPath: String, by set: (NSManagedObject, Any?, String) throws -> Void
+  ) throws {
+    guard let dot = keyPath.firstIndex(of: ".") else { return try set(self, value, keyPath) }
     let key = String(keyPath[..<dot])
     let rest = String(keyPath[keyPath.index(after: dot)...])
+    guard entity.propertiesByName[key] != nil else { throw ObjectGraphErrors.unknownKey(key, of: entity) }
     switch self.value(forKey: key) {
     case let object as NSManagedObject:
-      object.setValue(value, forKeyPath: rest)
+      try object.set(value, at: rest, by: set)
     case let dictionary as NSDictionary:
-      setValue(CompositeValue.setting(value, at: rest, in: dictionary), forKey: key)
+      try set(self, CompositeValue.setting(value, at: rest, in: dictionary), key)
     case nil where entity.attributesByName[key] is NSCompositeAttributeDescription:
-      setValue(CompositeValue.setting(value, at: rest, in: NSDictionary()), forKey: key)
+      try set(self, CompositeValue.setting(value, at: rest, in: NSDictionary()), key)
     case nil:
       return
     case let other?:
-      preconditionFailure("The key path \(keyPath) leads through \(key), which is a \(Swift.type(of: other)).")
+      throw ObjectGraphErrors.noValue(
+        keyPath, of: entity, reason: "The key path leads through \(key), which is a \(Swift.type(of: other)).")
     }
   }
 

@@ -29,10 +29,13 @@ extension NSManagedObject {
     guard case .toMany(let old) = slots[position] else { return }
     let new = ToMany(members.map(\.identifier), isOrdered: relationship.isOrdered)
     if old.hasSameMembers(as: new) { return }
-    let leaving = linkedObjects(at: position).filter { !new.contains($0.identifier) }
-    for object in leaving { remove(object, at: position, of: relationship) }
-    for object in members { add(object, at: position, of: relationship) }
-    if relationship.isOrdered { slots[position] = .toMany(new) }
+    func change() {
+      let leaving = linkedObjects(at: position).filter { !new.contains($0.identifier) }
+      for object in leaving { remove(object, at: position, of: relationship) }
+      for object in members { add(object, at: position, of: relationship) }
+      if relationship.isOrdered { slots[position] = .toMany(new) }
+    }
+    if let holds { holds.changing(position, change) } else { change() }
   }
 
   /// Adds a member to a to-many relationship, on both sides.
@@ -98,7 +101,9 @@ extension NSManagedObject {
       slots[position] = .toOne(object.identifier)
       return true
     }
-    return changeMembers(at: position) { $0.insert(object.identifier) }
+    guard changeMembers(at: position, { $0.insert(object.identifier) }) else { return false }
+    holds?.didInsert(object, at: position)
+    return true
   }
 
   @discardableResult
@@ -110,7 +115,9 @@ extension NSManagedObject {
       slots[position] = .null
       return true
     }
-    return changeMembers(at: position) { $0.remove(object.identifier) }
+    guard changeMembers(at: position, { $0.remove(object.identifier) }) else { return false }
+    holds?.didRemove(object, at: position)
+    return true
   }
 
   /// Changes members in place: the slot is emptied meanwhile so that the members are not copied.
@@ -151,6 +158,7 @@ extension NSManagedObject {
       default: break
       }
     }
+    holds?.update()
   }
 }
 

@@ -11,7 +11,8 @@ extension NSManagedObject {
     realize()
     var failures: [NSError] = []
     // Only a class of the program can have checks of its own; without them, what the model does not restrict is valid.
-    let positions = type(of: self) == NSManagedObject.self ? table.restricted : Array(table.properties.indices)
+    let positions =
+      type(of: self) == NSManagedObject.self ? table.restricted + outOfRange() : Array(table.properties.indices)
     for position in positions {
       do {
         let before = needsNoValue(at: position) ? nil : resolvedValue(at: position)
@@ -23,6 +24,11 @@ extension NSManagedObject {
       }
     }
     if let error = ValidationErrors.combined(failures) { throw error }
+  }
+
+  /// The slots with a whole number that their type cannot hold, as far as the model does not restrict them anyway.
+  private func outOfRange() -> [Int] {
+    table.ranged.filter { !slots[$0].isInRange(of: table.kinds[$0]) && !table.restricted.contains($0) }
   }
 
   /// A to-many relationship that has not been read cannot have been changed, and is not read for its validation.
@@ -62,15 +68,24 @@ enum ValidationRules {
       if attribute.isOptional || attribute is NSDerivedAttributeDescription { return }
       throw ValidationErrors.missingValue(subject(attribute, value, object))
     }
+    if attribute.attributeType.hasRange, let slot = Slot(value, for: attribute), case .integer(let number) = slot,
+      !slot.isInRange(of: attribute.attributeType)
+    {
+      throw ValidationErrors.outOfRange(subject(attribute, value, object), isTooLarge: number > 0)
+    }
     if let composite = attribute as? NSCompositeAttributeDescription, let dictionary = value as? NSDictionary {
       for element in composite.elements {
         try check(dictionary[element.name], of: element, in: object)
       }
     }
     for rule in attribute.validations {
-      if try !PredicateEvaluator().evaluate(rule.predicate, with: value) {
-        throw violation(of: rule, subject(attribute, value, object))
+      do {
+        if try PredicateEvaluator().evaluate(rule.predicate, with: value) { continue }
+      } catch let failure as EvaluationError {
+        throw ValidationErrors.unevaluable(
+          subject(attribute, value, object), rule: PredicatePrinter().format(rule.predicate), failure)
       }
+      throw violation(of: rule, subject(attribute, value, object))
     }
   }
 

@@ -13,8 +13,7 @@ extension NSManagedObject {
   /// The slot of a property; stops the program when the entity has none of that name, as Apple's framework does.
   final func position(of key: String) -> Int {
     if let position = table.position(of: key) { return position }
-    preconditionFailure(
-      "The entity \(entity.name ?? "") has no property \(key). It has: \(table.names.joined(separator: ", ")).")
+    return Misuse.stop { throw ObjectGraphErrors.unknownKey(key, of: entity) }
   }
 
   /// The value in a slot, with relationships resolved to objects.
@@ -38,16 +37,16 @@ extension NSManagedObject {
     }
   }
 
-  /// Puts a value into a slot, keeps the other side of a relationship in step, and notes the change.
+  /// Puts a value into a slot, keeps the other side of a relationship in step, and notes the change. Stops the program for
+  /// a value that is not of the property's type.
   final func store(_ value: Any?, at position: Int) {
+    Misuse.stop { try storeChecked(value, at: position) }
+  }
+
+  private func storeChecked(_ value: Any?, at position: Int) throws {
     switch table.properties[position] {
     case .attribute(let attribute):
-      guard let slot = Slot(value, for: attribute, kind: table.kinds[position]) else {
-        preconditionFailure(
-          "Unacceptable type of value for attribute \(attribute.name) of \(entity.name ?? ""): wanted "
-            + "\(attribute.attributeValueClassName ?? "\(attribute.attributeType)"), got "
-            + "\(value.map { "\(Swift.type(of: $0))" } ?? "nil").")
-      }
+      let slot = try slot(of: value, for: attribute, kind: table.kinds[position])
       if case .archived = slots[position] {
         slots[position] = slot
       } else if slots[position].isSame(as: slot) {
@@ -56,58 +55,64 @@ extension NSManagedObject {
         slots[position] = slot
       }
     case .relationship(let relationship):
+      let destinations = try destinations(in: value, of: relationship)
       if relationship.isToMany {
-        setMembers(members(from: value, of: relationship), at: position, of: relationship)
+        setMembers(destinations, at: position, of: relationship)
+        _ = heldMembers(at: position)
       } else {
-        setDestination(destination(from: value, of: relationship), at: position, of: relationship)
+        setDestination(destinations.first, at: position, of: relationship)
+        hold(destinations.first, at: position)
       }
     }
   }
 
-  private func destination(from value: Any?, of relationship: NSRelationshipDescription) -> NSManagedObject? {
-    guard let value, !(value is NSNull) else { return nil }
-    guard let object = value as? NSManagedObject else {
-      preconditionFailure(
-        "Unacceptable type of value for to-one relationship \(relationship.name) of \(entity.name ?? ""): wanted "
-          + "NSManagedObject, got \(Swift.type(of: value)).")
+  /// - Throws: 1550 for a value that is not of the attribute's type.
+  final func slot(
+    of value: Any?, for attribute: NSAttributeDescription, kind: NSAttributeType? = nil
+  ) throws -> Slot {
+    if let slot = Slot(value, for: attribute, kind: kind ?? attribute.attributeType) { return slot }
+    throw unacceptable(value, attribute, wanted: attribute.attributeValueClassName ?? "\(attribute.attributeType)")
+  }
+
+  /// The objects in a value for a relationship.
+  ///
+  /// - Throws: 1550 for anything but objects that can be at its other end.
+  final func destinations(in value: Any?, of relationship: NSRelationshipDescription) throws -> [NSManagedObject] {
+    let elements: [Any]
+    switch value {
+    case nil, is NSNull: return []
+    case let object as NSManagedObject where !relationship.isToMany: elements = [object]
+    case let set as NSOrderedSet where relationship.isToMany: elements = set.array
+    case let set as NSSet where relationship.isToMany: elements = set.allObjects
+    case let array as [Any] where relationship.isToMany: elements = array
+    case let value?:
+      let wanted = relationship.isToMany ? (relationship.isOrdered ? "NSOrderedSet" : "NSSet") : "NSManagedObject"
+      throw unacceptable(value, relationship, wanted: wanted)
     }
-    check(object, for: relationship)
+    return try elements.map { try destination($0, of: relationship) }
+  }
+
+  private func destination(_ value: Any, of relationship: NSRelationshipDescription) throws -> NSManagedObject {
+    guard let object = value as? NSManagedObject else {
+      throw unacceptable(value, relationship, wanted: "NSManagedObject")
+    }
+    try check(object, for: relationship)
     return object
   }
 
-  private func members(from value: Any?, of relationship: NSRelationshipDescription) -> [NSManagedObject] {
-    let objects: [Any]
-    switch value {
-    case nil, is NSNull: objects = []
-    case let set as NSOrderedSet: objects = set.array
-    case let set as NSSet: objects = set.allObjects
-    case let array as [Any]: objects = array
-    case let value?:
-      preconditionFailure(
-        "Unacceptable type of value for to-many relationship \(relationship.name) of \(entity.name ?? ""): wanted "
-          + "a set, got \(Swift.type(of: value)).")
+  /// - Throws: 1550 for an object that cannot be at the other end of a relationship.
+  final func check(_ object: NSManagedObject, for relationship: NSRelationshipDescription) throws {
+    guard context == nil || object.context == nil || context === object.context else {
+      throw ValidationErrors.otherContext(ValidationRules.subject(relationship, object, self))
     }
-    return objects.map { element in
-      guard let object = element as? NSManagedObject else {
-        preconditionFailure(
-          "The to-many relationship \(relationship.name) of \(entity.name ?? "") holds managed objects, not "
-            + "\(Swift.type(of: element)).")
-      }
-      check(object, for: relationship)
-      return object
+    if let destination = relationship.destinationEntity, !object.entity.isKindOf(entity: destination) {
+      throw ValidationErrors.wrongEntity(
+        ValidationRules.subject(relationship, object, self), expected: destination.name ?? "",
+        found: object.entity.name ?? "")
     }
   }
 
-  /// Stops the program for an object that cannot be at the other end of a relationship.
-  final func check(_ object: NSManagedObject, for relationship: NSRelationshipDescription) {
-    if let destination = relationship.destinationEntity {
-      precondition(
-        object.entity.isKindOf(entity: destination),
-        "Unacceptable type of value for relationship \(relationship.name) of \(entity.name ?? ""): wanted "
-          + "\(destination.name ?? ""), got \(object.entity.name ?? "").")
-    }
-    precondition(
-      context == nil || object.context == nil || context === object.context,
-      "Illegal attempt to establish a relationship \(relationship.name) between objects in different contexts.")
+  private func unacceptable(_ value: Any?, _ property: NSPropertyDescription, wanted: String) -> NSError {
+    ValidationErrors.wrongClass(ValidationRules.subject(property, value, self), expected: wanted)
   }
 }

@@ -58,6 +58,10 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   @exclusivity(unchecked) final var snapshot: RowSnapshot?
   /// What `changedValuesForCurrentEvent()` compares with: the slots as they were at the last `processPendingChanges()`.
   @exclusivity(unchecked) final var slotsAtEventStart: [Slot]?
+  /// What the object keeps of its relationships beside identifiers; nil for most objects.
+  @exclusivity(unchecked) final var holds: RelationshipHolds?
+  /// The batch of a fetch that the object's row is to be read with; nil for most objects.
+  @exclusivity(unchecked) final var batch: FetchBatch?
   /// Whether the save that is going on writes the object's row.
   final var isBeingWritten = false
   /// The order in which changed objects were first changed, which is the order in which rows are written.
@@ -74,6 +78,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     slots = table.defaults
     isRealized = true
     super.init()
+    ManagedObjectClasses.offer(Swift.type(of: self), for: entity)
     if let context { context.insert(self) }
   }
 
@@ -97,6 +102,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   deinit {
     if let registry, let knownIdentifier { registry.forget(self, knownIdentifier.key) }
+    holds?.release()
     registryPlace.load(ordering: .acquiring)?.release()
     identifierPlace.load(ordering: .acquiring)?.release()
   }
@@ -217,7 +223,11 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   open func value(forKey key: String) -> Any? {
     willAccessValue(forKey: key)
     defer { didAccessValue(forKey: key) }
-    if let position = table.position(of: key) { return resolvedValue(at: position) }
+    if let position = table.position(of: key) {
+      let value = resolvedValue(at: position)
+      if position >= table.firstRelationship { hold(value, at: position) }
+      return value
+    }
     if let fetched = entity.propertiesByName[key] as? NSFetchedPropertyDescription {
       return fetchedValues(of: fetched)
     }
@@ -241,7 +251,10 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// - Parameter key: the property's name.
   open func primitiveValue(forKey key: String) -> Any? {
     guard isRealized else { return nil }
-    return resolvedValue(at: position(of: key))
+    let position = position(of: key)
+    let value = resolvedValue(at: position)
+    hold(value, at: position)
+    return value
   }
 
   /// Changes a property without noting a change and without the other side of a relationship.

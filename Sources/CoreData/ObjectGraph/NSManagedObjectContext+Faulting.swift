@@ -15,7 +15,11 @@ extension NSManagedObjectContext {
   ///
   /// - Parameter objectID: an identifier.
   public func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
-    registry[objectID.current.key]
+    let key = objectID.current.key
+    if let known = registry[key] { return known }
+    guard let madeByMigration else { return nil }
+    _ = madeByMigration()
+    return registry[key]
   }
 
   /// The object of that identifier, with its values.
@@ -23,7 +27,7 @@ extension NSManagedObjectContext {
   /// - Parameter objectID: an identifier.
   /// - Throws: 133000 when the store has no such row; the store's errors when it cannot be read.
   public func existingObject(with objectID: NSManagedObjectID) throws -> NSManagedObject {
-    if let known = registeredObject(for: objectID), known.isRealized, !known.isDeleted { return known }
+    if let known = registry[objectID.current.key], known.isRealized, !known.isDeleted { return known }
     let id = objectID.current
     if id.isTemporaryID { throw ObjectGraphErrors.missingObject(id) }
     willReadRow?()
@@ -73,8 +77,13 @@ extension NSManagedObjectContext {
   /// Whoever asks for a value cannot be thrown an error at: it is kept, and the next `save()` throws it before anything is
   /// written. `existingObject(with:)` and fetches throw at once.
   func readRow(for object: NSManagedObject) -> RowSnapshot? {
+    if object.hasTemporaryID { return nil }
     willReadRow?()
     do {
+      if let batch = object.batch {
+        try batch.readRows(around: object, in: self)
+        if let row = object.snapshot { return row }
+      }
       return try coordinator.row(for: object.identifier)
     } catch {
       readingFailure = readingFailure ?? error
@@ -99,7 +108,8 @@ extension NSManagedObjectContext {
   ///
   /// - Parameters:
   ///   - object: an object of this context.
-  ///   - flag: false to drop its changes; true to read the row anew and keep the changes on top of it.
+  ///   - flag: false to drop its changes, and the insertion of a new object; true to read the row anew and keep the changes
+  ///     on top of it.
   public func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
     precondition(
       object.context == nil || object.context === self,
@@ -121,12 +131,18 @@ extension NSManagedObjectContext {
 
   /// Turns an object into a fault, or reads its row anew beneath its changes; false for an object without row.
   func renew(_ object: NSManagedObject, keepingChanges: Bool) -> Bool {
-    guard object.context === self, !object.isInserted, !object.hasTemporaryID else { return false }
+    guard object.context === self else { return false }
+    guard !object.isInserted, !object.hasTemporaryID else {
+      if keepingChanges || !object.isInserted { return false }
+      forgetInsertion(of: object)
+      return true
+    }
     readAhead = [:]
     if object.isInaccessible { revive(object) }
     guard keepingChanges, object.hasChanges, object.isRealized else {
       if !keepingChanges { forgetChanges(of: object) }
       object.turnIntoFault(keeping: nil)
+      object.holds?.update()
       return true
     }
     let before = object.snapshot?.slots ?? []
@@ -145,11 +161,20 @@ extension NSManagedObjectContext {
       else { continue }
       object.slots[position] = .toMany(members.rebased(from: base, onto: stored))
     }
+    object.holds?.update()
     return true
   }
 
+  /// Drops a new object's changes, its insertion among them. What remains is a fault for which there is no row.
+  private func forgetInsertion(of object: NSManagedObject) {
+    let key = object.identifier.key
+    forgetChanges(of: object)
+    object.turnIntoFault(keeping: nil)
+    for other in changed.objects { other.forgetDestinations { $0.key == key } }
+  }
+
   /// Gives an object whose row was not to be had another chance.
-  private func revive(_ object: NSManagedObject) {
+  func revive(_ object: NSManagedObject) {
     object.isInaccessible = false
     forgetChanges(of: object)
     object.turnIntoFault(keeping: nil)
@@ -168,21 +193,33 @@ extension NSManagedObjectContext {
         registry.remove(object)
       } else {
         object.turnIntoFault(keeping: object.snapshot)
+        object.holds?.update()
       }
     }
   }
 
-  /// Forgets all objects.
+  /// Forgets all objects, which become faults without a context: fetch them anew.
+  ///
+  /// Posts `didChangeObjectsNotification` with the identifiers under `NSInvalidatedAllObjectsKey`.
   public func reset() {
     // New objects are in no registry before somebody asks for their identifiers.
-    for object in changed.objects { object.registry = nil }
+    let new = changed.objects.filter { $0.knownIdentifier == nil }
+    let all = registry.objects + new
+    let ids = isObserved ? all.map(\.objectID) : []
+    for object in all { object.turnIntoFault(keeping: nil) }
+    for object in new { object.registry = nil }
     registry.removeAll()
+    for object in all {
+      object.changes = []
+      object.eventChanges = []
+    }
     changed.removeAll()
     readAhead = [:]
     touched = []
     unprocessedDeletions = []
     readingFailure = nil
     assignments = [:]
+    post(NSManagedObjectContext.didChangeObjectsNotification, [NSInvalidatedAllObjectsKey: ids])
   }
 
   /// Takes an object out of what is to be saved.

@@ -14,11 +14,22 @@ extension NSManagedObjectContext {
   /// - Throws: 134060 for an entity or key path that the model does not have; the store's errors.
   public func fetch<T>(_ request: NSFetchRequest<T>) throws -> [T] {
     let specification = request.specification
+    if let type = T.self as? NSManagedObject.Type, type != NSManagedObject.self,
+      let entity = specification.entity
+        ?? specification.entityName.flatMap({
+          persistentStoreCoordinator?.managedObjectModel.entitiesByName[$0]
+        })
+    {
+      ManagedObjectClasses.offer(type, for: entity)
+    }
     if T.self == NSManagedObject.self, specification.resultType == .managedObjectResultType {
-      let objects = try FetchExecution(specification, in: self, affectedStores: request.affectedStores).objects()
+      let objects = try fetching(specification, request.affectedStores) { try $0.objects() }
+      didFetch?(objects)
       if let typed = objects as? [T] { return typed }
     }
-    return try results(of: specification, affectedStores: request.affectedStores).map { result in
+    let results = try results(of: specification, affectedStores: request.affectedStores)
+    if let didFetch { didFetch(results.compactMap { $0 as? NSManagedObject }) }
+    return try results.map { result in
       guard let typed = result as? T else {
         throw ObjectGraphErrors.badRequest(
           "The request was typed for \(T.self), and its results are \(Swift.type(of: result)).",
@@ -33,26 +44,48 @@ extension NSManagedObjectContext {
   /// - Parameter request: what to count.
   /// - Throws: as `fetch(_:)`.
   public func count<T>(for request: NSFetchRequest<T>) throws -> Int {
-    try FetchExecution(request.specification, in: self, affectedStores: request.affectedStores).count()
+    try fetching(request.specification, request.affectedStores) { try $0.count() }
   }
 
   /// Results in the form that the specification wants, untyped.
   func results(of specification: FetchSpecification, affectedStores: [NSPersistentStore]? = nil) throws -> [Any] {
-    let fetch = try FetchExecution(specification, in: self, affectedStores: affectedStores)
-    switch specification.resultType {
-    case .managedObjectIDResultType: return try fetch.identifiers()
-    case .dictionaryResultType: return try fetch.dictionaries()
-    case .countResultType: return [NSNumber(value: try fetch.count())]
-    default: return try fetch.objects()
+    try fetching(specification, affectedStores) { fetch in
+      switch specification.resultType {
+      case .managedObjectIDResultType: return try fetch.identifiers()
+      case .dictionaryResultType: return try fetch.dictionaries()
+      case .countResultType: return [NSNumber(value: try fetch.count())]
+      default: return try fetch.objects()
+      }
     }
   }
 
-  /// Results for a caller that cannot throw: a fetched property. A failure stops the program, as it does on Apple.
-  func fetchOrReport(_ specification: FetchSpecification) -> [Any] {
+  /// Prepares a fetch and takes its results. What it reads of objects to sort them out is not held by them.
+  private func fetching<Results>(
+    _ specification: FetchSpecification, _ affectedStores: [NSPersistentStore]?,
+    _ results: (FetchExecution) throws -> Results
+  ) throws -> Results {
+    let wasHolding = registry.isHolding
+    registry.isHolding = false
+    defer { registry.isHolding = wasHolding }
+    return try throwingReadingFailures {
+      do {
+        return try results(FetchExecution(specification, in: self, affectedStores: affectedStores))
+      } catch let failure as EvaluationError {
+        throw ObjectGraphErrors.badRequest(
+          failure.description, entity: specification.entity,
+          suggestion: "Correct the predicate, the sort descriptors or the expressions of the request.")
+      }
+    }
+  }
+
+  /// The objects of a fetched property. Whoever asks for them cannot be thrown an error at: it is kept, and the next
+  /// `save()` throws it.
+  func fetchedObjects(_ specification: FetchSpecification) -> [Any] {
     do {
       return try results(of: specification)
     } catch {
-      preconditionFailure("The request of a fetched property failed: \(error)")
+      readingFailure = readingFailure ?? error
+      return []
     }
   }
 }

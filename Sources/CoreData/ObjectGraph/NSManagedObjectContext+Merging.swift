@@ -16,15 +16,22 @@ extension NSManagedObjectContext {
       return objects.map(\.objectID) + known
     }
     merge(
-      changed: ids(NSInsertedObjectsKey, NSInsertedObjectIDsKey) + ids(NSUpdatedObjectsKey, NSUpdatedObjectIDsKey),
+      inserted: ids(NSInsertedObjectsKey, NSInsertedObjectIDsKey),
+      updated: ids(NSUpdatedObjectsKey, NSUpdatedObjectIDsKey),
       deleted: ids(NSDeletedObjectsKey, NSDeletedObjectIDsKey))
   }
 
-  /// Takes over what was saved elsewhere, for the objects that this context knows.
-  func merge(changed: [NSManagedObjectID], deleted: [NSManagedObjectID]) {
+  /// Takes over what was saved elsewhere, for the objects that this context knows. New objects become faults here, which
+  /// whoever is told of them may keep.
+  func merge(inserted: [NSManagedObjectID], updated: [NSManagedObjectID], deleted: [NSManagedObjectID]) {
     readAhead = [:]
-    let renewed = changed.compactMap { registeredObject(for: $0) }.filter { renew($0, keepingChanges: true) }
-    let gone = deleted.compactMap { registeredObject(for: $0) }
+    let new = isObserved ? inserted.filter { !$0.current.isTemporaryID && registry[$0.current.key] == nil } : []
+    let added = new.map { object(for: $0) }
+    let isAdded = Set(added)
+    let renewed = (inserted + updated).compactMap { registry[$0.current.key] }.filter {
+      !isAdded.contains($0) && renew($0, keepingChanges: true)
+    }
+    let gone = deleted.compactMap { registry[$0.current.key] }
     let keys = Set(gone.map(\.identifier.key))
     for object in gone {
       if !object.isRealized { object.loseValues() }
@@ -36,10 +43,13 @@ extension NSManagedObjectContext {
     if !keys.isEmpty {
       for object in self.changed.objects { object.forgetDestinations { keys.contains($0.key) } }
     }
-    let sets = [NSRefreshedObjectsKey: Set(renewed), NSDeletedObjectsKey: Set(gone)].filter { !$0.value.isEmpty }
+    let sets = [
+      NSInsertedObjectsKey: Set(added), NSRefreshedObjectsKey: Set(renewed), NSDeletedObjectsKey: Set(gone),
+    ].filter { !$0.value.isEmpty }
     if !sets.isEmpty { post(NSManagedObjectContext.didChangeObjectsNotification, sets) }
     let ids: [AnyHashable: Any] = [
-      NSRefreshedObjectIDsKey: Set(renewed.map(\.objectID)), NSDeletedObjectIDsKey: Set(gone.map(\.objectID)),
+      NSInsertedObjectIDsKey: Set(added.map(\.objectID)), NSRefreshedObjectIDsKey: Set(renewed.map(\.objectID)),
+      NSDeletedObjectIDsKey: Set(gone.map(\.objectID)),
     ]
     post(NSManagedObjectContext.didMergeChangesObjectIDsNotification, ids)
   }

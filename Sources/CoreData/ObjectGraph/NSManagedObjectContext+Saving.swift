@@ -10,7 +10,8 @@ extension NSManagedObjectContext {
   /// Writes all changes to the stores, in one transaction a store.
   ///
   /// - Throws: 1570 to 1680 and 1560 when objects are not valid; 133020 when rows have been changed by someone else and
-  ///   the merge policy does not settle it; the store's errors (134030 and its family). Nothing is written then.
+  ///   the merge policy does not settle it; 134060 when `willSave()` never ends; the store's errors (134030 and its
+  ///   family). Nothing is written then.
   public func save() throws {
     try save(releasingValues: false)
   }
@@ -47,7 +48,7 @@ extension NSManagedObjectContext {
       for object in untold { object.willSave() }
       if untold.isEmpty, try !derivation.update() { return }
     }
-    preconditionFailure("willSave() goes on changing objects; the context cannot be saved.")
+    throw ObjectGraphErrors.endlessSave(changedInOrder.filter { type(of: $0) != NSManagedObject.self })
   }
 
   private func validate() throws {
@@ -148,7 +149,8 @@ extension NSManagedObjectContext {
     let ids: [String: Any] = Dictionary(filled.map { ($0.1, Set($0.2.map(\.objectID)) as Any) }) { $1 }
     post(NSManagedObjectContext.didSaveObjectIDsNotification, ids)
     coordinator.tellOthers(
-      than: self, changed: (updated + inserted).map(\.objectID), deleted: deleted.map(\.objectID))
+      than: self, inserted: inserted.map(\.objectID), updated: updated.map(\.objectID),
+      deleted: deleted.map(\.objectID))
   }
 
   func post(_ name: Notification.Name, _ userInfo: [AnyHashable: Any]) {

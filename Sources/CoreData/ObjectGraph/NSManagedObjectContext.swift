@@ -52,6 +52,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var willAskStores: (() -> Void)?
   /// Called before a single row is read.
   var willReadRow: (() -> Void)?
+  /// Registers all objects that a migration has made in this context so far, and gives them.
+  var madeByMigration: (() -> Set<NSManagedObject>)?
+  /// Called with the objects that a program has fetched.
+  var didFetch: (([NSManagedObject]) -> Void)?
   private var knownCoordinator: NSPersistentStoreCoordinator?
 
   /// Makes a context.
@@ -65,6 +69,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   }
 
   deinit {
+    for object in changed.objects { object.holds?.release() }
     registry.abandon()
   }
 
@@ -107,16 +112,25 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       if oldValue { knownCoordinator?.forget(self) } else { knownCoordinator?.remember(self) }
     }
   }
-  /// What happens when rows have been changed by someone else since they were read; an `NSMergePolicy`.
-  open var mergePolicy: Any = NSMergePolicy.error
+  /// What happens when rows have been changed by someone else since they were read: an `NSMergePolicy`. Anything else stops
+  /// the program.
+  open var mergePolicy: Any = NSMergePolicy.error {
+    didSet {
+      precondition(mergePolicy is NSMergePolicy, "\(type(of: mergePolicy)) is no merge policy: set an NSMergePolicy.")
+    }
+  }
   /// The name under which persistent history knows this context's changes.
   open var transactionAuthor: String?
 
   /// Whether anything is to be saved.
   open var hasChanges: Bool { !changed.isEmpty }
 
-  /// New objects.
-  open var insertedObjects: Set<NSManagedObject> { objects { $0.isInserted && !$0.isDeleted } }
+  /// New objects. In the destination context of a migration, all that it has made so far.
+  open var insertedObjects: Set<NSManagedObject> {
+    let inserted = objects { $0.isInserted && !$0.isDeleted }
+    guard let madeByMigration else { return inserted }
+    return inserted.union(madeByMigration().filter { !$0.isDeleted })
+  }
 
   /// Objects with unsaved changes.
   open var updatedObjects: Set<NSManagedObject> { objects { $0.isUpdated } }
@@ -125,7 +139,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   open var deletedObjects: Set<NSManagedObject> { objects { $0.isDeleted && !$0.isInserted } }
 
   /// All objects that the context knows.
-  open var registeredObjects: Set<NSManagedObject> { Set(registry.objects + changed.objects) }
+  open var registeredObjects: Set<NSManagedObject> {
+    _ = madeByMigration?()
+    return Set(registry.objects + changed.objects)
+  }
 
   private func objects(where isWanted: (NSManagedObject) -> Bool) -> Set<NSManagedObject> {
     Set(changed.objects.filter(isWanted))
@@ -185,9 +202,20 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   /// Notes an object as changed, and gives it its place in the order of changes.
   func note(_ object: NSManagedObject, _ change: NSManagedObject.Changes) {
-    if object.eventChanges.isEmpty { touched.append(object) }
+    if object.eventChanges.isEmpty {
+      if touched.isEmpty { processChangesLater() }
+      touched.append(object)
+    }
     object.eventChanges.insert(change)
     changed.add(object)
+  }
+
+  /// Has the changes processed at the end of the current turn of the main run loop. Other contexts process them after the
+  /// block in which they were made.
+  private func processChangesLater() {
+    guard concurrencyType == .mainQueueConcurrencyType, isObserved, ContextQueue.isOnMain else { return }
+    // The registry knows whether the context is still there then.
+    DispatchQueue.main.async { [registry] in registry.context?.processPendingChanges() }
   }
 
   /// Notes an object as updated.
@@ -218,10 +246,14 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   /// The model's entity for a class; stops the program when there is not exactly one.
   func entity(forClass type: NSManagedObject.Type) -> NSEntityDescription {
-    let entities = coordinator.managedObjectModel.entities.filter { ManagedObjectClasses.of($0) == type }
+    let all = coordinator.managedObjectModel.entities
+    for entity in all { ManagedObjectClasses.offer(type, for: entity) }
+    let entities = all.filter { ManagedObjectClasses.of($0) == type }
     guard let entity = entities.first, entities.count == 1 else {
+      let names = entities.isEmpty ? "no entity" : entities.compactMap(\.name).sorted().joined(separator: ", ")
       preconditionFailure(
-        "The model has \(entities.count) entities with class \(type), and needs exactly one for init(context:).")
+        "The model has \(names) with the class \(String(reflecting: type)), and needs exactly one for init(context:). Where "
+          + "its name in the model is another one, make it known with ManagedObjectClasses.register(_:as:).")
     }
     return entity
   }

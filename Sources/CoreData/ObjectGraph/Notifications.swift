@@ -13,6 +13,8 @@ public let NSDeletedObjectsKey = "deleted"
 public let NSRefreshedObjectsKey = "refreshed"
 /// Key of notifications: the objects invalidated.
 public let NSInvalidatedObjectsKey = "invalidated"
+/// Key of notifications: the identifiers of all objects that a context has forgotten, in an array.
+public let NSInvalidatedAllObjectsKey = "invalidatedAll"
 /// Key of notifications: the identifiers of the objects refreshed.
 public let NSRefreshedObjectIDsKey = "refreshed_objectIDs"
 /// Key of notifications: the identifiers of the objects inserted.
@@ -23,7 +25,8 @@ public let NSUpdatedObjectIDsKey = "updated_objectIDs"
 public let NSDeletedObjectIDsKey = "deleted_objectIDs"
 
 extension NSManagedObjectContext {
-  /// Posted when objects have been inserted, changed, deleted or refreshed, by `processPendingChanges()` and by merging.
+  /// Posted when objects have been inserted, changed, deleted or refreshed: by `processPendingChanges()`, by merging, by
+  /// `reset()`, after the block of `perform(_:)`, and for a context of the main queue at the end of a turn of its run loop.
   public static let didChangeObjectsNotification = Notification.Name("NSObjectsChangedInManagingContextNotification")
   /// Posted when what another context has saved was taken over; the user info holds identifiers.
   public static let didMergeChangesObjectIDsNotification = Notification.Name(
@@ -50,6 +53,8 @@ extension NSManagedObjectContext {
     case refreshedObjectIDs = "refreshed_objectIDs"
     /// The objects invalidated.
     case invalidatedObjects = "invalidated"
+    /// The identifiers of all objects that a context has forgotten, in an array.
+    case invalidatedAllObjects = "invalidatedAll"
     /// The identifiers of the objects inserted.
     case insertedObjectIDs = "inserted_objectIDs"
     /// The identifiers of the objects updated.

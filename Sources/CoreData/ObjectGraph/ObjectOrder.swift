@@ -30,13 +30,14 @@ struct ObjectOrder {
 }
 
 extension SortKey {
-  /// The key of a request's descriptor.
+  /// The key of a request's descriptor; nil for one that only the program can read: a Swift key path.
   ///
-  /// - Throws: 134060 for one whose key cannot be known.
-  init(described descriptor: NSSortDescriptor, entity: NSEntityDescription) throws {
+  /// - Throws: 134060 for one with a comparator.
+  init?(described descriptor: NSSortDescriptor, entity: NSEntityDescription) throws {
     do {
       try self.init(descriptor)
     } catch let opaque as OpaqueCriterion {
+      if opaque.kind == .swiftKeyPath { return nil }
       throw ObjectGraphErrors.badRequest(
         opaque.description, entity: entity,
         suggestion: "Sort the fetched objects in memory, or give the descriptor a key.")

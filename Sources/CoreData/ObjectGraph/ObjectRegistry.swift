@@ -23,6 +23,8 @@ final class ObjectRegistry: @unchecked Sendable {
   @exclusivity(unchecked) private var entries = ObjectTable()
   @exclusivity(unchecked) private var retained: [ObjectKey: NSManagedObject] = [:]
   @exclusivity(unchecked) private var isRetaining = false
+  /// Whether objects hold what their relationships are read as. Not while the framework reads for itself.
+  @exclusivity(unchecked) var isHolding = true
 
   /// Nil when the context is gone or going, and its objects are not; on any thread.
   ///
@@ -41,8 +43,9 @@ final class ObjectRegistry: @unchecked Sendable {
 
   /// Ends the registry's use of its context, which is going away.
   func abandon() {
-    // Objects that are kept alive keep the registry alive in turn.
+    // Objects that are kept alive keep the registry alive in turn, and may hold each other.
     retainsObjects = false
+    for object in objects { object.holds?.release() }
   }
 
   /// Whether objects are kept alive.
@@ -144,6 +147,7 @@ final class ObjectRegistry: @unchecked Sendable {
       if entries[key] == ObjectRegistry.address(of: object) { entries.remove(key) }
       return retained.removeValue(forKey: key)
     }
+    object.holds?.release()
     withExtendedLifetime(released) {}
   }
 
@@ -164,6 +168,7 @@ final class ObjectRegistry: @unchecked Sendable {
       retained = [:]
       return (alive, released)
     }
+    for object in alive { object.holds?.release() }
     withExtendedLifetime((alive, released)) {}
   }
 }

@@ -32,11 +32,12 @@ struct Prefetching {
         destinations.append(destination)
       }
     }
-    try readRows(of: destinations.filter { $0.isFault && $0.snapshot == nil })
+    try readRows(of: destinations.filter { $0.isFault && $0.snapshot == nil }) { context.readAhead[$0.id.key] = $0 }
     return destinations
   }
 
-  private func readRows(of faults: [NSManagedObject]) throws {
+  /// Reads the rows of faults, which keep them ready.
+  func readRows(of faults: [NSManagedObject], _ didRead: (RowSnapshot) -> Void = { _ in }) throws {
     let groups = Dictionary(grouping: faults) { $0.entity.name ?? "" }
     for (_, group) in groups.sorted(by: { $0.key < $1.key }) {
       for start in stride(from: 0, to: group.count, by: Prefetching.batch) {
@@ -48,7 +49,7 @@ struct Prefetching {
         for store in try context.coordinator.rowStores(for: entity) {
           let rows = try context.coordinator.withLock { try store.rows(for: query) }
           for row in rows ?? [] {
-            context.readAhead[row.id.key] = row
+            didRead(row)
             _ = context.object(for: row)
           }
         }

@@ -4,14 +4,23 @@
 import Foundation
 
 /// The live ordered set behind `mutableOrderedSetValue(forKey:)`.
+///
+/// Foundation's class reads its own storage in methods that cannot be overridden: `firstObject`, `array`, iteration. The
+/// storage therefore mirrors the relationship: every change goes to the relationship, whose object has its sets follow.
 final class RelationshipOrderedSet: NSMutableOrderedSet {
   private let owner: NSManagedObject
   private let position: Int
+  /// Whether Foundation's storage is being changed: its methods call each other, and must find what it holds.
+  private var isMirroring = false
+  /// Whether the relationship is to be read anew.
+  private var isOutdated = false
 
   init(_ owner: NSManagedObject, _ position: Int) {
     self.owner = owner
     self.position = position
     super.init(capacity: 0)
+    owner.makeHolds().add(self, at: position)
+    update()
   }
 
   required init?(coder: NSCoder) {
@@ -22,7 +31,52 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
     preconditionFailure("A relationship's set is made by mutableOrderedSetValue(forKey:).")
   }
 
-  private var members: [NSManagedObject] { owner.memberObjects(at: position) }
+  // MARK: Following the relationship
+
+  /// Shows the relationship as it is now.
+  func update() {
+    isOutdated = false
+    let members = owner.heldMembers(at: position)
+    mirror {
+      if super.count == members.count,
+        members.indices.allSatisfy({ (super.object(at: $0) as AnyObject) === members[$0] })
+      {
+        return
+      }
+      super.removeAllObjects()
+      for (index, member) in members.enumerated() { super.insert(member, at: index) }
+    }
+  }
+
+  /// Has the relationship read anew at the next look.
+  func outdate() { isOutdated = true }
+
+  func didInsert(_ object: NSManagedObject) {
+    if isOutdated { return }
+    mirror { super.insert(object, at: super.count) }
+  }
+
+  func didRemove(_ object: NSManagedObject) {
+    if isOutdated { return }
+    mirror { super.remove(object) }
+  }
+
+  private func mirror(_ body: () -> Void) {
+    isMirroring = true
+    body()
+    isMirroring = false
+  }
+
+  private func updateIfOutdated() {
+    if isOutdated { update() }
+  }
+
+  // MARK: Changing the relationship
+
+  private var members: [NSManagedObject] {
+    updateIfOutdated()
+    return owner.memberObjects(at: position)
+  }
 
   private func change(_ edit: (inout [NSManagedObject]) -> Void) {
     var changed = members
@@ -37,38 +91,24 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
     return object
   }
 
-  override var count: Int { owner.objectIDs(forRelationshipNamed: owner.table.names[position]).count }
-
-  override func object(at index: Int) -> Any { owner.member(at: index, of: position) }
-
-  override func index(of object: Any) -> Int {
-    guard let object = object as? NSManagedObject, owner.isMember(object, at: position) else { return NSNotFound }
-    return members.firstIndex { $0 === object } ?? NSNotFound
+  private func isMember(_ object: Any) -> Bool {
+    (object as? NSManagedObject).map { owner.isMember($0, at: position) } ?? false
   }
 
   override func insert(_ object: Any, at index: Int) {
+    if isMirroring { return super.insert(object, at: index) }
+    updateIfOutdated()
     let object = managed(object)
     if owner.isMember(object, at: position) { return }
-    if index == count {
+    if index == super.count {
       owner.insertMember(object, at: position)
     } else {
       change { $0.insert(object, at: index) }
     }
   }
 
-  override func removeObject(at index: Int) {
-    change { $0.remove(at: index) }
-  }
-
-  override func replaceObject(at index: Int, with object: Any) {
-    let object = managed(object)
-    change { $0[index] = object }
-  }
-
-  // Foundation's own class changes its storage in each of these, not through the three methods above.
-
-  override func contains(_ object: Any) -> Bool {
-    (object as? NSManagedObject).map { owner.isMember($0, at: position) } ?? false
+  override func insert(_ objects: [Any], at indexes: IndexSet) {
+    for (object, index) in zip(objects, indexes) { insert(object, at: index) }
   }
 
   override func add(_ object: Any) { insert(object, at: count) }
@@ -77,13 +117,52 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
     for object in array { add(object) }
   }
 
-  override func remove(_ object: Any) { owner.removeMember(object, at: position) }
-
-  override func removeObjects(in array: [Any]) {
-    for object in array { remove(object) }
+  override func removeObject(at index: Int) {
+    if isMirroring { return super.removeObject(at: index) }
+    change { $0.remove(at: index) }
   }
 
-  override func removeAllObjects() { change { $0 = [] } }
+  override func remove(_ object: Any) {
+    if isMirroring { return super.remove(object) }
+    updateIfOutdated()
+    owner.removeMember(object, at: position)
+  }
+
+  override func removeObjects(in array: [Any]) {
+    let leaving = NSOrderedSet(array: array)
+    change { $0.removeAll { leaving.contains($0) } }
+  }
+
+  override func removeObjects(in range: NSRange) {
+    change { $0.removeSubrange(range.location..<range.location + range.length) }
+  }
+
+  override func removeObjects(at indexes: IndexSet) {
+    change { members in
+      for index in indexes.reversed() { members.remove(at: index) }
+    }
+  }
+
+  override func removeAllObjects() {
+    if isMirroring { return super.removeAllObjects() }
+    change { $0 = [] }
+  }
+
+  override func replaceObject(at index: Int, with object: Any) {
+    if isMirroring { return super.replaceObject(at: index, with: object) }
+    let object = managed(object)
+    change { $0[index] = object }
+  }
+
+  override func replaceObjects(at indexes: IndexSet, with objects: [Any]) {
+    change { members in
+      for (object, index) in zip(objects, indexes) { members[index] = managed(object) }
+    }
+  }
+
+  override func setObject(_ object: Any, at index: Int) {
+    if index == count { add(object) } else { replaceObject(at: index, with: object) }
+  }
 
   override func exchangeObject(at index: Int, withObjectAt other: Int) { change { $0.swapAt(index, other) } }
 
@@ -95,8 +174,62 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
     }
   }
 
-  override func setObject(_ object: Any, at index: Int) {
-    if index == count { add(object) } else { replaceObject(at: index, with: object) }
+  override func sort(comparator: (Any, Any) -> ComparisonResult) {
+    sortRange(NSRange(location: 0, length: count), options: [], usingComparator: comparator)
+  }
+
+  override func sort(options: NSSortOptions = [], usingComparator comparator: (Any, Any) -> ComparisonResult) {
+    sortRange(NSRange(location: 0, length: count), options: options, usingComparator: comparator)
+  }
+
+  override func sortRange(
+    _ range: NSRange, options: NSSortOptions = [], usingComparator comparator: (Any, Any) -> ComparisonResult
+  ) {
+    change { members in
+      let places = range.location..<range.location + range.length
+      let sorted = NSArray(array: Array(members[places])).sortedArray(options: options, usingComparator: comparator)
+      members.replaceSubrange(places, with: sorted.map(managed))
+    }
+  }
+
+  override func sort(using sortDescriptors: [NSSortDescriptor]) {
+    change { $0 = NSArray(array: $0).sortedArray(using: sortDescriptors).map(managed) }
+  }
+
+  override func union(_ other: NSOrderedSet) { addObjects(from: other.array) }
+
+  override func unionSet(_ other: Set<AnyHashable>) { addObjects(from: other.map(\.base)) }
+
+  override func intersect(_ other: NSOrderedSet) { change { $0.removeAll { !other.contains($0) } } }
+
+  override func intersectSet(_ other: Set<AnyHashable>) { change { $0.removeAll { !other.contains($0) } } }
+
+  override func minus(_ other: NSOrderedSet) { change { $0.removeAll { other.contains($0) } } }
+
+  override func minusSet(_ other: Set<AnyHashable>) { change { $0.removeAll { other.contains($0) } } }
+
+  // MARK: Looking
+
+  override var count: Int {
+    if isMirroring { return super.count }
+    updateIfOutdated()
+    return super.count
+  }
+
+  override func object(at index: Int) -> Any {
+    if !isMirroring { updateIfOutdated() }
+    return super.object(at: index)
+  }
+
+  override func index(of object: Any) -> Int {
+    if isMirroring { return super.index(of: object) }
+    updateIfOutdated()
+    return isMember(object) ? super.index(of: object) : NSNotFound
+  }
+
+  override func contains(_ object: Any) -> Bool {
+    if isMirroring { return super.contains(object) }
+    return isMember(object)
   }
 
   override func copy(with zone: NSZone? = nil) -> Any { NSOrderedSet(array: members) }

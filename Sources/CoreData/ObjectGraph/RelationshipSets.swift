@@ -36,26 +36,16 @@ extension NSManagedObject {
     return members.contains(object.identifier)
   }
 
-  /// The member of an ordered relationship at a place.
-  final func member(at index: Int, of position: Int) -> NSManagedObject {
-    realize()
-    readRelationship(at: position)
-    guard let context, case .toMany(let members) = slots[position], members.ids.indices.contains(index) else {
-      preconditionFailure("The relationship \(table.names[position]) has no member at \(index).")
-    }
-    return context.object(for: members.ids[index])
-  }
-
   /// The members of a to-many relationship as objects.
   final func memberObjects(at position: Int) -> [NSManagedObject] {
-    linkedObjects(at: position)
+    heldMembers(at: position)
   }
 
   final func insertMember(_ member: Any, at position: Int) {
     guard let object = member as? NSManagedObject, let relationship = table.relationship(at: position) else {
       preconditionFailure("The relationship \(table.names[position]) holds managed objects, not \(type(of: member)).")
     }
-    check(object, for: relationship)
+    Misuse.stop { try check(object, for: relationship) }
     willChangeValue(forKey: table.names[position])
     add(object, at: position, of: relationship)
     didChangeValue(forKey: table.names[position])

@@ -6,7 +6,7 @@ import Foundation
 /// Turns values into other values and back: what transformable attributes are stored with.
 ///
 /// Foundation off Apple's systems has no such class; this one carries Apple's name and meaning.
-open class ValueTransformer: NSObject, @unchecked Sendable {
+open class ValueTransformer: NSObject, NamedValueTransformer, @unchecked Sendable {
   /// The name of a transformer.
   public struct Name: RawRepresentable, Hashable, Sendable {
     /// The name as text.
@@ -24,7 +24,9 @@ open class ValueTransformer: NSObject, @unchecked Sendable {
   }
 
   private static let lock = NSLock()
-  nonisolated(unsafe) private static var transformers: [Name: ValueTransformer] = [:]
+  nonisolated(unsafe) private static var transformers: [Name: ValueTransformer] = [
+    .secureUnarchiveFromDataTransformerName: NSSecureUnarchiveFromDataTransformer()
+  ]
 
   /// Makes a transformer.
   public override init() {
@@ -40,12 +42,13 @@ open class ValueTransformer: NSObject, @unchecked Sendable {
     lock.withLock { transformers[name] = transformer }
   }
 
+  /// The names that transformers are known by, sorted.
+  public class func valueTransformerNames() -> [Name] {
+    lock.withLock { transformers.keys.sorted { $0.rawValue < $1.rawValue } }
+  }
+
   /// The transformer of a name; nil when none has been set.
-  ///
-  /// Differs from Apple: a function, since without an Objective-C runtime an initializer cannot return an existing object.
-  ///
-  /// - Parameter name: the name that models use.
-  public class func valueTransformer(forName name: Name) -> ValueTransformer? {
+  fileprivate static func known(by name: Name) -> ValueTransformer? {
     lock.withLock { transformers[name] }
   }
 
@@ -60,4 +63,21 @@ open class ValueTransformer: NSObject, @unchecked Sendable {
 
   /// The value of another form.
   open func reverseTransformedValue(_ value: Any?) -> Any? { transformedValue(value) }
+}
+
+/// The name of a value transformer.
+public typealias NSValueTransformerName = ValueTransformer.Name
+
+/// What lets `ValueTransformer` have an initializer that gives an object which exists: initializers of a protocol may choose
+/// the instance.
+public protocol NamedValueTransformer {}
+
+extension NamedValueTransformer where Self: ValueTransformer {
+  /// The transformer of a name; nil when none has been set.
+  ///
+  /// - Parameter name: the name that models use.
+  public init?(forName name: NSValueTransformerName) {
+    guard let known = ValueTransformer.known(by: name) as? Self else { return nil }
+    self = known
+  }
 }

@@ -61,7 +61,10 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Send
     set { specification.fetchOffset = newValue }
   }
 
-  /// How many rows to read at a time; 0 for all at once. Results do not depend on it.
+  /// How many rows to read at a time: the first object of a batch that is asked for a value has its batch read. 0, which is
+  /// the default, reads all rows along with the result.
+  ///
+  /// Differs from Apple: the result is an ordinary array of faults, not one that makes its objects when they are looked at.
   open var fetchBatchSize: Int {
     get { specification.fetchBatchSize }
     set { specification.fetchBatchSize = newValue }
@@ -79,7 +82,8 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Send
     set { specification.includesSubentities = newValue }
   }
 
-  /// Whether values are read along with identifiers; true unless set.
+  /// Whether values are read along with identifiers; true unless set. Without them, each object reads its own row when it is
+  /// asked for a value.
   open var includesPropertyValues: Bool {
     get { specification.includesPropertyValues }
     set { specification.includesPropertyValues = newValue }

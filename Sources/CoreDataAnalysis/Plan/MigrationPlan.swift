@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataSQLite
 import Foundation
@@ -84,20 +85,25 @@ package struct MigrationPlan {
   ) throws {
     let end = Date().addingTimeInterval(Self.patience)
     while true {
-      var hashes: [String: Data]?
+      let before = Self.stamps(url)
       do {
         let plain = try StoreReader(url: url)
-        hashes = plain.metadata.hashes
         self = try Self(plain, known, version: version, mappings: mappings, allowsLoss: allowsLoss)
         return
       } catch let problem as StoreProblem where problem.kind == .locked && Date() < end {
         usleep(50_000)
       } catch {
-        // The store is read more than once; where another process migrates it in between, it is planned for anew. Why it
-        // cannot be read any more is told by the first error.
-        guard let hashes, let now = try? StoreReader(url: url).metadata.hashes, now != hashes else { throw error }
+        // The store is read more than once, and without a log also without locks: what was read while another process
+        // migrated it may be of two states. Then it is planned for anew.
+        guard Date() < end, Self.stamps(url) != before else { throw error }
       }
     }
+  }
+
+  /// What changes with every write to the store's file, its log and its journal.
+  private static func stamps(_ url: URL) -> [[Int64]?] {
+    let file = DatabaseFile.target(of: url.path)
+    return ["", "-wal", "-journal"].map { FileCalls.stamp(URL(fileURLWithPath: file + $0)) }
   }
 
   /// How long to wait for another process that writes to the store, in seconds.

@@ -106,10 +106,13 @@ struct KeyedArchiveBuilder {
       data = kept.archive
     } else {
       do {
-        data = try ObjectArchiveWriter.archive(of: object)
+        data = try ObjectArchiveWriter.data(of: object) { name in
+          guard let object = object as? any NSSecureCoding, String(reflecting: type(of: object)) == name else { return nil }
+          return type(of: object)
+        }
       } catch let problem as ObjectArchiveWriter.Problem {
         throw ModelFileError(
-          .unreadableValue, found: "A value cannot be written: \(problem).",
+          .unreadableValue, found: "A value cannot be written: \(problem.description).",
           advice: "Have its class support secure coding, or use numbers, texts, dates and such in models.")
       }
     }

@@ -7,8 +7,12 @@ import Foundation
 ///
 /// `NSKeyedUnarchiver` on Linux crashes where an archive of a stranger refers to itself, lacks a field or holds one of the
 /// wrong kind. Here every field is checked, rings are refused, and depth and size are bounded, also the size that shared
-/// objects have when every reference is followed.
-package struct ObjectArchiveReader {
+/// objects have when every reference is followed. An object of a class of the program is made by its `init(coder:)`, which
+/// gets an `ObjectArchiveDecoder`.
+package final class ObjectArchiveReader {
+  /// The class of the program that has a name in an archive; nil where objects of that name are not to be made.
+  package typealias ProgramClasses = (String) -> (any NSCoding.Type)?
+
   /// How deep collections may nest.
   package static let deepest = 256
   /// The largest archive that is read.
@@ -23,20 +27,25 @@ package struct ObjectArchiveReader {
   private var made: [Int: Made] = [:]
   private var open: Set<Int> = []
   private var comparisons = 0
+  private let programClasses: ProgramClasses
 
   /// Decodes the object at the root of an archive.
   ///
   /// - Throws: an error that describes what was found where the data is not an archive, is damaged, or holds objects of
   ///   another class.
-  package static func object(in data: Data) throws -> NSObject {
+  package static func object(
+    in data: Data, programClasses: @escaping ProgramClasses = { _ in nil }
+  ) throws -> NSObject {
     let archive = try KeyedArchive(data, limits: limits)
-    var reader = ObjectArchiveReader(archive: archive)
-    return try reader.object(archive.rootReference, depth: 0).object
+    return try ObjectArchiveReader(archive, programClasses).object(archive.rootReference, depth: 0).object
   }
 
-  private init(archive: KeyedArchive) { self.archive = archive }
+  private init(_ archive: KeyedArchive, _ programClasses: @escaping ProgramClasses) {
+    self.archive = archive
+    self.programClasses = programClasses
+  }
 
-  mutating func object(_ value: ArchiveValue?, depth: Int) throws -> Made {
+  func object(_ value: ArchiveValue?, depth: Int) throws -> Made {
     guard depth < Self.deepest else { throw ArchiveFailure.broken("Objects are nested too deep.") }
     guard case .uid(let position)? = value else { return try unshared(value, depth: depth) }
     if let known = made[position] { return known }
@@ -47,7 +56,7 @@ package struct ObjectArchiveReader {
     return result
   }
 
-  private mutating func unshared(_ value: ArchiveValue?, depth: Int) throws -> Made {
+  private func unshared(_ value: ArchiveValue?, depth: Int) throws -> Made {
     guard let resolved = try archive.resolved(value) else { throw ArchiveFailure.broken("An object is missing.") }
     switch resolved {
     case .boolean(let flag): return (NSNumber(value: flag), 1)
@@ -64,7 +73,7 @@ package struct ObjectArchiveReader {
     return try instance(object, depth: depth)
   }
 
-  private mutating func instance(_ object: ArchivedObject, depth: Int) throws -> Made {
+  private func instance(_ object: ArchivedObject, depth: Int) throws -> Made {
     switch object.className {
     case "NSArray": return try array(object, depth: depth) { $0 as NSArray }
     case "NSMutableArray": return try array(object, depth: depth) { NSMutableArray(array: $0) }
@@ -92,14 +101,18 @@ package struct ObjectArchiveReader {
         throw ArchiveFailure.broken("A UUID does not have 16 bytes.")
       }
       return (bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) } as NSUUID, 1)
-    default: throw ArchiveFailure.unknownClass(object.className, "a plain value")
+    default:
+      guard let type = programClasses(object.className) else {
+        throw ArchiveFailure.unknownClass(object.className, "a plain value")
+      }
+      return try ObjectArchiveDecoder(self, object, depth: depth).instance(of: type)
     }
   }
 
   // MARK: Collections
 
   /// The elements of a list, either in one array or under numbered keys, as ordered sets are archived.
-  private mutating func elements(
+  private func elements(
     _ object: ArchivedObject, depth: Int, in key: String = "NS.objects", numbered: String = "NS.object."
   ) throws -> (objects: [NSObject], weights: [Int], weight: Int) {
     var references: [ArchiveValue] = []
@@ -129,14 +142,14 @@ package struct ObjectArchiveReader {
     return (objects, weights, weight)
   }
 
-  private mutating func array(
+  private func array(
     _ object: ArchivedObject, depth: Int, _ make: ([NSObject]) -> NSArray
   ) throws -> Made {
     let elements = try elements(object, depth: depth)
     return (make(elements.objects), elements.weight)
   }
 
-  private mutating func set(
+  private func set(
     _ object: ArchivedObject, depth: Int, _ make: ([NSObject]) -> NSObject
   ) throws -> Made {
     let elements = try elements(object, depth: depth)
@@ -144,7 +157,7 @@ package struct ObjectArchiveReader {
     return (make(elements.objects), elements.weight)
   }
 
-  private mutating func countedSet(_ object: ArchivedObject, depth: Int) throws -> Made {
+  private func countedSet(_ object: ArchivedObject, depth: Int) throws -> Made {
     let elements = try elements(object, depth: depth, in: "", numbered: "NS.object")
     try checkHashes(elements.objects, elements.weights)
     let result = NSCountedSet()
@@ -160,7 +173,7 @@ package struct ObjectArchiveReader {
     return (result, elements.weight)
   }
 
-  private mutating func dictionary(
+  private func dictionary(
     _ object: ArchivedObject, depth: Int, _ make: ([NSObject: NSObject]) -> NSDictionary
   ) throws -> Made {
     let keys = try elements(object, depth: depth, in: "NS.keys", numbered: "NS.key.")
@@ -179,7 +192,7 @@ package struct ObjectArchiveReader {
 
   /// Refuses elements that would be compared with one another over and over: Foundation's hashes of collections are their
   /// counts, and those of data look at the beginning only.
-  private mutating func checkHashes(_ objects: [NSObject], _ weights: [Int]) throws {
+  private func checkHashes(_ objects: [NSObject], _ weights: [Int]) throws {
     var groups: [Int: (count: Int, weight: Int)] = [:]
     for (object, weight) in zip(objects, weights) {
       // Foundation on Linux turns them into Swift collections of `Any`, and stops the program when it compares these.
@@ -238,7 +251,7 @@ extension ObjectArchiveReader {
     return NSNumber(value: number)
   }
 
-  private mutating func url(_ object: ArchivedObject, depth: Int) throws -> Made {
+  private func url(_ object: ArchivedObject, depth: Int) throws -> Made {
     guard let text = try object.string("NS.relative") else { throw ArchiveFailure.broken("A URL has no text.") }
     var base: Made?
     if try archive.resolved(object.fields["NS.base"]) != nil {
@@ -254,7 +267,7 @@ extension ObjectArchiveReader {
   }
 
   /// A string with attributes: one dictionary for all of it, or a list of dictionaries and the runs that they belong to.
-  private mutating func attributedString(
+  private func attributedString(
     _ object: ArchivedObject, depth: Int, _ make: (NSMutableAttributedString) -> NSObject
   ) throws -> Made {
     guard let text = try object.string("NSString") else {

@@ -6,47 +6,55 @@ import Foundation
 /// Writes keyed archives of Foundation's plain classes, with the keys and class lists that Apple's archiver writes.
 ///
 /// Foundation's own archiver gives no data at all in programs linked with `--static-swift-stdlib` (Swift 6.3), and crashes
-/// on Linux for decimal numbers.
-package struct ObjectArchiveWriter {
+/// on Linux for decimal numbers. An object of a class of the program writes itself into an `ObjectArchiveEncoder`.
+package final class ObjectArchiveWriter {
   /// Why a value cannot be archived here.
   package enum Problem: Error, Hashable, CustomStringConvertible {
-    /// An object of a class that only the program knows, and whether Foundation's archiver can take it.
-    case otherClass(String, archivesItself: Bool)
+    /// An object of a class that only the program knows, and is not to be archived.
+    case otherClass(String)
     /// A collection that contains itself, or more than a reader takes.
     case unreadable(String)
 
     package var description: String {
       switch self {
-      case .otherClass(let name, archivesItself: true): "\(name) is not one of Foundation's plain classes"
-      case .otherClass(let name, archivesItself: false): "\(name) does not support secure coding"
+      case .otherClass(let name): "\(name) is not one of Foundation's plain classes"
       case .unreadable(let reason): reason
       }
     }
   }
 
-  private var builder = KeyedArchiveBuilder()
+  fileprivate var builder = KeyedArchiveBuilder()
+  private let programClasses: ObjectArchiveReader.ProgramClasses
   private var places: [ObjectIdentifier: ArchiveValue] = [:]
   private var open: Set<ObjectIdentifier> = []
   /// Objects whose addresses are noted stay alive, so that no other object gets the address.
   private var retained: [AnyObject] = []
   private var sharesCollections = false
+  private var hasProgramObjects = false
   private var count = 0
+
+  private init(_ programClasses: @escaping ObjectArchiveReader.ProgramClasses) {
+    self.programClasses = programClasses
+  }
 
   /// Archives a value.
   ///
+  /// - Parameter programClasses: which objects of the program's own classes are archived.
   /// - Throws: `Problem`.
-  package static func data(of value: Any) throws -> Data {
-    var writer = ObjectArchiveWriter()
+  package static func data(
+    of value: Any, programClasses: @escaping ObjectArchiveReader.ProgramClasses = { _ in nil }
+  ) throws -> Data {
+    let writer = ObjectArchiveWriter(programClasses)
     let root = try writer.place(of: value, depth: 0)
     let data = writer.builder.data(root: root)
     guard data.count <= ObjectArchiveReader.limits.bytes else {
       throw Problem.unreadable(
         "its archive has \(data.count) bytes, and at most \(ObjectArchiveReader.limits.bytes) can be read")
     }
-    // Only these can exceed what a reader takes otherwise.
-    if writer.sharesCollections || data.count > 1 << 20 {
+    // Only these can exceed what a reader takes otherwise, or make another object of what they have written.
+    if writer.sharesCollections || writer.hasProgramObjects || data.count > 1 << 20 {
       do {
-        _ = try ObjectArchiveReader.object(in: data)
+        _ = try ObjectArchiveReader.object(in: data, programClasses: programClasses)
       } catch let failure as ArchiveFailure {
         throw Problem.unreadable("its archive could not be read again: \(failure.found)")
       }
@@ -54,29 +62,7 @@ package struct ObjectArchiveWriter {
     return data
   }
 
-  /// Archives a value, an object of another class by its own secure coding.
-  ///
-  /// - Throws: `Problem`, also where Foundation's archiver fails.
-  package static func archive(of value: Any) throws -> Data {
-    do {
-      return try data(of: value)
-    } catch Problem.otherClass(let name, archivesItself: true) {
-      let data: Data
-      do {
-        data = try NSKeyedArchiver.archivedData(withRootObject: value, requiringSecureCoding: true)
-      } catch {
-        throw Problem.unreadable("NSKeyedArchiver cannot archive \(name): \(error)")
-      }
-      do {
-        _ = try KeyedArchive(data, limits: ObjectArchiveReader.limits)
-      } catch {
-        throw Problem.unreadable("NSKeyedArchiver made \(data.count) bytes of it that are not a keyed archive")
-      }
-      return data
-    }
-  }
-
-  private mutating func place(of value: Any, depth: Int) throws -> ArchiveValue {
+  fileprivate func place(of value: Any, depth: Int) throws -> ArchiveValue {
     guard depth < ObjectArchiveReader.deepest else { throw Problem.unreadable("it is nested too deep") }
     // Foundation on Linux hands out copies of collections in collections, so shared ones are met again and again.
     count += 1
@@ -101,9 +87,11 @@ package struct ObjectArchiveWriter {
     return place
   }
 
-  private mutating func unshared(_ value: Any, depth: Int) throws -> ArchiveValue {
+  private func unshared(_ value: Any, depth: Int) throws -> ArchiveValue {
     // A subclass of the program's own archives itself.
-    if let object = value as? NSObject, type(of: value) is AnyClass { try checkClass(of: object) }
+    if let object = value as? NSObject, type(of: value) is AnyClass, let name = try programClass(of: object) {
+      return try self.object(object, name, depth: depth)
+    }
     switch value {
     case is NSNull: return builder.add("NSNull", [:])
     case let text as NSMutableString:
@@ -127,23 +115,34 @@ package struct ObjectArchiveWriter {
     }
   }
 
-  private func checkClass(of object: NSObject) throws {
-    // NSStringFromClass() stops the program for a class inside of another, and so does Foundation's archiver.
+  /// The name of an object's class where it is one of the program; nil for Foundation's plain classes.
+  private func programClass(of object: NSObject) throws -> String? {
+    // NSStringFromClass() stops the program for a class inside of another.
     let name = String(reflecting: type(of: object))
     let parts = name.split(separator: ".")
     if parts.count == 2, parts[0] == "Foundation",
       KeyedArchiveBuilder.plainClasses.contains(String(parts[1])) || parts[1].hasPrefix("_")
     {
-      return
+      return nil
     }
-    let isTopLevel = parts.count == 2 && !name.contains("(") && !name.contains("<")
-    let isSecure = (object as? any NSSecureCoding).map { type(of: $0).supportsSecureCoding } ?? false
-    throw Problem.otherClass(name, archivesItself: isTopLevel && isSecure)
+    guard object is any NSCoding, let found = programClasses(name), found == type(of: object) else {
+      throw Problem.otherClass(name)
+    }
+    return name
+  }
+
+  private func object(_ object: NSObject, _ className: String, depth: Int) throws -> ArchiveValue {
+    hasProgramObjects = true
+    let place = builder.reserve()
+    let encoder = ObjectArchiveEncoder(self, depth: depth)
+    (object as? any NSCoding)?.encode(with: encoder)
+    builder.fill(place, className, try encoder.finish())
+    return place
   }
 
   // MARK: Collections
 
-  private mutating func collection(_ value: Any, depth: Int) throws -> ArchiveValue {
+  private func collection(_ value: Any, depth: Int) throws -> ArchiveValue {
     switch value {
     case let array as NSArray:
       return try list(array, array is NSMutableArray ? "NSMutableArray" : "NSArray", depth: depth)
@@ -156,7 +155,7 @@ package struct ObjectArchiveWriter {
     case let set as Set<AnyHashable>: return try list(set._bridgeToObjectiveC().allObjects, "NSSet", depth: depth)
     case let entries as [AnyHashable: Any]:
       return try dictionary(entries._bridgeToObjectiveC().map { ($0.key, $0.value) }, "NSDictionary", depth: depth)
-    default: throw Problem.otherClass("\(type(of: value))", archivesItself: false)
+    default: throw Problem.otherClass("\(type(of: value))")
     }
   }
 
@@ -167,7 +166,7 @@ package struct ObjectArchiveWriter {
     }
   }
 
-  private mutating func list(_ elements: some Sequence, _ className: String, depth: Int) throws -> ArchiveValue {
+  private func list(_ elements: some Sequence, _ className: String, depth: Int) throws -> ArchiveValue {
     let place = builder.reserve()
     var references: [ArchiveValue] = []
     for element in elements {
@@ -179,7 +178,7 @@ package struct ObjectArchiveWriter {
   }
 
   /// Ordered sets have a key for each element.
-  private mutating func orderedSet(_ set: NSOrderedSet, depth: Int) throws -> ArchiveValue {
+  private func orderedSet(_ set: NSOrderedSet, depth: Int) throws -> ArchiveValue {
     let place = builder.reserve()
     var fields: [String: ArchiveValue] = [:]
     for (position, element) in set.enumerated() {
@@ -190,7 +189,7 @@ package struct ObjectArchiveWriter {
     return place
   }
 
-  private mutating func countedSet(_ set: NSCountedSet, depth: Int) throws -> ArchiveValue {
+  private func countedSet(_ set: NSCountedSet, depth: Int) throws -> ArchiveValue {
     let place = builder.reserve()
     var fields: [String: ArchiveValue] = ["NS.count": .integer(Int64(set.count))]
     for (position, element) in set.allObjects.enumerated() {
@@ -202,7 +201,7 @@ package struct ObjectArchiveWriter {
     return place
   }
 
-  private mutating func dictionary(
+  private func dictionary(
     _ entries: [(key: Any, value: Any)], _ className: String, depth: Int
   ) throws -> ArchiveValue {
     let place = builder.reserve()
@@ -217,22 +216,22 @@ package struct ObjectArchiveWriter {
 
   // MARK: Single values
 
-  private mutating func wrapped(_ className: String, _ key: String, _ value: ArchiveValue) -> ArchiveValue {
+  private func wrapped(_ className: String, _ key: String, _ value: ArchiveValue) -> ArchiveValue {
     builder.add(className, [key: value])
   }
 
-  private mutating func decimal(_ number: Decimal) -> ArchiveValue {
+  private func decimal(_ number: Decimal) -> ArchiveValue {
     builder.add("NSDecimalNumberPlaceholder", ArchivedDecimal.fields(of: number))
   }
 
-  private mutating func url(_ text: String, base: URL?, depth: Int) throws -> ArchiveValue {
+  private func url(_ text: String, base: URL?, depth: Int) throws -> ArchiveValue {
     let place = builder.reserve()
     let base = try base.map { try self.place(of: $0, depth: depth + 1) } ?? KeyedArchiveBuilder.null
     builder.fill(place, "NSURL", ["NS.base": base, "NS.relative": builder.string(text)])
     return place
   }
 
-  private mutating func attributedString(_ string: NSAttributedString, depth: Int) throws -> ArchiveValue {
+  private func attributedString(_ string: NSAttributedString, depth: Int) throws -> ArchiveValue {
     let place = builder.reserve()
     var fields = ["NSString": builder.string(string.string)]
     var runs: [(length: Int, attributes: [String: Any])] = []
@@ -257,5 +256,51 @@ package struct ObjectArchiveWriter {
     builder.fill(
       place, string is NSMutableAttributedString ? "NSMutableAttributedString" : "NSAttributedString", fields)
     return place
+  }
+}
+
+/// Takes what an object of the program writes about itself.
+private final class ObjectArchiveEncoder: NSCoder {
+  private let writer: ObjectArchiveWriter
+  private let depth: Int
+  private var fields: [String: ArchiveValue] = [:]
+  private var failure: (any Error)?
+
+  init(_ writer: ObjectArchiveWriter, depth: Int) {
+    self.writer = writer
+    self.depth = depth
+    super.init()
+  }
+
+  /// The fields of the object.
+  func finish() throws -> [String: ArchiveValue] {
+    if let failure { throw failure }
+    return fields
+  }
+
+  override var allowsKeyedCoding: Bool { true }
+  override var requiresSecureCoding: Bool { true }
+  override var error: (any Error)? { failure }
+  override func failWithError(_ error: any Error) { failure = failure ?? error }
+
+  override func encode(_ object: Any?, forKey key: String) {
+    guard failure == nil else { return }
+    do {
+      fields[key] = try object.map { try writer.place(of: $0, depth: depth + 1) } ?? KeyedArchiveBuilder.null
+    } catch {
+      failure = error
+    }
+  }
+
+  override func encodeConditionalObject(_ object: Any?, forKey key: String) { encode(object, forKey: key) }
+  override func encode(_ value: Bool, forKey key: String) { fields[key] = .boolean(value) }
+  override func encode(_ value: Int, forKey key: String) { fields[key] = .integer(Int64(value)) }
+  override func encode(_ value: Int32, forKey key: String) { fields[key] = .integer(Int64(value)) }
+  override func encode(_ value: Int64, forKey key: String) { fields[key] = .integer(value) }
+  override func encode(_ value: Float, forKey key: String) { fields[key] = .real(Double(value)) }
+  override func encode(_ value: Double, forKey key: String) { fields[key] = .real(value) }
+
+  override func encodeBytes(_ bytes: UnsafePointer<UInt8>?, length: Int, forKey key: String) {
+    fields[key] = .data(bytes.map { Data(bytes: $0, count: length) } ?? Data())
   }
 }

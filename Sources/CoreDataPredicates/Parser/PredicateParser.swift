@@ -17,12 +17,17 @@ public struct PredicateParser {
   /// free, without exhausting the stack.
   public static let maximumHeight = 400
 
+  /// What is expected in the place of a predicate that nests too deep.
+  private static let simpler = "a simpler predicate"
+
   let format: String
   private let tokens: [(token: PredicateToken, position: Int)]
   /// The symbol, or the name in capitals, that each token is, where it can be a reserved word.
   private let words: [String?]
   private var index = 0
   private var depth = 0
+  /// The greatest depth so far.
+  private var deepest = 0
   /// The height of the tree that was read last.
   private(set) var height = 0
   private var arguments: ArraySlice<PredicateArgument>
@@ -48,10 +53,9 @@ public struct PredicateParser {
   /// - Throws: `PredicateSyntaxError`.
   public static func parse(_ format: String, arguments: [PredicateArgument] = []) throws -> PredicateSyntax {
     var parser = try PredicateParser(format, arguments: arguments)
-    let start = parser.position
-    let node = try parser.disjunction()
-    try parser.expectEnd()
-    return try parser.predicate(node, at: start)
+    let predicate = try parser.wholePredicate()
+    try parser.checkPrintable { $0.format(predicate) }
+    return predicate
   }
 
   /// Reads a single expression.
@@ -64,7 +68,34 @@ public struct PredicateParser {
     let start = parser.position
     let node = try parser.disjunction()
     try parser.expectEnd()
-    return try parser.expression(node, at: start)
+    let expression = try parser.expression(node, at: start)
+    // As an operand, since not every expression is a predicate.
+    try parser.checkPrintable { $0.format(expression) + " == 0" }
+    return expression
+  }
+
+  private mutating func wholePredicate() throws -> PredicateSyntax {
+    let start = position
+    let node = try disjunction()
+    try expectEnd()
+    return try predicate(node, at: start)
+  }
+
+  /// Refuses a tree whose text could not be read again: printing puts parentheses where the text at hand has none, and each
+  /// pair of them counts as a level.
+  private func checkPrintable(_ print: (PredicatePrinter) -> String) throws {
+    guard max(deepest, height) > Self.maximumDepth / 4 else { return }
+    for style in [PredicatePrinter.Style.foundation, .exact] {
+      do {
+        var parser = try PredicateParser(print(PredicatePrinter(style: style)), arguments: [])
+        _ = try parser.wholePredicate()
+      } catch let error as PredicateSyntaxError where error.expected == Self.simpler {
+        throw tooDeep()
+      } catch {
+        // A value without a literal, which only the program has.
+        continue
+      }
+    }
   }
 
   // MARK: Logic
@@ -165,6 +196,7 @@ public struct PredicateParser {
 
   mutating func deeper<Result>(_ body: (inout PredicateParser) throws -> Result) throws -> Result {
     depth += 1
+    deepest = max(deepest, depth)
     defer { depth -= 1 }
     guard depth <= Self.maximumDepth else { throw tooDeep() }
     return try body(&self)
@@ -180,7 +212,7 @@ public struct PredicateParser {
   }
 
   func tooDeep() -> PredicateSyntaxError {
-    failure("nesting deeper than \(Self.maximumDepth)", expected: "a simpler predicate", at: position)
+    failure("nesting deeper than \(Self.maximumDepth)", expected: Self.simpler, at: position)
   }
 
   func unexpected(_ expected: String) -> PredicateSyntaxError {

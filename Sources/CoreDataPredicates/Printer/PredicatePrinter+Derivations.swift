@@ -26,6 +26,19 @@ extension PredicatePrinter {
     }
   }
 
+  /// An expression whose aggregate functions of a key path are collection operators at its end: `sum:(items.price)` is
+  /// `items.price.@sum`, and so is `items.@sum.price`.
+  public static func withOperators(_ expression: ExpressionSyntax) -> ExpressionSyntax {
+    switch withFunctions(expression) {
+    case .function(nil, let name, let arguments):
+      guard let symbol = functions.first(where: { $0.value == name })?.key, case .keyPath(let path)? = arguments.first,
+        arguments.count == 1
+      else { return .function(operand: nil, name: name, arguments: arguments.map(withOperators)) }
+      return .keyPath("\(path).\(symbol)")
+    case let other: return other
+    }
+  }
+
   private static func split(_ path: String) -> (function: String, path: String)? {
     let keys = path.split(separator: ".").map(String.init)
     guard let index = keys.firstIndex(where: { functions[$0] != nil }), let name = functions[keys[index]] else {

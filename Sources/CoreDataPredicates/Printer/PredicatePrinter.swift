@@ -27,6 +27,8 @@ public struct PredicatePrinter {
     case .comparison(let comparison): format(comparison)
     case .and(let operands): operands.isEmpty ? "TRUEPREDICATE" : operands.map(operand).joined(separator: " AND ")
     case .or(let operands): operands.isEmpty ? "FALSEPREDICATE" : operands.map(operand).joined(separator: " OR ")
+    // Each pair of parentheses counts as a level when the text is read again.
+    case .not(.not(let predicate)): "NOT " + format(.not(predicate))
     case .not(let predicate): "NOT " + operand(predicate)
     }
   }

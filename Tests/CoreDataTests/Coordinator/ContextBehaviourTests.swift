@@ -96,7 +96,7 @@ struct ContextBehaviourTests {
     people[2]["department"] = nil
     try second.existingObject(with: people[1].objectID)["department"] = second.object(with: department.objectID)
     try second.save()
-    first.merge(changed: [people[1].objectID, department.objectID], deleted: [])
+    first.merge(inserted: [], updated: [people[1].objectID, department.objectID], deleted: [])
     #expect(department["employees"] as? Set<NSManagedObject> == [people[0], people[1]])
   }
 
@@ -134,14 +134,14 @@ struct ContextBehaviourTests {
 
 /// A programmer's mistake, and a part of the sentence that it must end with.
 enum ContextMisuse: String, CaseIterable, Codable, Sendable {
-  case unknownKey = "The entity Employee has no property nonsense."
-  case wrongType = "Unacceptable type of value for attribute age of Employee"
-  case wrongTypeToOne = "Unacceptable type of value for to-one relationship department"
-  case wrongTypeToMany = "Unacceptable type of value for to-many relationship projects"
-  case wrongMember = "The to-many relationship projects of Employee holds managed objects"
-  case wrongEntity = "Unacceptable type of value for relationship department of Employee: wanted Department, got Task."
-  case wrongEntityInSet = "Unacceptable type of value for relationship projects of Employee: wanted Project, got Task."
-  case otherContext = "Illegal attempt to establish a relationship department between objects in different contexts."
+  case unknownKey = "The entity 'Employee' has no property 'nonsense'."
+  case wrongType = "'age' of 'Employee' takes values of class NSNumber, and was given one of String"
+  case wrongTypeToOne = "'department' of 'Employee' takes values of class NSManagedObject"
+  case wrongTypeToMany = "'projects' of 'Employee' takes values of class NSSet, and was given one of Int"
+  case wrongMember = "'projects' of 'Employee' takes values of class NSManagedObject, and was given one of"
+  case wrongEntity = "'department' of 'Employee' leads to objects of 'Department', and was given one of 'Task'."
+  case wrongEntityInSet = "'projects' of 'Employee' leads to objects of 'Project', and was given one of 'Task'."
+  case otherContext = "'department' of 'Employee' cannot lead to an object of another context."
   case otherContextInsert = "belongs to another context already."
   case otherContextDelete = "belongs to another context, and is to be deleted there."
   case otherContextRefresh = "belongs to another context, and is to be refreshed there."
@@ -150,7 +150,12 @@ enum ContextMisuse: String, CaseIterable, Codable, Sendable {
   case unknownEntity = "The model has no entity named 'Nobody'."
   case orderedAsSet = "favourites of Employee is not an unordered to-many relationship."
   case setAsOrdered = "projects of Employee is not an ordered to-many relationship."
-  case throughAttribute = "The key path name.x leads through name"
+  case throughAttribute = "'name.x' of 'Employee': The key path leads through name"
+  case afterReset = "is a fault without a context, which is gone or was reset"
+  case noMergePolicy = "String is no merge policy"
+  case predicateFormat = "at character 8 there is the end"
+  case predicateKey = "The predicate nobody == 1 cannot be evaluated"
+  case sortKey = "Objects cannot be sorted by \"nobody\""
   case assignOther = "Only managed objects are assigned to stores"
 
   func perform() throws {
@@ -177,6 +182,13 @@ enum ContextMisuse: String, CaseIterable, Codable, Sendable {
     case .orderedAsSet: _ = ada.mutableSetValue(forKey: "favourites")
     case .setAsOrdered: _ = ada.mutableOrderedSetValue(forKey: "projects")
     case .throughAttribute: ada.setValue(1, forKeyPath: "name.x")
+    case .afterReset:
+      context.reset()
+      _ = ada["name"]
+    case .noMergePolicy: context.mergePolicy = "error"
+    case .predicateFormat: _ = NSPredicate(format: "name ==")
+    case .predicateKey: _ = NSPredicate(format: "nobody == 1").evaluate(with: ada)
+    case .sortKey: _ = NSSortDescriptor(key: "nobody", ascending: true).compare(ada, to: ada)
     case .assignOther:
       if let opened = context.persistentStoreCoordinator?.persistentStores.first { context.assign("ada", to: opened) }
     }

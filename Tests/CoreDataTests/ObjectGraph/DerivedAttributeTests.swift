@@ -170,3 +170,66 @@ struct DerivedAttributeTests {
     #expect(read["pages"] as? Int == 8)
   }
 }
+
+/// Every spelling of an aggregate, in the context and over the tables.
+@Suite("Spellings of derived attributes")
+struct DerivationSpellingTests {
+  static let spellings = [
+    ("count:(books)", 3), ("books.@count", 3), ("sum:(books.pages)", 25), ("books.@sum.pages", 25),
+    ("books.pages.@sum", 25), ("max:(books.pages)", 15), ("books.pages.@min", 5), ("min:(books.pages)", 5),
+  ]
+
+  private static func model(_ format: String?) -> NSManagedObjectModel {
+    var attributes = [NSAttributeDescription.make("name", .stringAttributeType)]
+    if let format {
+      let attribute = NSDerivedAttributeDescription()
+      attribute.name = "value"
+      attribute.attributeType = .integer32AttributeType
+      attribute.isOptional = true
+      attribute.derivationExpression = NSExpression(format: format)
+      attributes.append(attribute)
+    }
+    var builder = ModelBuilder()
+    builder.entity("Author", attributes)
+    builder.entity("Book", [.make("pages", .integer32AttributeType)])
+    builder.relate(.init("Author", "books", toMany: true), .init("Book", "author"))
+    return builder.model()
+  }
+
+  private func fill(_ context: NSManagedObjectContext) throws {
+    let ada = context.make("Author", ["name": "Ada"])
+    // Two of them are equal.
+    for pages in [5, 5, 15] { context.make("Book", ["pages": pages, "author": ada]) }
+    try context.save()
+  }
+
+  @Test("A save computes each", arguments: spellings.indices)
+  func saving(index: Int) throws {
+    let (format, expected) = Self.spellings[index]
+    let store = try TemporaryStore()
+    let context = try store.context(Self.model(format))
+    try fill(context)
+    let ada = try #require(try context.all("Author").first)
+    #expect(ada["value"] as? Int == expected, "\(format)")
+    let book = try #require(try context.all("Book", by: "pages").last)
+    book["pages"] = 16
+    try context.save()
+    let changed = format.contains("pages") && !format.contains("min") ? expected + 1 : expected
+    #expect(ada["value"] as? Int == changed, "\(format)")
+    try store.close()
+    #expect(try store.context(Self.model(format)).all("Author").first?["value"] as? Int == changed, "\(format)")
+  }
+
+  @Test("A migration in place computes each", arguments: spellings.indices)
+  func migrating(index: Int) throws {
+    let (format, expected) = Self.spellings[index]
+    let store = try TemporaryStore()
+    try fill(try store.context(Self.model(nil)))
+    try store.close()
+    let options: [AnyHashable: Any] = [
+      NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+    ]
+    let ada = try store.context(Self.model(format), options: options).all("Author").first
+    #expect(ada?["value"] as? Int == expected, "\(format)")
+  }
+}

@@ -155,8 +155,167 @@ struct TransformableTests {
     ValueTransformer.setValueTransformer(EmptyTransformer(), forName: .init(name))
     #expect(throws: NSError.self) { try TransformableValues.encode("x" as NSString, of: attribute) }
     ValueTransformer.setValueTransformer(TextTransformer(), forName: .init(name))
-    #expect(try TransformableValues.encode("" as NSString, of: attribute).isEmpty)
+    #expect(try TransformableValues.encode("" as NSString, of: attribute)?.isEmpty == true)
     #expect(TransformableValues.decode(Data("y".utf8), of: attribute) == "y" as NSString)
     ValueTransformer.setValueTransformer(nil, forName: .init(name))
+  }
+}
+
+/// An app's own class, as a transformable attribute holds it.
+final class PaintColor: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  let name: String
+  let red: Double
+  let layers: Int
+  let isOpaque: Bool
+  let bytes: Data
+  let price: NSDecimalNumber
+  let shades: [PaintColor]
+
+  init(_ name: String, shades: [PaintColor] = []) {
+    self.name = name
+    (red, layers, isOpaque, bytes, price) = (0.25, 3, true, Data([1, 2, 3]), NSDecimalNumber(string: "12.50"))
+    self.shades = shades
+  }
+
+  required init?(coder: NSCoder) {
+    guard let name = coder.decodeObject(of: NSString.self, forKey: "name") else { return nil }
+    self.name = name as String
+    red = coder.decodeDouble(forKey: "red")
+    layers = coder.decodeInteger(forKey: "layers")
+    isOpaque = coder.decodeBool(forKey: "isOpaque")
+    bytes = coder.withDecodedUnsafeBufferPointer(forKey: "bytes") { $0.map { Data($0) } ?? Data() }
+    price = coder.decodeObject(of: NSDecimalNumber.self, forKey: "price") ?? .zero
+    shades = coder.decodeObject(of: [NSArray.self, PaintColor.self], forKey: "shades") as? [PaintColor] ?? []
+  }
+
+  func encode(with coder: NSCoder) {
+    coder.encode(name, forKey: "name")
+    coder.encode(red, forKey: "red")
+    coder.encode(layers, forKey: "layers")
+    coder.encode(isOpaque, forKey: "isOpaque")
+    [UInt8](bytes).withUnsafeBufferPointer { coder.encodeBytes($0.baseAddress, length: $0.count, forKey: "bytes") }
+    coder.encode(price, forKey: "price")
+    coder.encode(shades, forKey: "shades")
+  }
+
+  override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? PaintColor else { return false }
+    return name == other.name && red == other.red && layers == other.layers && isOpaque == other.isOpaque
+      && bytes == other.bytes && price == other.price && shades == other.shades
+  }
+
+  override var hash: Int { name.hash }
+}
+
+/// Conforms to `NSCoding` only, as older code does.
+final class OldStamp: NSObject, NSCoding {
+  let text: String
+
+  init(_ text: String) { self.text = text }
+
+  init?(coder: NSCoder) {
+    guard let text = coder.decodeObject(forKey: "text") as? String else { return nil }
+    self.text = text
+  }
+
+  func encode(with coder: NSCoder) { coder.encode(text, forKey: "text") }
+
+  override func isEqual(_ object: Any?) -> Bool { (object as? OldStamp)?.text == text }
+}
+
+private final class PaintColorTransformer: NSSecureUnarchiveFromDataTransformer, @unchecked Sendable {
+  override class var allowedTopLevelClasses: [AnyClass] { [PaintColor.self] }
+}
+
+/// Makes nil of every value.
+private final class NilTransformer: ValueTransformer, @unchecked Sendable {
+  override func transformedValue(_ value: Any?) -> Any? { nil }
+}
+
+@Suite("Transformable attributes with classes of the app")
+struct TransformableClassTests {
+  private static func model(_ transformer: String?) -> NSManagedObjectModel {
+    let attribute = NSAttributeDescription.make("value", .transformableAttributeType)
+    attribute.valueTransformerName = transformer
+    var builder = ModelBuilder()
+    builder.entity("Item", [attribute])
+    return builder.model()
+  }
+
+  private func roundTrip(_ value: Any, _ transformer: String?) throws -> Any? {
+    let store = try TemporaryStore()
+    let context = try store.context(Self.model(transformer))
+    context.make("Item")["value"] = value
+    try context.save()
+    try store.close()
+    let items = try store.context(Self.model(transformer)).fetch(NSFetchRequest<NSManagedObject>(entityName: "Item"))
+    return try #require(items.first)["value"]
+  }
+
+  static var color: PaintColor { PaintColor("red", shades: [PaintColor("pink"), PaintColor("crimson")]) }
+
+  @Test("Come back as they were, by themselves and in collections", arguments: [nil, "NSKeyedUnarchiveFromData"])
+  func byDefault(transformer: String?) throws {
+    #expect(try roundTrip(Self.color, transformer) as? PaintColor == Self.color)
+    #expect(try roundTrip([Self.color, "x"] as NSArray, transformer) as? NSArray == [Self.color, "x"] as NSArray)
+    #expect(
+      try roundTrip(["k": Self.color] as NSDictionary, transformer) as? NSDictionary == ["k": Self.color]
+        as NSDictionary)
+  }
+
+  @Test("A secure transformer of the app takes its classes, and names any other")
+  func secure() throws {
+    let name = "PaintColorTransformer \(UUID().uuidString)"
+    ValueTransformer.setValueTransformer(PaintColorTransformer(), forName: .init(name))
+    #expect(ValueTransformer.valueTransformerNames().contains(.init(name)))
+    #expect(PaintColorTransformer(forName: .init(name)) != nil)
+    #expect(try roundTrip(Self.color, name) as? PaintColor == Self.color)
+    let error = try #require(throws: NSError.self) { try roundTrip("a text", name) }
+    #expect(error.code == NSCoreDataError && error.localizedFailureReason?.contains("'value' of 'Item'") == true)
+    ValueTransformer.setValueTransformer(nil, forName: .init(name))
+    #expect(ValueTransformer(forName: .init(name)) == nil)
+  }
+
+  @Test(
+    "The plain secure transformer refuses them, with what to do; classes without secure coding need the insecure one")
+  func refusals() throws {
+    let name = NSValueTransformerName.secureUnarchiveFromDataTransformerName.rawValue
+    #expect(try roundTrip(["a": 1] as NSDictionary, name) as? NSDictionary == ["a": 1] as NSDictionary)
+    let error = try #require(throws: NSError.self) { try roundTrip(Self.color, name) }
+    #expect(error.localizedFailureReason?.contains("allowedTopLevelClasses") == true)
+    let stamp = OldStamp("s")
+    let insecure = try #require(throws: NSError.self) { try roundTrip(stamp, nil) }
+    #expect(insecure.localizedFailureReason?.contains("does not support secure coding") == true)
+    #expect(try roundTrip(stamp, "NSKeyedUnarchiveFromData") as? OldStamp == stamp)
+    #expect(try roundTrip(stamp, "NSUnarchiveFromData") as? OldStamp == stamp)
+  }
+
+  @Test("A transformer that makes nil of a value has nothing stored")
+  func nothing() throws {
+    let name = "NilTransformer \(UUID().uuidString)"
+    ValueTransformer.setValueTransformer(NilTransformer(), forName: .init(name))
+    #expect(try roundTrip([1] as NSArray, name) == nil)
+    ValueTransformer.setValueTransformer(nil, forName: .init(name))
+  }
+
+  @Test("An archive of Foundation's own archiver is read, and a damaged one comes out as data")
+  func foreign() throws {
+    let data = try NSKeyedArchiver.archivedData(withRootObject: OldStamp("s"), requiringSecureCoding: false)
+    let attribute = NSAttributeDescription.make("value", .transformableAttributeType)
+    attribute.valueTransformerName = "NSKeyedUnarchiveFromData"
+    #expect(TransformableValues.decode(data, of: attribute) == OldStamp("s"))
+    attribute.valueTransformerName = nil
+    #expect(TransformableValues.decode(data, of: attribute) == data as NSData)
+    let own = try #require(try TransformableValues.encode(Self.color, of: attribute))
+    #expect(TransformableValues.decode(own, of: attribute) == Self.color)
+    // Each byte of the archive, changed: an object of the class or the data, and never the end of the program.
+    var generator = SeededGenerator(seed: 15)
+    for position in own.indices {
+      var damaged = own
+      damaged[position] = UInt8.random(in: 0...255, using: &generator)
+      let value = TransformableValues.decode(damaged, of: attribute)
+      #expect(!(value is NSNull))
+    }
   }
 }

@@ -115,7 +115,7 @@ struct ColumnEncoder {
       throw unacceptable(value)
     }
     if case .archived = coding, case .object(let object) = slot {
-      slot = .archived(try TransformableValues.encode(object, of: attribute))
+      slot = try TransformableValues.encode(object, of: attribute).map { .archived($0) } ?? .null
     }
     guard let stored = try coding.value(of: slot, external: external) else { throw unacceptable(value) }
     return stored

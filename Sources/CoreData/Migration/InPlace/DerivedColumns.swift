@@ -36,7 +36,8 @@ struct DerivedColumns {
 
   private func statement(for attribute: AttributeLayout, of entity: EntityLayout) -> MigrationStatement? {
     guard !entity.isAbstract, let column = attribute.column.map(SQLName.quoted),
-      let expression = step.destination.attribute(attribute.name, of: entity.name)?.derivation
+      let expression = step.destination.attribute(attribute.name, of: entity.name)?.derivation.map(
+        PredicatePrinter.withOperators)
     else { return nil }
     let table = SQLName.quoted(entity.table)
     let hierarchy = step.destinationSchema.entity(number: entity.rootNumber)?.numbers ?? []

@@ -108,14 +108,7 @@ extension NSPropertyMapping: KeyValueReading {
 
 extension NSManagedObject: FunctionProviding {
   func callFunction(_ name: String, arguments: [Any?]) throws -> Any? {
-    guard arguments.count == 1, let key = Operand.unwrapped(arguments[0]) as? String else {
-      throw EvaluationError.unknownFunction(name, operand: "managed objects")
-    }
-    switch name {
-    case "valueForKey:": return try value(forKeyPathComponent: key)
-    case "valueForKeyPath:": return try KeyPathReader.value(key, of: self)
-    default: throw EvaluationError.unknownFunction(name, operand: "managed objects")
-    }
+    throw EvaluationError.unknownFunction(name, operand: "managed objects")
   }
 }
 

@@ -16,10 +16,22 @@ internal enum KeyPathReader {
     guard let elements = Operand.elements(object) else {
       return try value(rest, of: try value(key, ofSingle: object))
     }
+    if let last = path.last, last.hasPrefix("@"), !path.dropLast().contains(where: { $0.hasPrefix("@") }) {
+      // `items.price.@sum`: of all prices, also of equal ones, though a set of them would have each once.
+      return try collectionOperator(last, [], allValues(path.dropLast(), of: elements))
+    }
     // As Foundation does: the values of the elements, in an array or set like the collection itself.
     let values = try elements.map { try value(path, of: $0) }
     if Operand.isSet(object) { return NSSet(array: values.compactMap { $0 }) }
     return values.map { $0 ?? NSNull() }
+  }
+
+  /// The values at the end of a path without operators, over all collections on the way.
+  private static func allValues(_ path: ArraySlice<String>, of object: Any?) throws -> [Any] {
+    guard let object = Operand.unwrapped(object) else { return [] }
+    if let elements = Operand.elements(object) { return try elements.flatMap { try allValues(path, of: $0) } }
+    guard let key = path.first else { return [object] }
+    return try allValues(path.dropFirst(), of: value(key, ofSingle: object))
   }
 
   private static func value(_ key: String, ofSingle object: Any) throws -> Any? {

@@ -61,6 +61,15 @@ extension PredicateEvaluator {
       if type(of: target) == String.self || type(of: target) == [String].self {
         return try ValueFunctions.call(name, on: target, arguments)
       }
+      // Objective-C's way to read a property, by its name or by key-value coding.
+      if arguments.isEmpty, let reading = target as? any KeyValueReading {
+        return Operand.unwrapped(try reading.value(forKeyPathComponent: name))
+      }
+      if name == "valueForKey:" || name == "valueForKeyPath:", arguments.count == 1,
+        let path = Operand.unwrapped(arguments[0]) as? String
+      {
+        return Operand.unwrapped(try KeyPathReader.value(path, of: target))
+      }
       if let provider = target as? any FunctionProviding {
         return try provider.callFunction(name, arguments: arguments)
       }

@@ -26,13 +26,4 @@ internal enum EvaluationFace {
       preconditionFailure("The expression \(PredicatePrinter().format(syntax)) cannot be evaluated: \(error)")
     }
   }
-
-  /// The tree of a format whose author is the programmer.
-  internal static func parsed<Syntax>(_ parse: () throws -> Syntax) -> Syntax {
-    do {
-      return try parse()
-    } catch {
-      preconditionFailure("\(error)")
-    }
-  }
 }

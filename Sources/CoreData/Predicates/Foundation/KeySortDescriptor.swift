@@ -19,16 +19,21 @@ internal final class KeySortDescriptor: NSSortDescriptor {
 
   override func compare(_ object1: Any, to object2: Any) -> ComparisonResult {
     do {
-      guard let customComparator else { return try sortKey.orderOfObjects(object1, object2) }
-      let left = try KeyPathReader.value(sortKey.keyPath, of: object1) ?? NSNull()
-      let right = try KeyPathReader.value(sortKey.keyPath, of: object2) ?? NSNull()
-      return sortKey.isAscending ? customComparator(left, right) : customComparator(right, left)
+      return try order(object1, object2)
     } catch EvaluationError.wrongType {
       // Values of different kinds have no order.
       return .orderedSame
     } catch {
       preconditionFailure("Objects cannot be sorted by \"\(sortKey.keyPath)\": \(error)")
     }
+  }
+
+  /// The order of two objects, with every failure as an error.
+  internal func order(_ object1: Any, _ object2: Any) throws -> ComparisonResult {
+    guard let customComparator else { return try sortKey.orderOfObjects(object1, object2) }
+    let left = try KeyPathReader.value(sortKey.keyPath, of: object1) ?? NSNull()
+    let right = try KeyPathReader.value(sortKey.keyPath, of: object2) ?? NSNull()
+    return sortKey.isAscending ? customComparator(left, right) : customComparator(right, left)
   }
 
   override var comparator: Comparator {

@@ -41,8 +41,9 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
   /// Makes an expression from the format language and an array of arguments.
   public convenience init(format expressionFormat: String, argumentArray arguments: [Any]) {
     self.init(
-      syntax: EvaluationFace.parsed {
-        try PredicateParser.parseExpression(expressionFormat, arguments: arguments.map(PredicateArgument.init))
+      syntax: Misuse.stop {
+        try PredicateParser.parseExpression(
+          expressionFormat, arguments: arguments.map(PredicateArgument.init(checked:)))
       })
   }
 
@@ -110,7 +111,7 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
   public convenience init(
     forSubquery expression: NSExpression, usingIteratorVariable variable: String, predicate: NSPredicate
   ) {
-    let syntax = EvaluationFace.parsed { try PredicateSyntax(predicate) }
+    let syntax = Misuse.stop { try PredicateSyntax(predicate) }
     self.init(syntax: .subquery(collection: expression.syntax, variable: variable, predicate: syntax))
   }
 
@@ -118,7 +119,7 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
   public convenience init(
     forConditional predicate: NSPredicate, trueExpression: NSExpression, falseExpression: NSExpression
   ) {
-    let condition = EvaluationFace.parsed { try PredicateSyntax(predicate) }
+    let condition = Misuse.stop { try PredicateSyntax(predicate) }
     self.init(syntax: .conditional(condition, trueExpression.syntax, falseExpression.syntax))
   }
 

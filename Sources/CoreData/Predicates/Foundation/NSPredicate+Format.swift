@@ -23,8 +23,8 @@ extension FormattedPredicate where Self: NSPredicate {
 
   /// Makes a predicate from the format language and an array of arguments.
   public init(format predicateFormat: String, argumentArray arguments: [Any]?) {
-    let syntax = EvaluationFace.parsed {
-      try PredicateParser.parse(predicateFormat, arguments: (arguments ?? []).map(PredicateArgument.init))
+    let syntax = Misuse.stop {
+      try PredicateParser.parse(predicateFormat, arguments: (arguments ?? []).map(PredicateArgument.init(checked:)))
     }
     // `Self` is `NSPredicate` at every call that compiles to this initializer; its subclasses have their own.
     self = unsafeDowncast(NSPredicate.make(syntax), to: Self.self)
@@ -33,12 +33,13 @@ extension FormattedPredicate where Self: NSPredicate {
 
 extension PredicateArgument {
   /// An argument of a format: an expression, a predicate, or a value.
-  internal init(_ any: Any) {
+  ///
+  /// - Throws: `OpaqueCriterion` for a predicate made from a block.
+  internal init(checked any: Any) throws {
     switch Operand.unwrapped(any) {
     case nil: self = .value(.null)
     case let expression as NSExpression: self = .expression(expression.syntax)
-    case let predicate as NSPredicate:
-      self = .predicate(EvaluationFace.parsed { try PredicateSyntax(predicate) })
+    case let predicate as NSPredicate: self = .predicate(try PredicateSyntax(predicate))
     case let value?: self = .value(PlainValue(value))
     }
   }

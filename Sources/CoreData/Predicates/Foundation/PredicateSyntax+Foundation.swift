@@ -17,8 +17,7 @@ internal struct OpaqueCriterion: Error, CustomStringConvertible {
   internal var description: String {
     switch kind {
     case .blockPredicate: "A predicate made from a block can only be evaluated in memory. Use a format instead."
-    case .swiftKeyPath:
-      "The key of a sort descriptor made from a Swift key path is unknown. Use NSSortDescriptor(key:ascending:)."
+    case .swiftKeyPath: "A sort descriptor made from a Swift key path can only be evaluated in memory."
     case .comparator:
       "A sort descriptor with a comparator can only be evaluated in memory. Use a key without comparator."
     }
@@ -89,5 +88,12 @@ extension NSPredicate {
     default:
       return evaluate(with: object, substitutionVariables: variables)
     }
+  }
+}
+
+extension DefaultStringInterpolation {
+  /// Writes a predicate in the format language: Foundation's own description on Linux is its address.
+  public mutating func appendInterpolation(_ predicate: NSPredicate) {
+    appendLiteral(predicate.format)
   }
 }

@@ -53,8 +53,8 @@ struct ManagerMemoryTests {
       try connection.run("UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_NAME = 'Note'", [.integer(Int64(rows * 2))])
     }
     try connection.close()
-    MigrationPolicyClasses.register(WatchingPolicy.self)
-    sample["NoteToNote"].entityMigrationPolicyClassName = "WatchingPolicy"
+    MigrationPolicyClasses.register(WatchingPolicy.self, as: "MemoryWatchingPolicy")
+    sample["NoteToNote"].entityMigrationPolicyClassName = "MemoryWatchingPolicy"
     sample["FolderToBox"].relationshipMappings = []
     sample.mapping.entityMappings.removeLast()
     sample["NoteToNote"].relationshipMappings = ManagerSample.properties([

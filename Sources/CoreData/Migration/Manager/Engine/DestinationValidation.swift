@@ -43,7 +43,7 @@ struct DestinationValidation {
       }
       if let failure = run.destination.context.readingFailure { throw failure }
       try run.manager.checkCancellation()
-      if failures.isEmpty { run.destination.releaseValues() }
+      if failures.isEmpty { run.releaseDestinationValues() }
       if rows.count < query.limit || last.id.key.number == Int64.max { break }
       next = last.id.key.number + 1
     }

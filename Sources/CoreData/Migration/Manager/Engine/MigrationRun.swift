@@ -30,6 +30,8 @@ final class MigrationRun {
   let isInferred: Bool
   /// Carries out what has a policy, and what SQL cannot do.
   private(set) lazy var objects = ObjectEngine(run: self)
+  /// What policies find that list the destination's objects.
+  private lazy var listing = DestinationListing(run: self)
   /// Carries out the other mappings; nil until all are made ready.
   private(set) var copies: CopyEngine?
 
@@ -62,17 +64,18 @@ final class MigrationRun {
 
   /// Carries the mappings out. What is done last of all, keeping the destination, is the caller's.
   func migrate() throws {
+    listing.listen()
     for plan in plans {
       manager.show(plan.mapping)
       try call(plan) { try plan.policy.begin(plan.mapping, with: manager) }
-      try engine(for: plan).createInstances(of: plan)
+      try carryOut(plan) { try $0.createInstances(of: plan) }
       try call(plan) { try plan.policy.endInstanceCreation(forMapping: plan.mapping, manager: manager) }
       try save()
     }
     progress.begin(.relationships)
     for plan in plans {
       manager.show(plan.mapping)
-      try engine(for: plan).createRelationships(of: plan)
+      try carryOut(plan) { try $0.createRelationships(of: plan) }
       try call(plan) { try plan.policy.endRelationshipCreation(forMapping: plan.mapping, manager: manager) }
       try save()
     }
@@ -94,9 +97,11 @@ final class MigrationRun {
   /// Counts objects that are dealt with.
   func didObjects(_ count: Int) { progress.didObjects(count) }
 
-  /// What carries a mapping out in the first two passes.
-  private func engine(for plan: EntityPlan) -> any MappingEngine {
-    if let copies, copies.canCarryOut(plan) { copies } else { objects }
+  /// Carries out one pass over a mapping, by SQL where that is possible.
+  private func carryOut(_ plan: EntityPlan, _ pass: (any MappingEngine) throws -> Void) throws {
+    guard let copies, copies.canCarryOut(plan) else { return try pass(objects) }
+    try pass(copies)
+    try listing.reload()
   }
 
   /// The plan of a mapping that a policy was called with.
@@ -161,12 +166,17 @@ final class MigrationRun {
 
   // MARK: Saving
 
-  /// Saves what there is to save, and has all objects give up their values.
+  /// Saves what there is to save, and has all objects give up their values, unless a policy lists them.
   func save() throws {
-    try saveChanges(releasingValues: true)
-    destination.releaseValues()
+    try saveChanges(releasingValues: !listing.isKeeping)
+    releaseDestinationValues()
     source.releaseValues()
     stopListening()
+  }
+
+  /// Has destination objects give up their values, unless a policy lists them.
+  func releaseDestinationValues() {
+    if !listing.isKeeping { destination.releaseValues() }
   }
 
   /// Saves what there is to save; objects keep their values.
@@ -184,7 +194,9 @@ final class MigrationRun {
       let hook = context.willAskStores
       context.willAskStores = nil
       defer { context.willAskStores = hook }
+      let inserted = context.changedInOrder.filter { $0.isInserted && !$0.isDeleted }
       try context.save(releasingValues: isReleasing)
+      listing.note(inserted)
     }
   }
 

@@ -38,6 +38,8 @@ struct MigrationStack {
   func close() {
     context.willAskStores = nil
     context.willReadRow = nil
+    context.madeByMigration = nil
+    context.didFetch = nil
     context.reset()
     store.willRemove(from: coordinator)
   }

@@ -77,6 +77,7 @@ final class RowReader {
         table: table, primaryKey: primaryKey,
         property: plan.table.names[slots.count])
     }
+    for transient in plan.table.transientDefaults { slots[transient.position] = transient.value }
     return RowSnapshot(id: id, version: statement.int64(at: 2), slots: slots)
   }
 }

@@ -56,7 +56,7 @@ extension RowWriter {
   ) throws -> SQLiteValue {
     var slot = slot
     if case .archived = coding, case .object(let value) = slot, let description {
-      slot = .archived(try TransformableValues.encode(value, of: description))
+      slot = try TransformableValues.encode(value, of: description).map { .archived($0) } ?? .null
     }
     guard let value = try coding.value(of: slot, external: external) else {
       throw unwritable(slot, attribute.name, in: layout, row: row)

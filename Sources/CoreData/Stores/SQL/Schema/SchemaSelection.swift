@@ -11,7 +11,9 @@ struct SchemaSelection {
   let entities: [EntityDocument]
   private let names: Set<String>
 
-  init(document: ModelDocument, configuration: String?) throws {
+  /// - Parameter stored: the entities that an existing store has. Those below an entity of the configuration belong to it
+  ///   too: their rows stand in the same table.
+  init(document: ModelDocument, configuration: String?, stored: Set<String> = []) throws {
     // Sources may repeat in a sub-entity what it inherits. The model that a store carries does not tell the difference, so
     // that the layout must not depend on it.
     var document = document
@@ -31,6 +33,9 @@ struct SchemaSelection {
     var names: Set<String> = []
     for name in chosen.entityNames {
       guard index[name] != nil else { throw SchemaProblem.unknownEntity(name, configuration: configuration) }
+      names.formUnion(index.lineage(of: name).map(\.name))
+    }
+    for name in stored where !Set(index.lineage(of: name).map(\.name)).isDisjoint(with: chosen.entityNames) {
       names.formUnion(index.lineage(of: name).map(\.name))
     }
     self.names = names

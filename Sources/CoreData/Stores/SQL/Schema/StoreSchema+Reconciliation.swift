@@ -16,7 +16,8 @@ extension StoreSchema {
     document: ModelDocument, configuration: String? = nil, catalog: DatabaseCatalog, primaryKeys: [PrimaryKeyRow],
     allowsMissing: Bool = false
   ) throws {
-    let selection = try SchemaSelection(document: document, configuration: configuration)
+    let selection = try SchemaSelection(
+      document: document, configuration: configuration, stored: Set(primaryKeys.map(\.name)))
     let numbers = try EntityNumbers(selection: selection, rows: primaryKeys, allowsMissing: allowsMissing).resolved()
     var builder = SchemaBuilder(selection: selection, numbers: numbers)
     let expected = try builder.build()
