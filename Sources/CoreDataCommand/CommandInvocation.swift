@@ -18,7 +18,9 @@ struct CommandInvocation {
     self.streams = streams
     options = CommonOptions(arguments)
     // Where --output names what a command makes, the result is what it says about that.
-    let makesFile = arguments.specification.options.contains { $0.name == "output" }
+    let makesFile =
+      arguments.specification.options.contains { $0.name == "output" }
+      || (arguments.specification.path == MappingInferCommand.specification.path && NewFile.isMapping(options.output))
     result = ResultWriter(path: makesFile ? nil : options.output, streams: streams)
     styler = TextStyler(options.color, environment: streams.environment, isTerminal: result.isTerminal)
   }
@@ -55,6 +57,13 @@ struct CommandInvocation {
     let found = try ModelArgument.version(of: arguments.argument(name))
     for text in found.model.remarks { remark(text) }
     return found
+  }
+
+  /// Reads MODEL or MODEL@VERSION of an option, as `version(_:)`.
+  func namedVersion(_ value: String) throws -> ModelArgument.Version {
+    let found = try ModelArgument.version(of: value)
+    for text in found.model.remarks { remark(text) }
+    return found.version
   }
 
   /// Writes a result made of JSON.

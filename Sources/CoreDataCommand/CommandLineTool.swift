@@ -9,7 +9,8 @@ enum CommandLineTool {
     [
       ModelShowCommand.self, ModelVersionsCommand.self, ModelDiffCommand.self,
       ModelCompileCommand.self, ModelDecompileCommand.self,
-      MappingInferCommand.self, MappingShowCommand.self, MappingCheckCommand.self, MappingCompileCommand.self,
+      MappingInferCommand.self, MappingNewCommand.self, MappingShowCommand.self, MappingCheckCommand.self,
+      MappingCompileCommand.self,
       StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self, StoreCreateCommand.self,
       StoreExtractModelCommand.self,
       MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRunCommand.self, MigrateRecoverCommand.self,

@@ -24,6 +24,19 @@ enum MappingText {
     }
   }
 
+  /// Says what a command has made.
+  static func writeMade(
+    _ mapping: MappingDocument, _ format: String, _ file: NewFile, _ invocation: CommandInvocation
+  ) throws {
+    let description = MappingDescription(mapping)
+    guard invocation.options.format == .json else {
+      return try invocation.result.write("\(file.url.lastPathComponent): \(count(description))\n")
+    }
+    try invocation.write(
+      .object(
+        [.init("format", .string(format)), .init("mapping", .string(file.url.path))] + members(of: description)))
+  }
+
   /// `2 entity mappings`
   static func count(_ mapping: MappingDescription) -> String {
     NumberText.counted(mapping.entities.count, "entity mapping")

@@ -32,6 +32,11 @@ struct NewFile {
     }
   }
 
+  /// Whether a path names a mapping model, and not a place for a report.
+  static func isMapping(_ path: String?) -> Bool {
+    path.map { ["cdm", "xcmappingmodel", "mapping"].contains(URL(fileURLWithPath: $0).pathExtension) } ?? false
+  }
+
   /// The option, in place of the common one.
   static func option(_ placeholder: String) -> OptionSpecification {
     OptionSpecification(

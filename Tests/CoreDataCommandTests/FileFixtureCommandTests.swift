@@ -30,7 +30,8 @@ struct FileFixtureCommandTests {
     let function = "FUNCTION($manager, \"destinationInstancesForEntityMappingNamed:sourceInstances:\","
     #expect(
       run.output == """
-        UnCloudNotesMappingModel_v2_to_v3.xcmappingmodel   \(name) v2 -> \(name) v3   2 entity mappings
+        # UnCloudNotesMappingModel_v2_to_v3.xcmappingmodel   2 entity mappings
+        versions "\(name) v2" -> "\(name) v3"
 
         NoteToAttachment   transform   Note -> Attachment
           filter  image != nil
@@ -120,7 +121,7 @@ struct FileFixtureCommandTests {
       let run = CommandRun("mapping", "show", url.path)
       #expect(run.status == .done, "\(url.path): \(run.error)")
       #expect(run.output == CommandRun("mapping", "show", url.path).output)
-      #expect(run.output.hasPrefix(url.lastPathComponent + "   "))
+      #expect(run.output.hasPrefix("# " + url.lastPathComponent + "   "))
       let json = try CommandRun("mapping", "show", url.path, "--format", "json").json
       let mappings = try #require(json["entityMappings"] as? [[String: Any]])
       #expect(!mappings.isEmpty)

@@ -105,20 +105,137 @@ struct MappingCommandTests {
     let run = CommandRun("mapping", "show", try mapping())
     #expect(
       run.output == """
-        Shop.cdm   2 entity mappings
+        # Shop.cdm   2 entity mappings
 
         OrderToOrder   custom   Order -> Order
-          filter  total > 0
           policy  Shop.OrderPolicy
-          user info  tags = {"a", "b"}
+          filter  total > 0
+          note  tags = set["a", "b"]
           title  attribute  $source.name
-                            why = renamed
+            why = "renamed"
           total  attribute  no expression
 
-        Customer   add   Customer
+        Customer   add   -> Customer
 
         """)
     #expect(run.status == .done)
+  }
+
+  @Test("What show prints is a mapping model, which compiles to the same")
+  func text() throws {
+    let path = try mapping()
+    let text = workshop.path("Shop.mapping")
+    #expect(CommandRun("mapping", "show", path, "-o", text).status == .done)
+    let compiled = workshop.path("Again.cdm")
+    let run = CommandRun("mapping", "compile", text, "--from", first, "--to", second, "-o", compiled)
+    #expect(run.status == .done, "\(run.error)")
+    let (old, new) = try (
+      MappingDocument(contentsOf: URL(fileURLWithPath: path)),
+      MappingDocument(contentsOf: URL(fileURLWithPath: compiled))
+    )
+    #expect(new.entityMappings.map(\.asText) == old.entityMappings.map(\.asText))
+    #expect(
+      new.entityMappings.map(\.destinationEntityVersionHash) == old.entityMappings.map(\.destinationEntityVersionHash))
+    #expect(new.entityMappings.map(\.sourceEntityVersionHash) == old.entityMappings.map(\.sourceEntityVersionHash))
+    // Without the versions there are no hashes.
+    let alone = CommandRun("mapping", "compile", text, "-o", workshop.path("x.cdm"))
+    #expect(alone.status == .invalidModel)
+    #expect(alone.error == "error: Shop.mapping holds no copies of its versions. Name them with --from and --to.\n")
+    for (line, found) in [
+      ("  color  attribute  $source.(", "line 2: The expression cannot be read"),
+      ("  color", "line 2: \"color\" is neither policy"),
+      ("    why = 1", "line 2: The line is indented as a note of a property"),
+      ("  note  a = 1 2", "line 2: The value of a cannot be read"),
+      ("Other   turn   A -> B", "line 2: \"turn\" is no type"), ("  filter  a >", "line 2: The filter cannot be read"),
+    ] {
+      try Data("A   copy   A -> A\n\(line)\n".utf8).write(to: URL(fileURLWithPath: text))
+      let run = CommandRun("mapping", "show", text)
+      #expect(run.status == .invalidModel && run.error.contains(found), "\(run.error)")
+    }
+  }
+
+  @Test("new: a mapping model to begin with, for Xcode and as text, which fits the versions and compiles")
+  func new() throws {
+    for name in ["New.xcmappingmodel", "New.mapping"] {
+      let path = workshop.path(name)
+      let run = CommandRun("mapping", "new", first, second, "-o", path)
+      #expect(run.status == .done && run.output == "\(name): 2 entity mappings\n", "\(run.error)")
+      #expect(
+        CommandRun("mapping", "show", path).output == """
+          # \(name)   2 entity mappings
+          versions "Shop" -> "Shop 2"
+
+          Customer   add   -> Customer
+            email  attribute  no expression
+
+          OrderToOrder   copy   Order -> Order
+            title  attribute  $source.name
+            total  attribute  $source.total
+
+          """)
+      let compiled = workshop.path(name + ".cdm")
+      #expect(CommandRun("mapping", "compile", path, "--from", first, "--to", second, "-o", compiled).status == .done)
+      #expect(CommandRun("mapping", "check", compiled, first, second).status == .done)
+      #expect(CommandRun("mapping", "new", first, second, "-o", path).status == .failed)
+    }
+    // The copies of the versions inside are those of the versions.
+    let alone = CommandRun("mapping", "compile", workshop.path("New.xcmappingmodel"), "-o", workshop.path("Alone.cdm"))
+    #expect(alone.status == .done)
+    #expect(CommandRun("mapping", "check", workshop.path("Alone.cdm"), first, second).status == .done)
+    // And a store is migrated by it.
+    let store = workshop.path("Shop.sqlite")
+    try workshop.fill(store, orders: 2)
+    let migrated = CommandRun(
+      "migrate", "run", store, second, "--mappings", workshop.path("New.xcmappingmodel"), "--no-backup")
+    #expect(migrated.status == .done, "\(migrated.error)")
+    let titles = try CommandRun("store", "export", store, "--entity", "Order").jsonLines
+      .map { ($0["values"] as? [String: Any])?["title"] as? String }
+    #expect(Set(titles) == ["Order 1", "Order 2"])
+  }
+
+  @Test("compile: a source without copies of its versions takes what it lacks from those that are named")
+  func compileHandWritten() throws {
+    let text = """
+      <?xml version="1.0"?>
+      <database><databaseInfo><version>134481920</version></databaseInfo>
+      <object type="XDDEVENTITYMAPPING" id="z1">
+      <attribute name="sourcename" type="string">Order</attribute>
+      <attribute name="destinationname" type="string">Order</attribute>
+      <attribute name="mappingnumber" type="int16">1</attribute>
+      <relationship name="attributemappings" type="0/0" destination="XDDEVATTRIBUTEMAPPING" idrefs="z2"></relationship>
+      </object>
+      <object type="XDDEVATTRIBUTEMAPPING" id="z2"><attribute name="name" type="string">total</attribute></object>
+      <object type="XDDEVMAPPINGMODEL" id="z3">
+      <relationship name="entitymappings" type="0/0" destination="XDDEVENTITYMAPPING" idrefs="z1"></relationship>
+      </object></database>
+      """
+    let path = workshop.path("Hand.xcmappingmodel")
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: URL(fileURLWithPath: path + "/xcmapping.xml"))
+    let compiled = workshop.path("Hand.cdm")
+    let alone = CommandRun("mapping", "compile", path, "-o", compiled)
+    #expect(alone.status == .invalidModel)
+    #expect(
+      alone.error == "error: Hand.xcmappingmodel holds no copies of its versions. Name them with --from and --to.\n")
+    #expect(CommandRun("mapping", "compile", path, "--from", first, "--to", second, "-o", compiled).status == .done)
+    #expect(CommandRun("mapping", "show", compiled).output.contains("  total  attribute  $source.total\n"))
+    #expect(CommandRun("mapping", "check", compiled, first, second).status == .done)
+  }
+
+  @Test("infer: --output with the name of a mapping model makes one, and none where nothing can be inferred")
+  func inferIntoFile() throws {
+    for name in ["Inferred.cdm", "Inferred.xcmappingmodel", "Inferred.mapping"] {
+      let path = workshop.path(name)
+      let run = CommandRun("mapping", "infer", first, second, "-o", path)
+      #expect(run.status == .done, "\(name): \(run.error)")
+      #expect(run.output == CommandRun("mapping", "infer", first, second).output)
+      let check = CommandRun("mapping", "show", path)
+      #expect(check.status == .done && check.output.contains("IEM_Transform_Order"))
+      #expect(CommandRun("mapping", "infer", first, second, "-o", path).status == .failed)
+      let none = workshop.path("None-" + name)
+      #expect(CommandRun("mapping", "infer", second, workshop.model + "@Shop 3", "-o", none).status == .noWay)
+      #expect(!FileManager.default.fileExists(atPath: none))
+    }
   }
 
   @Test("show: JSON")

@@ -37,6 +37,38 @@ struct MappingFixtureTests {
     #expect(counts == (179, 1571, 33, 40, 3))
   }
 
+  @Test("Every mapping model comes back equal from a text, and from a source that we write")
+  func forms() throws {
+    for url in Fixtures.mappingSources + Fixtures.compiledMappings {
+      let name = Fixtures.name(of: url)
+      let mapping = try MappingDocument(contentsOf: url)
+      let text = try MappingTextWriter.text(of: mapping, comment: name)
+      let back = try MappingTextReader.document(of: Data(text.utf8), file: url)
+      #expect(back.entityMappings == mapping.entityMappings.map(\.asText), "\(name)")
+      #expect(back.sourceVersionName == mapping.sourceVersionName)
+      #expect(try MappingTextWriter.text(of: back, comment: name) == text, "\(name)")
+      guard url.pathExtension == "xcmappingmodel" else { continue }
+      let data = try Data(contentsOf: url.appendingPathComponent("xcmapping.xml"))
+      let versions = try XCMappingReader.versions(of: data, file: url)
+      let source = try #require(versions.source)
+      let destination = try #require(versions.destination)
+      // The copies of the versions hold what ours do.
+      for version in [source, destination] {
+        let copy = try EditorModelReader.document(of: EditorModelWriter.archive(of: version))
+        #expect(VersionHashes(copy).entities == VersionHashes(version).entities, "\(name)")
+      }
+      let written = try XCMappingWriter.data(
+        of: mapping,
+        versions: .init(
+          source: source, destination: destination, sourcePath: "A.xcdatamodel", destinationPath: "B.xcdatamodel"))
+      let again = try XCMappingReader.document(of: written, file: url)
+      #expect(again.entityMappings.map(\.asText) == mapping.entityMappings.map(\.asText), "\(name)")
+      #expect(
+        again.entityMappings.map(\.destinationEntityVersionHash)
+          == mapping.entityMappings.map(\.destinationEntityVersionHash))
+    }
+  }
+
   @Test("Version 2 to 3 of the notes: the filter, and the notes that attachments belong to")
   func notesOfVersion3() throws {
     let url = Fixtures.url("\(Self.tutorial)/UnCloudNotesMappingModel_v2_to_v3.xcmappingmodel")

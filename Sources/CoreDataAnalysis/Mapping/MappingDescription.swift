@@ -97,17 +97,3 @@ package struct MappingDescription: Hashable, Sendable {
     return elements.compactMap { if case .string(let name) = $0 { name } else { nil } }.sorted()
   }
 }
-
-extension EntityMappingKind {
-  /// The kind in one word, as `Copy` in `NSEntityMappingType`.
-  package var word: String {
-    switch self {
-    case .undefined: "undefined"
-    case .custom: "custom"
-    case .add: "add"
-    case .remove: "remove"
-    case .copy: "copy"
-    case .transform: "transform"
-    }
-  }
-}

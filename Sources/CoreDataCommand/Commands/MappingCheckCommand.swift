@@ -23,9 +23,12 @@ enum MappingCheckCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let url = invocation.url("FILE")
-    let mapping = try MappingDocument(contentsOf: url)
+    var mapping = try MappingDocument(contentsOf: url)
     let old = try invocation.version("A").version
     let new = try invocation.version("B").version
+    if mapping.lacksModels {
+      mapping = try MappingDocument(contentsOf: url, source: old.document, destination: new.document)
+    }
     let check = MappingCheck(
       mapping, source: old.document, destination: new.document, isCompiled: try isCompiled(url))
     if invocation.options.format == .json {

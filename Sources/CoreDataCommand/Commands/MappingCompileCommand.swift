@@ -10,7 +10,8 @@ enum MappingCompileCommand: Command {
   static let specification = CommandSpecification(
     ["mapping", "compile"], summary: "A compiled mapping model from source.",
     discussion:
-      "What an .xcmappingmodel says about its versions is often older than they are. With --from and --to version "
+      "The source is an .xcmappingmodel, or a text (.mapping), as mapping show prints it: FILE then needs --from and --to. "
+      + "What an .xcmappingmodel says about its versions is often older than they are. With --from and --to version "
       + "hashes and default expressions come from these versions, and a mapping model that does not fit them is "
       + "refused. A file that is there already is never replaced.",
     positionals: [.mapping],
@@ -28,12 +29,17 @@ enum MappingCompileCommand: Command {
     switch (invocation.arguments.value("from"), invocation.arguments.value("to")) {
     case (nil, nil):
       mapping = try MappingDocument(contentsOf: url)
+      guard !mapping.lacksModels else {
+        throw CommandFailure(
+          .invalidModel,
+          "\(url.lastPathComponent) holds no copies of its versions. Name them with --from and --to.")
+      }
       invocation.remark(
         "Version hashes are those inside \(url.lastPathComponent). To take those of the versions, name them with --from "
           + "and --to.")
     case (let from?, let to?):
-      let old = try ModelArgument.version(of: from).version
-      let new = try ModelArgument.version(of: to).version
+      let old = try invocation.namedVersion(from)
+      let new = try invocation.namedVersion(to)
       mapping = try MappingDocument(contentsOf: url, source: old.document, destination: new.document)
       let check = MappingCheck(mapping, source: old.document, destination: new.document, isCompiled: true)
       let errors = check.problems.filter { $0.level == .error }
@@ -46,15 +52,7 @@ enum MappingCompileCommand: Command {
       throw CommandFailure(.usage, "--from and --to belong together: give both, or none.")
     }
     try mapping.writeCompiled(to: file.url)
-    let description = MappingDescription(mapping)
-    if invocation.options.format == .json {
-      try invocation.write(
-        .object(
-          [.init("format", "coredata.mapping-compile/1"), .init("mapping", .string(file.url.path))]
-            + MappingText.members(of: description)))
-    } else {
-      try invocation.result.write("\(file.url.lastPathComponent): \(MappingText.count(description))\n")
-    }
+    try MappingText.writeMade(mapping, "coredata.mapping-compile/1", file, invocation)
     return .done
   }
 }

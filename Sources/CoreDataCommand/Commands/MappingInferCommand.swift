@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataAnalysis
+import CoreDataModelFiles
 import CoreDataTerminal
 
 /// `coredata mapping infer`
@@ -10,7 +11,8 @@ enum MappingInferCommand: Command {
   static let specification = CommandSpecification(
     ["mapping", "infer"], summary: "The mapping that would be inferred, or why there is none.",
     discussion:
-      "No store is touched. Ends with status 5 where nothing can be inferred, and says which entity or property is in "
+      "No store is touched. Where --output names a .cdm, .xcmappingmodel or .mapping, that file is made of the mapping model, "
+      + "where there is one; a file that is there already is never replaced. Ends with status 5 where nothing can be inferred, and says which entity or property is in "
       + "the way, why, and what to do.",
     positionals: [
       PositionalSpecification("A", summary: "The older model: MODEL or MODEL@VERSION."),
@@ -21,7 +23,7 @@ enum MappingInferCommand: Command {
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let old = try invocation.version("A").version
     let new = try invocation.version("B").version
-    var mapping: MappingDescription?
+    var inferred: MappingDocument?
     var obstacles: [InferenceObstacle] = []
     do {
       // Asked first because the error of the public function has room for one place only.
@@ -29,9 +31,16 @@ enum MappingInferCommand: Command {
       let model = try NSMappingModel.inferredMappingModel(
         forSourceModel: NSManagedObjectModel(document: old.document),
         destinationModel: NSManagedObjectModel(document: new.document))
-      mapping = MappingDescription(model.document)
+      inferred = model.document
     } catch let failure as InferenceFailure {
       obstacles = failure.obstacles
+    }
+    let mapping = inferred.map { MappingDescription($0) }
+    if let inferred, NewFile.isMapping(invocation.options.output) {
+      let file = try NewFile(invocation, "mapping model", extensions: "cdm", "xcmappingmodel", "mapping")
+      var document = inferred
+      (document.sourceVersionName, document.destinationVersionName) = (old.name, new.name)
+      try document.write(to: file.url, source: old, destination: new)
     }
     if invocation.options.format == .json {
       try invocation.write(.object(members(from: old.name, to: new.name, mapping, obstacles)))

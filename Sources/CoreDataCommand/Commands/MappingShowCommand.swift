@@ -10,29 +10,30 @@ enum MappingShowCommand: Command {
   static let specification = CommandSpecification(
     ["mapping", "show"], summary: "A mapping model as text that can be reviewed.",
     discussion:
-      "Entity mappings come in the order of processing, properties by name, so that equal mapping models give equal "
-      + "text. Expressions that Xcode's compiler would put in are shown like those that were typed.",
+      "Entity mappings come in the order of processing. Expressions that Xcode's compiler would put in are shown like those "
+      + "that were typed. Saved as a .mapping, the text is a mapping model: mapping compile makes a .cdm of it.\n\n"
+      + "A mapping begins with NAME   TYPE   SOURCE -> DESTINATION; its lines are indented by two spaces: policy CLASS, filter "
+      + "PREDICATE, objects EXPRESSION, note KEY = VALUE, and NAME attribute|relationship EXPRESSION for each property; what "
+      + "is indented deeper is user info of the property above. A # begins a comment.",
     positionals: [.mapping], options: [.format(.text, .json)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let url = invocation.url("FILE")
     try InputFile.check(url, "mapping model")
-    let mapping = MappingDescription(try MappingDocument(contentsOf: url))
+    let document = try MappingDocument(contentsOf: url)
+    let mapping = MappingDescription(document)
     if invocation.options.format == .json {
       try invocation.write(
         .object([.init("format", "coredata.mapping/1")] + MappingText.members(of: mapping)))
     } else {
-      var report = TextReport(styler: invocation.styler)
-      let versions = [mapping.from, mapping.to].compactMap { $0 }.joined(separator: " -> ")
-      report.line(
-        [url.lastPathComponent, versions, MappingText.count(mapping)].filter { !$0.isEmpty }.joined(separator: "   "))
-      MappingText.write(mapping, to: &report)
-      try invocation.write(report)
+      let comment = "\(url.lastPathComponent)   \(MappingText.count(mapping))"
+      try invocation.result.write(document.text(comment: comment))
     }
     return .done
   }
 }
 
 extension PositionalSpecification {
-  static let mapping = PositionalSpecification("FILE", summary: "A mapping model: an .xcmappingmodel or a .cdm.")
+  static let mapping = PositionalSpecification(
+    "FILE", summary: "A mapping model: an .xcmappingmodel, a .cdm or a .mapping.")
 }

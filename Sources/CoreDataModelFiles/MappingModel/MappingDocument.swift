@@ -13,6 +13,10 @@ public struct MappingDocument: Hashable, Sendable {
   /// The name of the destination version, where the file says it.
   public var destinationVersionName: String?
 
+  /// Whether the file holds no copies of its versions, so that hashes are missing, and what goes by properties of the source
+  /// entities; reading it again together with the versions mends that.
+  package var lacksModels = false
+
   /// Makes a document.
   public init(
     entityMappings: [EntityMappingDocument] = [], sourceVersionName: String? = nil,

@@ -30,11 +30,26 @@ struct XCMappingReader {
         advice: "Is it the xcmapping.xml of an .xcmappingmodel?", file: file)
     }
     let allowance = ReadingAllowance(bytes: data.count)
-    let reader = try XCMappingReader(
-      file: file, store: store, source: source ?? versionInside("sourcemodeldata", of: model, file, allowance),
-      destination: destination ?? versionInside("destinationmodeldata", of: model, file, allowance),
+    let old = try source ?? versionInside("sourcemodeldata", of: model, file, allowance)
+    let new = try destination ?? versionInside("destinationmodeldata", of: model, file, allowance)
+    let reader = XCMappingReader(
+      file: file, store: store, source: old ?? ModelDocument(), destination: new ?? ModelDocument(),
       allowance: allowance)
-    return try reader.mapping(model)
+    var mapping = try reader.mapping(model)
+    mapping.lacksModels = old == nil || new == nil
+    return mapping
+  }
+
+  /// The copies of the two versions that a file holds; nil where it holds none.
+  static func versions(of data: Data, file: URL) throws -> (source: ModelDocument?, destination: ModelDocument?) {
+    let allowance = ReadingAllowance(bytes: data.count)
+    guard let model = try XMLStoreObjects(contentsOf: data, file: file).all("XDDEVMAPPINGMODEL").first else {
+      return (nil, nil)
+    }
+    return (
+      try versionInside("sourcemodeldata", of: model, file, allowance),
+      try versionInside("destinationmodeldata", of: model, file, allowance)
+    )
   }
 
   private init(
@@ -51,8 +66,10 @@ struct XCMappingReader {
 
   private static func versionInside(
     _ key: String, of model: Object, _ file: URL, _ allowance: ReadingAllowance
-  ) throws -> ModelDocument {
-    try EditorModelReader.document(of: binary(key, of: model, file: file) ?? Data(), allowance: allowance)
+  ) throws -> ModelDocument? {
+    // Xcode keeps copies of both versions in the file; one that was written by hand has none.
+    guard let data = try binary(key, of: model, file: file), !data.isEmpty else { return nil }
+    return try EditorModelReader.document(of: data, allowance: allowance)
   }
 
   private func mapping(_ model: Object) throws -> MappingDocument {
@@ -127,18 +144,14 @@ struct XCMappingReader {
       .filter { !$0.0.isEmpty }.sorted { $0.0 < $1.0 }
   }
 
-  /// Without an expression an attribute gets the value of the source attribute of the same name, if there is one.
   private func attributeMapping(
     _ object: Object, name: String, of mapping: EntityMappingDocument
   ) throws -> PropertyMappingDocument {
-    let line = mapping.sourceEntityName.map { source.lineage(of: $0) } ?? []
-    let hasSource = line.contains { $0.attributes.contains { $0.name == name } }
-    let expression = try expression(of: object) ?? (hasSource ? MappingExpressions.sourceValue(name) : nil)
-    return PropertyMappingDocument(name: name, valueExpression: expression, userInfo: try userInfo(of: object))
+    let compiled = Self.compiledExpression(of: name, isRelationship: false, in: mapping, among: [], source: source)
+    return PropertyMappingDocument(
+      name: name, valueExpression: try expression(of: object) ?? compiled, userInfo: try userInfo(of: object))
   }
 
-  /// Without an expression a relationship gets what a mapping made of the objects at a key path; without these, of the
-  /// source relationship of the same name.
   private func relationshipMapping(
     _ object: Object, name: String, of mapping: EntityMappingDocument, among mappings: [EntityMappingDocument]
   ) throws -> PropertyMappingDocument {
@@ -150,24 +163,35 @@ struct XCMappingReader {
         mapping: named, of: try keyPath(of: object) ?? MappingExpressions.sourceValue(name))
       return result
     }
-    let line = mapping.sourceEntityName.map { source.lineage(of: $0) } ?? []
-    guard let relationship = line.lazy.flatMap(\.relationships).first(where: { $0.name == name }),
-      let target = relationship.destinationEntityName
-    else { return result }
-    // Objects of sub-entities have mappings of their own, so only a single candidate can be named.
-    let candidates = mappings.filter { candidate in
-      candidate.destinationEntityName != nil && candidate.sourceEntityName.map { isKind($0, of: target) } == true
-    }
-    result.valueExpression =
-      candidates.count == 1
-      ? MappingExpressions.destinationObjects(
-        mapping: candidates[0].name, of: try keyPath(of: object) ?? MappingExpressions.sourceValue(name))
-      : MappingExpressions.destinationObjects(relationship: name)
+    result.valueExpression = Self.compiledExpression(
+      of: name, isRelationship: true, in: mapping, among: mappings, source: source, keyPath: try keyPath(of: object))
     return result
   }
 
-  private func isKind(_ entity: String, of ancestor: String) -> Bool {
-    source.lineage(of: entity).contains { $0.name == ancestor }
+  /// What Xcode's compiler puts in where the source has no expression.
+  ///
+  /// An attribute gets the value of the source attribute of the same name, if there is one; a relationship what a mapping
+  /// made of the objects at a key path, or, without one, of the source relationship of the same name.
+  static func compiledExpression(
+    of name: String, isRelationship: Bool, in mapping: EntityMappingDocument, among mappings: [EntityMappingDocument],
+    source: EntityIndex, keyPath: ExpressionSyntax? = nil
+  ) -> ExpressionSyntax? {
+    let line = mapping.sourceEntityName.map { source.lineage(of: $0) } ?? []
+    guard isRelationship else {
+      return line.contains { $0.attributes.contains { $0.name == name } } ? MappingExpressions.sourceValue(name) : nil
+    }
+    guard let relationship = line.lazy.flatMap(\.relationships).first(where: { $0.name == name }),
+      let target = relationship.destinationEntityName
+    else { return nil }
+    // Objects of sub-entities have mappings of their own, so only a single candidate can be named.
+    let candidates = mappings.filter { candidate in
+      candidate.destinationEntityName != nil
+        && candidate.sourceEntityName.map { source.lineage(of: $0).contains { $0.name == target } } == true
+    }
+    return candidates.count == 1
+      ? MappingExpressions.destinationObjects(
+        mapping: candidates[0].name, of: keyPath ?? MappingExpressions.sourceValue(name))
+      : MappingExpressions.destinationObjects(relationship: name)
   }
 
   private func keyPath(of object: Object) throws -> ExpressionSyntax? {

@@ -30,6 +30,11 @@ extension XCDataModelWriter {
     element.set("regularExpressionString", limits["regularExpressionString"])
   }
 
+  /// The text of an attribute's default value; nil where it has none, or none that a text can say.
+  static func defaultText(of attribute: AttributeDocument) -> String? {
+    attribute.defaultValue.flatMap { text(of: $0, kind: attribute.kind) }
+  }
+
   /// The text of a value; nil where the type has no texts for it.
   private static func text(of value: PlainValue, kind: AttributeKind) -> String? {
     switch (kind, value) {

@@ -40,6 +40,22 @@ struct XMLOutput {
     text += margin + "</" + name + ">"
   }
 
+  /// The text between tags with entities for what XML reserves there.
+  static func escapedText(_ value: String) -> String {
+    var result = ""
+    for scalar in value.unicodeScalars {
+      switch scalar {
+      case "&": result += "&amp;"
+      case "<": result += "&lt;"
+      case ">": result += "&gt;"
+      // A parser would turn it into a line feed.
+      case "\r": result += "&#13;"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+
   /// The text with entities for what XML reserves.
   static func escaped(_ value: String) -> String {
     var result = ""

@@ -9,7 +9,9 @@ extension NSMappingModel {
   public convenience init?(contentsOf url: URL?) {
     guard let url else { return nil }
     do {
-      try self.init(document: Self.document(at: url))
+      let document = try Self.document(at: url)
+      try Self.requireModels(document, url)
+      self.init(document: document)
     } catch {
       return nil
     }
@@ -21,7 +23,7 @@ extension NSMappingModel {
   /// would write.
   ///
   /// - Parameters:
-  ///   - url: a `.cdm`, or an `.xcmappingmodel`.
+  ///   - url: a `.cdm`, an `.xcmappingmodel`, or a text (`.mapping`), which needs both models.
   ///   - sourceModel: the source version. Where it is given, entity mappings take the hashes of its entities, and default
   ///     expressions go by its properties; what the file says about that version may be stale.
   ///   - destinationModel: the destination version, likewise.
@@ -31,8 +33,40 @@ extension NSMappingModel {
     contentsOf url: URL, forSourceModel sourceModel: NSManagedObjectModel? = nil,
     destinationModel: NSManagedObjectModel? = nil
   ) throws -> NSMappingModel {
-    try NSMappingModel(
-      document: document(at: url, source: sourceModel?.document, destination: destinationModel?.document))
+    let document = try document(at: url, source: sourceModel?.document, destination: destinationModel?.document)
+    try requireModels(document, url)
+    return NSMappingModel(document: document)
+  }
+
+  /// Refuses a mapping model whose properties and hashes are not known for want of its versions.
+  private static func requireModels(_ document: MappingDocument, _ url: URL) throws {
+    guard document.lacksModels else { return }
+    throw MigrationErrors.cannotReadMapping(
+      ModelFileError(
+        .missingContents, found: "The mapping model holds no copies of its versions.",
+        advice: "Give the source and the destination model.", file: url))
+  }
+
+  /// Writes the mapping model, in one step: compiled (`.cdm`), as a source for Xcode (`.xcmappingmodel`), or as a text that
+  /// people can review and merge (`.mapping`), as the name says. An addition to Apple's interface.
+  ///
+  /// - Parameters:
+  ///   - url: the file; one that is there is replaced.
+  ///   - sourceModel: the source version, which an `.xcmappingmodel` holds a copy of.
+  ///   - destinationModel: the destination version, likewise.
+  /// - Throws: `NSCoreDataError` for what the form cannot say, 259 for an `.xcmappingmodel` without models or another name;
+  ///   what the file system says.
+  public func write(
+    to url: URL, sourceModel: NSManagedObjectModel? = nil, destinationModel: NSManagedObjectModel? = nil
+  ) throws {
+    let versions = [sourceModel, destinationModel].map { model in
+      model.map { (name: ModelVersions.name(of: $0), document: $0.document) }
+    }
+    do {
+      try document.write(to: url, source: versions[0], destination: versions[1])
+    } catch let error as ModelFileError {
+      throw ModelErrors.cannotRead(error, "The mapping model could not be written.")
+    }
   }
 
   /// Finds the mapping model between two versions in the bundles' resources.

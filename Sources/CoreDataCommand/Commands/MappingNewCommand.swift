@@ -1,0 +1,33 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataAnalysis
+import CoreDataModelFiles
+import CoreDataTerminal
+
+/// `coredata mapping new`
+enum MappingNewCommand: Command {
+  static let specification = CommandSpecification(
+    ["mapping", "new"], summary: "A mapping model to begin with, between two versions.",
+    discussion:
+      "What Xcode's \"New Mapping Model\" makes: a mapping for every entity of B, with all its properties. Renaming identifiers "
+      + "count, too. Entities of A that B does not have get no mapping. An .xcmappingmodel is for Xcode, a .mapping for any "
+      + "editor. A file that is there already is never replaced.",
+    positionals: [
+      PositionalSpecification("A", summary: "The older model: MODEL or MODEL@VERSION."),
+      PositionalSpecification("B", summary: "The newer model: MODEL or MODEL@VERSION."),
+    ],
+    options: [NewFile.option("X.xcmappingmodel"), .format(.text, .json)])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let file = try NewFile(invocation, "mapping model", extensions: "xcmappingmodel", "mapping", "cdm")
+    let old = try invocation.version("A").version
+    let new = try invocation.version("B").version
+    var mapping = MappingDocument.drawn(from: old.document, to: new.document)
+    (mapping.sourceVersionName, mapping.destinationVersionName) = (old.name, new.name)
+    try mapping.write(to: file.url, source: old, destination: new)
+    try MappingText.writeMade(mapping, "coredata.mapping-new/1", file, invocation)
+    return .done
+  }
+}

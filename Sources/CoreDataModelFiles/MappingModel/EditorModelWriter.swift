@@ -1,0 +1,246 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import Foundation
+
+/// Writes the copy of a model that Xcode's mapping editor keeps inside an `.xcmappingmodel`: what `EditorModelReader` reads,
+/// in the structure that 32 mapping models of Xcode's have.
+struct EditorModelWriter {
+  private var builder = KeyedArchiveBuilder()
+  private let document: ModelDocument
+  private let index: EntityIndex
+  private var entities: [String: ArchiveValue] = [:]
+  private var relationships: [[String]: ArchiveValue] = [:]
+  private var lastIdentifier = 1_000_000_000
+
+  /// The archive of a model.
+  static func archive(of document: ModelDocument) -> Data {
+    var writer = EditorModelWriter(document)
+    return writer.write()
+  }
+
+  private init(_ document: ModelDocument) {
+    self.document = document
+    index = EntityIndex(document)
+  }
+
+  private mutating func write() -> Data {
+    let (model, package) = (builder.reserve(), builder.reserve())
+    // Entities and relationships refer to one another in rings.
+    for entity in document.entities {
+      entities[entity.name] = builder.reserve()
+      for relationship in entity.relationships { relationships[[entity.name, relationship.name]] = builder.reserve() }
+    }
+    for entity in document.entities { fill(entity, in: package) }
+    let yes = builder.string("YES")
+    let classes = builder.dictionary(
+      document.entities.compactMap { entity in entities[entity.name].map { (entity.name, $0) } })
+    var fields: [String: ArchiveValue] = [
+      "_name": builder.string(""), "_owner": KeyedArchiveBuilder.null, "_visibility": .integer(0),
+      "_uniqueElementID": KeyedArchiveBuilder.null, "_xd_owningModel": model, "XDBucketForClassesstorage": classes,
+    ]
+    for bucket in ["Interfaces", "DataTypes", "Packages"] {
+      fields["XDBucketFor\(bucket)storage"] = builder.dictionary([])
+    }
+    for bucket in ["Classes", "Interfaces", "DataTypes", "Packages"] { fields["XDBucketFor\(bucket)wasEncoded"] = yes }
+    builder.fill(package, "XDModelPackage", fields)
+    builder.fill(
+      model, "XDPMModel",
+      [
+        "_xd_rootPackage": package, "_xd_comments": builder.collection([], "NSMutableArray"),
+        "_xd_modelManager": KeyedArchiveBuilder.null, "_xd_modelName": KeyedArchiveBuilder.null,
+        "_configurationsByName": builder.dictionary([]),
+        "_modelVersionIdentifier": builder.string(document.versionIdentifiers.first ?? ""),
+      ])
+    return builder.data(root: model)
+  }
+
+  private mutating func identifier() -> ArchiveValue {
+    lastIdentifier += 1
+    return builder.string("\(lastIdentifier)")
+  }
+
+  // MARK: Entities
+
+  private mutating func fill(_ entity: EntityDocument, in package: ArchiveValue) {
+    guard let place = entities[entity.name] else { return }
+    let (yes, ordered) = (builder.string("YES"), builder.string("ordered"))
+    var fields: [String: ArchiveValue] = [
+      "_name": builder.string(entity.name), "_owner": package, "_visibility": .integer(0),
+      "_isAbstract": .boolean(false), "_uniqueElementID": identifier(),
+    ]
+    let children = index.subentities(of: entity.name)
+    var buckets = ["OwnedAttributes", "Stereotypes", "Generalizations"]
+    if !children.isEmpty { buckets.append("Specializations") }
+    for bucket in buckets {
+      fields["XDBucketFor\(bucket)wasEncoded"] = yes
+      fields["XDBucketFor\(bucket)ordered"] = ordered
+    }
+    let parents = entity.parentName.map { [generalization(of: place, to: $0)] } ?? []
+    fields["XDBucketForGeneralizationsstorage"] = builder.collection(parents, "NSMutableArray")
+    fields["XDBucketForGeneralizationsduplicates"] = builder.string("duplicates")
+    if !children.isEmpty {
+      let lines = children.compactMap { child in entities[child.name].map { generalization(of: $0, to: entity.name) } }
+      fields["XDBucketForSpecializationsstorage"] = builder.collection(lines, "NSMutableArray")
+      fields["XDBucketForSpecializationsduplicates"] = builder.string("duplicates")
+    }
+    let record = builder.add(
+      "XDUMLClassImp",
+      [
+        "_name": builder.string("XDGenericRecordClass"), "_uniqueElementID": KeyedArchiveBuilder.null,
+        "_isAbstract": .boolean(false), "_owner": KeyedArchiveBuilder.null, "_visibility": .integer(0),
+      ])
+    let facts: [(String, ArchiveValue)] = [
+      ("XDPMCompoundIndexes", lists(entity.compoundIndexes)),
+      ("XD_PSK_elementID", builder.string(entity.renamingIdentifier)),
+      ("XDPMUniquenessConstraints", lists(entity.uniquenessConstraints)),
+      ("XD_PSK_versionHashModifier", builder.string(entity.versionHashModifier)),
+      ("XD_PSK_fetchRequestsArray", builder.collection([], "NSMutableArray")),
+      ("XD_PSK_isAbstract", flag(entity.isAbstract)), ("XD_PSK_userInfo", builder.dictionary([])),
+      ("XD_PSK_classMapping", record), ("XD_PSK_entityClassName", builder.string(entity.className)),
+    ]
+    fields["XDBucketForStereotypesstorage"] = builder.dictionary([
+      ("XD_PStereotype", stereotype("XD_PStereotype", of: place, facts))
+    ])
+    fields["XDBucketForOwnedAttributesstorage"] = builder.dictionary(properties(of: entity, in: place))
+    builder.fill(place, "XDPMEntity", fields)
+  }
+
+  private mutating func generalization(of entity: ArchiveValue, to parent: String) -> ArchiveValue {
+    builder.add(
+      "XDUMLGeneralizationImp",
+      [
+        "_name": KeyedArchiveBuilder.null, "_specific": entity, "_owner": entity,
+        "_general": entities[parent] ?? KeyedArchiveBuilder.null, "_uniqueElementID": identifier(),
+        "_visibility": .integer(0),
+      ])
+  }
+
+  private mutating func lists(_ lists: [[String]]) -> ArchiveValue {
+    let archived = lists.map { names in
+      let texts = names.map { builder.string($0) }
+      return builder.collection(texts, "NSMutableArray")
+    }
+    return builder.collection(archived, "NSMutableArray")
+  }
+
+  // MARK: Properties
+
+  private mutating func properties(
+    of entity: EntityDocument, in place: ArchiveValue
+  ) -> [(key: String, value: ArchiveValue)] {
+    var result: [(key: String, value: ArchiveValue)] = []
+    for attribute in entity.attributes {
+      let property = builder.reserve()
+      let own: [(String, ArchiveValue)] = [
+        ("XD_PAttK_defaultValueAsString", builder.string(XCDataModelWriter.defaultText(of: attribute))),
+        ("XD_PAttK_allowsExternalBinaryDataStorage", flag(attribute.allowsExternalBinaryDataStorage)),
+        ("XD_PAttK_preserveAfterDeletion", flag(attribute.preservesValueInHistoryOnDeletion)),
+        ("XD_PAttK_minValueString", KeyedArchiveBuilder.null),
+        ("XD_PAttK_attributeType", builder.scalar(.integer(Int64(attribute.kind.rawValue)))),
+        ("XD_PAttK_maxValueString", KeyedArchiveBuilder.null),
+        ("XD_PAttK_valueTransformerName", builder.string(attribute.valueTransformerName)),
+        ("XD_PAttK_regularExpressionString", KeyedArchiveBuilder.null),
+      ]
+      let shared = sharedFacts(
+        isOptional: attribute.isOptional, isTransient: attribute.isTransient, isIndexed: attribute.isIndexed,
+        isIndexedBySpotlight: attribute.isIndexedBySpotlight, attribute.renamingIdentifier,
+        attribute.versionHashModifier)
+      fill(property, "XDPMAttribute", attribute.name, of: place, shared, ("XD_PAtt_Stereotype", own))
+      result.append((attribute.name, property))
+    }
+    for relationship in entity.relationships {
+      guard let property = relationships[[entity.name, relationship.name]] else { continue }
+      let destination = relationship.destinationEntityName ?? ""
+      let inverse = relationship.inverseName.flatMap { name in
+        index.lineage(of: destination).compactMap { relationships[[$0.name, name]] }.first
+      }
+      let own: [(String, ArchiveValue)] = [
+        ("XD_PRK_minCount", count(relationship.minCount)),
+        ("XD_PRK_deleteRule", builder.scalar(.integer(Int64(relationship.deleteRule.rawValue)))),
+        ("XD_PRK_maxCount", count(relationship.maxCount)),
+        ("XD_PRK_destination", entities[destination] ?? KeyedArchiveBuilder.null),
+        ("XD_PRK_isToMany", flag(relationship.isToMany)), ("XD_PRK_ordered", flag(relationship.isOrdered)),
+        ("XD_PRK_inverseRelationship", inverse ?? KeyedArchiveBuilder.null),
+      ]
+      let shared = sharedFacts(
+        isOptional: relationship.isOptional, isTransient: relationship.isTransient, isIndexed: false,
+        isIndexedBySpotlight: relationship.isIndexedBySpotlight, relationship.renamingIdentifier,
+        relationship.versionHashModifier)
+      fill(property, "XDPMRelationship", relationship.name, of: place, shared, ("XD_PR_Stereotype", own))
+      result.append((relationship.name, property))
+    }
+    return result
+  }
+
+  private mutating func sharedFacts(
+    isOptional: Bool, isTransient: Bool, isIndexed: Bool, isIndexedBySpotlight: Bool, _ identifier: String?,
+    _ modifier: String?
+  ) -> [(String, ArchiveValue)] {
+    [
+      ("XD_PPSK_isStoredInTruthFile", flag(false)), ("XD_PPSK_versionHashModifier", builder.string(modifier)),
+      ("XD_PPSK_userInfo", builder.dictionary([])), ("XD_PPSK_isIndexed", flag(isIndexed)),
+      ("XD_PPSK_isOptional", flag(isOptional)), ("XD_PPSK_isSpotlightIndexed", flag(isIndexedBySpotlight)),
+      ("XD_PPSK_elementID", builder.string(identifier)), ("XD_PPSK_isTransient", flag(isTransient)),
+    ]
+  }
+
+  private mutating func fill(
+    _ place: ArchiveValue, _ className: String, _ name: String, of entity: ArchiveValue,
+    _ shared: [(String, ArchiveValue)], _ own: (name: String, facts: [(String, ArchiveValue)])
+  ) {
+    var fields = propertyFields(name, of: entity)
+    fields["_uniqueElementID"] = identifier()
+    fields["XDBucketForStereotypeswasEncoded"] = builder.string("YES")
+    fields["XDBucketForStereotypesordered"] = builder.string("ordered")
+    fields["XDBucketForStereotypesstorage"] = builder.dictionary([
+      ("XD_PPropStereotype", stereotype("XD_PPropStereotype", of: place, shared)),
+      (own.name, stereotype(own.name, of: place, own.facts)),
+    ])
+    builder.fill(place, className, fields)
+  }
+
+  private mutating func propertyFields(_ name: String, of owner: ArchiveValue) -> [String: ArchiveValue] {
+    var fields: [String: ArchiveValue] = [
+      "_name": builder.string(name), "_owner": owner, "_type": KeyedArchiveBuilder.null,
+      "_default": KeyedArchiveBuilder.null, "_association": KeyedArchiveBuilder.null,
+      "_uniqueElementID": KeyedArchiveBuilder.null, "_visibility": .integer(0),
+    ]
+    for flag in ["_isReadOnly", "_isStatic", "_isUnique", "_isDerived", "_isOrdered", "_isComposite", "_isLeaf"] {
+      fields[flag] = .boolean(false)
+    }
+    return fields
+  }
+
+  // MARK: Facts
+
+  /// What the editor notes for an element: an object for each fact.
+  private mutating func stereotype(
+    _ name: String, of owner: ArchiveValue, _ facts: [(String, ArchiveValue)]
+  ) -> ArchiveValue {
+    let place = builder.reserve()
+    let properties = facts.map { name, value in
+      var fields = propertyFields(name, of: place)
+      fields["_default"] = value
+      return (key: name, value: builder.add("XDUMLPropertyImp", fields))
+    }
+    builder.fill(
+      place, "XDUMLStereotypeImp",
+      [
+        "_owner": owner, "_name": builder.string(name), "_uniqueElementID": KeyedArchiveBuilder.null,
+        "_visibility": .integer(0), "_isAbstract": .boolean(false),
+        "XDBucketForOwnedAttributesordered": builder.string("ordered"),
+        "XDBucketForOwnedAttributeswasEncoded": builder.string("YES"),
+        "XDBucketForOwnedAttributesstorage": builder.dictionary(properties),
+      ])
+    return place
+  }
+
+  private mutating func flag(_ value: Bool) -> ArchiveValue { builder.scalar(.boolean(value)) }
+
+  /// A count; none is no number.
+  private mutating func count(_ value: Int) -> ArchiveValue {
+    value == 0 ? KeyedArchiveBuilder.null : builder.scalar(.integer(Int64(value)))
+  }
+}

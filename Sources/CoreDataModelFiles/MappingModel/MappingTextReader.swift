@@ -1,0 +1,213 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import Foundation
+
+/// Reads a mapping model from a text; its form is described at `MappingTextWriter`.
+struct MappingTextReader {
+  private let file: URL
+  private var number = 0
+  private var document = MappingDocument()
+
+  /// Whether a file holds such a text: it begins with neither an archive's nor an XML file's first bytes.
+  static func isText(_ data: Data) -> Bool {
+    guard let first = data.first(where: { !" \n\r\t".utf8.contains($0) }) else { return false }
+    return first != UInt8(ascii: "<") && !data.starts(with: "bplist".utf8) && !data.starts(with: [0xEF, 0xBB, 0xBF])
+  }
+
+  /// Reads a text.
+  /// - Throws: `ModelFileError` with the line.
+  static func document(of data: Data, file: URL) throws -> MappingDocument {
+    guard let text = String(validating: data, as: UTF8.self) else {
+      throw ModelFileError(
+        .unsupportedFile, found: "The file is not a text in UTF-8.", advice: "Name a mapping model.", file: file)
+    }
+    var reader = MappingTextReader(file: file)
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+      reader.number += 1
+      try reader.read(line.last == "\r" ? line.dropLast() : line)
+    }
+    guard !reader.document.entityMappings.isEmpty else {
+      throw ModelFileError(
+        .missingContents, found: "The file holds no entity mapping.", advice: "Is it a mapping model?", file: file)
+    }
+    return reader.document
+  }
+
+  private init(file: URL) { self.file = file }
+
+  private mutating func read(_ line: Substring) throws {
+    let content = line.drop { $0 == " " || $0 == "\t" }
+    guard let first = content.first, first != "#" else { return }
+    let indentation = line.count - content.count
+    if indentation == 0 {
+      content.hasPrefix("versions ") ? try readVersions(content.dropFirst(9)) : try readMapping(content)
+    } else if document.entityMappings.isEmpty {
+      throw failure(
+        "A line of an entity mapping comes before the first one", "Begin with NAME   TYPE   SOURCE -> DESTINATION.")
+    } else if indentation < 4 {
+      try readPart(content)
+    } else {
+      try readNote(content)
+    }
+  }
+
+  private mutating func readVersions(_ text: Substring) throws {
+    var rest = text
+    let from = try name(&rest)
+    guard let after = arrow(rest) else { throw failure("\"->\" is missing", "Write: versions \"A\" -> \"B\".") }
+    rest = after
+    let to = try name(&rest)
+    try checkEnd(rest)
+    (document.sourceVersionName, document.destinationVersionName) = (from, to)
+  }
+
+  private mutating func readMapping(_ text: Substring) throws {
+    var rest = text
+    let name = try self.name(&rest)
+    rest = trimmed(rest)
+    let word = rest.prefix { $0 != " " }
+    guard let kind = EntityMappingKind(word: String(word)) else {
+      throw failure(
+        "\"\(word)\" is no type of an entity mapping", "Types are add, remove, copy, transform, custom and undefined.")
+    }
+    rest = trimmed(rest.dropFirst(word.count))
+    var (source, destination): (String?, String?) = (nil, nil)
+    if arrow(rest) == nil { source = try self.name(&rest) }
+    guard let after = arrow(rest) else { throw failure("\"->\" is missing", "Write: SOURCE -> DESTINATION.") }
+    rest = after
+    if !rest.isEmpty { destination = try self.name(&rest) }
+    try checkEnd(rest)
+    guard source != nil || destination != nil else {
+      throw failure("The entity mapping has neither source nor destination", "Name one of them.")
+    }
+    var mapping = EntityMappingDocument(
+      name: name, kind: kind, sourceEntityName: source, destinationEntityName: destination)
+    mapping.sourceExpression = source.map { MappingExpressions.sourceObjects(entity: $0) }
+    document.entityMappings.append(mapping)
+  }
+
+  private mutating func readPart(_ text: Substring) throws {
+    let last = document.entityMappings.count - 1
+    var rest = text
+    let title = try name(&rest)
+    rest = trimmed(rest)
+    for kind in ["attribute", "relationship"] where rest == kind || rest.hasPrefix(kind + " ") {
+      let value = trimmed(rest.dropFirst(kind.count))
+      let property = PropertyMappingDocument(name: title, valueExpression: try expression(value))
+      if kind == "attribute" {
+        document.entityMappings[last].attributeMappings.append(property)
+      } else {
+        document.entityMappings[last].relationshipMappings.append(property)
+      }
+      isAfterAttribute = kind == "attribute"
+      return
+    }
+    isAfterAttribute = nil
+    switch title {
+    case "policy":
+      document.entityMappings[last].policyClassName = try name(&rest)
+      try checkEnd(rest)
+    case "filter":
+      guard let entity = document.entityMappings[last].sourceEntityName else {
+        throw failure("A mapping without source entity has a filter", "Remove the line.")
+      }
+      let filter = try MappingLiteral.unquotedLine(String(rest)) ?? String(rest)
+      do {
+        _ = try PredicateParser.parse(filter)
+      } catch {
+        throw failure("The filter cannot be read: \(error)", "Correct it.")
+      }
+      document.entityMappings[last].sourceExpression = MappingExpressions.sourceObjects(entity: entity, filter: filter)
+    case "objects": document.entityMappings[last].sourceExpression = try expression(rest)
+    case "note":
+      let (key, value) = try note(rest)
+      document.entityMappings[last].userInfo[key] = value
+    default:
+      throw failure(
+        "\"\(title)\" is neither policy, filter, objects or note, nor a property",
+        "Properties are NAME  attribute  EXPRESSION or NAME  relationship  EXPRESSION.")
+    }
+  }
+
+  /// Whether the last line was an attribute; nil where it was no property.
+  private var isAfterAttribute: Bool?
+
+  private mutating func readNote(_ text: Substring) throws {
+    guard let isAfterAttribute else {
+      throw failure("The line is indented as a note of a property, and none is above it", "Indent it by two spaces.")
+    }
+    let (key, value) = try note(text)
+    let last = document.entityMappings.count - 1
+    if isAfterAttribute {
+      document.entityMappings[last].attributeMappings[document.entityMappings[last].attributeMappings.count - 1]
+        .userInfo[key] = value
+    } else {
+      document.entityMappings[last].relationshipMappings[document.entityMappings[last].relationshipMappings.count - 1]
+        .userInfo[key] = value
+    }
+  }
+
+  // MARK: Parts of lines
+
+  private func note(_ text: Substring) throws -> (String, PlainValue) {
+    var rest = text
+    let key = try name(&rest)
+    rest = trimmed(rest)
+    guard rest.first == "=" else { throw failure("\"=\" is missing", "Write: KEY = VALUE.") }
+    do {
+      return (key, try MappingLiteral.value(of: String(trimmed(rest.dropFirst()))))
+    } catch let problem as MappingLiteral.Unreadable {
+      throw failure("The value of \(key) cannot be read: \(problem.found)", "Write a value as in JSON.")
+    }
+  }
+
+  private func expression(_ text: Substring) throws -> ExpressionSyntax? {
+    if text == MappingTextWriter.none || text.isEmpty { return nil }
+    if text.hasPrefix(MappingTextWriter.constant) {
+      do {
+        return .constant(try MappingLiteral.value(of: String(text.dropFirst(MappingTextWriter.constant.count))))
+      } catch let problem as MappingLiteral.Unreadable {
+        throw failure("The constant cannot be read: \(problem.found)", "Write a value as in JSON.")
+      }
+    }
+    do {
+      return try PredicateParser.parseExpression(String(text))
+    } catch {
+      throw failure("The expression cannot be read: \(error)", "Correct it, or write \"\(MappingTextWriter.none)\".")
+    }
+  }
+
+  /// A name at the beginning of a text: a word, or a quoted text.
+  private func name(_ text: inout Substring) throws -> String {
+    text = trimmed(text)
+    do {
+      let (name, rest) = try MappingLiteral.leadingName(text)
+      text = rest
+      return name
+    } catch let problem as MappingLiteral.Unreadable {
+      throw failure(problem.found, "Quote names with other characters than letters, digits, _, . and -.")
+    }
+  }
+
+  /// What follows an arrow at the beginning of a text; nil where there is none.
+  private func arrow(_ text: Substring) -> Substring? {
+    let text = trimmed(text)
+    return text.hasPrefix("->") ? trimmed(text.dropFirst(2)) : nil
+  }
+
+  private func trimmed(_ text: Substring) -> Substring {
+    var text = text.drop { $0 == " " || $0 == "\t" }
+    while let last = text.last, last == " " || last == "\t" { text.removeLast() }
+    return text
+  }
+
+  private func checkEnd(_ text: Substring) throws {
+    guard trimmed(text).isEmpty else { throw failure("\"\(trimmed(text))\" is more than belongs there", "Remove it.") }
+  }
+
+  private func failure(_ found: String, _ advice: String) -> ModelFileError {
+    ModelFileError(.unreadableValue, found: found + ".", advice: advice, file: file, line: number)
+  }
+}
