@@ -80,6 +80,11 @@ struct CommandInvocation {
 }
 
 extension OptionSpecification {
+  /// The option of commands that plan migrations to an earlier version.
+  static var allowDowngrade: OptionSpecification {
+    .flag("allow-downgrade", summary: "Allow to go back to an earlier version, which has less.")
+  }
+
   /// The option of commands that plan migrations.
   static var allowLoss: OptionSpecification {
     .flag("allow-loss", summary: "Allow that data are dropped: findings DS101 to DS108 and CM305.")

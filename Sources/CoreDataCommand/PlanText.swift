@@ -12,6 +12,7 @@ enum PlanText {
     [
       .init("format", "coredata.plan/1"), .init("from", .string(plan.from)), .init("to", .string(plan.to)),
       .init("steps", .array(plan.steps.map { json($0) })),
+      .init("goesBack", .bool(plan.goesBack)),
       .init("explanation", .array(plan.explanation.map { .string($0) })),
       .init(
         "findings",
@@ -71,6 +72,9 @@ enum PlanText {
       let free = plan.bytesFree.map { ", \(NumberText.bytes($0)) free" } ?? ""
       report.line("Disk   needs \(NumberText.bytes(plan.bytesNeeded)) beside the store\(free)")
     }
+    if plan.goesBack {
+      report.indented { $0.line("Back   \(plan.to) comes before \(plan.from); migrate run wants --allow-downgrade.") }
+    }
     report.line(summary(plan))
   }
 
@@ -114,9 +118,10 @@ enum PlanText {
   }
 
   /// Why `migrate run` does not carry a plan out; nil where it does.
-  static func refusal(_ plan: MigrationPlan) -> String? {
+  static func refusal(_ plan: MigrationPlan, allowsDowngrade: Bool = false) -> String? {
     let errors = plan.findings.filter { $0.finding.level == .error }
-    guard !errors.isEmpty else { return nil }
+    let goesBack = plan.goesBack && !allowsDowngrade
+    guard goesBack || !errors.isEmpty else { return nil }
     func words(_ list: [(version: String, finding: Finding)]) -> String {
       let shown = list.prefix(4).map { "\($0.finding.code.rawValue) \($0.finding.place): \($0.finding.message)" }
       let rest = list.count - shown.count
@@ -125,6 +130,9 @@ enum PlanText {
     let losses = errors.filter { $0.finding.code.isLoss }
     let failures = errors.filter { !$0.finding.code.isLoss }
     var sentences: [String] = []
+    if goesBack {
+      sentences.append("\(plan.to) comes before \(plan.from), and has less. To go back, use --allow-downgrade.")
+    }
     if !failures.isEmpty { sentences.append("The migration would fail: \(words(failures))") }
     if !losses.isEmpty {
       sentences.append("Data would be lost: \(words(losses)) To lose them all the same, use --allow-loss.")

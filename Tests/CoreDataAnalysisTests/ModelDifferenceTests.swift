@@ -42,7 +42,7 @@ struct ModelDifferenceTests {
     #expect(optional.map(\.sentence) == ["The attribute Order.note is new: String, optional."])
     #expect(optional.map(\.migration) == [.inferred])
     let required = changes { $0.attributes.append(AttributeDocument(name: "note", kind: .string, isOptional: false)) }
-    #expect(required.map(\.migration) == [.custom])
+    #expect(required.map(\.migration) == [.inferred])
     let filled = changes {
       var attribute = AttributeDocument(name: "note", kind: .string, isOptional: false)
       attribute.defaultValue = .string("-")

@@ -110,6 +110,30 @@ struct LossCommandTests {
     #expect(rows["Customer"] == ["before": 1, "after": 1])
   }
 
+  @Test("Going back to an earlier version wants a flag of its own; V2 comes before V 10")
+  func downgrade() throws {
+    let note = "<attribute name=\"note\" optional=\"YES\" attributeType=\"String\"/>"
+    let fields =
+      "<attribute name=\"name\" optional=\"YES\" attributeType=\"String\"/>"
+      + "<attribute name=\"total\" optional=\"YES\" attributeType=\"Integer 32\" defaultValueString=\"0\"/>"
+    for (name, attributes) in [("V2", fields), ("V 10", fields + note)] {
+      try workshop.write(version: name, of: "Back.xcdatamodeld", "<entity name=\"Order\">\(attributes)</entity>")
+    }
+    let model = workshop.path("Back.xcdatamodeld")
+    let onward = CommandRun("migrate", "run", store, model, "--to", "V 10")
+    #expect(onward.status == .done, "\(onward.error)")
+    let content = FileManager.default.contents(atPath: store)
+    let plan = CommandRun("migrate", "plan", store, model, "--to", "V2")
+    #expect(plan.status == .no)
+    #expect(plan.output.contains("V2 comes before V 10; migrate run wants --allow-downgrade."))
+    let run = CommandRun("migrate", "run", store, model, "--to", "V2")
+    #expect(run.status == .noWay)
+    #expect(run.error.contains("V2 comes before V 10, and has less. To go back, use --allow-downgrade."))
+    #expect(FileManager.default.contents(atPath: store) == content)
+    #expect(CommandRun("migrate", "plan", store, model, "--to", "V2", "--allow-downgrade").status == .done)
+    #expect(CommandRun("migrate", "run", store, model, "--to", "V2", "--allow-downgrade").status == .done)
+  }
+
   @Test("What a mapping model carries elsewhere is no loss")
   func carried() throws {
     let text = "<attribute name=\"NAME\" optional=\"YES\" attributeType=\"String\"/>"

@@ -30,7 +30,7 @@ enum StoreCompatibility {
     }
     // As said above.
     let known = try? ModelVersions(around: model)
-    return known?.version(fitting: metadata, configuration: configuration)?.model
+    return try? known?.version(fitting: metadata, configuration: configuration)?.model()
   }
 
   /// Entity by entity; property by property where the store's own model is known.

@@ -21,9 +21,10 @@ extension MigrationErrors {
 
     init() {}
 
-    init(_ source: ModelVersions.Version?, _ destination: ModelVersions.Version?) {
-      (sourceName, self.source) = (source?.name, source?.model)
-      (destinationName, self.destination) = (destination?.name, destination?.model)
+    init(_ source: ModelVersion?, _ destination: ModelVersion?) {
+      // A model that contradicts itself is told of where it is used.
+      (sourceName, self.source) = (source?.name, try? source?.model())
+      (destinationName, self.destination) = (destination?.name, try? destination?.model())
     }
 
     /// Under Core Data's keys.

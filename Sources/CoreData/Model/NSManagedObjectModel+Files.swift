@@ -93,7 +93,7 @@ extension NSManagedObjectModel {
     return Dictionary(versions.map { ($0.name, VersionHashes($0.document).checksum) }) { first, _ in first }
   }
 
-  private func wasRead(from url: URL) {
+  func wasRead(from url: URL) {
     origins = [url]
     // Words for people are no part of what a model says: a model can be used without them.
     localizationDictionary = (try? Self.localizationDictionary(forModelAt: url)) ?? nil
@@ -108,7 +108,7 @@ extension NSManagedObjectModel {
     }
   }
 
-  private static func bundle(at url: URL) throws -> ModelBundle {
+  static func bundle(at url: URL) throws -> ModelBundle {
     if let carried = try CarriedModel(storeAt: url) {
       return ModelBundle(url: url, name: carried.name, document: carried.document)
     }

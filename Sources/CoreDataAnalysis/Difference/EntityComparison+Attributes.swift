@@ -30,9 +30,14 @@ extension EntityComparison {
 
   private func demand(adding attribute: AttributeDocument) -> MigrationDemand {
     if attribute.isTransient { return .none }
+    // Whether objects are there that would have no value is not told by models.
+    guard attribute.kind == .composite, !attribute.isOptional else { return .inferred }
+    return attribute.elements.map { demand(addingElement: $0) }.max() ?? .inferred
+  }
+
+  private func demand(addingElement attribute: AttributeDocument) -> MigrationDemand {
     if attribute.isOptional || attribute.defaultValue != nil || attribute.derivation != nil { return .inferred }
-    if attribute.kind == .composite { return attribute.elements.map { demand(adding: $0) }.max() ?? .inferred }
-    return .custom
+    return attribute.kind == .composite ? demand(adding: attribute) : .custom
   }
 
   /// A property that is gone from the entity, or has moved to another one of its hierarchy.

@@ -22,9 +22,8 @@ extension FindingJudge {
         .newRequiredAttribute, rows == 0 ? .information : .warning, change,
         rows.map { "\(text) for \(counted($0, "row"))" } ?? text)
     }
-    // Nothing can be inferred for it, with rows or without.
     return finding(
-      .newRequiredAttribute, .error, change,
+      .newRequiredAttribute, rows == 0 ? .information : .error, change,
       "required, without a default" + (rows.map { " for \(counted($0, "row"))" } ?? ""))
   }
 

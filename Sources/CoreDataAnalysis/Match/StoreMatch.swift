@@ -47,24 +47,30 @@ public struct StoreMatch: Hashable, Sendable {
     identifiers: [String] = [], current: String? = nil
   ) {
     let ordered = versions.filter { $0.name == current } + versions.reversed().filter { $0.name != current }
-    let hashes = ordered.concurrentMap { VersionHashes($0.document).entities }
-    let matching = zip(ordered, hashes).compactMap { version, hashes in
-      Self.configuration(of: version.document, hashes: hashes, matching: storeHashes).map { (version, $0) }
-    }
+    // Hashes are worked out only of versions that have all entities of the store, which most have not.
+    let matching = ordered.filter { Self.mayMatch($0.document, storeHashes) }.concurrentMap { version in
+      Self.configuration(
+        of: version.document, hashes: VersionHashes(version.document).entities, matching: storeHashes
+      )
+      .map { (version: version, configuration: $0) }
+    }.compactMap { $0 }
     let names = Set(identifiers.filter { !$0.isEmpty })
     let chosen =
-      matching.first { names.contains($0.0.name) || !names.isDisjoint(with: $0.0.document.versionIdentifiers) }
+      matching.first {
+        names.contains($0.version.name) || !names.isDisjoint(with: $0.version.document.versionIdentifiers)
+      }
       ?? matching.first
     if let chosen {
-      let all = Set(matching.map(\.0.name))
+      let all = Set(matching.map(\.version.name))
       self.versions = versions.map(\.name).filter(all.contains)
-      version = chosen.0.name
-      configuration = chosen.1.isEmpty ? nil : chosen.1
+      version = chosen.version.name
+      configuration = chosen.configuration.isEmpty ? nil : chosen.configuration
       nearest = version
       nearestVersions = []
       differences = []
       return
     }
+    let hashes = ordered.concurrentMap { VersionHashes($0.document).entities }
     let near = Self.nearest(to: storeHashes, storeModel, zip(ordered, hashes).map { ($0, $1) })
     self.versions = []
     version = nil
@@ -72,6 +78,13 @@ public struct StoreMatch: Hashable, Sendable {
     nearest = near.first?.name
     nearestVersions = near.map(\.name)
     differences = near.first?.differences.map(Difference.init) ?? []
+  }
+
+  /// Whether a version has the entities that a store was made with, and no others but for configurations.
+  private static func mayMatch(_ document: ModelDocument, _ stored: [String: Data]) -> Bool {
+    let names = document.entities.map(\.name)
+    return (names.count == stored.count || !document.configurations.isEmpty)
+      && Set(names).isSuperset(of: stored.keys)
   }
 
   /// Up to three versions with entities in common, those with the fewest differing entities, and then properties, first.

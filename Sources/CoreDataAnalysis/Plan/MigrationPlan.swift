@@ -35,6 +35,8 @@ package struct MigrationPlan {
   package let remarks: [String]
   package let from: String
   package let to: String
+  /// Whether the version to reach comes before that of the store, and lacks something that it has.
+  package let goesBack: Bool
   package let steps: [Step]
   /// Why this way over the versions was chosen, in sentences.
   package let explanation: [String]
@@ -121,6 +123,7 @@ package struct MigrationPlan {
     from = migration.source
     to = migration.destination
     explanation = migration.explanation
+    goesBack = Self.goesBack(migration, known)
     // The version is known by its hashes, which an old store without a model of its own has too.
     let reader = try migration.steps.first.map { try StoreReader(url: url, model: $0.sourceModel.document) } ?? plain
     var counts = try reader.counts()
@@ -154,6 +157,17 @@ package struct MigrationPlan {
     step.kind == .mapping
       ? MappingFindings(step.mappingModel, from: step.sourceModel, to: step.destinationModel, counts: counts).findings
       : MigrationFindings(from: step.sourceModel.document, to: step.destinationModel.document, counts: counts).findings
+  }
+
+  private static func goesBack(_ migration: StoreMigration, _ known: ModelVersions) -> Bool {
+    let names = known.versions.map(\.name)
+    guard let first = migration.steps.first, let last = migration.steps.last,
+      let source = names.firstIndex(of: migration.source),
+      let destination = names.firstIndex(of: migration.destination),
+      destination < source
+    else { return false }
+    let difference = ModelDifference(from: first.sourceModel.document, to: last.destinationModel.document)
+    return difference.changes.contains { $0.kind == .removed && $0.changesVersionHash }
   }
 
   private static func rowsTouched(

@@ -17,7 +17,7 @@ enum MigratePlanCommand: Command {
       OptionSpecification(
         "mappings", .text("DIR"), repeats: true,
         summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
-      .allowLoss,
+      .allowLoss, .allowDowngrade,
       .flag("sql", summary: "Show the SQL too; it is found out on a private copy."),
       .format(.text, .json, .markdown),
     ])
@@ -53,6 +53,6 @@ enum MigratePlanCommand: Command {
       }
       try invocation.write(report)
     }
-    return plan.count(of: .error) > 0 ? .no : .done
+    return PlanText.refusal(plan, allowsDowngrade: invocation.arguments.flag("allow-downgrade")) == nil ? .done : .no
   }
 }

@@ -20,7 +20,7 @@ enum MigrateRunCommand: Command {
       OptionSpecification(
         "mappings", .text("DIR"), repeats: true,
         summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
-      .allowLoss,
+      .allowLoss, .allowDowngrade,
       OptionSpecification("backup", .text("DIR"), summary: "The folder for the backup (that of the store)."),
       .flag("no-backup", summary: "Make no backup."),
       OptionSpecification(
@@ -54,7 +54,9 @@ enum MigrateRunCommand: Command {
     var migration = plan.migration
     // The backup is made by the command, also of stores that are migrated in place.
     migration.keepsReplacedStore = false
-    if let check = arguments.value("integrity-check").flatMap(StoreIntegrityCheck.init) { migration.integrityCheck = check }
+    if let check = arguments.value("integrity-check").flatMap(StoreIntegrityCheck.init) {
+      migration.integrityCheck = check
+    }
     guard migration.missingPolicies.isEmpty else {
       throw CommandFailure(
         .noWay,
@@ -62,7 +64,7 @@ enum MigrateRunCommand: Command {
           + migration.missingPolicies.joined(separator: ", ") + ". Nothing was changed. Run the migration in a program "
           + "that has these policies, with StoreMigration or by opening the store.")
     }
-    if let refusal = PlanText.refusal(plan) {
+    if let refusal = PlanText.refusal(plan, allowsDowngrade: arguments.flag("allow-downgrade")) {
       throw CommandFailure(
         .noWay, "\(url.lastPathComponent) was not migrated to \(plan.to). \(refusal) Nothing was changed.")
     }

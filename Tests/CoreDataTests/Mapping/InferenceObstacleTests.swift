@@ -42,23 +42,30 @@ struct InferenceObstacleTests {
     #expect(try only(I.obstacles(from: source, to: added)).property == "city")
   }
 
-  @Test("A new required attribute without default value, told once and where it is declared")
-  func requiredAttribute() throws {
-    let source = [I.entity("Car"), I.entity("Van", parent: "Car")]
-    let destination = [I.entity("Car", [I.attribute("name", optional: false)]), I.entity("Van", parent: "Car")]
+  @Test("A new required element of a composite attribute, told once and where it is declared")
+  func requiredElement() throws {
+    func address(_ elements: [AttributeDocument]) -> AttributeDocument {
+      I.attribute("address", .composite) { $0.elements = elements }
+    }
+    let source = [I.entity("Car", [address([])]), I.entity("Van", parent: "Car")]
+    let destination = [
+      I.entity("Car", [address([I.attribute("name", optional: false)])]), I.entity("Van", parent: "Car"),
+    ]
     let obstacle = try only(I.obstacles(from: source, to: destination))
     #expect(obstacle.entity == "Car")
     #expect(obstacle.property == "name")
     #expect(obstacle.advice == "Give it a default value, or make it optional.")
   }
 
-  @Test("A required attribute that comes with a new parent")
-  func requiredFromParent() throws {
-    let obstacle = try only(
-      I.obstacles(
-        from: [I.entity("Van")],
-        to: [I.entity("Car", [I.attribute("name", optional: false)]), I.entity("Van", parent: "Car")]))
-    #expect(obstacle.entity == "Van")
+  @Test("A new required attribute without default value is no obstacle: whether objects are there decides")
+  func requiredAttribute() throws {
+    let source = [I.entity("Car"), I.entity("Van", parent: "Car")]
+    let destination = [I.entity("Car", [I.attribute("name", optional: false)]), I.entity("Van", parent: "Car")]
+    let mapping = try I.mapping(from: source, to: destination)
+    #expect(mapping.matched.map(\.attributesWithoutValue) == [["name"], ["name"]])
+    #expect(mapping.attributeWithoutValue?.entity == "Car")
+    let withDefault = I.attribute("name", optional: false) { $0.defaultValue = .string("none") }
+    #expect(try I.mapping(from: [I.entity("Car")], to: [I.entity("Car", [withDefault])]).attributeWithoutValue == nil)
   }
 
   @Test("A new required relationship")
@@ -134,7 +141,7 @@ struct InferenceObstacleTests {
   func everything() {
     let obstacles = I.obstacles(
       from: [I.entity("A", [I.attribute("x")]), I.entity("B")],
-      to: [I.entity("A", [I.attribute("x", .date)]), I.entity("B", [I.attribute("y", optional: false)])])
+      to: [I.entity("A", [I.attribute("x", .date)]), I.entity("B", [], [I.relationship("y", "A", optional: false)])])
     #expect(obstacles.map(\.property) == ["x", "y"])
   }
 }

@@ -131,7 +131,7 @@ struct InPlaceStepRun {
 
   // MARK: Checks
 
-  /// Attributes that become required must have values, or a default value to fill in.
+  /// Attributes that become required, or come as such, must have values, or a default value to fill in.
   private func checkRequiredValues() throws {
     for destination in step.destinationSchema.entities {
       guard let sourceName = step.mapping.sourceEntity(of: destination.name),
@@ -139,16 +139,16 @@ struct InPlaceStepRun {
       else { continue }
       for (name, layout) in destination.attributes.sorted(by: { $0.key < $1.key }) where layout.column != nil {
         guard let wanted = step.destination.attribute(name, of: destination.name), !wanted.isOptional,
-          wanted.defaultValue == nil, wanted.derivation == nil,
-          let oldName = step.mapping.sourceAttribute(of: name, in: destination.name),
-          step.source.attribute(oldName, of: sourceName)?.isOptional == true,
-          let column = source.attributes[oldName]?.column
+          wanted.defaultValue == nil, wanted.derivation == nil
         else { continue }
-        let condition = step.condition(source).isEmpty ? " WHERE" : step.condition(source) + " AND"
-        let missing = try connection.scalar(
-          "SELECT 1 FROM \(SQLName.quoted(source.table))\(condition) "
-            + "\(SQLName.quoted(column)) IS NULL LIMIT 1")
-        if missing != nil {
+        var condition = step.condition(source)
+        if let oldName = step.mapping.sourceAttribute(of: name, in: destination.name) {
+          guard step.source.attribute(oldName, of: sourceName)?.isOptional == true,
+            let column = source.attributes[oldName]?.column
+          else { continue }
+          condition += (condition.isEmpty ? " WHERE " : " AND ") + "\(SQLName.quoted(column)) IS NULL"
+        }
+        if try connection.scalar("SELECT 1 FROM \(SQLName.quoted(source.table))\(condition) LIMIT 1") != nil {
           throw InPlaceProblem(
             kind: .missingValues, entity: destination.name, property: name,
             reason: "There are rows without a value.", suggestion: "Give the attribute a default value.")

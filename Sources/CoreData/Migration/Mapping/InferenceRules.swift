@@ -21,15 +21,25 @@ internal enum AttributeRules {
     let elements = Pairing(
       source.elements, destination.elements, name: \.name, declared: \.renamingIdentifier)
     return elements.matched.lazy.compactMap { obstacle(from: $0.source, to: $0.destination, entity: entity) }.first
-      ?? elements.added.lazy.compactMap { obstacle(adding: $0, entity: entity) }.first
+      ?? elements.added.lazy.compactMap { obstacle(addingElement: $0, entity: entity) }.first
   }
 
   /// What is wrong with an attribute that is new in an entity which may have objects.
+  ///
+  /// Whether objects are there that have no value for a required one is the migration's business.
   static func obstacle(adding attribute: AttributeDocument, entity: String) -> InferenceObstacle? {
-    if attribute.kind == .composite, !attribute.isOptional {
-      return attribute.elements.lazy.compactMap { obstacle(adding: $0, entity: entity) }.first
-    }
-    guard !attribute.isOptional, attribute.defaultValue == nil, attribute.derivation == nil else { return nil }
+    guard attribute.kind == .composite, !attribute.isOptional else { return nil }
+    return attribute.elements.lazy.compactMap { obstacle(addingElement: $0, entity: entity) }.first
+  }
+
+  /// Whether an attribute that is new leaves the objects that exist without a value that they must have.
+  static func needsValue(_ attribute: AttributeDocument) -> Bool {
+    attribute.kind != .composite && !attribute.isOptional && attribute.defaultValue == nil
+      && attribute.derivation == nil
+  }
+
+  private static func obstacle(addingElement attribute: AttributeDocument, entity: String) -> InferenceObstacle? {
+    guard needsValue(attribute) else { return obstacle(adding: attribute, entity: entity) }
     return InferenceObstacle(
       "The attribute '\(attribute.name)' of entity '\(entity)' is new and required, but has no default value for the "
         + "objects that exist.",

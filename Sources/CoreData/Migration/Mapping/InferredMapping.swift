@@ -26,6 +26,8 @@ package struct InferredMapping: Hashable, Sendable {
     /// Destination names.
     package var addedAttributes: [String] = []
     package var addedRelationships: [String] = []
+    /// Those of the added attributes that must have a value and have no default one: no objects may exist.
+    package var attributesWithoutValue: [String] = []
     /// Source names.
     package var removedAttributes: [String] = []
     package var removedRelationships: [String] = []
@@ -54,6 +56,14 @@ package struct InferredMapping: Hashable, Sendable {
     self.matched = matched
     self.added = added
     self.removed = removed
+  }
+
+  /// The first new attribute that leaves objects without a value that they must have, if there are objects.
+  var attributeWithoutValue: (entity: String, attribute: String)? {
+    for match in matched {
+      if let attribute = match.attributesWithoutValue.first { return (match.destination, attribute) }
+    }
+    return nil
   }
 
   /// The match of a source entity.

@@ -72,6 +72,9 @@ internal struct MappingInference {
     }
     match.attributes = attributes.matched.map { .init(source: $0.source.name, destination: $0.destination.name) }
     match.addedAttributes = attributes.added.map(\.name)
+    if destination.index[new]?.isAbstract != true {
+      match.attributesWithoutValue = attributes.added.filter(AttributeRules.needsValue).map(\.name)
+    }
     match.removedAttributes = attributes.removed.map(\.name)
 
     let relationships = Pairing(

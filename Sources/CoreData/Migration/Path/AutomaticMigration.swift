@@ -50,7 +50,7 @@ struct AutomaticMigration {
     let known = try ModelVersions(around: destination)
     let wanted =
       known.version(like: destination)
-      ?? ModelVersions.Version(name: ModelVersions.name(of: destination), model: destination)
+      ?? ModelVersion(name: ModelVersions.name(of: destination), model: destination)
     let mappings = try options.migrationMappings()
     let rules = MigrationPath.Rules(
       mappings: try mappings ?? .program(), infers: options.infersMapping, isProgressive: options.isProgressive)

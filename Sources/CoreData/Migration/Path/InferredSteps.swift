@@ -14,8 +14,8 @@ final class InferredSteps {
   private let sides: [ModelSide]
   private var results: [Pair: Result<InferredMapping, any Error>] = [:]
 
-  init(_ versions: [ModelVersions.Version]) {
-    sides = versions.map { ModelSide($0.model.document, hashes: $0.model.entityVersionHashesByName) }
+  init(_ versions: [ModelVersion]) {
+    sides = versions.map { ModelSide($0.document, hashes: $0.hashes) }
   }
 
   /// The mapping between two versions, or what stands in the way.

@@ -20,7 +20,7 @@ struct KnownMappings {
     let destination: Int
   }
 
-  private let versions: [ModelVersions.Version]
+  private let versions: [ModelVersion]
   private let names: [String: Int]
   private let all: [MappingFile]
   /// The mapping models for two versions, those that map the most entities first.
@@ -31,11 +31,11 @@ struct KnownMappings {
   /// - Parameters:
   ///   - versions: in their order.
   ///   - names: the positions of versions by name, where some have several names.
-  init(_ mappings: [MappingFile], versions: [ModelVersions.Version], names: [String: Int]) {
+  init(_ mappings: [MappingFile], versions: [ModelVersion], names: [String: Int]) {
     self.versions = versions
     self.names = names
     all = mappings
-    let hashes = versions.map(\.model.entityVersionHashesByName)
+    let hashes = versions.map(\.hashes)
     for mapping in mappings {
       if let pair = named(mapping) {
         place(mapping, named: pair, hashes)
@@ -157,6 +157,6 @@ struct KnownMappings {
   /// How many entities of a version one side of a mapping model does not name.
   private func unmapped(_ version: Int, _ side: Set<MappingFile.NamedEntity>) -> Int {
     let names = Set(side.map(\.entity))
-    return versions[version].model.entities.count { !$0.isAbstract && !names.contains($0.name ?? "") }
+    return versions[version].document.entities.count { !$0.isAbstract && !names.contains($0.name) }
   }
 }

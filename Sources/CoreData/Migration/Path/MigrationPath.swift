@@ -74,12 +74,12 @@ public struct MigrationPath {
   ///   - nearest: the known version that comes first on the way from a source that is none of those known.
   ///   - storeURL: the store that the errors are about.
   init(
-    known: ModelVersions, from source: ModelVersions.Version, to destination: ModelVersions.Version, rules: Rules,
-    nearest: ModelVersions.Version? = nil, storeURL: URL? = nil
+    known: ModelVersions, from source: ModelVersion, to destination: ModelVersion, rules: Rules,
+    nearest: ModelVersion? = nil, storeURL: URL? = nil
   ) throws {
     self.source = source.name
     self.destination = destination.name
-    guard source.model.entityVersionHashesByName != destination.model.entityVersionHashesByName else {
+    guard source.hashes != destination.hashes else {
       (steps, explanation) = ([], [])
       return
     }

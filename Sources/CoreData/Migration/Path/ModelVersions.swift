@@ -6,12 +6,7 @@ import Foundation
 
 /// The versions of a model that a migration can go through, in order.
 package struct ModelVersions {
-  package struct Version {
-    package let name: String
-    package let model: NSManagedObjectModel
-  }
-
-  package let versions: [Version]
+  package let versions: [ModelVersion]
   package let currentName: String?
   /// Where the versions were found, for error messages; nil for a model that was built in code.
   let url: URL?
@@ -24,23 +19,25 @@ package struct ModelVersions {
       self = siblings
       return
     }
-    let found = try NSManagedObjectModel.versions(contentsOf: url)
-    self.init(
-      versions: found.map { Version(name: $0.name, model: $0.model) },
-      currentName: try NSManagedObjectModel.currentVersionName(contentsOf: url), url: url)
+    try self.init(bundleAt: url, currentName: nil)
   }
 
   /// The versions in the folder that a single version is in, which is the current one then; nil where it is in none.
   private init?(around url: URL) {
     let folder = url.deletingLastPathComponent()
     let name = url.deletingPathExtension().lastPathComponent
-    // A version beside it that cannot be read does not keep the one that was named from being used.
     guard ["mom", "omo", "xcdatamodel"].contains(url.pathExtension),
       ["momd", "xcdatamodeld"].contains(folder.pathExtension),
-      let found = try? NSManagedObjectModel.versions(contentsOf: folder), found.contains(where: { $0.name == name })
+      // A version beside it that cannot be read does not keep the one that was named from being used.
+      let found = try? ModelVersions(bundleAt: folder, currentName: name),
+      found.versions.contains(where: { $0.name == name })
     else { return nil }
-    self.init(
-      versions: found.map { Version(name: $0.name, model: $0.model) }, currentName: name, url: folder)
+    self = found
+  }
+
+  private init(bundleAt url: URL, currentName: String?) throws {
+    let bundle = try NSManagedObjectModel.bundle(at: url)
+    try self.init(reading: bundle.versions, currentName: currentName ?? bundle.currentVersionName, url: url)
   }
 
   /// Versions that have been read, in order; of a single version in a folder of versions the others are read too.
@@ -51,17 +48,37 @@ package struct ModelVersions {
       self = siblings
       return
     }
-    self.init(
-      versions: try documents.map { Version(name: $0.name, model: try NSManagedObjectModel(document: $0.document)) },
-      currentName: currentName, url: url)
+    try self.init(reading: documents, currentName: currentName, url: url)
+  }
+
+  private init(
+    reading documents: [(name: String, document: ModelDocument)], currentName: String?, url: URL
+  ) throws {
+    let readings = documents.concurrentMap { version in
+      Result {
+        try version.document.validate()
+        return VersionHashes(version.document)
+      }
+    }
+    // A version that contradicts itself is left out where there are others.
+    let usable = zip(documents, readings).compactMap { version, reading in
+      // Why one cannot be used is told where none can.
+      (try? reading.get()).map {
+        ModelVersion(name: version.name, document: version.document, versionHashes: $0, url: url)
+      }
+    }
+    if usable.isEmpty, case .failure(let error as ModelFileError)? = readings.first {
+      throw ModelErrors.cannotRead(error)
+    }
+    self.init(versions: usable, currentName: currentName, url: url)
   }
 
   /// Versions that are at hand, in order.
-  init(_ versions: [Version]) {
+  init(_ versions: [ModelVersion]) {
     self.init(versions: versions, currentName: nil, url: nil)
   }
 
-  private init(versions: [Version], currentName: String?, url: URL?) {
+  private init(versions: [ModelVersion], currentName: String?, url: URL?) {
     self.versions = versions
     self.currentName = currentName
     self.url = url
@@ -72,7 +89,7 @@ package struct ModelVersions {
   /// - Throws: as `init(contentsOf:)`.
   init(around model: NSManagedObjectModel) throws {
     guard let url = model.origins.first, model.origins.count == 1 else {
-      let version = Version(name: ModelVersions.name(of: model), model: model)
+      let version = ModelVersion(name: ModelVersions.name(of: model), model: model)
       self.init(versions: [version], currentName: version.name, url: nil)
       return
     }
@@ -82,7 +99,7 @@ package struct ModelVersions {
   /// The version of that name; the current one for nil.
   ///
   /// - Throws: 134060 when there is none.
-  func version(named name: String?) throws -> Version {
+  func version(named name: String?) throws -> ModelVersion {
     guard let wanted = name ?? currentName ?? versions.last?.name,
       let version = versions.first(where: { $0.name == wanted })
     else {
@@ -92,23 +109,20 @@ package struct ModelVersions {
   }
 
   /// The version whose hashes are those of a model.
-  func version(like model: NSManagedObjectModel) -> Version? {
-    versions.first { $0.model.entityVersionHashesByName == model.entityVersionHashesByName }
+  func version(like model: NSManagedObjectModel) -> ModelVersion? {
+    versions.first { $0.hashes == model.entityVersionHashesByName }
   }
 
   /// The version that a store was written with.
   ///
   /// Of several with equal hashes it is the one whose identifier the store has, else the first.
-  func version(fitting metadata: [String: Any], configuration: String?) -> Version? {
-    let fitting = versions.filter {
-      $0.model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
-    }
+  func version(fitting metadata: [String: Any], configuration: String?) -> ModelVersion? {
+    let fitting = versions.filter { $0.wrote(metadata, configuration: configuration) }
     guard fitting.count > 1 else { return fitting.first }
     let identifiers = Set(
       (metadata[NSStoreModelVersionIdentifiersKey] as? [Any] ?? []).compactMap { $0 as? String }.filter { !$0.isEmpty })
     return fitting.first { version in
-      identifiers.contains(version.name)
-        || version.model.versionIdentifiers.contains { ($0.base as? String).map(identifiers.contains) == true }
+      identifiers.contains(version.name) || !identifiers.isDisjoint(with: version.document.versionIdentifiers)
     } ?? fitting.first
   }
 
@@ -116,10 +130,10 @@ package struct ModelVersions {
   func configuration(fitting metadata: [String: Any]) -> String? {
     guard version(fitting: metadata, configuration: nil) == nil else { return nil }
     for version in versions {
-      if let name = version.model.configurations.first(where: {
-        version.model.isConfiguration(withName: $0, compatibleWithStoreMetadata: metadata)
+      if let found = version.document.configurations.first(where: {
+        version.wrote(metadata, configuration: $0.name)
       }) {
-        return name
+        return found.name
       }
     }
     return nil

@@ -18,12 +18,12 @@ struct NearestVersion {
   let counted: Counter
 
   /// - Throws: the errors of counting.
-  func choose(among versions: [ModelVersions.Version]) throws -> ModelVersions.Version? {
+  func choose(among versions: [ModelVersion]) throws -> ModelVersion? {
     let side = ModelSide(model.document, hashes: model.entityVersionHashesByName)
-    let own = ModelLikeness(model)
-    var best: (version: ModelVersions.Version, losses: Int, distance: Int)?
+    let own = ModelLikeness(ModelVersion(name: "", model: model))
+    var best: (version: ModelVersion, losses: Int, distance: Int)?
     for version in versions {
-      let other = ModelSide(version.model.document, hashes: version.model.entityVersionHashesByName)
+      let other = ModelSide(version.document, hashes: version.hashes)
       let losses: Int
       do {
         let mapping = try MappingInference(source: side, destination: other).run()
@@ -34,7 +34,7 @@ struct NearestVersion {
         // A version that cannot be reached is only better than none.
         losses = Int.max
       }
-      let distance = own.distance(to: ModelLikeness(version.model))
+      let distance = own.distance(to: ModelLikeness(version))
       if best.map({ (losses, distance) < ($0.losses, $0.distance) }) ?? true {
         best = (version, losses, distance)
       }
@@ -53,9 +53,9 @@ struct ModelLikeness {
     let hash: Data?
   }
 
-  init(_ model: NSManagedObjectModel) {
-    let hashes = model.versionHashes
-    parts = model.document.entities.reduce(into: []) { parts, entity in
+  init(_ version: ModelVersion) {
+    let hashes = version.versionHashes
+    parts = version.document.entities.reduce(into: []) { parts, entity in
       parts.insert(Part(entity: entity.name, property: nil, hash: hashes.entities[entity.name]))
       for name in entity.attributes.map(\.name) + entity.relationships.map(\.name) {
         parts.insert(Part(entity: entity.name, property: name, hash: hashes.property(name, of: entity.name)))

@@ -46,18 +46,19 @@ struct PathPlanner {
 
   private func step(_ leg: PathSearch.Leg) throws -> StoreMigration.Step {
     let (source, destination) = (search.versions[leg.source], search.versions[leg.destination])
+    let (sourceModel, destinationModel) = (try source.model(), try destination.model())
     guard let file = leg.mapping else {
       return StoreMigration.Step(
-        source: source.name, destination: destination.name, kind: .inferred, sourceModel: source.model,
-        destinationModel: destination.model,
-        mappingModel: try .inferredMappingModel(forSourceModel: source.model, destinationModel: destination.model),
+        source: source.name, destination: destination.name, kind: .inferred, sourceModel: sourceModel,
+        destinationModel: destinationModel,
+        mappingModel: try .inferredMappingModel(forSourceModel: sourceModel, destinationModel: destinationModel),
         mappingURL: nil, reason: inferredReason(leg))
     }
     let files = search.mappings.fitting[.init(source: leg.source, destination: leg.destination)] ?? [file]
-    let mapping = try JoinedMapping(files, source: source.model, destination: destination.model)
+    let mapping = try JoinedMapping(files, source: sourceModel, destination: destinationModel)
     return StoreMigration.Step(
-      source: source.name, destination: destination.name, kind: .mapping, sourceModel: source.model,
-      destinationModel: destination.model, mappingModel: mapping.model, mappingURL: file.url, reason: mapping.reason)
+      source: source.name, destination: destination.name, kind: .mapping, sourceModel: sourceModel,
+      destinationModel: destinationModel, mappingModel: mapping.model, mappingURL: file.url, reason: mapping.reason)
   }
 
   private func inferredReason(_ leg: PathSearch.Leg) -> String {
@@ -98,6 +99,11 @@ struct PathPlanner {
       let place = [first?.entity, first?.property].compactMap { $0 }.joined(separator: ".")
       return "no mapping \(words) can be inferred\(place.isEmpty ? "." : ", because of \(place).")"
     }
+    for (source, destination) in [(leg.source, version), (version, leg.destination)] {
+      if let found = search.inferred.mapping(from: source, to: destination)?.attributeWithoutValue {
+        return "objects would have no value for \(found.entity).\(found.attribute), which is required."
+      }
+    }
     if let lost = search.lost(from: leg.source, through: version, to: leg.destination) {
       return "going through it would drop \(lost), which both ends have."
     }
@@ -136,11 +142,11 @@ struct PathPlanner {
     if document.sourceVersionName == source.name, document.destinationVersionName == destination.name {
       // What a source holds of the hashes is not believed: only entities that are not there keep it from being compiled.
       document.takeHashes(
-        source: source.model.entityVersionHashesByName, destination: destination.model.entityVersionHashesByName)
+        source: source.hashes, destination: destination.hashes)
     }
     let mismatches = MappingFile.mismatches(
-      of: document, source: source.model.entityVersionHashesByName,
-      destination: destination.model.entityVersionHashesByName)
+      of: document, source: source.hashes,
+      destination: destination.hashes)
     if let side = mismatches.first?.side, mismatches.allSatisfy({ $0.side == side }),
       let next = search.mappings.continuation(of: mapping, at: side)
     {
@@ -152,8 +158,8 @@ struct PathPlanner {
 
   /// Two mapping models lead to a version and on from it that is not among those known.
   private func missingVersion(
-    _ mappings: (first: MappingFile, second: MappingFile), _ source: ModelVersions.Version,
-    _ destination: ModelVersions.Version
+    _ mappings: (first: MappingFile, second: MappingFile), _ source: ModelVersion,
+    _ destination: ModelVersion
   ) -> NSError {
     MigrationErrors.missingMappingModel(
       url: storeURL, models: .init(source, destination),

@@ -26,9 +26,11 @@ extension PathSearch {
       // Where the direct way cannot be inferred there is nothing to compare with.
       let direct = inferred.mapping(from: first, to: last)
     else { return run }
+    let isStrict = run.allSatisfy { canInfer(from: $0.source, to: $0.destination, isStrict: true) }
+    guard canInfer(from: first, to: last, isStrict: isStrict) else { return run }
     let between = run.dropLast().map(\.destination).filter { !loses(direct, through: [first, $0, last]) }
     let kept = [first] + between + [last]
-    let canBeInferred = zip(kept, kept.dropFirst()).allSatisfy { inferred.mapping(from: $0, to: $1) != nil }
+    let canBeInferred = zip(kept, kept.dropFirst()).allSatisfy { canInfer(from: $0, to: $1, isStrict: isStrict) }
     let path = !canBeInferred || loses(direct, through: kept) ? [first, last] : kept
     return zip(path, path.dropFirst()).map { Leg(source: $0, destination: $1, mapping: nil) }
   }

@@ -14,7 +14,7 @@ struct PathSearch {
   }
 
   /// In their order; no two have the same hashes.
-  let versions: [ModelVersions.Version]
+  let versions: [ModelVersion]
   let source: Int
   let destination: Int
   let mappings: KnownMappings
@@ -36,12 +36,23 @@ struct PathSearch {
   }
 
   /// The cheapest way; nil where there is none.
-  func legs() -> [Leg]? {
+  ///
+  /// Steps that leave objects without a value they must have are gone only where nothing else leads there: they can be gone
+  /// by stores without such objects.
+  func legs() -> [Leg]? { legs(isStrict: true) ?? legs(isStrict: false) }
+
+  /// Whether an inferred step can be gone, in a strict sense by all stores.
+  func canInfer(from source: Int, to destination: Int, isStrict: Bool) -> Bool {
+    guard let mapping = inferred.mapping(from: source, to: destination) else { return false }
+    return !isStrict || mapping.attributeWithoutValue == nil
+  }
+
+  private func legs(isStrict: Bool) -> [Leg]? {
     if let mapping = mappings.fitting[.init(source: source, destination: destination)]?.first {
       return [Leg(source: source, destination: destination, mapping: mapping)]
     }
     guard isProgressive else {
-      let isPossible = infers && inferred.mapping(from: source, to: destination) != nil
+      let isPossible = infers && canInfer(from: source, to: destination, isStrict: isStrict)
       return isPossible ? [Leg(source: source, destination: destination, mapping: nil)] : nil
     }
     var arrivals: [State: Arrival] = [:]
@@ -52,7 +63,7 @@ struct PathSearch {
       guard arrivals[arrival.state] == nil else { continue }
       // Inference is tried only where nothing cheaper leads on.
       if let previous = arrival.previous, arrival.mapping == nil,
-        inferred.mapping(from: previous.version, to: arrival.state.version) == nil
+        !canInfer(from: previous.version, to: arrival.state.version, isStrict: isStrict)
       {
         continue
       }

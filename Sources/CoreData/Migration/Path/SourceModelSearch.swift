@@ -28,7 +28,7 @@ struct SourceModelSearch {
   }
 
   /// A version that a store was written with, and the versions in the same file, in their order.
-  typealias Found = (version: ModelVersions.Version, siblings: [ModelVersions.Version])
+  typealias Found = (version: ModelVersion, siblings: [ModelVersion])
 
   /// Looks for a version that a store was written with.
   func version(fitting metadata: [String: Any], configuration: String?) -> Found? {
@@ -40,8 +40,8 @@ struct SourceModelSearch {
     if let version = list.versions.first(where: { fits($0.model) }) {
       let siblings = list.versions.filter { $0.fileName == version.fileName }
       return (
-        ModelVersions.Version(name: version.place, model: version.model),
-        siblings.map { ModelVersions.Version(name: $0.place, model: $0.model) }
+        ModelVersion(name: version.place, model: version.model),
+        siblings.map { ModelVersion(name: $0.place, model: $0.model) }
       )
     }
     let choice = ModelMerge.choice(
@@ -50,6 +50,6 @@ struct SourceModelSearch {
       let merged = NSManagedObjectModel(byMerging: choice.models, forStoreMetadata: metadata), fits(merged)
     else { return nil }
     let names = choice.models.compactMap { model in list.versions.first { $0.model === model }?.place }
-    return (ModelVersions.Version(name: names.joined(separator: " + "), model: merged), [])
+    return (ModelVersion(name: names.joined(separator: " + "), model: merged), [])
   }
 }

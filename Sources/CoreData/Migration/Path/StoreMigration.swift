@@ -123,7 +123,7 @@ public struct StoreMigration {
 
   /// Plans the migration of a store whose metadata are known, among versions that are known.
   init(
-    storeAt url: URL, metadata: [String: Any], known: ModelVersions, destination: ModelVersions.Version,
+    storeAt url: URL, metadata: [String: Any], known: ModelVersions, destination: ModelVersion,
     configuration: String?, rules: MigrationPath.Rules = .init(), search: SourceModelSearch? = nil,
     busyTimeout: TimeInterval = StoreMigration.defaultBusyTimeout, allowsLoss: Bool = false,
     counted: NearestVersion.Counter? = nil
@@ -147,10 +147,11 @@ public struct StoreMigration {
       (steps, explanation, droppable) = (path.steps, path.explanation, [])
       return
     }
+    let model = try start.model()
     let counted =
-      counted ?? { items in try SQLiteStore.counted(items, at: url, model: start.model, configuration: configuration) }
+      counted ?? { items in try SQLiteStore.counted(items, at: url, model: model, configuration: configuration) }
     let entities = Set((metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]).keys)
-    let nearest = try NearestVersion(model: start.model, entities: entities, counted: counted)
+    let nearest = try NearestVersion(model: model, entities: entities, counted: counted)
       .choose(among: rules.isProgressive ? known.versions : [])
     let path = try MigrationPath(
       known: known, from: start, to: destination, rules: rules, nearest: nearest, storeURL: url)

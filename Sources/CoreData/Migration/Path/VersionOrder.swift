@@ -8,7 +8,7 @@ import Foundation
 /// Versions with equal hashes are one version with several names. An end that is none of the versions known has its place
 /// beside the version that it has the most in common with: before it as the source, after it as the destination.
 struct VersionOrder {
-  private(set) var versions: [ModelVersions.Version] = []
+  private(set) var versions: [ModelVersion] = []
   private(set) var source = 0
   private(set) var destination = 0
   /// The positions of versions by name.
@@ -16,19 +16,21 @@ struct VersionOrder {
 
   /// - Parameter nearest: the version before which an unknown source has its place; nil for the most similar one.
   init(
-    known: [ModelVersions.Version], source: ModelVersions.Version, destination: ModelVersions.Version,
-    nearest: ModelVersions.Version? = nil
+    known: [ModelVersion], source: ModelVersion, destination: ModelVersion,
+    nearest: ModelVersion? = nil
   ) {
     var aliases: [[String]] = []
+    var positions: [[String: Data]: Int] = [:]
     for version in known {
-      if let position = versions.firstIndex(where: { Self.hashes($0) == Self.hashes(version) }) {
+      if let position = positions[version.hashes] {
         aliases[position].append(version.name)
       } else {
+        positions[version.hashes] = versions.count
         versions.append(version)
         aliases.append([version.name])
       }
     }
-    func insert(_ end: ModelVersions.Version, beside nearest: ModelVersions.Version?, after: Bool) {
+    func insert(_ end: ModelVersion, beside nearest: ModelVersion?, after: Bool) {
       guard !versions.contains(where: { Self.hashes($0) == Self.hashes(end) }) else { return }
       let chosen = nearest.flatMap { near in versions.firstIndex { Self.hashes($0) == Self.hashes(near) } }
       let position = (chosen ?? mostSimilar(to: end, last: after)).map { $0 + (after ? 1 : 0) } ?? versions.count
@@ -47,14 +49,14 @@ struct VersionOrder {
     }
   }
 
-  private static func hashes(_ version: ModelVersions.Version) -> [String: Data] {
-    version.model.entityVersionHashesByName
+  private static func hashes(_ version: ModelVersion) -> [String: Data] {
+    version.hashes
   }
 
   /// The position of the version that has the most in common with a model.
-  private func mostSimilar(to end: ModelVersions.Version, last: Bool) -> Int? {
-    let own = ModelLikeness(end.model)
-    let distances = versions.map { own.distance(to: ModelLikeness($0.model)) }
+  private func mostSimilar(to end: ModelVersion, last: Bool) -> Int? {
+    let own = ModelLikeness(end)
+    let distances = versions.map { own.distance(to: ModelLikeness($0)) }
     guard let least = distances.min() else { return nil }
     return last ? distances.lastIndex(of: least) : distances.firstIndex(of: least)
   }

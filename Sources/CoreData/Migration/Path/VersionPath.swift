@@ -21,7 +21,7 @@ struct VersionPath {
     if let version = known.version(fitting: metadata, configuration: configuration) { return (version, []) }
     if let found = search?.version(fitting: metadata, configuration: configuration) { return found }
     if let model = try SQLiteStore.cachedModel(at: url), Self.wrote(model, metadata, configuration) {
-      return (ModelVersions.Version(name: VersionPath.storesOwnName, model: model), [])
+      return (ModelVersion(name: VersionPath.storesOwnName, model: model), [])
     }
     throw missingSourceModel(of: url, metadata: metadata)
   }
@@ -35,14 +35,22 @@ struct VersionPath {
     }
   }
 
+  /// Whether an entity belongs to the configuration of a version.
+  private func membership(_ version: ModelVersion, _ configuration: String?) -> (String) -> Bool {
+    guard let names = version.document.configurations.first(where: { $0.name == configuration })?.entityNames else {
+      return { _ in true }
+    }
+    return { names.contains($0) }
+  }
+
   /// 134130
   ///
   /// - Parameter dropped: what the way from the store's own model would drop, where that is why it is not taken.
   func missingSourceModel(of url: URL, metadata: [String: Any], dropped: [DroppedContent] = []) -> NSError {
     let searched = known.versions.map { version in
-      let count = StoreCompatibility.differences(
-        metadata: metadata, model: version.model, configuration: configuration, storeModel: nil
-      ).count
+      let stored = metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]
+      let isMember = membership(version, configuration)
+      let count = VersionDifference.between(store: stored, model: version.hashes.filter { isMember($0.key) }).count
       return "\(version.name) (\(count) \(count == 1 ? "entity differs" : "entities differ"))"
     }
     let files = (search?.files ?? []).map { "'\($0.path)'" }

@@ -11,9 +11,9 @@ final class StageModels {
   private let metadata: [String: Any]
   private let configuration: String?
   private let references: [String: NSManagedObjectModelReference]
-  private let versions: [ModelVersions.Version]
+  private let versions: [ModelVersion]
   private let files: [URL]
-  private var found: [String: ModelVersions.Version?] = [:]
+  private var found: [String: ModelVersion?] = [:]
   private lazy var others = ModelVersionList(files).versions
   private lazy var own = Result { try SQLiteStore.cachedModel(at: url) }
 
@@ -31,32 +31,32 @@ final class StageModels {
     let known = try ModelVersions(around: destination)
     let wanted =
       known.version(like: destination)
-      ?? ModelVersions.Version(name: ModelVersions.name(of: destination), model: destination)
-    versions = [ModelVersions.Version(name: wanted.name, model: destination)] + known.versions
+      ?? ModelVersion(name: ModelVersions.name(of: destination), model: destination)
+    versions = [ModelVersion(name: wanted.name, model: destination)] + known.versions
   }
 
   /// The model with a checksum; nil where it is nowhere.
   ///
   /// - Throws: 134504 for a reference that cannot be resolved; the errors of the model that the store carries.
-  func version(_ checksum: String) throws -> ModelVersions.Version? {
+  func version(_ checksum: String) throws -> ModelVersion? {
     if let known = found[checksum] { return known }
     let version = try search(checksum)
     found[checksum] = .some(version)
     return version
   }
 
-  private func search(_ checksum: String) throws -> ModelVersions.Version? {
-    let beside = versions.first { $0.model.versionChecksum == checksum }
+  private func search(_ checksum: String) throws -> ModelVersion? {
+    let beside = versions.first { $0.versionHashes.checksum == checksum }
     if let reference = references[checksum] {
       let model = try reference.resolve()
-      return ModelVersions.Version(name: beside?.name ?? ModelVersions.name(of: model), model: model)
+      return ModelVersion(name: beside?.name ?? ModelVersions.name(of: model), model: model)
     }
     if let beside { return beside }
     if let other = others.first(where: { $0.model.versionChecksum == checksum }) {
-      return ModelVersions.Version(name: other.place, model: other.model)
+      return ModelVersion(name: other.place, model: other.model)
     }
     if let model = try own.get(), model.versionChecksum == checksum {
-      return ModelVersions.Version(name: VersionPath.storesOwnName, model: model)
+      return ModelVersion(name: VersionPath.storesOwnName, model: model)
     }
     return nil
   }
@@ -67,7 +67,7 @@ final class StageModels {
   func isOfStore(_ checksum: String) throws -> Bool {
     if checksum == storeChecksum { return true }
     // The checksum of a store with some of the entities is that of these entities, and not the model's.
-    guard configuration != nil, let model = try version(checksum)?.model else { return false }
+    guard configuration != nil, let model = try version(checksum)?.model() else { return false }
     return model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
   }
 

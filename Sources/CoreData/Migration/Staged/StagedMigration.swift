@@ -107,7 +107,7 @@ struct StagedMigration {
 
   /// The way between two versions of stages: in one go where that can be inferred, else from each to the next.
   private func path(from start: Int, to end: Int, _ order: StageOrder, _ models: StageModels) throws -> MigrationPath {
-    func required(_ position: Int) throws -> ModelVersions.Version {
+    func required(_ position: Int) throws -> ModelVersion {
       guard let version = try models.version(order.checksums[position]) else {
         throw MigrationErrors.missingStageModel(url: url, checksum: order.checksums[position])
       }
@@ -136,7 +136,7 @@ struct StagedMigration {
   }
 
   private func inferring(
-    _ source: ModelVersions.Version, _ destination: ModelVersions.Version, _ body: () throws -> MigrationPath
+    _ source: ModelVersion, _ destination: ModelVersion, _ body: () throws -> MigrationPath
   ) throws -> MigrationPath {
     do {
       return try body()

@@ -78,6 +78,48 @@ struct MigrationErrorTests {
     )
   }
 
+  @Test("134110: a new required attribute where rows are; where none are it is made; other ways go first")
+  func newRequiredAttribute() throws {
+    func model(_ name: String) -> NSManagedObjectModel {
+      var builder = ModelBuilder()
+      builder.entity("Note", [.make("name", .stringAttributeType), .make("a", .integer16AttributeType)])
+      builder.entity("Tag", [.make("name", .stringAttributeType)])
+      let model = builder.model()
+      if !name.isEmpty {
+        model.entitiesByName[name]?.properties.append(
+          NSAttributeDescription.make("must", .integer16AttributeType, optional: false))
+      }
+      return model
+    }
+    let store = try TemporaryStore()
+    let context = try store.context(model(""))
+    context.make("Note", ["name": "one"])
+    try context.save()
+    try store.close()
+    let options: [String: Any] = [
+      NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+      MigrationOption.models: [URL](), MigrationOption.mappings: [URL](),
+    ]
+    let error = try #require(throws: NSError.self) { try store.context(model("Note"), options: options) }
+    try check(error, NSMigrationError, entity: "Note")
+    #expect(error.userInfo["attribute"] as? String == "must")
+    #expect(
+      error.localizedFailureReason
+        == "Cannot migrate store in-place: Validation error missing attribute values on mandatory destination attribute"
+    )
+    #expect(try store.context(model("Tag"), options: options).all("Note").count == 1)
+    try store.close()
+    let versions = try NoteVersions([
+      ("z1", [.make("name", .stringAttributeType)]),
+      ("z2", [.make("name", .stringAttributeType), .make("must", .stringAttributeType, optional: false)]),
+      ("z3", [.make("name", .stringAttributeType), .make("must", .stringAttributeType)]),
+    ])
+    let path = try MigrationPath(modelsAt: versions.url, from: "z1", to: "z3")
+    #expect(path.steps.map(\.destination) == ["z3"])
+    #expect(path.steps[0].reason.contains("objects would have no value for Note.must, which is required."))
+    #expect(try MigrationPath(modelsAt: versions.url, from: "z1", to: "z2").steps.count == 1)
+  }
+
   @Test("134110: a store that may only be read")
   func readOnly() throws {
     _ = try failure(NSMigrationError, try notes.model("v2"), options([NSReadOnlyPersistentStoreOption: true]))

@@ -208,7 +208,7 @@ struct MigrationPathTests {
       }
       return builder.model()
     }
-    func version(_ name: String, _ entities: [String: [String]]) -> ModelVersions.Version {
+    func version(_ name: String, _ entities: [String: [String]]) -> ModelVersion {
       .init(name: name, model: model(entities))
     }
     let known = [
