@@ -107,7 +107,9 @@ struct KeyedArchiveBuilder {
     } else {
       do {
         data = try ObjectArchiveWriter.data(of: object) { name in
-          guard let object = object as? any NSSecureCoding, String(reflecting: type(of: object)) == name else { return nil }
+          guard let object = object as? any NSSecureCoding, String(reflecting: type(of: object)) == name else {
+            return nil
+          }
           return type(of: object)
         }
       } catch let problem as ObjectArchiveWriter.Problem {

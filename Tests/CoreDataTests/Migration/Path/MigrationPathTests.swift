@@ -10,8 +10,10 @@ import Testing
 @Suite("Ways over the versions of a model")
 struct MigrationPathTests {
   /// Five versions, each with one attribute more; every two of them can be connected by inference.
-  static let growing: [(String, [NSAttributeDescription])] = (1...5).map { number in
-    ("e\(number)", [.make("name", .stringAttributeType)] + (1..<number).map { .make("n\($0)", .stringAttributeType) })
+  static var growing: [(String, [NSAttributeDescription])] {
+    (1...5).map { number in
+      ("e\(number)", [.make("name", .stringAttributeType)] + (1..<number).map { .make("n\($0)", .stringAttributeType) })
+    }
   }
 
   private func path(

@@ -12,17 +12,20 @@ import Foundation
 /// The attribute `a` is a number in `v1`, gone in `v2`, and a text from `v3` on: neighbours can be inferred, and nothing else
 /// that leads from `v1` past `v2`.
 final class NoteVersions {
-  static let plain: [(String, [NSAttributeDescription])] = [
-    ("v1", [.make("name", .stringAttributeType), .make("a", .integer16AttributeType)]),
-    ("v2", [.make("name", .stringAttributeType)]),
-    ("v3", [.make("name", .stringAttributeType), .make("a", .stringAttributeType)]),
-    (
-      "v4",
-      [
-        .make("name", .stringAttributeType), .make("a", .stringAttributeType), .make("b", .stringAttributeType),
-      ]
-    ),
-  ]
+  /// Made anew each time: an attribute belongs to one model.
+  static var plain: [(String, [NSAttributeDescription])] {
+    [
+      ("v1", [.make("name", .stringAttributeType), .make("a", .integer16AttributeType)]),
+      ("v2", [.make("name", .stringAttributeType)]),
+      ("v3", [.make("name", .stringAttributeType), .make("a", .stringAttributeType)]),
+      (
+        "v4",
+        [
+          .make("name", .stringAttributeType), .make("a", .stringAttributeType), .make("b", .stringAttributeType),
+        ]
+      ),
+    ]
+  }
 
   let store: TemporaryStore
   let url: URL

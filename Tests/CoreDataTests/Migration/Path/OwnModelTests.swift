@@ -10,21 +10,23 @@ import Testing
 
 @Suite("Stores that none of the known versions has written, and that carry their own model")
 struct OwnModelTests {
-  private static let names: [(String, [NSAttributeDescription])] = [
-    ("v1", [.make("name", .stringAttributeType)]),
-    ("v2", [.make("name", .stringAttributeType), .make("first", .stringAttributeType)]),
-    (
-      "v3",
-      [.make("name", .stringAttributeType), .make("first", .stringAttributeType), .make("c", .stringAttributeType)]
-    ),
-    (
-      "v4",
-      [
-        .make("name", .stringAttributeType), .make("first", .stringAttributeType), .make("c", .stringAttributeType),
-        .make("d", .stringAttributeType),
-      ]
-    ),
-  ]
+  private static var names: [(String, [NSAttributeDescription])] {
+    [
+      ("v1", [.make("name", .stringAttributeType)]),
+      ("v2", [.make("name", .stringAttributeType), .make("first", .stringAttributeType)]),
+      (
+        "v3",
+        [.make("name", .stringAttributeType), .make("first", .stringAttributeType), .make("c", .stringAttributeType)]
+      ),
+      (
+        "v4",
+        [
+          .make("name", .stringAttributeType), .make("first", .stringAttributeType), .make("c", .stringAttributeType),
+          .make("d", .stringAttributeType),
+        ]
+      ),
+    ]
+  }
 
   private func fill(_ notes: NoteVersions, _ model: NSManagedObjectModel, _ values: [String: String]) throws {
     let context = try notes.store.context(model)
