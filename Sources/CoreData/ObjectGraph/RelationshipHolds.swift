@@ -28,9 +28,9 @@ final class RelationshipHolds {
   /// Lets all objects go. They may be the last that hold others, and so on.
   func release() {
     guard !destinations.isEmpty else { return }
-    let released = Array(destinations.values)
+    var released = destinations
     destinations = [:]
-    ReleaseChain.release(released)
+    ReleaseChain.release(&released)
   }
 
   func add(_ view: RelationshipOrderedSet, at position: Int) {
@@ -87,13 +87,16 @@ enum ReleaseChain {
     return key
   }()
 
-  static func release(_ objects: [AnyObject]) {
+  /// - Parameter objects: emptied: what the caller still held would be let go of when it returns.
+  static func release(_ objects: inout [Int: AnyObject]) {
     if let known = pthread_getspecific(key) {
-      Unmanaged<Waiting>.fromOpaque(known).takeUnretainedValue().objects += objects
+      Unmanaged<Waiting>.fromOpaque(known).takeUnretainedValue().objects += objects.values
+      objects = [:]
       return
     }
     let waiting = Waiting()
-    waiting.objects = objects
+    waiting.objects = Array(objects.values)
+    objects = [:]
     pthread_setspecific(key, Unmanaged.passUnretained(waiting).toOpaque())
     while let next = waiting.objects.popLast() { withExtendedLifetime(next) {} }
     pthread_setspecific(key, nil)

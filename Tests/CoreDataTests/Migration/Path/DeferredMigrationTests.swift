@@ -45,7 +45,7 @@ struct DeferredMigrationTests {
       Self.model(version),
       options: [
         NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
-        key: deferring,
+        MigrationOption.allowsLoss: true, key: deferring,
       ])
   }
 
