@@ -58,15 +58,14 @@ struct ProcessTests {
   }
 
   @Test(
-    "A store with a long name is migrated, or the error says that the name is too long",
+    "A store whose name leaves little room for others beside it is migrated",
     arguments: [100, 200, 220, 245])
   func longNames(count: Int) throws {
     let source = try makeStore(rows: 3)
     let path = workshop.path(String(repeating: "n", count: count - 7) + ".sqlite")
     try FileManager.default.moveItem(atPath: source, toPath: path)
     let run = CommandRun("migrate", "run", path, workshop.model, "--no-backup")
-    #expect(run.status == (count < 240 ? .done : .failed), "\(run.error)")
-    #expect(run.status == .done || run.error.contains("File name too long"), "\(run.error)")
+    #expect(run.status == .done, "\(run.error)")
     try check(path, rows: 3, "\(count)")
   }
 

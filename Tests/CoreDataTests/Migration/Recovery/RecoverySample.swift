@@ -95,7 +95,7 @@ enum RecoverySample {
     let last = model(from)
     let planned = try StoreMigration(
       storeAt: url, metadata: metadata, known: ModelVersions(around: last),
-      destination: .init(name: "\(from)", model: last), configuration: nil, busyTimeout: timeout)
+      destination: .init(name: "\(from)", model: last), configuration: nil, busyTimeout: timeout, allowsLoss: true)
     return StoreMigration(planned, steps: made, of: url, metadata: metadata)
   }
 
@@ -139,7 +139,7 @@ enum RecoverySample {
     }
     let planned = try StoreMigration(
       storeAt: destination, metadata: file.metadata(), known: ModelVersions(around: step.destinationModel),
-      destination: .init(name: step.destination, model: step.destinationModel), configuration: nil)
+      destination: .init(name: step.destination, model: step.destinationModel), configuration: nil, allowsLoss: true)
     _ = try InPlaceMigration(
       migration: StoreMigration(
         planned,

@@ -98,16 +98,17 @@ struct DurabilityTests {
       try TortureCase.byMapping.prepare(in: folder)
       return folder
     }
+    // Who reads a store leaves an empty log, for which both are the same then.
+    let contents = try folders.map { try FileContent($0.appendingPathComponent("Data.sqlite")) }
     let trace = try Trace(folders[0]) { try TortureCase.byMapping.run(in: folders[0]) }
     let exchange = try #require(trace.last("rename", before: trace.calls.count) { $0 == "\(Self.work)/new.sqlite" })
     let url = folders[1].appendingPathComponent("Data.sqlite")
-    let content = try FileContent(url)
     let outcome = Faults.run(below: folders[1], call: exchange + 1, FaultKindOnce, error: EIO) {
       try TortureCase.byMapping.run(in: folders[1])
     }
-    #expect(outcome.call == "rename new.sqlite" && outcome.failure != nil)
+    #expect(outcome.call == "rename new.sqlite" && outcome.failure != nil, "\(outcome)")
     #expect(try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true)
-    #expect(try FileContent(url) == content)
+    #expect(try FileContent(url) == contents[1])
     #expect(try RecoverySample.files(folders[1]) == ["Data.sqlite"])
   }
 
@@ -160,7 +161,7 @@ struct DurabilityTests {
       type: .sqlite, at: url,
       options: [
         NSSQLitePragmasOption: ["journal_mode": "DELETE"], NSMigratePersistentStoresAutomaticallyOption: true,
-        NSInferMappingModelAutomaticallyOption: true,
+        NSInferMappingModelAutomaticallyOption: true, MigrationOption.allowsLoss: true,
       ])
     let context = NSManagedObjectContext(.privateQueue)
     context.persistentStoreCoordinator = coordinator
