@@ -59,4 +59,21 @@ struct StoreAccessTests {
     #expect(access.sizes.store > 100 && access.sizes.log > 0)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["Link.sqlite"])
   }
+
+  @Test("What is read while another program writes to a store without a log is an error, not a mixture")
+  func writtenMeanwhile() throws {
+    let company = try TemporaryStore()
+    let context = try company.context(CompanyModel.make())
+    _ = context.make("Department", ["name": "Research"])
+    try context.save()
+    try company.close()
+    let reader = try StoreReader(url: company.url)
+    #expect(!reader.access.isCopy)
+    #expect(try reader.rowCounts().isEmpty == false)
+    let writer = try SQLiteConnection(url: company.url, mode: .readWrite)
+    try writer.execute("UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
+    try writer.close()
+    #expect { try reader.rowCounts() } throws: { ($0 as? StoreProblem)?.kind == .locked }
+    #expect { try reader.forEachObject { _ in } } throws: { ($0 as? StoreProblem)?.kind == .locked }
+  }
 }

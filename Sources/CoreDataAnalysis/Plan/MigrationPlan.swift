@@ -86,8 +86,9 @@ package struct MigrationPlan {
     storeAt url: URL, known: ModelVersions, version: String? = nil, mappings: [URL] = [], allowsLoss: Bool = false
   ) throws {
     let end = Date().addingTimeInterval(Self.patience)
+    let file = DatabaseFile.target(of: url.path)
     while true {
-      let before = Self.stamps(url)
+      let before = StoreAccess.stamps(file)
       do {
         let plain = try StoreReader(url: url)
         self = try Self(plain, known, version: version, mappings: mappings, allowsLoss: allowsLoss)
@@ -97,15 +98,9 @@ package struct MigrationPlan {
       } catch {
         // The store is read more than once, and without a log also without locks: what was read while another process
         // migrated it may be of two states. Then it is planned for anew.
-        guard Date() < end, Self.stamps(url) != before else { throw error }
+        guard Date() < end, StoreAccess.stamps(file) != before else { throw error }
       }
     }
-  }
-
-  /// What changes with every write to the store's file, its log and its journal.
-  private static func stamps(_ url: URL) -> [[Int64]?] {
-    let file = DatabaseFile.target(of: url.path)
-    return ["", "-wal", "-journal"].map { FileCalls.stamp(URL(fileURLWithPath: file + $0)) }
   }
 
   /// How long to wait for another process that writes to the store, in seconds.

@@ -10,12 +10,15 @@ import Foundation
 ///
 /// SQLite writes even when it reads: it makes and removes `-wal` and `-shm` files, and recovers an unfinished transaction.
 /// A file with a write-ahead log, or with a journal to roll back, is therefore read from a copy, and one in WAL mode
-/// without a log is opened as unchangeable. Any other file is read where it is, under SQLite's locks.
+/// without a log is opened as unchangeable, without locks: `checkUnchanged` tells whether another program wrote to it
+/// meanwhile. Any other file is read where it is, under SQLite's locks.
 package final class StoreAccess {
   package let url: URL
   package let connection: SQLiteConnection
   /// The directory of the copy; nil where the file is read where it is.
   private let copyFolder: PrivateDirectory?
+  /// The state of the files when they were opened; nil where SQLite's locks or a copy keep it.
+  private let opened: [[Int64]?]?
 
   /// Whether the file is read from a copy.
   package var isCopy: Bool { copyFolder != nil }
@@ -25,16 +28,18 @@ package final class StoreAccess {
   package init(url: URL) throws {
     self.url = url
     let path = DatabaseFile.target(of: url.path)
+    let before = Self.stamps(path)
     let header = try Self.header(path: path)
     let needsCopy = Self.hasContent(path + "-wal") || Self.hasContent(path + "-journal")
     let folder = needsCopy ? try Self.copy(path) : nil
     do {
       let mode: SQLiteConnection.Mode = needsCopy ? .readWrite : header.usesWriteAheadLog ? .immutable : .readOnly
       let file = folder?.url.appendingPathComponent((path as NSString).lastPathComponent).path ?? path
-      let opened = try SQLiteConnection(path: file, mode: mode)
-      _ = try opened.pragma("schema_version")
-      opened.limitValues(toFileSize: (Self.size(file) ?? 0) + (Self.size(file + "-wal") ?? 0))
-      connection = opened
+      let connection = try SQLiteConnection(path: file, mode: mode)
+      _ = try connection.pragma("schema_version")
+      connection.limitValues(toFileSize: (Self.size(file) ?? 0) + (Self.size(file + "-wal") ?? 0))
+      self.connection = connection
+      opened = mode == .immutable ? before : nil
       copyFolder = folder
     } catch let error as SQLiteError {
       // The copy is of no use; what SQLite says is what matters.
@@ -47,6 +52,19 @@ package final class StoreAccess {
     // Nothing was written through the connection. A copy that stays is private, and the next one of the store removes it.
     try? connection.close()
     try? copyFolder?.remove()
+  }
+
+  /// Makes sure that what was read without locks is of one state of the store.
+  ///
+  /// - Throws: `StoreProblem` where another program has written to the store since it was opened.
+  func checkUnchanged() throws {
+    let path = DatabaseFile.target(of: url.path)
+    if let opened, Self.stamps(path) != opened { throw Self.beingWritten((path as NSString).lastPathComponent) }
+  }
+
+  /// What changes with every write to a store's file, its log and its journal.
+  static func stamps(_ path: String) -> [[Int64]?] {
+    ["", "-wal", "-journal"].map { FileCalls.stamp(URL(fileURLWithPath: path + $0)) }
   }
 
   /// Bytes of the file and its write-ahead log.
@@ -114,7 +132,7 @@ package final class StoreAccess {
     }
     do {
       for _ in 0..<5 {
-        let before = stamp(path)
+        let before = stamps(path)
         for suffix in ["", "-wal", "-journal"] {
           let target = directory.url.appendingPathComponent(name + suffix)
           try FileCalls.removeFile(target)
@@ -125,7 +143,7 @@ package final class StoreAccess {
             try FileCalls.copyBytes(URL(fileURLWithPath: path + suffix), to: target)
           }
         }
-        if stamp(path) == before { return directory }
+        if stamps(path) == before { return directory }
       }
     } catch {
       // The copy is of no use; why it could not be made is what matters.
@@ -134,7 +152,11 @@ package final class StoreAccess {
     }
     // As above.
     try? directory.remove()
-    throw StoreProblem(.locked, "\(name) is being written by another program. Close it and try again.")
+    throw beingWritten(name)
+  }
+
+  private static func beingWritten(_ name: String) -> StoreProblem {
+    StoreProblem(.locked, "\(name) is being written by another program. Close it and try again.")
   }
 
   private static func uncopied(_ name: String, _ error: any Error) -> StoreProblem {
@@ -149,16 +171,6 @@ package final class StoreAccess {
       "to \(failure.operation) '\(failure.path)' failed: \(String(cString: strerror(failure.number)))."
     case let problem as RegularFile.Problem: problem.description
     default: error.localizedDescription
-    }
-  }
-
-  /// Sizes and times of the files, which tell whether they were written meanwhile.
-  private static func stamp(_ path: String) -> [String] {
-    ["", "-wal", "-journal"].map { suffix in
-      // A file that is not there has no attributes.
-      guard let attributes = try? FileManager.default.attributesOfItem(atPath: path + suffix) else { return "" }
-      let date = attributes[.modificationDate] as? Date
-      return "\(attributes[.size] ?? 0) \(date?.timeIntervalSinceReferenceDate ?? 0)"
     }
   }
 }

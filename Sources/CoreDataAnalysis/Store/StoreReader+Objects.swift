@@ -35,14 +35,14 @@ extension StoreReader {
       let columns = (["Z_PK"] + plan.columns).map { SQLiteIdentifier.quoted($0) }.joined(separator: ", ")
       let sql =
         "SELECT \(columns) FROM \(SQLiteIdentifier.quoted(table)) WHERE \(entity.condition) ORDER BY Z_PK LIMIT ?1"
-      let statement = try reading { () -> SQLiteStatement in
+      let statement = try explaining { () -> SQLiteStatement in
         let statement = try connection.prepare(sql)
         try statement.bind([.integer(Int64(left))])
         return statement
       }
-      while try reading({ try statement.step() }) {
+      while try explaining({ try statement.step() }) {
         let key = statement.int64(at: 0)
-        let values = try reading {
+        let values = try explaining {
           try plan.steps.map { step in (step.name, try step.value(statement, key, references)) }
         }
         try body(
@@ -50,6 +50,7 @@ extension StoreReader {
         left -= 1
       }
     }
+    try access.checkUnchanged()
   }
 
   /// The entity and all its sub-entities by name; nil where the store has no such entity.

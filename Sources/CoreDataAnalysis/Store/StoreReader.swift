@@ -43,7 +43,9 @@ package final class StoreReader {
     do {
       catalog = try access.connection.catalog()
       metadata = try StoreFacts(access.connection, catalog: catalog, path: url.path)
+      try access.checkUnchanged()
     } catch let error as SQLiteError {
+      try access.checkUnchanged()
       throw StoreProblem.from(error, path: url.path)
     }
     let name = url.lastPathComponent
@@ -108,11 +110,20 @@ package final class StoreReader {
     }
   }
 
-  /// Runs a body, and puts errors of SQLite into words.
+  /// Runs a body that reads one state of the store, and puts errors of SQLite into words.
   func reading<Result>(_ body: () throws -> Result) throws -> Result {
+    let result = try explaining(body)
+    try access.checkUnchanged()
+    return result
+  }
+
+  /// Runs a part of something that reads, and puts errors of SQLite into words.
+  func explaining<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
     } catch let error as SQLiteError {
+      // Pages of two states contradict each other, which is no damage.
+      try access.checkUnchanged()
       throw StoreProblem.from(error, path: url.path)
     }
   }
