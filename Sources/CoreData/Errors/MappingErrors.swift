@@ -110,4 +110,12 @@ extension MappingErrors {
       reason: "The expression for \(place.words) names the entity mapping '\(name)', which does not exist; there are "
         + "\(known.map { "'\($0)'" }.joined(separator: ", ")). It is: \(place.expression ?? "").")
   }
+
+  /// 134110: a policy asks for an entity mapping that does not exist.
+  static func unknownMapping(_ name: String, known: [String]) -> NSError {
+    failed(
+      Place(mapping: name),
+      reason: "A migration policy asked for the objects of the entity mapping '\(name)', which the mapping model does "
+        + "not have; there are \(known.map { "'\($0)'" }.joined(separator: ", ")).")
+  }
 }

@@ -126,7 +126,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// The objects that a mapping has made of source objects.
   ///
   /// - Parameters:
-  ///   - mappingName: the name of an entity mapping; one that is not known stops the program.
+  ///   - mappingName: the name of an entity mapping; with one that is not known the migration ends (134110).
   ///   - sourceInstances: source objects; nil for all of the mapping.
   open func destinationInstances(
     forEntityMappingName mappingName: String, sourceInstances: [NSManagedObject]?
@@ -137,7 +137,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// The objects of which a mapping has made destination objects.
   ///
   /// - Parameters:
-  ///   - mappingName: the name of an entity mapping; one that is not known stops the program.
+  ///   - mappingName: the name of an entity mapping; with one that is not known the migration ends (134110).
   ///   - destinationInstances: destination objects; nil for all of the mapping.
   open func sourceInstances(
     forEntityMappingName mappingName: String, destinationInstances: [NSManagedObject]?

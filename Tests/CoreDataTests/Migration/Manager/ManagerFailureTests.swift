@@ -248,19 +248,30 @@ struct ManagerFailureTests {
     #expect(try sample.store.files() == ["Store.sqlite"])
   }
 
-  @Test("Of names that a program gives stop it")
-  func programmerMistakes() async {
-    await #expect(processExitsWith: .failure) {
-      final class LostPolicy: NSEntityMigrationPolicy {
-        override func begin(_ mapping: NSEntityMapping, with manager: NSMigrationManager) throws {
-          _ = manager.destinationInstances(forEntityMappingName: "NoSuchMapping", sourceInstances: nil)
-        }
-      }
-      MigrationPolicyClasses.register(LostPolicy.self)
-      let sample = try ManagerSample()
-      sample["NoteToNote"].entityMigrationPolicyClassName = "LostPolicy"
-      try sample.migrate()
+  private final class LostPolicy: NSEntityMigrationPolicy {
+    override func begin(_ mapping: NSEntityMapping, with manager: NSMigrationManager) throws {
+      let made = manager.destinationInstances(forEntityMappingName: "NoSuchMapping", sourceInstances: nil)
+      #expect(made.isEmpty)
     }
+  }
+
+  @Test("A policy that asks for a mapping which the model does not have ends the migration, and is told the names")
+  func unknownMapping() throws {
+    let sample = try ManagerSample()
+    sample["NoteToNote"].entityMigrationPolicyClassName = "LostPolicy"
+    MigrationPolicyClasses.register(LostPolicy.self, as: "LostPolicy")
+    #expect {
+      try sample.migrate()
+    } throws: { error in
+      let error = error as NSError
+      return error.code == NSMigrationError
+        && error.localizedFailureReason?.contains("'NoSuchMapping', which the mapping model does not have") == true
+        && error.localizedFailureReason?.contains("'NoteToNote'") == true
+    }
+  }
+
+  @Test("A context of a migration that does not run stops the program")
+  func programmerMistakes() async {
     await #expect(processExitsWith: .failure) {
       let model = NSManagedObjectModel()
       _ = NSMigrationManager(sourceModel: model, destinationModel: model).sourceContext

@@ -63,17 +63,17 @@ extension MigrationRun {
     throw EvaluationError.unknownKey(name, object: "The mapping model")
   }
 
-  /// Looks something up for a program, whose unknown names stop it, and whose other failures the migration ends with.
+  /// Looks something up for a policy. The policy gets nothing where that fails, and the migration ends with the failure.
   func lookUp(_ name: String, _ body: ([Int]) throws -> [NSManagedObject]) -> [NSManagedObject] {
     do {
       return try body(tables(named: name))
     } catch is EvaluationError {
-      preconditionFailure(
-        "There is no entity mapping named '\(name)'. There are: \(plans.map(\.name).joined(separator: ", ")).")
+      // A mapping model is a file: its names can change while the policy stays as it is.
+      failure = failure ?? MappingErrors.unknownMapping(name, known: plans.map(\.name))
     } catch {
       failure = failure ?? error
-      return []
     }
+    return []
   }
 
   /// The objects that certain tables have for sources; for all of them when there are none given.
