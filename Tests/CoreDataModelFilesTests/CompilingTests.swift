@@ -31,6 +31,27 @@ struct CompilingTests {
     }
   }
 
+  @Test("What Spotlight may find, and the cloud may encrypt, is kept by compiled models")
+  func flags() throws {
+    var model = ModelDocument(entities: [EntityDocument(name: "Note"), EntityDocument(name: "Tag")])
+    model.entities[0].attributes = ["seen", "secret", "plain"].map { AttributeDocument(name: $0, kind: .string) }
+    model.entities[0].attributes[0].isIndexedBySpotlight = true
+    model.entities[0].attributes[1].allowsCloudEncryption = true
+    model.entities[0].relationships = [
+      RelationshipDocument(name: "tags", destinationEntityName: "Tag", inverseName: "note", isToMany: true)
+    ]
+    model.entities[0].relationships[0].isIndexedBySpotlight = true
+    model.entities[1].relationships = [
+      RelationshipDocument(name: "note", destinationEntityName: "Note", inverseName: "tags")
+    ]
+    let back = try ModelCache.decode(ModelCache.encode(model))
+    let attributes = back.entities[0].attributes
+    #expect(attributes.filter(\.isIndexedBySpotlight).map(\.name) == ["seen"])
+    #expect(attributes.filter(\.allowsCloudEncryption).map(\.name) == ["secret"])
+    #expect(back.entities[0].relationships.map(\.isIndexedBySpotlight) == [true])
+    #expect(back.entities[1].relationships.map(\.isIndexedBySpotlight) == [false])
+  }
+
   @Test("Writing again replaces the whole bundle, and a failure leaves the old one")
   func replacement() throws {
     try withTemporaryFolder { folder in

@@ -60,6 +60,7 @@ struct SourceWritingTests {
         $0.isOptional = false
         $0.defaultValue = .string("")
         $0.renamingIdentifier = "title"
+        $0.isIndexedBySpotlight = true
         $0.validations = [
           rule(.keyPath("length"), .greaterThanOrEqualTo, .integer(1), 1670),
           rule(.keyPath("length"), .lessThanOrEqualTo, .integer(9), 1660),
@@ -90,6 +91,7 @@ struct SourceWritingTests {
     place.relationships[0].maxCount = 7
     place.relationships[0].isOrdered = true
     place.relationships[0].deleteRule = .deny
+    place.relationships[0].isIndexedBySpotlight = true
     place.indexes = [
       FetchIndexDocument(
         name: "byName",

@@ -114,6 +114,24 @@ struct MigrationManagerTests {
     }
   }
 
+  @Test("Calls methods of the manager and of source objects by name")
+  func namedFunctions() throws {
+    let sample = try ManagerSample()
+    sample["NoteToNote"].sourceExpression = NSExpression(
+      format: "FETCH(FUNCTION($manager, \"fetchRequestForSourceEntityNamed:predicateString:\", \"Note\", "
+        + "\"TRUEPREDICATE\"), FUNCTION($manager, \"sourceContext\"), false)")
+    sample["NoteToNote"].attributeMappings = ManagerSample.properties([
+      "title": "FUNCTION($source, \"valueForKey:\", \"title\")",
+      "rank": "FUNCTION($source, \"valueForKeyPath:\", \"rank\")",
+    ])
+    try sample.migrate()
+    try sample.result { context in
+      let notes = try context.all("Note", by: "rank")
+      #expect(notes.map { $0.text("title") } == (1...7).map { "N\($0)" })
+      #expect(notes.map { ($0.value(forKey: "rank") as? NSNumber)?.intValue } == Array(1...7))
+    }
+  }
+
   @Test("Takes source objects from any collection, also for an added entity")
   func collections() throws {
     let sample = try ManagerSample()
