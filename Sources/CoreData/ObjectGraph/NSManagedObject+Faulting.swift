@@ -8,14 +8,11 @@ extension NSManagedObject {
   ///
   /// A fault whose row is gone, or cannot be read, becomes an object without values, marked as deleted, as Apple's framework
   /// does with `shouldDeleteInaccessibleFaults`. With that off a row that is gone stops the program, since there is no value
-  /// to give; one that cannot be read is told by the next `save()` either way.
+  /// to give; one that cannot be read is told by the next `save()` either way. A fault whose context is gone, or was reset,
+  /// becomes an object without values too.
   final func realize() {
     if isRealized { return }
-    guard let context else {
-      preconditionFailure(
-        "\(identifier) is a fault without a context, which is gone or was reset: keep the context, and fetch objects anew "
-          + "after a reset.")
-    }
+    guard let context else { return loseValues() }
     if snapshot == nil { snapshot = context.readRow(for: self) }
     guard let snapshot else {
       guard context.shouldDeleteInaccessibleFaults || context.readingFailure != nil else {

@@ -151,7 +151,6 @@ enum ContextMisuse: String, CaseIterable, Codable, Sendable {
   case orderedAsSet = "favourites of Employee is not an unordered to-many relationship."
   case setAsOrdered = "projects of Employee is not an ordered to-many relationship."
   case throughAttribute = "'name.x' of 'Employee': The key path leads through name"
-  case afterReset = "is a fault without a context, which is gone or was reset"
   case noMergePolicy = "String is no merge policy"
   case predicateFormat = "at character 8 there is the end"
   case predicateKey = "The predicate nobody == 1 cannot be evaluated"
@@ -182,9 +181,6 @@ enum ContextMisuse: String, CaseIterable, Codable, Sendable {
     case .orderedAsSet: _ = ada.mutableSetValue(forKey: "favourites")
     case .setAsOrdered: _ = ada.mutableOrderedSetValue(forKey: "projects")
     case .throughAttribute: ada.setValue(1, forKeyPath: "name.x")
-    case .afterReset:
-      context.reset()
-      _ = ada["name"]
     case .noMergePolicy: context.mergePolicy = "error"
     case .predicateFormat: _ = NSPredicate(format: "name ==")
     case .predicateKey: _ = NSPredicate(format: "nobody == 1").evaluate(with: ada)

@@ -38,6 +38,26 @@ struct FaultingTests {
     #expect(try context.all("Task", by: "title").map { $0["title"] as? String } == ["a"])
   }
 
+  @Test("An object whose context was reset, or is gone, has no values, takes some, and is not saved")
+  func withoutContext() throws {
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
+    let project = context.make("Project", ["title": "P"])
+    let task = context.make("Task", ["title": "a", "project": project])
+    try context.save()
+    context.reset()
+    #expect(task["title"] == nil && task["project"] == nil)
+    #expect((project["tasks"] as? NSOrderedSet)?.count == 0)
+    #expect((project["members"] as? NSSet)?.count == 0)
+    #expect(project.mutableOrderedSetValue(forKey: "tasks").count == 0)
+    task["title"] = "b"
+    task["project"] = project
+    #expect(task["title"] as? String == "b")
+    #expect(!context.hasChanges)
+    try context.save()
+    #expect(try context.all("Task", by: "title").map { $0["title"] as? String } == ["a"])
+  }
+
   @Test("refresh() without merging turns a new object into a fault that is not saved, and that nothing leads to")
   func refreshingInserted() throws {
     let context = try TemporaryStore().context(CompanyModel.make())
