@@ -42,7 +42,8 @@ enum Slot: @unchecked Sendable {
     case (.double(let a), .double(let b)): a == b || (a.isNaN && b.isNaN)
     case (.float(let a), .float(let b)): a == b || (a.isNaN && b.isNaN)
     case (.date(let a), .date(let b)): a == b
-    case (.string(let a), .string(let b)): a == b
+    // Swift takes spellings of one character as equal; a store keeps the one that it is given.
+    case (.string(let a), .string(let b)): a == b && a.utf8.elementsEqual(b.utf8)
     case (.data(let a), .data(let b)), (.archived(let a), .archived(let b)): a == b
     case (.uuid(let a), .uuid(let b)): a == b
     case (.unarchived(let a), .unarchived(let b)): a === b || a.data == b.data

@@ -128,7 +128,7 @@ enum ValidationRules {
     if let a, let b, type(of: a) is AnyClass, type(of: b) is AnyClass, (a as AnyObject) === (b as AnyObject) {
       return true
     }
-    if let a = a as? String, let b = b as? String { return a == b }
+    if let a = a as? String, let b = b as? String { return a.utf8.elementsEqual(b.utf8) }
     return switch (a, b) {
     case (nil, nil): true
     case (let a as NSObject, let b as NSObject): a.isEqual(b)

@@ -60,6 +60,19 @@ struct SavingTests {
     #expect(ada["scan"] as? Data == large)
   }
 
+  @Test("Another spelling of the same characters is a change, and is saved as it is given")
+  func spelling() throws {
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
+    let task = context.make("Task", ["title": "e\u{301}"])
+    try context.save()
+    task["title"] = "\u{e9}"
+    #expect(task.hasChanges)
+    try context.save()
+    context.refresh(task, mergeChanges: false)
+    #expect((task["title"] as? String)?.unicodeScalars.map(\.value) == [0xe9])
+  }
+
   @Test("A new object starts with default values")
   func defaults() throws {
     let store = try TemporaryStore()
