@@ -1,12 +1,24 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import Foundation
 
 /// Makes dictionaries of objects, for requests that ask for them.
 struct DictionaryResults {
-  private let columns: [(name: String, value: (NSManagedObject) throws -> Any?)]
+  private struct Column {
+    let name: String
+    /// What one object gives; nil for a value that all objects give together.
+    var value: ((NSManagedObject) throws -> Any?)?
+    /// What all objects give together, such as the greatest of their values.
+    var summary: (([NSManagedObject]) throws -> Any?)?
+  }
+
+  private let columns: [Column]
   private let isDistinct: Bool
+
+  /// Whether all objects give one dictionary, as they do where an aggregate of their values is wanted.
+  var isSummary: Bool { columns.contains { $0.summary != nil } }
 
   init(_ specification: FetchSpecification, entity: NSEntityDescription) throws {
     isDistinct = specification.returnsDistinctResults
@@ -20,7 +32,7 @@ struct DictionaryResults {
 
   private static func column(
     _ property: Any, _ entity: NSEntityDescription
-  ) throws -> (String, (NSManagedObject) throws -> Any?) {
+  ) throws -> Column {
     switch property {
     case let expression as NSExpressionDescription:
       guard let tree = expression.expression?.syntax else {
@@ -28,30 +40,25 @@ struct DictionaryResults {
           "The expression description '\(expression.name)' has no expression.", entity: entity,
           suggestion: "Set its expression.")
       }
-      return (
-        expression.name,
-        { object in
-          let value = try PredicateEvaluator().value(tree, with: object)
-          return (value as? NSManagedObject)?.objectID ?? value
-        }
-      )
+      if let summary = summary(tree) { return Column(name: expression.name, summary: summary) }
+      return Column(name: expression.name) { object in
+        let value = try PredicateEvaluator().value(tree, with: object)
+        return (value as? NSManagedObject)?.objectID ?? value
+      }
     case let description as NSPropertyDescription:
       return try column(description.name, entity)
     case let name as String:
       let first = name.split(separator: ".").first.map(String.init) ?? name
-      if name == "objectID", entity.propertiesByName[name] == nil { return (name, { $0.objectID }) }
+      if name == "objectID", entity.propertiesByName[name] == nil { return Column(name: name) { $0.objectID } }
       guard entity.slotTable.position(of: first) != nil else {
         throw ObjectGraphErrors.badRequest(
           "'\(first)' is no attribute or relationship of '\(entity.name ?? "")'.", entity: entity,
           suggestion: "Correct propertiesToFetch.")
       }
-      return (
-        name,
-        { object in
-          let value = try KeyPathReader.value(name, of: object)
-          return (value as? NSManagedObject)?.objectID ?? value
-        }
-      )
+      return Column(name: name) { object in
+        let value = try KeyPathReader.value(name, of: object)
+        return (value as? NSManagedObject)?.objectID ?? value
+      }
     default:
       throw ObjectGraphErrors.badRequest(
         "propertiesToFetch holds a \(type(of: property)).", entity: entity,
@@ -59,13 +66,44 @@ struct DictionaryResults {
     }
   }
 
+  /// An aggregate function of one expression, or a key path of an operator: `max:(price)`, `@max.price`.
+  private static func summary(_ tree: ExpressionSyntax) -> (([NSManagedObject]) throws -> Any?)? {
+    switch tree {
+    case .keyPath(let path) where path.hasPrefix("@"):
+      return { try KeyPathReader.value(path, of: $0) }
+    case .function(operand: nil, let name, let arguments)
+    where arguments.count == 1 && FunctionLibrary.isAggregate(name):
+      return { objects in
+        let values = try objects.flatMap { object -> [Any] in
+          guard let value = Operand.unwrapped(try PredicateEvaluator().value(arguments[0], with: object)) else {
+            return []
+          }
+          return Operand.elements(value) ?? [value]
+        }
+        return try FunctionLibrary.call(name, [values])
+      }
+    default: return nil
+    }
+  }
+
+  /// One dictionary of all objects. What a single object gives is that of the first one.
+  private func summary(of objects: [NSManagedObject]) throws -> NSDictionary {
+    let dictionary = NSMutableDictionary()
+    for column in columns {
+      let value = try column.summary?(objects) ?? objects.first.flatMap { try column.value?($0) }
+      if let value { dictionary[column.name] = value }
+    }
+    return dictionary
+  }
+
   func dictionaries(of objects: [NSManagedObject]) throws -> [NSDictionary] {
+    if isSummary { return [try summary(of: objects)] }
     var seen: Set<NSDictionary> = []
     var result: [NSDictionary] = []
     for object in objects {
       let dictionary = NSMutableDictionary()
       for column in columns {
-        if let value = try column.value(object) { dictionary[column.name] = value }
+        if let value = try column.value?(object) { dictionary[column.name] = value }
       }
       if !isDistinct || seen.insert(dictionary).inserted { result.append(dictionary) }
     }

@@ -111,8 +111,10 @@ struct FetchExecution {
 
   func dictionaries() throws -> [NSDictionary] {
     let results = try DictionaryResults(specification, entity: entity)
-    guard specification.returnsDistinctResults else { return try results.dictionaries(of: matching()) }
-    // Offset and limit count distinct results.
+    guard specification.returnsDistinctResults || results.isSummary else {
+      return try results.dictionaries(of: matching())
+    }
+    // Offset and limit count dictionaries, of which one can stand for several objects.
     return try window(results.dictionaries(of: unbounded().matching()))
   }
 

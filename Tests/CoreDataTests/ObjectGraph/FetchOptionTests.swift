@@ -29,6 +29,40 @@ struct FetchOptionTests {
     return store
   }
 
+  @Test("An aggregate of an attribute is one dictionary of all objects that match, whatever the limit")
+  func aggregates() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    for (name, age) in [("a", 30), ("b", 40), ("c", 50), ("d", 20)] {
+      context.make("Employee", ["name": name, "age": age])
+    }
+    context.make("Employee", ["name": "e"]).setValue(nil, forKey: "age")
+    try context.save()
+    func fetch(_ expressions: [(String, CoreData.NSExpression)], _ format: String) throws -> [NSDictionary] {
+      let request = NSFetchRequest<NSDictionary>(entityName: "Employee")
+      request.resultType = .dictionaryResultType
+      request.predicate = NSPredicate(format: format)
+      request.fetchLimit = 1
+      request.propertiesToFetch = expressions.map { name, expression in
+        let description = NSExpressionDescription()
+        description.name = name
+        description.expression = expression
+        description.expressionResultType = .integer32AttributeType
+        return description
+      }
+      return try context.fetch(request)
+    }
+    let age = NSExpression(forKeyPath: "age")
+    let functions = ["max", "min", "sum", "count", "average"].map {
+      ($0, NSExpression(forFunction: $0 + ":", arguments: [age]))
+    }
+    #expect(
+      try fetch(functions, "name < 'd' OR name = 'e'")
+        == [["max": 50, "min": 30, "sum": 120, "count": 3, "average": 40] as NSDictionary])
+    #expect(try fetch([("most", NSExpression(forKeyPath: "@max.age"))], "age < 45") == [["most": 40] as NSDictionary])
+    #expect(
+      try fetch(Array(functions[2...3]), "name = 'nobody'") == [["sum": 0, "count": 0] as NSDictionary])
+  }
+
   @Test("Dictionaries hold the object's identifier, by its name and by an expression")
   func identifiers() throws {
     let context = try saved(1).context(CompanyModel.make())

@@ -7,9 +7,8 @@ import Foundation
 /// The predefined functions of expressions.
 internal enum FunctionLibrary {
   internal static func call(_ name: String, _ arguments: [Any?]) throws -> Any? {
+    if isAggregate(name) { return try aggregate(name, arguments) }
     switch name {
-    case "count:", "sum:", "min:", "max:", "average:", "median:", "mode:", "stddev:", "distinct:":
-      return try aggregate(name, arguments)
     case "now": return Date()
     case "random": return NSNumber(value: Double.random(in: 0..<1))
     default: break
@@ -24,6 +23,11 @@ internal enum FunctionLibrary {
     case 2: return try binary(name, values[0], values[1])
     default: throw EvaluationError.unknownFunction(name, operand: "expressions")
     }
+  }
+
+  /// Whether a function makes one value of many.
+  internal static func isAggregate(_ name: String) -> Bool {
+    ["count:", "sum:", "min:", "max:", "average:", "median:", "mode:", "stddev:", "distinct:"].contains(name)
   }
 
   private static func aggregate(_ name: String, _ arguments: [Any?]) throws -> Any? {
