@@ -95,15 +95,40 @@ extension NSPersistentStoreCoordinator {
         }
         groups.append((store, own))
       }
-      // Refused before anything is written, since each store has a transaction of its own.
       if let refusing = groups.first(where: { $0.store.isReadOnly }) {
         throw StoreErrors.readOnly(
           url: refusing.store.url, byOption: StoreOptions(refusing.store.options).isReadOnly)
       }
-      for group in groups {
-        try MergeResolution(policy: context.mergePolicy, context: context).write(group.changes, to: group.store)
+      let resolution = MergeResolution(policy: context.mergePolicy, context: context)
+      func writeAll() throws {
+        for group in groups { try resolution.write(group.changes, to: group.store) }
+      }
+      if groups.count > 1 {
+        try together(groups.map(\.store), writeAll)
+      } else {
+        try writeAll()
       }
       try writeMetadata()
+    }
+  }
+
+  /// Writes to several stores, and keeps what was written only where all writes have succeeded.
+  private func together(_ stores: [any RowStore], _ body: () throws -> Void) throws {
+    var begun: [any RowStore] = []
+    do {
+      for store in stores {
+        try store.beginWriting()
+        begun.append(store)
+      }
+      try body()
+      while let store = begun.first {
+        try store.commitWriting()
+        begun.removeFirst()
+      }
+    } catch {
+      // What stopped the save is what the caller needs to know. SQLite undoes what is left when the file is closed.
+      for store in begun { try? store.rollBackWriting() }
+      throw error
     }
   }
 

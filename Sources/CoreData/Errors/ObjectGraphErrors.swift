@@ -13,6 +13,17 @@ internal enum ObjectGraphErrors {
       [NSAffectedObjectsErrorKey: [id], ErrorDetail.entity: id.entity.name ?? ""])
   }
 
+  static func otherStore(_ object: NSManagedObject, _ relationship: String, leadsTo other: NSManagedObjectID) -> NSError
+  {
+    let entity = object.entity.name ?? ""
+    return .cocoa(
+      NSManagedObjectExternalRelationshipError, "A relationship leads to an object of another store.",
+      reason: "'\(relationship)' of '\(entity)' leads from \(object.objectID.uriRepresentation().absoluteString) to "
+        + "\(other.uriRepresentation().absoluteString), which is in another store.",
+      suggestion: "Assign both objects to one store with assign(_:to:), or use a fetched property.",
+      ErrorDetail.place(entity: entity, property: relationship).merging([NSAffectedObjectsErrorKey: [object]]) { $1 })
+  }
+
   static func noStore(for entity: NSEntityDescription, coordinatorHasStores: Bool) -> NSError {
     let name = entity.name ?? ""
     return .cocoa(

@@ -10,8 +10,8 @@ extension NSManagedObjectContext {
   /// Writes all changes to the stores, in one transaction a store.
   ///
   /// - Throws: 1570 to 1680 and 1560 when objects are not valid; 133020 when rows have been changed by someone else and
-  ///   the merge policy does not settle it; 134060 when `willSave()` never ends; the store's errors (134030 and its
-  ///   family). Nothing is written then.
+  ///   the merge policy does not settle it; 133010 for a relationship to an object of another store; 134060 when
+  ///   `willSave()` never ends; the store's errors (134030 and its family). Nothing is written then.
   public func save() throws {
     try save(releasingValues: false)
   }
@@ -38,14 +38,19 @@ extension NSManagedObjectContext {
   /// Follows deletion rules, calls `willSave()` and computes derived attributes until nothing changes any more.
   private func prepareObjects() throws {
     var told: Set<ObjectIdentifier> = []
+    // Those that are told once more, since they were changed by what others, or they themselves, were told.
+    var changedSince: Set<ObjectIdentifier> = []
     var derivation = DerivedValues(context: self, derivations: coordinator.derivations)
     for _ in 0..<NSManagedObjectContext.maximumRounds {
       processPendingChanges()
       // Only a class of the program can have something to do.
       let untold = changedInOrder.filter {
-        type(of: $0) != NSManagedObject.self && told.insert(ObjectIdentifier($0)).inserted
+        let identity = ObjectIdentifier($0)
+        return type(of: $0) != NSManagedObject.self
+          && (told.insert(identity).inserted || changedSince.contains(identity))
       }
       for object in untold { object.willSave() }
+      changedSince = Set(touched.map { ObjectIdentifier($0) })
       if untold.isEmpty, try !derivation.update() { return }
     }
     throw ObjectGraphErrors.endlessSave(changedInOrder.filter { type(of: $0) != NSManagedObject.self })
@@ -83,9 +88,28 @@ extension NSManagedObjectContext {
       changes.append(change)
       object.isBeingWritten = true
     }
+    if coordinator.persistentStores.count > 1 { try checkStores(of: changes) }
     defer { for object in objects { object.isBeingWritten = false } }
     try coordinator.write(changes, for: self)
     finishSave(objects, releasingValues: isReleasing)
+  }
+
+  /// Makes sure that relationships lead to objects of the same store: a row has keys of its own store alone.
+  private func checkStores(of changes: [RowChange]) throws {
+    for change in changes where change.kind != .delete {
+      for position in change.changed {
+        let ids: [NSManagedObjectID]
+        switch change.slots[position] {
+        case .toOne(let id): ids = [id]
+        case .toMany(let members): ids = members.ids
+        default: continue
+        }
+        guard let other = ids.lazy.map(\.current).first(where: { $0.key.store != change.id.key.store }),
+          let object = registry[change.id.current.key]
+        else { continue }
+        throw ObjectGraphErrors.otherStore(object, object.table.names[position], leadsTo: other)
+      }
+    }
   }
 
   /// Gives objects their permanent identifiers, in the registry and in the list of changes too.

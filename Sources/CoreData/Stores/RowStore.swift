@@ -32,6 +32,15 @@ protocol RowStore: NSPersistentStore {
   /// Whether the metadata have been changed since they were read or written; every `write(_:)` writes them.
   var hasUnsavedMetadata: Bool { get }
 
+  /// Begins a transaction that the following writes become parts of.
+  func beginWriting() throws
+
+  /// Keeps everything since `beginWriting()`.
+  func commitWriting() throws
+
+  /// Undoes everything since `beginWriting()`.
+  func rollBackWriting() throws
+
   /// Writes all changes in one transaction, or none.
   ///
   /// A row that is inserted gets version 1, one that is updated the next version after its old one.

@@ -190,6 +190,30 @@ struct CheckedAccessTests {
     }
   }
 
+  @Test("An object that is changed by willSave() of another, or its own, is told again")
+  func toldAgain() throws {
+    final class Counting: NSManagedObject {
+      override func willSave() {
+        if entity.name == "Task", let project = value(forKey: "project") as? NSManagedObject {
+          let count = (project.value(forKey: "tasks") as? NSOrderedSet)?.count ?? 0
+          if project.value(forKey: "title") as? String != "\(count)" { project.setValue("\(count)", forKey: "title") }
+        } else if entity.name == "Project", value(forKey: "title") as? String == "2" {
+          setValue("two", forKey: "title")
+        }
+      }
+    }
+    let model = CompanyModel.make()
+    for name in ["Task", "Project"] { model.entitiesByName[name]?.managedObjectClassName = "Counting" }
+    let context = try TemporaryStore().context(model)
+    for name in ["Task", "Project"] {
+      ManagedObjectClasses.offer(Counting.self, for: try #require(model.entitiesByName[name]))
+    }
+    let project = context.make("Project", ["title": "new"])
+    for title in ["a", "b"] { context.make("Task", ["title": title, "project": project]) }
+    try context.save()
+    #expect(project["title"] as? String == "two")
+  }
+
   @Test("willSave() that goes on changing objects is an error of the save")
   func endless() throws {
     final class Restless: NSManagedObject {

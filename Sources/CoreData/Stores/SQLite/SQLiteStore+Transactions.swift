@@ -19,16 +19,15 @@ extension SQLiteStore {
     try asking { state in try IntegrityGuard.check(state.connection, url: state.file.url) }
   }
 
-  /// Begins a transaction that the following writes become parts of.
   func beginWriting() throws {
     try asking { state in
       if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
       try state.connection.begin(.immediate)
+      hadUnsavedMetadata = hasUnsavedMetadata
       state.external.isHoldingBack = true
     }
   }
 
-  /// Keeps everything since `beginWriting()`.
   func commitWriting() throws {
     try asking { state in
       try state.connection.commit()
@@ -37,12 +36,12 @@ extension SQLiteStore {
     }
   }
 
-  /// Undoes everything since `beginWriting()`, files of external data included.
   func rollBackWriting() throws {
     try asking { state in
       defer {
         state.external.isHoldingBack = false
         state.external.didRollBack()
+        hasUnsavedMetadata = hasUnsavedMetadata || hadUnsavedMetadata
       }
       try state.connection.rollback()
     }

@@ -39,6 +39,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   private var values: [String: Any] = [:] { didSet { forgetReference() } }
   /// Whether the metadata have been changed since they were read or written.
   var hasUnsavedMetadata = false
+  /// Whether the metadata had been changed when a transaction of several writes began.
+  var hadUnsavedMetadata = false
 
   override var type: String { NSSQLiteStoreType }
 
