@@ -9,6 +9,7 @@ extension RowWriter {
   func writeRelationships(of changes: [RowChange]) throws {
     // Places are given last: they are those of rows whose keys have been written.
     var ordered: [(RelationshipLayout, owner: Int64, members: [NSManagedObjectID])] = []
+    let arranged = try arrangedOwners(of: changes)
     for position in changes.indices where changes[position].kind != .delete {
       let plan = try plans.plan(for: changes[position].id.entityDescription)
       if plan.outside.isEmpty { continue }
@@ -18,17 +19,51 @@ extension RowWriter {
         switch change.slots[position] {
         case .toMany(let members) where relationship.isToMany:
           let before = try membersBefore(change, position, relationship)
-          try replace(before, by: members.ids, of: relationship, owner: owner)
+          try replace(before, by: members.ids, of: relationship, owner: owner, arranged)
           if relationship.isOrdered { ordered.append((relationship, owner, members.ids)) }
-        case .toOne, .null:
-          if case .foreignKey(let key) = relationship.place, let order = key.orderColumn {
+        case .toOne(let id):
+          guard case .foreignKey(let key) = relationship.place, let order = key.orderColumn else { continue }
+          let place = ArrangedOwner(table: plan.layout.table, column: key.column, owner: id.key.number)
+          if !arranged.contains(place) {
             try appendToOrder(plan.layout.table, key: key.column, order: order, row: owner)
+          } else if change.kind == .update {
+            try forgetOrder(plan.layout.table, order: order, row: owner)
           }
+        case .null:
+          guard case .foreignKey(let key) = relationship.place, let order = key.orderColumn else { continue }
+          try forgetOrder(plan.layout.table, order: order, row: owner)
         default: continue
         }
       }
     }
     for (relationship, owner, members) in ordered { try arrange(members, of: relationship, owner: owner) }
+  }
+
+  /// An object whose ordered members all get their places from its own change.
+  private struct ArrangedOwner: Hashable {
+    let table: String
+    /// The column with the key of the object, in the members' rows or in a join table.
+    let column: String
+    let owner: Int64
+  }
+
+  private func arrangedOwners(of changes: [RowChange]) throws -> Set<ArrangedOwner> {
+    var owners: Set<ArrangedOwner> = []
+    for change in changes where change.kind != .delete {
+      let plan = try plans.plan(for: change.id.entityDescription)
+      for (position, relationship) in plan.outside where change.changed.contains(position) {
+        guard case .toMany = change.slots[position], relationship.isOrdered else { continue }
+        let owner = change.id.key.number
+        switch relationship.place {
+        case .foreignKey: continue
+        case .inverseForeignKey(let table, let key):
+          owners.insert(ArrangedOwner(table: table, column: key.column, owner: owner))
+        case .joinTable(let end):
+          owners.insert(ArrangedOwner(table: end.table, column: end.sourceColumn, owner: owner))
+        }
+      }
+    }
+    return owners
   }
 
   /// Has every other row forget one that has been deleted, where no change of theirs would tell.
@@ -60,7 +95,8 @@ extension RowWriter {
   }
 
   private func replace(
-    _ before: [NSManagedObjectID], by after: [NSManagedObjectID], of relationship: RelationshipLayout, owner: Int64
+    _ before: [NSManagedObjectID], by after: [NSManagedObjectID], of relationship: RelationshipLayout, owner: Int64,
+    _ arranged: Set<ArrangedOwner>
   ) throws {
     let kept = Set(before.map(\.key)).intersection(after.map(\.key))
     let removed = before.filter { !kept.contains($0.key) }.map(\.key.number)
@@ -81,12 +117,13 @@ extension RowWriter {
       }
     case .joinTable(let end):
       for member in removed { try disconnect(end, owner, member) }
-      for member in added { try connect(end, owner, member) }
+      for member in added { try connect(end, owner, member, arranged) }
     }
   }
 
-  /// Adds a pair to a join table; the inverse's change adds the same one, which then is there already.
-  private func connect(_ end: JoinEnd, _ owner: Int64, _ member: Int64) throws {
+  /// Adds a pair to a join table; the inverse's change adds the same one, which then is there already. Members that are
+  /// arranged afterwards get no places here.
+  private func connect(_ end: JoinEnd, _ owner: Int64, _ member: Int64, _ arranged: Set<ArrangedOwner>) throws {
     let table = SQLName.quoted(end.table)
     let (source, target) = (SQLName.quoted(end.sourceColumn), SQLName.quoted(end.destinationColumn))
     if end.isReflexive {
@@ -95,11 +132,8 @@ extension RowWriter {
     }
     var columns = [source, target]
     var values = ["?1", "?2"]
-    if let order = end.orderColumn.map(SQLName.quoted) {
-      columns.append(order)
-      values.append("(SELECT \(OrderKeys.next(order)) FROM \(table) WHERE \(source) = ?1)")
-    }
-    if let order = end.inverseOrderColumn.map(SQLName.quoted) {
+    let inverse = ArrangedOwner(table: end.table, column: end.destinationColumn, owner: member)
+    if let order = end.inverseOrderColumn.map(SQLName.quoted), !arranged.contains(inverse) {
       columns.append(order)
       values.append("(SELECT \(OrderKeys.next(order)) FROM \(table) WHERE \(target) = ?2)")
     }
@@ -116,13 +150,18 @@ extension RowWriter {
     if end.isReflexive { try connection.run(sql, [.integer(member), .integer(owner)]) }
   }
 
-  /// Gives a row whose key has changed the last place among the rows of that key, none where there is no key.
+  /// Takes away the place that a row had among others.
+  private func forgetOrder(_ table: String, order: String, row: Int64) throws {
+    try connection.run(
+      "UPDATE \(SQLName.quoted(table)) SET \(SQLName.quoted(order)) = NULL WHERE Z_PK = ?", [.integer(row)])
+  }
+
+  /// Gives a row whose key has changed the last place among the rows of that key.
   private func appendToOrder(_ table: String, key: String, order: String, row: Int64) throws {
     let (table, key, order) = (SQLName.quoted(table), SQLName.quoted(key), SQLName.quoted(order))
     try connection.run(
-      "UPDATE \(table) SET \(order) = CASE WHEN \(key) IS NULL THEN NULL ELSE "
-        + "(SELECT \(OrderKeys.next("o.\(order)")) FROM \(table) o WHERE o.\(key) = \(table).\(key) AND o.Z_PK <> ?1) END "
-        + "WHERE Z_PK = ?1", [.integer(row)])
+      "UPDATE \(table) SET \(order) = (SELECT \(OrderKeys.next("o.\(order)")) FROM \(table) o "
+        + "WHERE o.\(key) = \(table).\(key) AND o.Z_PK <> ?1) WHERE Z_PK = ?1", [.integer(row)])
   }
 
   /// Gives members places in this order, and leaves those alone that have fitting ones.
