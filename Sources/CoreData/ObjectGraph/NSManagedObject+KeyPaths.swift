@@ -33,6 +33,9 @@ extension NSManagedObject {
     switch self.value(forKey: key) {
     case let object as NSManagedObject:
       try object.set(value, at: rest, by: set)
+    case let members as any Sequence where entity.relationshipsByName[key]?.isToMany == true:
+      // As key-value coding does with collections: each member gets the value.
+      for case let member as NSManagedObject in Array(members) as [Any] { try member.set(value, at: rest, by: set) }
     case let dictionary as NSDictionary:
       try set(self, CompositeValue.setting(value, at: rest, in: dictionary), key)
     case nil where entity.attributesByName[key] is NSCompositeAttributeDescription:
@@ -79,7 +82,7 @@ enum CompositeValue {
   }
 }
 
-extension NSManagedObject: KeyValueReading {
+extension NSManagedObject: KeyValueReading, ObjectIdentified {
   final func value(forKeyPathComponent key: String) throws -> Any? {
     guard entity.propertiesByName[key] != nil else {
       // What every object answers, whatever its entity.

@@ -95,6 +95,32 @@ struct FetchPredicateTests {
     }
   }
 
+  @Test("An identifier stands for its object, also where the object has unsaved changes")
+  func identifiers() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    try Self.fill(context, unsaved: false)
+    let department = try #require(context.all("Department").first)
+    let people = try context.all("Employee")
+    let friend = try #require(people.first { ($0["friends"] as? NSSet)?.count ?? 0 > 0 })
+    let other = try #require((friend["friends"] as? Set<NSManagedObject>)?.first)
+    let predicates = [
+      NSPredicate(format: "department == %@", department.objectID),
+      NSPredicate(format: "department != %@", department.objectID),
+      NSPredicate(format: "department IN %@", [department.objectID] as NSArray),
+      NSPredicate(format: "SELF == %@", friend.objectID),
+      NSPredicate(format: "SELF IN %@", [friend.objectID] as NSArray),
+      NSPredicate(format: "ANY friends == %@", other.objectID),
+      NSPredicate(format: "friends CONTAINS %@", other.objectID),
+      NSPredicate(format: "ANY friends IN %@", [other.objectID] as NSArray),
+    ]
+    let saved = try predicates.map { try context.all("Employee", where: $0).map(\.objectID) }
+    #expect(saved.allSatisfy { !$0.isEmpty })
+    for person in people { person["age"] = ((person["age"] as? Int) ?? 0) + 1 }
+    for (predicate, wanted) in zip(predicates, saved) {
+      #expect(Set(try context.all("Employee", where: predicate).map(\.objectID)) == Set(wanted), "\(predicate)")
+    }
+  }
+
   @Test("Sorting by several keys, along key paths; limit and offset; the same with and without unsaved changes")
   func order() throws {
     for unsaved in [false, true] {

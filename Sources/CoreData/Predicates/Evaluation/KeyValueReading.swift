@@ -9,6 +9,11 @@ internal protocol KeyValueReading {
   func value(forKeyPathComponent key: String) throws -> Any?
 }
 
+/// What has an identifier that a predicate may name instead of it.
+internal protocol ObjectIdentified {
+  var objectID: NSManagedObjectID { get }
+}
+
 /// What `FUNCTION(operand, "name:", …)` calls: a migration manager, a policy, a block.
 internal protocol FunctionProviding {
   func callFunction(_ name: String, arguments: [Any?]) throws -> Any?

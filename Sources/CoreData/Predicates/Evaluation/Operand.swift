@@ -53,6 +53,7 @@ internal enum Operand {
           ? left.allSatisfy { element in right.contains { areEqual(element, $0, options) } }
           : zip(left, right).allSatisfy { areEqual($0, $1, options) })
     }
+    if let left = identifier(left), let right = identifier(right) { return left == right }
     if let left = left as? AnyHashable, let right = right as? AnyHashable { return left == right }
     return (left as AnyObject) === (right as AnyObject)
   }
@@ -76,6 +77,11 @@ internal enum Operand {
         "A comparison of order", value: "\(description(left)) and \(description(right))",
         expected: "two values of the same kind")
     }
+  }
+
+  /// An object stands for its identifier, and the other way round.
+  private static func identifier(_ value: Any) -> NSManagedObjectID? {
+    (value as? any ObjectIdentified)?.objectID ?? value as? NSManagedObjectID
   }
 
   internal static func text(_ value: Any) -> String? {
