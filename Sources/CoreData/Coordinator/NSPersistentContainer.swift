@@ -58,15 +58,19 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     return base.appendingPathComponent(ProcessInfo.processInfo.processName, isDirectory: true)
   }
 
-  /// Opens the stores that `persistentStoreDescriptions` tells of and that are not open yet.
+  /// Opens the stores that `persistentStoreDescriptions` tells of and that are not open yet, or were destroyed since.
   ///
-  /// - Parameter block: called once for each store, with the error if it could not be opened.
+  /// - Parameter block: called once for each description, with the error if its store could not be opened.
   open func loadPersistentStores(
     completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
   ) {
     for description in persistentStoreDescriptions {
       if let url = description.url {
-        if persistentStoreCoordinator.persistentStore(for: url) != nil { continue }
+        let known = persistentStoreCoordinator.persistentStore(for: url)
+        if let known, (known as? SQLiteStore)?.isDisconnected != true {
+          block(description, nil)
+          continue
+        }
         do {
           try FileManager.default.createDirectory(
             at: url.deletingLastPathComponent(), withIntermediateDirectories: true)

@@ -4,7 +4,7 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// Takes over what another context of the same stores has saved.
+  /// Takes over what another context of the same stores has saved, also one of another coordinator.
   ///
   /// Objects that this context has changed keep their changes, on top of the values that have been saved.
   ///
@@ -13,12 +13,22 @@ extension NSManagedObjectContext {
     func ids(_ objectsKey: String, _ idsKey: String) -> [NSManagedObjectID] {
       let objects = notification.userInfo?[objectsKey] as? Set<NSManagedObject> ?? []
       let known = notification.userInfo?[idsKey] as? Set<NSManagedObjectID> ?? []
-      return objects.map(\.objectID) + known
+      return (objects.map(\.objectID) + known).compactMap(ownIdentifier)
     }
     merge(
       inserted: ids(NSInsertedObjectsKey, NSInsertedObjectIDsKey),
       updated: ids(NSUpdatedObjectsKey, NSUpdatedObjectIDsKey),
       deleted: ids(NSDeletedObjectsKey, NSDeletedObjectIDsKey))
+  }
+
+  /// The identifier that an object of another coordinator has here; nil where this context's coordinator does not have its
+  /// store.
+  private func ownIdentifier(_ id: NSManagedObjectID) -> NSManagedObjectID? {
+    let current = id.current
+    guard let coordinator = persistentStoreCoordinator,
+      current.persistentStore?.persistentStoreCoordinator !== coordinator
+    else { return current }
+    return coordinator.managedObjectID(forURIRepresentation: current.uriRepresentation())
   }
 
   /// Takes over what was saved elsewhere, for the objects that this context knows. New objects become faults here, which

@@ -80,16 +80,14 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     self.init(concurrencyType: type.value)
   }
 
-  /// The coordinator whose stores the context reads and writes. It cannot be taken away again.
+  /// The coordinator whose stores the context reads and writes. A context from which it is taken away forgets its objects.
   open var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
     get { knownCoordinator }
     set {
-      guard let newValue else {
-        preconditionFailure("A context's coordinator cannot be set to nil; make another context.")
-      }
       knownCoordinator?.forget(self)
+      if newValue == nil { reset() }
       knownCoordinator = newValue
-      if automaticallyMergesChangesFromParent { newValue.remember(self) }
+      if automaticallyMergesChangesFromParent { newValue?.remember(self) }
     }
   }
 

@@ -145,7 +145,6 @@ enum ContextMisuse: String, CaseIterable, Codable, Sendable {
   case otherContextInsert = "belongs to another context already."
   case otherContextDelete = "belongs to another context, and is to be deleted there."
   case otherContextRefresh = "belongs to another context, and is to be refreshed there."
-  case nilCoordinator = "A context's coordinator cannot be set to nil"
   case noCoordinator = "This context has no persistent store coordinator."
   case unknownEntity = "The model has no entity named 'Nobody'."
   case orderedAsSet = "favourites of Employee is not an unordered to-many relationship."
@@ -175,7 +174,6 @@ enum ContextMisuse: String, CaseIterable, Codable, Sendable {
     case .otherContextInsert: other.insert(ada)
     case .otherContextDelete: other.delete(ada)
     case .otherContextRefresh: other.refresh(ada, mergeChanges: true)
-    case .nilCoordinator: context.persistentStoreCoordinator = nil
     case .noCoordinator: NSManagedObjectContext(.privateQueue).make("Task")
     case .unknownEntity: context.make("Nobody")
     case .orderedAsSet: _ = ada.mutableSetValue(forKey: "favourites")

@@ -163,6 +163,44 @@ struct MovingStoreTests {
     #expect(try store.files().isEmpty)
   }
 
+  @Test("A container is told of a store that it has open, and opens one anew that was destroyed")
+  func loadingAgain() throws {
+    let container = NSPersistentContainer(name: "Company", managedObjectModel: CompanyModel.make())
+    let place = store.folder.appendingPathComponent("Loaded.sqlite")
+    container.persistentStoreDescriptions = [NSPersistentStoreDescription(url: place)]
+    func load() -> [String] {
+      var told: [String] = []
+      container.loadPersistentStores { told.append($1.map { "\($0)" } ?? "open") }
+      return told
+    }
+    #expect(load() == ["open"] && load() == ["open"])
+    container.viewContext.make("Task", ["title": "a"])
+    try container.viewContext.save()
+    try container.persistentStoreCoordinator.destroyPersistentStore(at: place, type: .sqlite)
+    container.viewContext.reset()
+    #expect(load() == ["open"])
+    #expect(try container.viewContext.all("Task", by: "title").isEmpty)
+    container.viewContext.make("Task", ["title": "b"])
+    try container.viewContext.save()
+    #expect(container.persistentStoreCoordinator.persistentStores.count == 1)
+    for opened in container.persistentStoreCoordinator.persistentStores {
+      try container.persistentStoreCoordinator.remove(opened)
+    }
+  }
+
+  @Test("A context from which its coordinator is taken away forgets its objects, and can get another one")
+  func withoutCoordinator() throws {
+    let context = try store.context(CompanyModel.make(), at: store.folder.appendingPathComponent("Other.sqlite"))
+    let coordinator = try #require(context.persistentStoreCoordinator)
+    let task = context.make("Task", ["title": "a"])
+    try context.save()
+    context.persistentStoreCoordinator = nil
+    #expect(context.persistentStoreCoordinator == nil && context.registeredObjects.isEmpty)
+    #expect(task.managedObjectContext == nil)
+    context.persistentStoreCoordinator = coordinator
+    #expect(try context.all("Task", by: "title").map { $0["title"] as? String } == ["a"])
+  }
+
   @Test("Whoever has a store open that is replaced reads the new one; not where it is of another version")
   func replacingOpenStore() throws {
     context.make("Employee", ["name": "Ada"])

@@ -66,6 +66,33 @@ struct NotificationTests {
     #expect(known["title"] as? String == "b")
   }
 
+  @Test("What a context of another coordinator over the same file has saved is merged by its identifiers' addresses")
+  func otherCoordinator() throws {
+    let store = try TemporaryStore()
+    let (first, second) = (try store.context(CompanyModel.make()), try store.context(CompanyModel.make()))
+    let task = second.make("Task", ["title": "a"])
+    try second.save()
+    let known = try #require(try first.all("Task", by: "title").first)
+    nonisolated(unsafe) var saved: Notification?
+    let observer = NotificationCenter.default.addObserver(
+      forName: .NSManagedObjectContextDidSave, object: second, queue: nil
+    ) { saved = $0 }
+    task["title"] = "b"
+    try second.save()
+    first.mergeChanges(fromContextDidSave: try #require(saved))
+    #expect(known["title"] as? String == "b")
+    known["title"] = "c"
+    try first.save()
+    second.delete(task)
+    second.refresh(task, mergeChanges: true)
+    second.delete(task)
+    second.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+    try second.save()
+    NotificationCenter.default.removeObserver(observer)
+    first.mergeChanges(fromContextDidSave: try #require(saved))
+    #expect(known.isDeleted)
+  }
+
   @Test("A context that merges by itself is told too")
   func automatic() async throws {
     let (first, second) = try context()

@@ -70,6 +70,27 @@ struct SeveralStoresTests {
     #expect(read["owner"] as? String == "Ada")
   }
 
+  @Test("A many-to-many link to an object of another store does not become one to another object with its key")
+  func linkBetweenEqualStores() throws {
+    let model = CompanyModel.make()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let stores = try ["A", "B"].map {
+      try coordinator.addPersistentStore(type: .sqlite, at: folder.folder.appendingPathComponent("\($0).sqlite"))
+    }
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    let ada = context.make("Employee", ["name": "Ada"])
+    let (near, far) = (context.make("Project", ["title": "near"]), context.make("Project", ["title": "far"]))
+    for (object, store) in [(ada, stores[0]), (near, stores[0]), (far, stores[1])] { context.assign(object, to: store) }
+    ada["projects"] = NSSet(array: [far])
+    let error = #expect(throws: (any Error).self) { try context.save() } as NSError?
+    #expect(error?.code == NSManagedObjectExternalRelationshipError)
+    ada["projects"] = NSSet(array: [near])
+    try context.save()
+    context.refreshAllObjects()
+    #expect((ada["projects"] as? Set<NSManagedObject>)?.map { $0["title"] as? String } == ["near"])
+  }
+
   @Test("A relationship to an object of another store is an error that names both, and nothing is written")
   func link() throws {
     let book = context.make("Book", ["title": "a"])
