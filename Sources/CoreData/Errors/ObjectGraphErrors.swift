@@ -24,6 +24,15 @@ internal enum ObjectGraphErrors {
       ErrorDetail.place(entity: entity, property: relationship).merging([NSAffectedObjectsErrorKey: [object]]) { $1 })
   }
 
+  static func abstractEntity(_ object: NSManagedObject) -> NSError {
+    let entity = object.entity.name ?? ""
+    return .cocoa(
+      NSManagedObjectValidationError, "An object of an abstract entity cannot be saved.",
+      reason: "'\(entity)' is abstract: only entities that inherit from it have objects.",
+      suggestion: "Insert an object of one of its sub-entities.",
+      ErrorDetail.place(entity: entity).merging([NSAffectedObjectsErrorKey: [object]]) { $1 })
+  }
+
   static func noStore(for entity: NSEntityDescription, coordinatorHasStores: Bool) -> NSError {
     let name = entity.name ?? ""
     return .cocoa(

@@ -44,7 +44,7 @@ extension Slot {
       case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType:
         Slot.integer(value).map { .integer($0) }
       case .booleanAttributeType:
-        (value as? Bool).map { .boolean($0) } ?? Slot.integer(value).map { .boolean($0 != 0) }
+        (value as? Bool).map { .boolean($0) } ?? Slot.real(value).map { .boolean($0 != 0) }
       case .doubleAttributeType: Slot.real(value).map { .double($0) }
       case .floatAttributeType: Slot.real(value).map { .float(Float($0)) }
       case .decimalAttributeType: Slot.decimal(value).map { .object($0) }
@@ -133,7 +133,10 @@ extension Slot {
     case let value as Bool: return value ? 1 : 0
     case let value as any BinaryInteger: return Int64(exactly: value)
     case let value as Double: return Int64(exactly: value.rounded(.towardZero))
-    case let value as NSNumber: return value.int64Value
+    case let value as NSDecimalNumber:
+      return Int64(exactly: value.doubleValue.rounded(.towardZero)).map { _ in value.int64Value }
+    case let value as NSNumber where isReal(value): return Int64(exactly: value.doubleValue.rounded(.towardZero))
+    case let value as NSNumber: return value.decimalValue > Decimal(Int64.max) ? nil : value.int64Value
     default: return nil
     }
   }
@@ -172,7 +175,15 @@ extension Slot {
   }
 
   private static func composite(_ value: Any, of attribute: NSAttributeDescription) -> Slot? {
-    (value as? NSDictionary).map { .object($0) }
+    guard let values = value as? NSDictionary, let composite = attribute as? NSCompositeAttributeDescription else {
+      return nil
+    }
+    for (key, value) in values {
+      guard let element = composite.elements.first(where: { $0.name == key as? String }),
+        Slot(value, for: element) != nil
+      else { return nil }
+    }
+    return .object(values)
   }
 
   private static func boxed(_ value: Any) -> NSObject {

@@ -31,6 +31,9 @@ extension NSManagedObjectContext {
     }
     post(NSManagedObjectContext.willSaveObjectsNotification, [:])
     try prepareObjects()
+    if let object = changedInOrder.first(where: { $0.isInserted && !$0.isDeleted && $0.entity.isAbstract }) {
+      throw ObjectGraphErrors.abstractEntity(object)
+    }
     if validatesOnSave { try validate() }
     try write(releasingValues: isReleasing)
   }

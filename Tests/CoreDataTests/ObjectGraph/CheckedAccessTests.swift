@@ -190,6 +190,72 @@ struct CheckedAccessTests {
     }
   }
 
+  @Test("Composite values have elements that the attribute has, of their types")
+  func composites() throws {
+    let place = NSCompositeAttributeDescription()
+    place.name = "place"
+    place.isOptional = true
+    place.elements = [.make("lat", .doubleAttributeType), .make("name", .stringAttributeType)]
+    var builder = ModelBuilder()
+    builder.entity("Spot", [place])
+    let context = try TemporaryStore().context(builder.model())
+    let spot = context.make("Spot", ["place": ["lat": 1.5, "name": "home"]])
+    for wrong in [["nosuch": 1], ["lat": "north"], ["name": 7]] as [[String: Any]] {
+      try error(NSManagedObjectValidationError, ["'place' of 'Spot'"]) {
+        try spot.setCheckedValue(wrong, forKeyPath: "place")
+      }
+    }
+    try error(NSManagedObjectValidationError, ["'place' of 'Spot'"]) {
+      try spot.setCheckedValue("x", forKeyPath: "place.lat")
+    }
+    try context.save()
+    context.refresh(spot, mergeChanges: false)
+    #expect(spot.value(forKeyPath: "place.lat") as? Double == 1.5)
+  }
+
+  @Test("Numbers that no integer attribute holds are refused, and any but zero is true")
+  func numbers() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    let ada = context.make("Employee", ["name": "Ada", "steps": 5])
+    let tooLarge: [Any] = [NSNumber(value: UInt64.max), NSNumber(value: 1e30), UInt64.max, 1e19]
+    for number in tooLarge {
+      try error(NSManagedObjectValidationError, ["'steps'"]) { try ada.setCheckedValue(number, forKeyPath: "steps") }
+    }
+    #expect(ada["steps"] as? Int == 5)
+    for (number, wanted) in [(0.1, true), (-0.1, true), (1e20, true), (0, false)] as [(Double, Bool)] {
+      ada["isActive"] = NSNumber(value: number)
+      #expect(ada["isActive"] as? Bool == wanted, "\(number)")
+    }
+    ada["isActive"] = NSDecimalNumber(string: "-0.1")
+    #expect(ada["isActive"] as? Bool == true)
+  }
+
+  @Test("A value set through a to-many relationship goes to each member")
+  func throughMembers() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    let department = context.make("Department", ["name": "D"])
+    let people = ["a", "b"].map { context.make("Employee", ["name": $0, "department": department]) }
+    department.setValue(7, forKeyPath: "employees.age")
+    #expect(people.map { $0["age"] as? Int } == [7, 7])
+    try error(NSManagedObjectValidationError, ["'age' of 'Employee'"]) {
+      try department.setCheckedValue("x", forKeyPath: "employees.age")
+    }
+  }
+
+  @Test("An object of an abstract entity is not saved")
+  func abstract() throws {
+    var builder = ModelBuilder()
+    builder.entity("Shape", isAbstract: true, [.make("name", .stringAttributeType)])
+    builder.entity("Circle", parent: "Shape")
+    let context = try TemporaryStore().context(builder.model())
+    let shape = context.make("Shape", ["name": "a"])
+    context.make("Circle", ["name": "b"])
+    try error(NSManagedObjectValidationError, ["'Shape' is abstract"]) { try context.save() }
+    context.delete(shape)
+    try context.save()
+    #expect(try context.all("Shape", by: "name").map { $0["name"] as? String } == ["b"])
+  }
+
   @Test("An object that is changed by willSave() of another, or its own, is told again")
   func toldAgain() throws {
     final class Counting: NSManagedObject {

@@ -140,7 +140,7 @@ struct AttributeCopy {
   private static func number(_ value: BoundSQL, _ old: AttributeKind, _ new: AttributeKind) -> BoundSQL {
     let isReal = [.double, .float, .decimal].contains(old)
     switch new {
-    case .boolean: return isReal ? "(CAST(\(value) AS INTEGER) <> 0)" : "(\(value) <> 0)"
+    case .boolean: return "(\(value) <> 0)"
     case .integer16, .integer32, .integer64: return isReal ? "CAST(\(value) AS INTEGER)" : value
     case .double, .float: return "CAST(\(value) AS REAL)"
     default: return value

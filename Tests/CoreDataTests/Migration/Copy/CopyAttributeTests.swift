@@ -75,8 +75,8 @@ struct CopyAttributeTests {
     #expect(values["doubleToint"] == "2" && values["doubleTodecimal"] == "2.75" && values["doubleTofloat"] == "2.75")
     #expect(values["decimalToint"] == "-1" && values["decimalTodouble"] == "-1.5" && values["decimalToflag"] == "1")
     #expect(values["flagToint"] == "1" && values["flagTodouble"] == "1.0")
-    // 0.5 is no whole number of truths: it is cut off first.
-    #expect(values["floatToflag"] == "0" && values["floatToint"] == "0" && values["floatTodecimal"] == "0.5")
+    // Any number but zero is true, as in a migration in place.
+    #expect(values["floatToflag"] == "1" && values["floatToint"] == "0" && values["floatTodecimal"] == "0.5")
   }
 
   @Test("Every type of attribute keeps its value, as column and through a function")
