@@ -50,6 +50,15 @@ struct CommandInvocation {
     return model
   }
 
+  /// Finds a model of which not all versions may be needed, and at the end says what is odd about those that were read.
+  ///
+  /// - Throws: as `ModelArgument.init(path:)`; what the work throws.
+  func withModel<Result>(_ path: String? = nil, _ work: (ModelArgument) throws -> Result) throws -> Result {
+    let model = try ModelArgument(path: path ?? arguments.argument("MODEL"))
+    defer { for text in model.remarksSoFar { remark(text) } }
+    return try work(model)
+  }
+
   /// Reads MODEL or MODEL@VERSION, and says what is odd about the model.
   ///
   /// - Throws: as `ModelArgument.version(of:)`.

@@ -15,17 +15,14 @@ struct ModelArgument {
   typealias Version = (name: String, document: ModelDocument)
 
   let url: URL
-  let versions: [Version]
   /// Nil where several versions are there and none is marked as current.
   let currentName: String?
   /// Whether the model is that of a store.
   let isStore: Bool
   /// The version that the argument names after an @.
   private let namedVersion: String?
-  /// The versions that cannot be read, with the reasons.
-  private let unreadable: [(name: String, error: ModelFileError)]
-  /// What was passed over or corrected in the other versions.
-  private let warnings: [ModelFileError]
+  /// The versions, each of which is read when it is asked for.
+  private let bundle: ModelBundle
 
   /// Reads a model, MODEL or MODEL@VERSION. Versions that cannot be read, or make no sense, are left out where there are
   /// others.
@@ -49,20 +46,17 @@ struct ModelArgument {
       }
       let identifier = store.metadata.versionIdentifiers.first { !$0.isEmpty }
       let name = identifier ?? url.deletingPathExtension().lastPathComponent
-      versions = [(name, model)]
-      (unreadable, warnings) = ([], [])
+      bundle = ModelBundle(url: url, name: name, document: model)
       currentName = name
     } else {
-      let bundle = try ModelBundle(contentsOf: url)
-      for version in bundle.versions {
+      bundle = try ModelBundle(contentsOf: url)
+      if bundle.names.count == 1, let only = bundle.versions.first {
         do {
-          try version.document.validate()
+          try only.document.validate()
         } catch let error as ModelFileError {
-          throw error.inFile(bundle.versions.count == 1 ? url : url.appendingPathComponent(version.name))
+          throw error.inFile(url)
         }
       }
-      versions = bundle.versions
-      (unreadable, warnings) = (bundle.unreadable, bundle.warnings)
       currentName = bundle.currentVersionName
     }
   }
@@ -70,15 +64,34 @@ struct ModelArgument {
   /// The name for messages: that of the file.
   var name: String { url.lastPathComponent }
 
-  /// The versions as migrations take them.
+  /// All versions that can be read, in their order.
+  var versions: [Version] { bundle.versions }
+
+  /// The names of all versions in their order, of those too that cannot be read.
+  var names: [String] { bundle.names }
+
+  /// The versions as migrations take them: of a single version in a folder of versions all of them.
   /// - Throws: for a model that contradicts itself.
-  func modelVersions() throws -> ModelVersions {
-    try ModelVersions(versions, currentName: currentName, url: url)
-  }
+  func modelVersions() throws -> ModelVersions { try ModelVersions(bundle) }
+
+  /// The versions that the argument names, and no others.
+  /// - Throws: for a model that contradicts itself.
+  func namedVersions() throws -> ModelVersions { try ModelVersions(only: bundle) }
 
   /// What a reader of the result should know, one sentence each: versions that are left out, and values that are not of
   /// their attribute's type.
-  var remarks: [String] {
+  var remarks: [String] { Self.remarks(bundle.unreadable, bundle.warnings) }
+
+  /// The remarks on versions that have been read so far; on all of them where they are few.
+  var remarksSoFar: [String] {
+    guard names.count > 8 else { return remarks }
+    let found = bundle.problemsSoFar
+    return Self.remarks(found.unreadable, found.warnings)
+  }
+
+  private static func remarks(
+    _ unreadable: [(name: String, error: ModelFileError)], _ warnings: [ModelFileError]
+  ) -> [String] {
     unreadable.map { "The version \"\($0.name)\" cannot be read and is left out. \($0.error)" }
       + warnings.map(\.description)
   }
@@ -94,7 +107,7 @@ struct ModelArgument {
   /// - Throws: `ModelFileError`, why the first of them cannot be read; as `requireNoVersion()`.
   func requireAllVersions() throws {
     try requireNoVersion()
-    if let bad = unreadable.first { throw bad.error }
+    if let bad = bundle.unreadable.first { throw bad.error }
   }
 
   /// A version by name; else the one that the argument names, or the current one.
@@ -105,16 +118,17 @@ struct ModelArgument {
         .usage, "\(name)@\(namedVersion) is one version, and \"\(wanted)\" another: name one of them.")
     }
     let wanted = wanted ?? namedVersion
+    if let name = wanted ?? currentName, names.contains(name) {
+      return (name, try bundle.document(named: name))
+    }
+    let versions = self.versions
     let list = versions.map { "\"\($0.name)\"" }.joined(separator: ", ")
-    if let bad = unreadable.first(where: { $0.name == wanted ?? currentName }) { throw bad.error }
     guard let wanted else {
-      if let current = versions.first(where: { $0.name == currentName }) { return current }
       let reason =
         currentName.map { "the version marked as current, \"\($0)\", is not there" }
         ?? "none of its \(versions.count) versions is marked as current"
       throw CommandFailure(.invalidModel, "\(name): \(reason). Name one of \(list).")
     }
-    if let found = versions.first(where: { $0.name == wanted }) { return found }
     let likely = Likeness.nearest(to: wanted, among: versions.map(\.name)).map { " Did you mean \"\($0)\"?" } ?? ""
     throw CommandFailure(.invalidModel, "\(name) has no version \"\(wanted)\".\(likely) It has \(list).")
   }

@@ -21,19 +21,19 @@ struct OpenedStore {
       return
     }
     let plain = try StoreReader(url: url)
-    let model = try invocation.model(path)
-    try model.requireNoVersion()
-    let match = StoreMatch(
-      storeHashes: plain.metadata.hashes, storeModel: plain.metadata.model, versions: model.versions,
-      identifiers: plain.metadata.versionIdentifiers, current: model.currentName)
-    guard let name = match.version else {
-      throw CommandFailure(
-        .unreadableStore,
-        "No version of \(model.name) wrote \(url.lastPathComponent). \(match.nearestSentence)",
-        advice: ["To see what differs:  coredata store match \(url.relativePath) \(path)"])
+    (reader, versionName) = try invocation.withModel(path) { model in
+      try model.requireNoVersion()
+      let match = StoreMatch(
+        storeHashes: plain.metadata.hashes, storeModel: plain.metadata.model, known: try model.namedVersions(),
+        identifiers: plain.metadata.versionIdentifiers, current: model.currentName)
+      guard let name = match.version else {
+        throw CommandFailure(
+          .unreadableStore,
+          "No version of \(model.name) wrote \(url.lastPathComponent). \(match.nearestSentence)",
+          advice: ["To see what differs:  coredata store match \(url.relativePath) \(path)"])
+      }
+      return (try StoreReader(url: url, model: try model.version(name).document), name)
     }
-    reader = try StoreReader(url: url, model: try model.version(name).document)
-    versionName = name
   }
 
   /// Says on standard error what a reader of the result should know.

@@ -19,6 +19,10 @@ enum CopyWorkloads {
       name: "policies on notes and attachments", start: .plain, limit: 2.5,
       library: { try migrate($0, notes: NotePolicy.self, attachments: AttachmentPolicy.self) },
       byHand: CopyByHand.copy),
+    Workload(
+      name: "policy that lists what it has made", start: .plain,
+      library: { try migrate($0, notes: ListingPolicy.self, attachments: nil, to: NotesModel.splitWithWriters()) },
+      byHand: CopyByHand.copy),
   ]
 
   /// As apps with a mapping model do it: the store is opened, and the framework finds out how.
@@ -38,10 +42,11 @@ enum CopyWorkloads {
   }
 
   private static func migrate(
-    _ place: Workload.Place, notes: NSEntityMigrationPolicy.Type, attachments: NSEntityMigrationPolicy.Type?
+    _ place: Workload.Place, notes: NSEntityMigrationPolicy.Type, attachments: NSEntityMigrationPolicy.Type?,
+    to destination: NSManagedObjectModel = NotesModel.split()
   ) throws -> Measurement {
     let mapping = mapping(notes: notes, attachments: attachments)
-    let manager = NSMigrationManager(sourceModel: NotesModel.plain(), destinationModel: NotesModel.split())
+    let manager = NSMigrationManager(sourceModel: NotesModel.plain(), destinationModel: destination)
     return try Measurement.of {
       try manager.migrateStore(
         from: place.store, type: .sqlite, mapping: mapping, to: place.destination, type: .sqlite)

@@ -7,13 +7,38 @@ import Foundation
 struct Measurement: Codable {
   /// The work itself.
   let seconds: Double
+  /// The time of all processors, for the work itself and for programs that it has run.
+  let processorSeconds: Double
   /// The most memory that the process has had in use, in megabytes.
   let peakMegabytes: Double
 
   /// Runs some work, and reads what it took.
   static func of(_ work: () throws -> Void) rethrows -> Measurement {
+    let before = processorSeconds()
     let seconds = try ContinuousClock().measure(work).seconds
-    return Measurement(seconds: seconds, peakMegabytes: peakMegabytes())
+    return Measurement(
+      seconds: seconds, processorSeconds: processorSeconds() - before,
+      peakMegabytes: max(peakMegabytes(), peakMegabytesOfPrograms()))
+  }
+
+  private static func processorSeconds() -> Double {
+    let (own, programs) = (usage(ofPrograms: false), usage(ofPrograms: true))
+    return [own.ru_utime, own.ru_stime, programs.ru_utime, programs.ru_stime].map(seconds).reduce(0, +)
+  }
+
+  private static func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+
+  /// The most that a program had in use which the work has run; 0 where it has run none.
+  private static func peakMegabytesOfPrograms() -> Double { Double(usage(ofPrograms: true).ru_maxrss) / 1024 }
+
+  private static func usage(ofPrograms: Bool) -> rusage {
+    var usage = rusage()
+    #if canImport(Glibc)
+    getrusage(ofPrograms ? RUSAGE_CHILDREN.rawValue : RUSAGE_SELF.rawValue, &usage)
+    #else
+    getrusage(ofPrograms ? RUSAGE_CHILDREN : RUSAGE_SELF, &usage)
+    #endif
+    return usage
   }
 
   /// What the kernel has noted for this process. `getrusage` would count the program that started it too.

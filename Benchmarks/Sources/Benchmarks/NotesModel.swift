@@ -43,6 +43,15 @@ enum NotesModel {
     }
   }
 
+  /// The full name in two attributes, and the first names as entities of their own.
+  static func splitWithWriters() -> NSManagedObjectModel {
+    let model = split()
+    let writer = entity("Writer")
+    writer.properties = [attribute("name", .stringAttributeType, optional: true)]
+    model.entities.append(writer)
+    return model
+  }
+
   private static func model(
     hasTags: Bool = true, _ change: (inout [NSAttributeDescription]) -> Void = { _ in }
   ) -> NSManagedObjectModel {

@@ -20,6 +20,9 @@ struct Runner {
     let largestRatio: Double
     let limit: Double?
     let librarySeconds: Double
+    /// The time of all processors, in which machines that do other work differ less.
+    let libraryProcessorSeconds: Double
+    let secondsLimit: Double?
     let byHandSeconds: Double
     /// What was taken off the library's seconds before the ratio.
     let fixedSeconds: Double
@@ -51,7 +54,9 @@ struct Runner {
     return Result(
       workload: workload.name, notes: noteCount, rounds: rounds, ratio: ratios.median,
       smallestRatio: ratios.min() ?? .nan, largestRatio: ratios.max() ?? .nan, limit: workload.limit,
-      librarySeconds: library.map(\.seconds).median, byHandSeconds: byHand.map(\.seconds).median,
+      librarySeconds: library.map(\.seconds).median,
+      libraryProcessorSeconds: library.map(\.processorSeconds).median, secondsLimit: workload.secondsLimit,
+      byHandSeconds: byHand.map(\.seconds).median,
       fixedSeconds: fixed, libraryPeakMegabytes: library.map(\.peakMegabytes).max() ?? .nan,
       byHandPeakMegabytes: byHand.map(\.peakMegabytes).max() ?? .nan)
   }
@@ -64,6 +69,8 @@ struct Runner {
     case .notes: try DataSet(noteCount: noteCount, hasTags: true).make(at: url)
     case .plain: try DataSet(noteCount: noteCount, hasTags: false).make(at: url)
     case .empty: try DataSet.makeEmpty(at: url)
+    case .versionBehind: try VersionWorkloads.makeStore(at: url, versionsBehind: 1)
+    case .versionsBehind: try VersionWorkloads.makeStore(at: url, versionsBehind: 100)
     }
     return url
   }

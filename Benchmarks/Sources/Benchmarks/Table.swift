@@ -13,7 +13,8 @@ enum Table {
   static func line(_ result: Runner.Result) -> String {
     let cells = [
       result.workload, String(result.notes), ratio(result.ratio),
-      "\(ratio(result.smallestRatio)) to \(ratio(result.largestRatio))", result.limit.map(ratio) ?? "",
+      "\(ratio(result.smallestRatio)) to \(ratio(result.largestRatio))",
+      result.limit.map(ratio) ?? result.secondsLimit.map(time) ?? "",
       time(result.librarySeconds), time(result.byHandSeconds),
       result.fixedSeconds == 0 ? "" : time(result.fixedSeconds), megabytes(result.libraryPeakMegabytes),
       megabytes(result.byHandPeakMegabytes),

@@ -13,6 +13,10 @@ struct Workload: Sendable {
     case plain
     /// A store without rows.
     case empty
+    /// A store without rows that is one version behind a model of many.
+    case versionBehind
+    /// A store without rows that is a hundred versions behind.
+    case versionsBehind
   }
 
   /// Who does the work.
@@ -25,6 +29,8 @@ struct Workload: Sendable {
   let start: Start
   /// The ratio that the project has set itself; none where it has not.
   var limit: Double?
+  /// The seconds that the project has set itself as a limit; none where it has not.
+  var secondsLimit: Double?
   /// A workload whose time is taken off the library's before the ratio: the fixed cost of opening a store.
   var fixedCost: String?
   let library: @Sendable (Place) throws -> Measurement
@@ -37,9 +43,12 @@ struct Workload: Sendable {
 
     /// A second store, beside the first.
     var destination: URL { store.deletingLastPathComponent().appendingPathComponent("destination.sqlite") }
+
+    /// Where the workloads of a run find what none of them changes.
+    var shared: URL { store.deletingLastPathComponent().deletingLastPathComponent() }
   }
 
-  static let all = InPlaceWorkloads.all + CopyWorkloads.all + ObjectWorkloads.all
+  static let all = InPlaceWorkloads.all + CopyWorkloads.all + ObjectWorkloads.all + VersionWorkloads.all
 
   static func named(_ name: String) -> Workload? { all.first { $0.name == name } }
 }

@@ -82,9 +82,11 @@ internal enum MigrationErrors {
 
   /// 134130
   ///
-  /// - Parameter dropped: what the way from the model that the store carries would drop.
+  /// - Parameters:
+  ///   - note: what kept versions from being looked at, in a sentence.
+  ///   - dropped: what the way from the model that the store carries would drop.
   static func missingSourceModel(
-    url: URL?, metadata: [String: Any], searched: [String], dropped: [DroppedContent] = []
+    url: URL?, metadata: [String: Any], searched: [String], note: String? = nil, dropped: [DroppedContent] = []
   ) -> NSError {
     var info = ErrorDetail.place(entity: dropped.first?.entity, property: dropped.first?.property)
       .merging(ErrorDetail.store(metadata: metadata)) { $1 }
@@ -97,7 +99,8 @@ internal enum MigrationErrors {
     return NSError.cocoa(
       NSMigrationMissingSourceModelError,
       "Persistent store migration failed, missing source managed object model.",
-      reason: "Can't find model for source store: no model has the entity version hashes of the store.\(loss)\(places)",
+      reason: "Can't find model for source store: no model has the entity version hashes of the store.\(loss)\(places)"
+        + (note.map { " \($0)" } ?? ""),
       suggestion: dropped.isEmpty
         ? "Keep the model version that the store was made with beside the current one."
         : "Check that store and model belong together, and keep the model version that the store was made with beside "

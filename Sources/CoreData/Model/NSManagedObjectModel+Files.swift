@@ -31,7 +31,10 @@ extension NSManagedObjectModel {
     return model
   }
 
-  /// Reads all versions of a model, in the order of their names. An addition to Apple's interface.
+  /// Reads all versions of a model, in their order. An addition to Apple's interface.
+  ///
+  /// Numbers in their names tell the order: `Model`, `Model 2`, `Model 10`. Versions whose names do not tell it are in the
+  /// order in which the model grew, as version hashes and changes tell, and the current version is the last.
   ///
   /// A version that cannot be read does not keep the others from being used: it is left out, and `warnings(contentsOf:)`
   /// says why.

@@ -43,11 +43,20 @@ extension NSManagedObjectModel {
   internal var versionHashes: VersionHashes {
     hashState.value { ModelHashes(of: self) }.hashes
   }
+
+  /// Takes hashes that have been worked out of the document that the model was made of.
+  internal func takeVersionHashes(_ hashes: VersionHashes) {
+    _ = hashState.value { ModelHashes(hashes) }
+  }
 }
 
 /// The version hashes of a model, worked out once after each edit.
 internal final class ModelHashes: Sendable {
   let hashes: VersionHashes
+
+  init(_ hashes: VersionHashes) {
+    self.hashes = hashes
+  }
 
   init(of model: NSManagedObjectModel) {
     hashes = VersionHashes(model.document)

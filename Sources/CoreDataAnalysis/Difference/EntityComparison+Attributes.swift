@@ -10,7 +10,7 @@ extension EntityComparison {
     let pairs = Pairing(old.attributes, new.attributes, name: \.name, declared: \.renamingIdentifier)
     var changes = pairs.added.map { added($0) }.demandingCustom(pairs.ambiguous)
     changes += pairs.removed.map { removed($0.name, .attribute, isTransient: $0.isTransient) }
-    for (before, after) in pairs.matched { changes += attributeChanges(before, after) }
+    for (before, after) in pairs.matched where before != after { changes += attributeChanges(before, after) }
     return changes
   }
 

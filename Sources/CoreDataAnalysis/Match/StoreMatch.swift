@@ -46,57 +46,57 @@ public struct StoreMatch: Hashable, Sendable {
     storeHashes: [String: Data], storeModel: ModelDocument?, versions: [(name: String, document: ModelDocument)],
     identifiers: [String] = [], current: String? = nil
   ) {
-    let ordered = versions.filter { $0.name == current } + versions.reversed().filter { $0.name != current }
-    // Hashes are worked out only of versions that have all entities of the store, which most have not.
-    let matching = ordered.filter { Self.mayMatch($0.document, storeHashes) }.concurrentMap { version in
-      Self.configuration(
-        of: version.document, hashes: VersionHashes(version.document).entities, matching: storeHashes
-      )
-      .map { (version: version, configuration: $0) }
-    }.compactMap { $0 }
-    let names = Set(identifiers.filter { !$0.isEmpty })
-    let chosen =
-      matching.first {
-        names.contains($0.version.name) || !names.isDisjoint(with: $0.version.document.versionIdentifiers)
-      }
-      ?? matching.first
-    if let chosen {
-      let all = Set(matching.map(\.version.name))
-      self.versions = versions.map(\.name).filter(all.contains)
-      version = chosen.version.name
-      configuration = chosen.configuration.isEmpty ? nil : chosen.configuration
-      nearest = version
-      nearestVersions = []
-      differences = []
-      return
+    let named = versions.concurrentMap { version in
+      (name: version.name, document: version.document, hashes: VersionHashes(version.document))
     }
-    let hashes = ordered.concurrentMap { VersionHashes($0.document).entities }
-    let near = Self.nearest(to: storeHashes, storeModel, zip(ordered, hashes).map { ($0, $1) })
-    self.versions = []
-    version = nil
-    configuration = nil
-    nearest = near.first?.name
-    nearestVersions = near.map(\.name)
-    differences = near.first?.differences.map(Difference.init) ?? []
+    let known = ModelVersions(
+      named.map { ModelVersion(name: $0.name, document: $0.document, versionHashes: $0.hashes) })
+    self.init(
+      storeHashes: storeHashes, storeModel: storeModel, known: known, identifiers: identifiers, current: current)
   }
 
-  /// Whether a version has the entities that a store was made with, and no others but for configurations.
-  private static func mayMatch(_ document: ModelDocument, _ stored: [String: Data]) -> Bool {
-    let names = document.entities.map(\.name)
-    return (names.count == stored.count || !document.configurations.isEmpty)
-      && Set(names).isSuperset(of: stored.keys)
+  /// Compares a store with the versions of a model, of which no more are read than it takes to find the one that fits.
+  ///
+  /// - Parameters: as of `init(storeHashes:storeModel:versions:identifiers:current:)`.
+  package init(
+    storeHashes: [String: Data], storeModel: ModelDocument?, known: ModelVersions, identifiers: [String] = [],
+    current: String? = nil
+  ) {
+    func ordered(_ versions: [ModelVersion]) -> [ModelVersion] {
+      versions.filter { $0.name == current } + versions.reversed().filter { $0.name != current }
+    }
+    let matching = known.versions(fitting: storeHashes, identifiers: identifiers) {
+      Self.configuration(of: $0.document, hashes: $0.hashes, matching: storeHashes) != nil
+    }
+    guard let chosen = ordered(matching).first(where: { $0.isNamed(by: identifiers) }) ?? ordered(matching).first else {
+      let near = Self.nearest(to: storeHashes, storeModel, ordered(known.versions))
+      versions = []
+      version = nil
+      configuration = nil
+      nearest = near.first?.name
+      nearestVersions = near.map(\.name)
+      differences = near.first?.differences.map(Difference.init) ?? []
+      return
+    }
+    versions = matching.map(\.name)
+    version = chosen.name
+    let name = Self.configuration(of: chosen.document, hashes: chosen.hashes, matching: storeHashes) ?? ""
+    configuration = name.isEmpty ? nil : name
+    nearest = version
+    nearestVersions = []
+    differences = []
   }
 
   /// Up to three versions with entities in common, those with the fewest differing entities, and then properties, first.
   private static func nearest(
     to stored: [String: Data], _ storeModel: ModelDocument?,
-    _ versions: [((name: String, document: ModelDocument), hashes: [String: Data])]
+    _ versions: [ModelVersion]
   ) -> [(name: String, differences: [VersionDifference])] {
     let known = storeModel.flatMap { VersionHashes($0).entities == stored ? $0 : nil }
     let counted = versions.enumerated().filter { _, version in version.hashes.keys.contains { stored[$0] != nil } }
       .map { position, version in
         (
-          position, version.0, count: VersionDifference.between(store: stored, model: version.hashes).count,
+          position, version, count: VersionDifference.between(store: stored, model: version.hashes).count,
           version.hashes
         )
       }

@@ -155,7 +155,7 @@ package struct MigrationPlan {
   }
 
   private static func goesBack(_ migration: StoreMigration, _ known: ModelVersions) -> Bool {
-    let names = known.versions.map(\.name)
+    let names = known.names
     guard let first = migration.steps.first, let last = migration.steps.last,
       let source = names.firstIndex(of: migration.source),
       let destination = names.firstIndex(of: migration.destination),

@@ -23,13 +23,15 @@ enum MigratePlanCommand: Command {
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let model = try invocation.model()
-    let target = try model.version(invocation.arguments.value("to"))
-    let known = try model.modelVersions()
     let allowsLoss = invocation.arguments.flag("allow-loss")
-    let plan = try MigrationPlan(
-      storeAt: invocation.url("STORE"), known: known, version: target.name, mappings: invocation.mappings,
-      allowsLoss: allowsLoss)
+    let (plan, target, known) = try invocation.withModel { model in
+      let target = try model.version(invocation.arguments.value("to"))
+      let known = try model.modelVersions()
+      let plan = try MigrationPlan(
+        storeAt: invocation.url("STORE"), known: known, version: target.name, mappings: invocation.mappings,
+        allowsLoss: allowsLoss)
+      return (plan, target, known)
+    }
     for text in plan.remarks { invocation.remark(text) }
     var sql: [String]?
     if invocation.arguments.flag("sql") {

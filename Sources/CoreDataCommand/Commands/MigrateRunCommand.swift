@@ -38,13 +38,15 @@ enum MigrateRunCommand: Command {
       throw CommandFailure(.usage, "--backup and --no-backup exclude each other.")
     }
     let url = invocation.url("STORE")
-    let model = try invocation.model()
-    let target = try model.version(arguments.value("to"))
-    let known = try model.modelVersions()
-    try recover(url, invocation)
-    let plan = try MigrationPlan(
-      storeAt: url, known: known, version: target.name, mappings: invocation.mappings,
-      allowsLoss: arguments.flag("allow-loss"))
+    let (plan, target, known) = try invocation.withModel { model in
+      let target = try model.version(arguments.value("to"))
+      let known = try model.modelVersions()
+      try recover(url, invocation)
+      let plan = try MigrationPlan(
+        storeAt: url, known: known, version: target.name, mappings: invocation.mappings,
+        allowsLoss: arguments.flag("allow-loss"))
+      return (plan, target, known)
+    }
     for text in plan.remarks { invocation.remark(text) }
     guard !plan.steps.isEmpty else {
       let rows = plan.rows.mapValues { (before: $0, after: $0) }

@@ -20,13 +20,16 @@ enum MigrateStatusCommand: Command {
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    try invocation.withModel { try run(invocation, $0) }
+  }
+
+  private static func run(_ invocation: CommandInvocation, _ model: ModelArgument) throws -> ExitStatus {
     let reader = try StoreReader(url: invocation.url("STORE"))
-    let model = try invocation.model()
     let current = try model.version(nil)
     let match = StoreMatch(
-      storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, versions: model.versions,
+      storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, known: try model.namedVersions(),
       identifiers: reader.metadata.versionIdentifiers, current: current.name)
-    let names = model.versions.map(\.name)
+    let names = model.names
     let distance =
       match.versions.contains(current.name)
       ? 0

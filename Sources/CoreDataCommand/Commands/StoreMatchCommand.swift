@@ -12,11 +12,15 @@ enum StoreMatchCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let reader = try StoreReader(url: invocation.url("STORE"))
-    let model = try invocation.model()
-    try model.requireNoVersion()
-    let match = StoreMatch(
-      storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, versions: model.versions,
-      identifiers: reader.metadata.versionIdentifiers, current: model.currentName)
+    let (model, match) = try invocation.withModel { model in
+      try model.requireNoVersion()
+      return (
+        model,
+        StoreMatch(
+          storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, known: try model.namedVersions(),
+          identifiers: reader.metadata.versionIdentifiers, current: model.currentName)
+      )
+    }
     switch invocation.options.format {
     case .json:
       try invocation.write(

@@ -14,92 +14,126 @@ package struct ModelBundle: Sendable {
 
   /// The file or folder that was read.
   package let url: URL
-  /// All versions that can be read, sorted as a person would: `Model`, `Model 2`, `Model 10`.
-  package let versions: [Version]
-  /// The versions that cannot be read, with the reasons: they do not keep the others from being used.
-  package let unreadable: [(name: String, error: ModelFileError)]
-  /// What was passed over or corrected in versions that were read.
-  package let warnings: [ModelFileError]
   /// The version which new stores get; nil only where several versions are there and none is marked.
   package let currentVersionName: String?
   /// The hashes that Xcode noted for each version and entity of a compiled bundle; empty for sources.
   package let recordedHashes: [String: [String: Data]]
   /// The checksum that Xcode noted for each version of a compiled bundle; empty for sources and older bundles.
   package let recordedChecksums: [String: String]
+  private let files: VersionFiles
 
-  /// Reads a model with all its versions. A version that cannot be read, or that contradicts itself, is left out and
-  /// stands in `unreadable`.
+  /// Finds a model with all its versions, which are read when they are asked for. A version that cannot be read, or that
+  /// contradicts itself, is left out and stands in `unreadable`.
+  ///
+  /// - Parameter current: the version to take for the current one, whatever the bundle says.
   /// - Throws: `ModelFileError` where the file holds no model, or no version can be read.
-  package init(contentsOf url: URL, parsers: SourceParsers = .standard) throws {
+  package init(contentsOf url: URL, current: String? = nil, parsers: SourceParsers = .standard) throws {
     self.url = url
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
       throw ModelFileError(
         .missingFile, found: "There is no such file.", advice: "Check the path of the model.", file: url)
     }
-    let names = isFolder.boolValue ? try FileManager.default.contentsOfDirectory(atPath: url.path) : []
-    if isFolder.boolValue, !names.contains("contents"), url.pathExtension != "xcdatamodel" {
-      let sources = names.filter { $0.hasSuffix(".xcdatamodel") }
-      let compiled = names.filter { $0.hasSuffix(".mom") }
-      guard !sources.isEmpty || !compiled.isEmpty else {
-        if let optimized = names.first(where: { $0.hasSuffix(".omo") }) {
-          throw OptimizedModel.unreadable(url.appendingPathComponent(optimized))
-        }
-        throw ModelFileError(
-          .missingContents, found: "The folder holds neither an .xcdatamodel nor a .mom.",
-          advice: "Name an .xcdatamodeld, .xcdatamodel, .momd or .mom.", file: url)
-      }
-      let files = sources.isEmpty ? compiled : sources
-      let isCompiled = sources.isEmpty
-      let readings = try Self.sorted(files).concurrentMap { file in
-        let place = url.appendingPathComponent(file)
-        return try VersionReading(Self.baseName(file), at: place, isOnly: files.count == 1) { warnings in
-          isCompiled
-            ? try CompiledModelReader.document(at: place, warnings: warnings)
-            : try XCDataModelReader.document(at: place, parsers: parsers, warnings: warnings)
-        }
-      }
-      versions = readings.compactMap { reading in reading.document.map { (reading.name, $0) } }
-      unreadable = readings.compactMap { reading in reading.error.map { (reading.name, $0) } }
-      warnings = readings.flatMap(\.warnings)
-      if versions.isEmpty, let first = unreadable.first { throw first.error }
-      let names = Self.sorted(files).map(Self.baseName)
-      if sources.isEmpty {
-        let info = try VersionInfo(folder: url)
-        recordedHashes = info.hashes
-        recordedChecksums = info.checksums
-        currentVersionName = info.currentVersionName ?? Self.fallback(names, bundle: url)
-      } else {
-        recordedHashes = [:]
-        recordedChecksums = [:]
-        currentVersionName = try Self.markedVersion(in: url) ?? Self.fallback(names, bundle: url)
-      }
+    let contents = isFolder.boolValue ? try FileManager.default.contentsOfDirectory(atPath: url.path) : []
+    guard isFolder.boolValue, !contents.contains("contents"), url.pathExtension != "xcdatamodel" else {
+      let name = Self.baseName(url.lastPathComponent)
+      let noted = ModelWarnings()
+      let document = try Self.document(at: url, isFolder: isFolder.boolValue, parsers: parsers, warnings: noted)
+      let reading = VersionReading(name, document, warnings: noted.list)
+      files = VersionFiles([name]) { _ in reading }
+      currentVersionName = name
+      (recordedHashes, recordedChecksums) = ([:], [:])
       return
     }
-    let name = Self.baseName(url.lastPathComponent)
-    let noted = ModelWarnings()
-    versions = [
-      (name, try Self.document(at: url, isFolder: isFolder.boolValue, parsers: parsers, warnings: noted))
-    ]
-    (unreadable, warnings) = ([], noted.list)
-    currentVersionName = name
-    recordedHashes = [:]
-    recordedChecksums = [:]
+    let sources = contents.filter { $0.hasSuffix(".xcdatamodel") }
+    let compiled = contents.filter { $0.hasSuffix(".mom") }
+    guard !sources.isEmpty || !compiled.isEmpty else {
+      if let optimized = contents.first(where: { $0.hasSuffix(".omo") }) {
+        throw OptimizedModel.unreadable(url.appendingPathComponent(optimized))
+      }
+      throw ModelFileError(
+        .missingContents, found: "The folder holds neither an .xcdatamodel nor a .mom.",
+        advice: "Name an .xcdatamodeld, .xcdatamodel, .momd or .mom.", file: url)
+    }
+    let isCompiled = sources.isEmpty
+    let places = Self.sorted(isCompiled ? compiled : sources)
+    let names = places.map(Self.baseName)
+    let files = VersionFiles(names) { position in
+      let place = url.appendingPathComponent(places[position])
+      return VersionReading(names[position], at: place, isOnly: places.count == 1) { warnings in
+        isCompiled
+          ? try CompiledModelReader.document(at: place, warnings: warnings)
+          : try XCDataModelReader.document(at: place, parsers: parsers, warnings: warnings)
+      }
+    }
+    // A caller who names the current version has no need of the file that does, which may be unreadable then.
+    let info = try isCompiled ? (current == nil ? VersionInfo(folder: url) : try? VersionInfo(folder: url)) : nil
+    recordedHashes = info?.hashes ?? [:]
+    recordedChecksums = info?.checksums ?? [:]
+    currentVersionName =
+      try current ?? info?.currentVersionName ?? (isCompiled ? nil : Self.markedVersion(in: url))
+      ?? Self.fallback(names, bundle: url)
+    self.files = VersionNames.suffice(names) ? files : files.chained(current: currentVersionName)
+    // One version that can be read is enough, and all are looked at only where the likeliest is not it.
+    let likeliest = names.firstIndex { $0 == currentVersionName } ?? names.count - 1
+    guard files.readings(at: [likeliest])[0].document == nil, !files.all.contains(where: { $0.document != nil }),
+      let first = files.all.compactMap(\.error).first
+    else { return }
+    throw first
   }
 
   /// A bundle of one version, which was read from a file of another kind: a store that carries its model.
   package init(url: URL, name: String, document: ModelDocument) {
     self.url = url
-    versions = [(name, document)]
+    files = VersionFiles([name]) { _ in VersionReading(name, document) }
     currentVersionName = name
-    (unreadable, warnings, recordedHashes, recordedChecksums) = ([], [], [:], [:])
+    (recordedHashes, recordedChecksums) = ([:], [:])
+  }
+
+  /// The names of all versions in their order, of those too that cannot be read.
+  ///
+  /// Names with numbers are sorted as a person would: `Model`, `Model 2`, `Model 10`. Where that does not put all of them in
+  /// order, `VersionChain` does.
+  package var names: [String] { files.names }
+
+  /// All versions that can be read, in their order.
+  package var versions: [Version] {
+    files.all.compactMap { reading in reading.document.map { (reading.name, $0) } }
+  }
+
+  /// The versions that cannot be read, with the reasons: they do not keep the others from being used.
+  package var unreadable: [(name: String, error: ModelFileError)] { Self.unreadable(files.all) }
+
+  /// What was passed over or corrected in versions that can be read.
+  package var warnings: [ModelFileError] { files.all.flatMap(\.warnings) }
+
+  /// As `unreadable` and `warnings`, of the versions that have been asked for so far.
+  package var problemsSoFar: (unreadable: [(name: String, error: ModelFileError)], warnings: [ModelFileError]) {
+    let readings = files.soFar
+    return (Self.unreadable(readings), readings.flatMap(\.warnings))
+  }
+
+  private static func unreadable(_ readings: [VersionReading]) -> [(name: String, error: ModelFileError)] {
+    readings.compactMap { reading in reading.error.map { (reading.name, $0) } }
+  }
+
+  /// Versions with their hashes by their positions in `names`, read on all processors; nil for those that cannot be read.
+  package func versions(at positions: [Int]) -> [(document: ModelDocument, hashes: VersionHashes)?] {
+    let hashes = files.hashes(at: positions)
+    return zip(files.readings(at: positions), hashes).map { reading, hashes in
+      guard let document = reading.document, let hashes else { return nil }
+      return (document, hashes)
+    }
   }
 
   /// The version of a name.
   /// - Throws: `ModelFileError` that lists the versions there are.
   package func document(named name: String) throws -> ModelDocument {
-    if let version = versions.first(where: { $0.name == name }) { return version.document }
-    if let version = unreadable.first(where: { $0.name == name }) { throw version.error }
+    if let position = names.firstIndex(of: name) {
+      let reading = files.readings(at: [position])[0]
+      if let document = reading.document { return document }
+      if let error = reading.error { throw error }
+    }
     throw ModelFileError(
       .unknownVersion, found: "The model has no version named \"\(name)\".",
       advice: "It has \(versions.map { "\"\($0.name)\"" }.joined(separator: ", ")).", file: url)
@@ -148,31 +182,5 @@ package struct ModelBundle: Sendable {
   /// Where nothing is marked: the only version, else the one that bears the bundle's name.
   private static func fallback(_ names: [String], bundle url: URL) -> String? {
     names.count == 1 ? names[0] : names.first { $0 == baseName(url.lastPathComponent) }
-  }
-}
-
-/// A version of a bundle, or why it cannot be read.
-private struct VersionReading: Sendable {
-  let name: String
-  let document: ModelDocument?
-  let error: ModelFileError?
-  let warnings: [ModelFileError]
-
-  /// Reads a version.
-  ///
-  /// What the version means is checked where there are others, which it must not get in the way of.
-  init(
-    _ name: String, at place: URL, isOnly: Bool, _ body: (ModelWarnings) throws -> ModelDocument
-  ) throws {
-    self.name = name
-    let noted = ModelWarnings()
-    do {
-      let document = try body(noted)
-      if !isOnly { try document.validate() }
-      (self.document, error) = (document, nil)
-    } catch let error as ModelFileError {
-      (document, self.error) = (nil, error.inFile(place))
-    }
-    warnings = noted.list
   }
 }

@@ -7,12 +7,44 @@ enum VersionNames {
   private enum Part: Comparable {
     case number(digits: Int, String)
     case word(String)
+
+    var word: String? {
+      if case .word(let word) = self { return word }
+      return nil
+    }
   }
 
   static func precede(_ left: String, _ right: String) -> Bool {
     let (a, b) = (parts(left), parts(right))
     return a == b ? left < right : a.lexicographicallyPrecedes(b)
   }
+
+  /// The names that one series of numbers puts in order, as positions: `Model`, `Model 2` and `Model 10` are of one series,
+  /// and `Final` is of none. A name without a number begins the series of the words that it has.
+  static func series(_ names: [String]) -> [[Int]] {
+    let all = names.map(parts)
+    var members: [[String]: [Int]] = [:]
+    var plain: [(position: Int, words: [String])] = []
+    for (position, parts) in all.enumerated() {
+      let words = parts.prefix { $0.word != nil }.compactMap(\.word)
+      if words.count < parts.count {
+        members[words, default: []].append(position)
+      } else {
+        plain.append((position, words))
+      }
+    }
+    for (position, words) in plain where !words.isEmpty {
+      let fitting = members.keys.filter { $0.joined().hasPrefix(words.joined()) }
+      let shortest = fitting.min { ($0.count, $0.joined(separator: " ")) < ($1.count, $1.joined(separator: " ")) }
+      guard let series = shortest else { continue }
+      members[series]?.append(position)
+    }
+    return members.values.filter { $0.count > 1 }.map { $0.sorted { precede(names[$0], names[$1]) } }
+      .sorted { $0[0] < $1[0] }
+  }
+
+  /// Whether all names are of one series, so that nothing else has to be known for their order.
+  static func suffice(_ names: [String]) -> Bool { names.count < 2 || series(names).first?.count == names.count }
 
   private static func parts(_ name: String) -> [Part] {
     var parts: [Part] = []

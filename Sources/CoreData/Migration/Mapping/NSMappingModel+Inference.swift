@@ -23,13 +23,17 @@ extension NSMappingModel {
     let destination = ModelSide(destinationModel.document, hashes: destinationModel.entityVersionHashesByName)
     do {
       let inferred = try MappingInference(source: source, destination: destination).run()
-      let model = NSMappingModel()
-      model.entityMappings = InferredMappings(source: source, destination: destination).mappings(of: inferred)
-      model.inferred = inferred
-      return model
+      return NSMappingModel(inferred, from: source, to: destination)
     } catch let failure as InferenceFailure {
       throw MigrationErrors.cannotInfer(failure.obstacles)
     }
+  }
+
+  /// Makes the mapping model of what was inferred.
+  convenience init(_ inferred: InferredMapping, from source: ModelSide, to destination: ModelSide) {
+    self.init()
+    entityMappings = InferredMappings(source: source, destination: destination).mappings(of: inferred)
+    self.inferred = inferred
   }
 }
 

@@ -32,4 +32,16 @@ final class InferredSteps {
     guard case .success(let mapping) = result(from: source, to: destination) else { return nil }
     return mapping
   }
+
+  /// The mapping model between two versions.
+  ///
+  /// - Throws: 134190 where none can be inferred.
+  func mappingModel(from source: Int, to destination: Int) throws -> NSMappingModel {
+    do {
+      return NSMappingModel(
+        try result(from: source, to: destination).get(), from: sides[source], to: sides[destination])
+    } catch let failure as InferenceFailure {
+      throw MigrationErrors.cannotInfer(failure.obstacles)
+    }
+  }
 }

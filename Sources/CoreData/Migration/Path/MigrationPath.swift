@@ -19,7 +19,7 @@ import Foundation
 ///    mapping model over three versions is better than three of them.
 /// 4. Inferred steps go through all versions in between, so that renamings and default values of each come to bear. A version
 ///    is left out where no mapping to it or from it can be inferred, and where going through it would drop what both ends
-///    have: versions are in the order of their names, which need not be that of their making.
+///    have: the order of versions, by their names or by what they have in common, need not be that of their making.
 ///
 /// A mapping model that was meant for two versions on the way and does not fit them any more is an error: it is never left
 /// out in silence.
@@ -83,8 +83,11 @@ public struct MigrationPath {
       (steps, explanation) = ([], [])
       return
     }
-    let order = VersionOrder(known: known.versions, source: source, destination: destination, nearest: nearest)
     let files = try rules.mappings.mappings()
+    // A mapping model may be for any two versions; inferred steps lead over those in between.
+    let versions =
+      files.isEmpty && nearest == nil ? known.versions(between: source, and: destination) : known.versions
+    let order = VersionOrder(known: versions, source: source, destination: destination, nearest: nearest)
     var mappings = KnownMappings(files, versions: order.versions, names: order.names)
     if !rules.isProgressive { mappings.keep(files, from: order.source, to: order.destination) }
     let search = PathSearch(

@@ -30,7 +30,7 @@ package struct ModelVersion {
   }
 
   /// Names what a file says, which has been validated.
-  init(name: String, document: ModelDocument, versionHashes: VersionHashes, url: URL) {
+  package init(name: String, document: ModelDocument, versionHashes: VersionHashes, url: URL? = nil) {
     self.name = name
     content = Content(url: url)
     content.document = document
@@ -46,15 +46,24 @@ package struct ModelVersion {
   /// The hash of each entity.
   package var hashes: [String: Data] { versionHashes.entities }
 
+  /// What it has in common with others.
+  var likeness: ModelLikeness { ModelLikeness(document, versionHashes) }
+
   /// The version as a model.
   ///
   /// - Throws: as `NSManagedObjectModel.load(contentsOf:version:)`, for indexes that contradict the entity.
   package func model() throws -> NSManagedObjectModel {
     if let made = content.made { return made }
     let model = try NSManagedObjectModel(document: document)
+    model.takeVersionHashes(versionHashes)
     if let url = content.url { model.wasRead(from: url) }
     content.made = model
     return model
+  }
+
+  /// Whether one of a store's identifiers, of which empty ones count for nothing, is the version's.
+  package func isNamed(by identifiers: [String]) -> Bool {
+    identifiers.contains { !$0.isEmpty && ($0 == name || document.versionIdentifiers.contains($0)) }
   }
 
   /// Whether a store was written with the version's entities of a configuration.

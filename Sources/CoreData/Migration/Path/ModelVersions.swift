@@ -4,85 +4,110 @@
 import CoreDataModelFiles
 import Foundation
 
-/// The versions of a model that a migration can go through, in order.
+/// The versions of a model that a migration can go through, in order. Each is read when it is first asked for.
 package struct ModelVersions {
-  package let versions: [ModelVersion]
   package let currentName: String?
   /// Where the versions were found, for error messages; nil for a model that was built in code.
   let url: URL?
+  /// Why the versions beside a single one cannot be read, where that is so.
+  private(set) var problemOfOthers: (url: URL, error: any Error)?
+  private let shelf: VersionShelf
 
-  /// Reads all versions of a model. Of a single version in a folder of versions the others are read too.
+  /// Finds all versions of a model. Of a single version in a folder of versions the others are found too.
   ///
   /// - Throws: the errors of `NSManagedObjectModel.load(contentsOf:version:)`.
   package init(contentsOf url: URL) throws {
-    if let siblings = ModelVersions(around: url) {
-      self = siblings
+    let siblings = Self.siblings(of: url)
+    if let found = try? siblings?.get() {
+      // Below it is said why they cannot be read.
+      self = found
       return
     }
-    try self.init(bundleAt: url, currentName: nil)
+    try self.init(only: NSManagedObjectModel.bundle(at: url))
+    if let folder = Self.folder(of: url), case .failure(let error)? = siblings { problemOfOthers = (folder, error) }
   }
 
-  /// The versions in the folder that a single version is in, which is the current one then; nil where it is in none.
-  private init?(around url: URL) {
+  /// The folder of versions that a single version is in; nil where it is in none.
+  private static func folder(of url: URL) -> URL? {
     let folder = url.deletingLastPathComponent()
-    let name = url.deletingPathExtension().lastPathComponent
     guard ["mom", "omo", "xcdatamodel"].contains(url.pathExtension),
-      ["momd", "xcdatamodeld"].contains(folder.pathExtension),
-      // A version beside it that cannot be read does not keep the one that was named from being used.
-      let found = try? ModelVersions(bundleAt: folder, currentName: name),
-      found.versions.contains(where: { $0.name == name })
+      ["momd", "xcdatamodeld"].contains(folder.pathExtension)
     else { return nil }
-    self = found
+    return folder
   }
 
-  private init(bundleAt url: URL, currentName: String?) throws {
-    let bundle = try NSManagedObjectModel.bundle(at: url)
-    try self.init(reading: bundle.versions, currentName: currentName ?? bundle.currentVersionName, url: url)
+  /// The versions in the folder that a single version is in, which is the current one then; nil where it is in none, or
+  /// cannot be read there.
+  private static func siblings(of url: URL) -> Result<ModelVersions, any Error>? {
+    guard let folder = folder(of: url) else { return nil }
+    let name = url.deletingPathExtension().lastPathComponent
+    let found = Result { try ModelVersions(only: ModelBundle(contentsOf: folder, current: name)) }
+    if case .success(let versions) = found, !versions.has(name) { return nil }
+    return found
   }
 
-  /// Versions that have been read, in order; of a single version in a folder of versions the others are read too.
+  /// The versions of a bundle; of a single version in a folder of versions the others are found too.
   ///
   /// - Throws: as `NSManagedObjectModel.load(contentsOf:version:)`, for a model that contradicts itself.
-  package init(_ documents: [(name: String, document: ModelDocument)], currentName: String?, url: URL) throws {
-    if documents.count == 1, let siblings = ModelVersions(around: url) {
-      self = siblings
+  package init(_ bundle: ModelBundle) throws {
+    guard bundle.names.count == 1, Self.folder(of: bundle.url) != nil else {
+      try self.init(only: bundle)
       return
     }
-    try self.init(reading: documents, currentName: currentName, url: url)
+    try self.init(contentsOf: bundle.url)
   }
 
-  private init(
-    reading documents: [(name: String, document: ModelDocument)], currentName: String?, url: URL
-  ) throws {
-    let readings = documents.concurrentMap { version in
-      Result {
-        try version.document.validate()
-        return VersionHashes(version.document)
+  /// The versions of a bundle, and no others.
+  ///
+  /// - Throws: as `init(_:)`.
+  package init(only bundle: ModelBundle) throws {
+    if bundle.names.count == 1, let only = bundle.versions.first {
+      do {
+        try only.document.validate()
+      } catch let error as ModelFileError {
+        throw ModelErrors.cannotRead(error)
       }
     }
-    // A version that contradicts itself is left out where there are others.
-    let usable = zip(documents, readings).compactMap { version, reading in
-      // Why one cannot be used is told where none can.
-      (try? reading.get()).map {
-        ModelVersion(name: version.name, document: version.document, versionHashes: $0, url: url)
-      }
-    }
-    if usable.isEmpty, case .failure(let error as ModelFileError)? = readings.first {
-      throw ModelErrors.cannotRead(error)
-    }
-    self.init(versions: usable, currentName: currentName, url: url)
+    self.init(
+      shelf: VersionShelf(bundle), currentName: bundle.currentVersionName, url: bundle.url)
   }
 
   /// Versions that are at hand, in order.
-  init(_ versions: [ModelVersion]) {
-    self.init(versions: versions, currentName: nil, url: nil)
+  package init(_ versions: [ModelVersion]) {
+    self.init(shelf: VersionShelf(versions), currentName: nil, url: nil)
   }
 
-  private init(versions: [ModelVersion], currentName: String?, url: URL?) {
-    self.versions = versions
+  private init(shelf: VersionShelf, currentName: String?, url: URL?) {
+    self.shelf = shelf
     self.currentName = currentName
     self.url = url
   }
+
+  /// What to know where the versions beside a single one cannot be read, in a sentence.
+  var noteOnOthers: String? {
+    problemOfOthers.map { folder, error in
+      let reason = (error as? ModelFileError)?.found ?? error.localizedDescription
+      return "The versions in '\(folder.path)' cannot be read. \(reason)"
+    }
+  }
+
+  /// The names of all versions in their order, of those too that cannot be read.
+  package var names: [String] { shelf.names }
+
+  /// All versions that can be read.
+  package var versions: [ModelVersion] { shelf.versions(at: Array(names.indices)) }
+
+  /// The versions from one to another, both of them included; all of them where one of the two is not known.
+  func versions(between first: ModelVersion, and second: ModelVersion) -> [ModelVersion] {
+    let ends = [first, second].compactMap { end in
+      names.firstIndex(of: end.name).flatMap { shelf.version(at: $0)?.hashes == end.hashes ? $0 : nil }
+    }
+    guard ends.count == 2, let least = ends.min(), let greatest = ends.max() else { return versions }
+    return shelf.versions(at: Array(least...greatest))
+  }
+
+  /// Whether there is a version of a name that can be read.
+  private func has(_ name: String) -> Bool { names.firstIndex(of: name).flatMap { shelf.version(at: $0) } != nil }
 
   /// A model alone, together with the versions beside it in the file that it was read from.
   ///
@@ -90,7 +115,7 @@ package struct ModelVersions {
   init(around model: NSManagedObjectModel) throws {
     guard let url = model.origins.first, model.origins.count == 1 else {
       let version = ModelVersion(name: ModelVersions.name(of: model), model: model)
-      self.init(versions: [version], currentName: version.name, url: nil)
+      self.init(shelf: VersionShelf([version]), currentName: version.name, url: nil)
       return
     }
     try self.init(contentsOf: url)
@@ -100,30 +125,48 @@ package struct ModelVersions {
   ///
   /// - Throws: 134060 when there is none.
   func version(named name: String?) throws -> ModelVersion {
-    guard let wanted = name ?? currentName ?? versions.last?.name,
-      let version = versions.first(where: { $0.name == wanted })
-    else {
-      throw ModelErrors.unknownVersion(name ?? "", known: versions.map(\.name), url: url)
+    let wanted = name ?? currentName
+    if let wanted, let position = names.firstIndex(of: wanted), let version = shelf.version(at: position) {
+      return version
     }
-    return version
+    let all = versions
+    guard wanted == nil, let last = all.last else {
+      throw ModelErrors.unknownVersion(name ?? "", known: all.map(\.name), url: url)
+    }
+    return last
   }
 
   /// The version whose hashes are those of a model.
   func version(like model: NSManagedObjectModel) -> ModelVersion? {
-    versions.first { $0.hashes == model.entityVersionHashesByName }
+    let hashes = model.entityVersionHashesByName
+    return versions(fitting: hashes) { $0.hashes == hashes }.first
   }
 
   /// The version that a store was written with.
   ///
   /// Of several with equal hashes it is the one whose identifier the store has, else the first.
   func version(fitting metadata: [String: Any], configuration: String?) -> ModelVersion? {
-    let fitting = versions.filter { $0.wrote(metadata, configuration: configuration) }
-    guard fitting.count > 1 else { return fitting.first }
-    let identifiers = Set(
-      (metadata[NSStoreModelVersionIdentifiersKey] as? [Any] ?? []).compactMap { $0 as? String }.filter { !$0.isEmpty })
-    return fitting.first { version in
-      identifiers.contains(version.name) || !identifiers.isDisjoint(with: version.document.versionIdentifiers)
-    } ?? fitting.first
+    let identifiers = (metadata[NSStoreModelVersionIdentifiersKey] as? [Any] ?? []).compactMap { $0 as? String }
+    let fitting = versions(
+      fitting: metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:], identifiers: identifiers
+    ) { $0.wrote(metadata, configuration: configuration) }
+    return fitting.first { $0.isNamed(by: identifiers) } ?? fitting.first
+  }
+
+  /// The versions that have the hashes of a store, in their order, and of which a condition holds. Few others are read.
+  ///
+  /// Of versions with equal hashes those are found that stand beside one another; all of them in a bundle of few versions, in
+  /// a compiled one, and where the store has identifiers and none of these names a version that was found.
+  package func versions(
+    fitting stored: [String: Data], identifiers: [String] = [], where fits: @escaping (ModelVersion) -> Bool
+  ) -> [ModelVersion] {
+    let current = names.firstIndex { $0 == currentName }
+    let found = VersionSearch(shelf: shelf, current: current, stored: stored, fits: fits).run()
+      .compactMap { shelf.version(at: $0) }
+    guard !found.isEmpty, identifiers.contains(where: { !$0.isEmpty }),
+      !found.contains(where: { $0.isNamed(by: identifiers) })
+    else { return found }
+    return versions.filter(fits)
   }
 
   /// The configuration that a store was made with, where one of the versions has it; nil for all entities.

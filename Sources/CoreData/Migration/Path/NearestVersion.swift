@@ -20,7 +20,7 @@ struct NearestVersion {
   /// - Throws: the errors of counting.
   func choose(among versions: [ModelVersion]) throws -> ModelVersion? {
     let side = ModelSide(model.document, hashes: model.entityVersionHashesByName)
-    let own = ModelLikeness(ModelVersion(name: "", model: model))
+    let own = ModelVersion(name: "", model: model).likeness
     var best: (version: ModelVersion, losses: Int, distance: Int)?
     for version in versions {
       let other = ModelSide(version.document, hashes: version.hashes)
@@ -34,35 +34,11 @@ struct NearestVersion {
         // A version that cannot be reached is only better than none.
         losses = Int.max
       }
-      let distance = own.distance(to: ModelLikeness(version))
+      let distance = own.distance(to: version.likeness)
       if best.map({ (losses, distance) < ($0.losses, $0.distance) }) ?? true {
         best = (version, losses, distance)
       }
     }
     return best?.version
   }
-}
-
-/// How much two models have in common, to the hashes of their properties.
-struct ModelLikeness {
-  private let parts: Set<Part>
-
-  private struct Part: Hashable {
-    let entity: String
-    let property: String?
-    let hash: Data?
-  }
-
-  init(_ version: ModelVersion) {
-    let hashes = version.versionHashes
-    parts = version.document.entities.reduce(into: []) { parts, entity in
-      parts.insert(Part(entity: entity.name, property: nil, hash: hashes.entities[entity.name]))
-      for name in entity.attributes.map(\.name) + entity.relationships.map(\.name) {
-        parts.insert(Part(entity: entity.name, property: name, hash: hashes.property(name, of: entity.name)))
-      }
-    }
-  }
-
-  /// How many entities and properties only one of the two models has.
-  func distance(to other: ModelLikeness) -> Int { parts.symmetricDifference(other.parts).count }
 }

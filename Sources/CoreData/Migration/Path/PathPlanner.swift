@@ -51,7 +51,7 @@ struct PathPlanner {
       return StoreMigration.Step(
         source: source.name, destination: destination.name, kind: .inferred, sourceModel: sourceModel,
         destinationModel: destinationModel,
-        mappingModel: try .inferredMappingModel(forSourceModel: sourceModel, destinationModel: destinationModel),
+        mappingModel: try search.inferred.mappingModel(from: leg.source, to: leg.destination),
         mappingURL: nil, reason: inferredReason(leg))
     }
     let files = search.mappings.fitting[.init(source: leg.source, destination: leg.destination)] ?? [file]

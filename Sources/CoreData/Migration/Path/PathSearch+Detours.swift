@@ -3,7 +3,7 @@
 
 import CoreDataModelFiles
 
-/// Versions are in the order of their names, which need not be that of their making: a version in between may lack what
+/// The order of versions need not be that of their making: a version in between may lack what
 /// the versions at both ends have, and going through it would cost the data.
 extension PathSearch {
   /// The legs without versions between inferred steps that would drop an entity or property which the direct way keeps.
@@ -27,7 +27,10 @@ extension PathSearch {
       let direct = inferred.mapping(from: first, to: last)
     else { return run }
     let isStrict = run.allSatisfy { canInfer(from: $0.source, to: $0.destination, isStrict: true) }
-    guard canInfer(from: first, to: last, isStrict: isStrict) else { return run }
+    guard canInfer(from: first, to: last, isStrict: isStrict),
+      // A path that loses nothing has no version to leave out.
+      loses(direct, through: [first] + run.map(\.destination))
+    else { return run }
     let between = run.dropLast().map(\.destination).filter { !loses(direct, through: [first, $0, last]) }
     let kept = [first] + between + [last]
     let canBeInferred = zip(kept, kept.dropFirst()).allSatisfy { canInfer(from: $0, to: $1, isStrict: isStrict) }

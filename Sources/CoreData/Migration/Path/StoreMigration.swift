@@ -136,7 +136,7 @@ public struct StoreMigration {
     let planner = VersionPath(known: known, configuration: configuration, search: search)
     let (start, siblings) = try planner.sourceVersion(of: url, metadata: metadata)
     // A destination that was read from a file of its own does not tell of the versions in between.
-    let known = known.versions.count > 1 ? known : ModelVersions(siblings + known.versions)
+    let known = known.names.count > 1 ? known : ModelVersions(siblings + known.versions)
     source = start.name
     let isOwn = start.name == VersionPath.storesOwnName
     let configuration =
@@ -158,7 +158,7 @@ public struct StoreMigration {
     steps = path.steps
     explanation =
       ["None of the known versions has written the store; the way begins with the model that it carries."]
-      + path.explanation
+      + [planner.known.noteOnOthers].compactMap { $0 } + path.explanation
     droppable = try DroppedContent.dropped(by: Self.inferredLegs(path.steps), of: entities)
     let dropped = allowsLoss ? [] : try counted(droppable)
     guard dropped.isEmpty else {

@@ -55,8 +55,8 @@ struct VersionOrder {
 
   /// The position of the version that has the most in common with a model.
   private func mostSimilar(to end: ModelVersion, last: Bool) -> Int? {
-    let own = ModelLikeness(end)
-    let distances = versions.map { own.distance(to: ModelLikeness($0)) }
+    let own = end.likeness
+    let distances = versions.map { own.distance(to: $0.likeness) }
     guard let least = distances.min() else { return nil }
     return last ? distances.lastIndex(of: least) : distances.firstIndex(of: least)
   }

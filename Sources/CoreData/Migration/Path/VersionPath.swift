@@ -55,6 +55,6 @@ struct VersionPath {
     }
     let files = (search?.files ?? []).map { "'\($0.path)'" }
     return MigrationErrors.missingSourceModel(
-      url: url, metadata: metadata, searched: searched + files, dropped: dropped)
+      url: url, metadata: metadata, searched: searched + files, note: known.noteOnOthers, dropped: dropped)
   }
 }
