@@ -66,16 +66,16 @@ struct CommandInvocation {
     return found.version
   }
 
-  /// Writes a result made of JSON.
-  func write(_ json: JSONText) throws { try result.write(json.pretty()) }
+  /// Writes a result made of JSON, which has no control characters.
+  func write(_ json: JSONText) throws { try result.write(safe: json.pretty()) }
 
   /// Writes a result for people.
-  func write(_ report: TextReport) throws { try result.write(report.text) }
+  func write(_ report: TextReport) throws { try result.write(safe: report.text) }
 
   /// Says something beside the result, unless silence is asked for.
   func remark(_ text: String) {
     guard !options.isQuiet else { return }
-    streams.error("note: \(text)\n")
+    streams.say("note: \(text)\n")
   }
 }
 

@@ -48,11 +48,11 @@ enum CommandLineTool {
       }
       return .done
     } catch let error as UsageError {
-      streams.error(wantsJSON(arguments) ? CommandFailure(.usage, error.description).json : error.description + "\n")
+      streams.say(wantsJSON(arguments) ? CommandFailure(.usage, error.description).json : error.description + "\n")
       return .usage
     } catch {
       let failure = CommandFailure(error)
-      streams.error(wantsJSON(arguments) ? failure.json : failure.text)
+      streams.say(wantsJSON(arguments) ? failure.json : failure.text)
       return failure.status
     }
   }

@@ -46,7 +46,9 @@ enum PlanText {
       return
     }
     let title = report.styler.style("Plan", .bold)
-    report.line("\(title)  \(plan.from) -> \(plan.to)      \(NumberText.counted(plan.steps.count, "step"))")
+    let steps = NumberText.counted(plan.steps.count, "step")
+    let opening: StyledText = "\(title)  \(plan.from) -> \(plan.to)      \(steps)"
+    report.line(opening)
     report.line()
     let width = String(plan.steps.count).count
     for (position, step) in plan.steps.enumerated() {
@@ -91,8 +93,8 @@ enum PlanText {
         let style: TextStyle = finding.level == .error ? .red : finding.level == .warning ? .yellow : .dim
         let allowed = finding.allowance.map { " (allowed: \($0))" } ?? ""
         table.add([
-          report.styler.style(finding.level.rawValue, style), finding.code.rawValue,
-          "\(finding.place): \(finding.message)\(allowed)", version,
+          report.styler.style(finding.level.rawValue, style), StyledText(finding.code.rawValue),
+          StyledText("\(finding.place): \(finding.message)\(allowed)"), StyledText(version),
         ])
       }
       report.table(table)

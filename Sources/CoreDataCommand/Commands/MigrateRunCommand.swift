@@ -152,7 +152,7 @@ enum MigrateRunCommand: Command {
     if report.wasDoneByOthers { return nil }
     if invocation.options.isVerbose {
       writer.finish()
-      for statement in report.statements { streams.error(statement + ";\n") }
+      for statement in report.statements { streams.say(statement + ";\n") }
     }
     return report.rows.mapValues { (before: $0.before, after: $0.after) }
   }
