@@ -85,11 +85,6 @@ extension OptionSpecification {
     .flag("allow-downgrade", summary: "Allow to go back to an earlier version, which has less.")
   }
 
-  /// The option of commands that plan migrations.
-  static var allowLoss: OptionSpecification {
-    .flag("allow-loss", summary: "Allow that data are dropped: findings DS101 to DS108 and CM305.")
-  }
-
   /// The option for the formats that a command has.
   static func format(_ formats: OutputFormat...) -> OptionSpecification {
     OptionSpecification("format", .oneOf(formats.map(\.rawValue)), summary: "How the result is written (text).")
