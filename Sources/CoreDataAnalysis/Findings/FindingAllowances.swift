@@ -88,6 +88,19 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
   /// The first allowance of a finding; nil where there is none.
   public func allowance(of finding: Finding) -> FindingAllowance? { items.first { $0.covers(finding) } }
 
+  /// The allowances that match none of the findings.
+  public func unmatched(in findings: [Finding]) -> [FindingAllowance] {
+    items.filter { item in !findings.contains(where: item.covers) }
+  }
+
+  /// The allowances that match only findings of a migration that would fail, which cannot be allowed.
+  public func powerless(in findings: [Finding]) -> [FindingAllowance] {
+    items.filter { item in
+      let covered = findings.filter(item.covers)
+      return !covered.isEmpty && covered.allSatisfy(\.isFailure)
+    }
+  }
+
   /// The finding as information, where one of the list allows it.
   func applied(to finding: Finding) -> Finding { finding.allowed(by: allowance(of: finding)) }
 

@@ -17,11 +17,14 @@ public struct MigrationFindings: Hashable, Sendable {
   ///   - old: the version that the store has.
   ///   - new: the version that it would get.
   ///   - counts: the store's rows; nil where only the models are judged, which then count as if there were rows.
-  public init(from old: ModelDocument, to new: ModelDocument, counts: StoreCounts? = nil) {
+  ///   - allowances: findings that are information all the same.
+  public init(
+    from old: ModelDocument, to new: ModelDocument, counts: StoreCounts? = nil, allowances: FindingAllowances = []
+  ) {
     let changes = ModelDifference(from: old, to: new).changes
     let judge = FindingJudge(old: old, new: new, counts: counts, changes: changes)
     let found = changes.flatMap { judge.findings(for: $0) }
-    findings = found.sorted(by: Finding.areInOrder)
+    findings = found.map(allowances.applied).sorted(by: Finding.areInOrder)
   }
 
   /// How many findings there are of a level.

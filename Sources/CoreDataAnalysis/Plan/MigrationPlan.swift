@@ -62,19 +62,10 @@ package struct MigrationPlan {
   }
 
   /// Allowances that no finding matches.
-  package var unmatchedAllowances: [FindingAllowance] {
-    let all = steps.flatMap(\.findings)
-    return allowances.items.filter { item in !all.contains(where: item.covers) }
-  }
+  package var unmatchedAllowances: [FindingAllowance] { allowances.unmatched(in: steps.flatMap(\.findings)) }
 
-  /// Allowances for nothing but what would make the migration fail, which cannot be allowed.
-  package var powerlessAllowances: [FindingAllowance] {
-    let all = steps.flatMap(\.findings)
-    return allowances.items.filter { item in
-      let covered = all.filter(item.covers)
-      return !covered.isEmpty && covered.allSatisfy(\.isFailure)
-    }
-  }
+  /// Allowances for nothing but what would make the migration fail.
+  package var powerlessAllowances: [FindingAllowance] { allowances.powerless(in: steps.flatMap(\.findings)) }
 
   /// How many findings there are of a level.
   package func count(of level: Finding.Level) -> Int { findings.count { $0.finding.level == level } }
