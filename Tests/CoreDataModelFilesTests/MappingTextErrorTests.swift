@@ -48,4 +48,15 @@ struct MappingTextErrorTests {
     }
     #expect(error.description.contains("x + 1) == == (x"), "\(error.description.prefix(800))")
   }
+
+  @Test("A text with the line ends of Windows says the same, and counts lines the same")
+  func lineEnds() throws {
+    let text = "# Notes\nA   transform   A -> A\n  name  attribute  $source.name\n  note  a = 1\n"
+    func document(_ text: String) throws -> MappingDocument {
+      try MappingTextReader.document(of: Data(text.utf8), file: Self.url)
+    }
+    #expect(try document(text.replacingOccurrences(of: "\n", with: "\r\n")) == document(text))
+    let error = try #require(throws: ModelFileError.self) { try document("# A\r\n# B\r\nwrong\r\n") }
+    #expect(error.line == 3)
+  }
 }
