@@ -75,16 +75,16 @@ struct CommandInvocation {
     return found.version
   }
 
-  /// Writes a result made of JSON.
-  func write(_ json: JSONText) throws { try result.write(json.pretty()) }
+  /// Writes a result made of JSON, which has no control characters.
+  func write(_ json: JSONText) throws { try result.write(safe: json.pretty()) }
 
   /// Writes a result for people.
-  func write(_ report: TextReport) throws { try result.write(report.text) }
+  func write(_ report: TextReport) throws { try result.write(safe: report.text) }
 
   /// Says something beside the result, unless silence is asked for.
   func remark(_ text: String) {
     guard !options.isQuiet else { return }
-    streams.error("note: \(text)\n")
+    streams.say("note: \(text)\n")
   }
 }
 
@@ -92,11 +92,6 @@ extension OptionSpecification {
   /// The option of commands that plan migrations to an earlier version.
   static var allowDowngrade: OptionSpecification {
     .flag("allow-downgrade", summary: "Allow to go back to an earlier version, which has less.")
-  }
-
-  /// The option of commands that plan migrations.
-  static var allowLoss: OptionSpecification {
-    .flag("allow-loss", summary: "Allow that data are dropped: findings DS101 to DS108 and CM305.")
   }
 
   /// The option for the formats that a command has.

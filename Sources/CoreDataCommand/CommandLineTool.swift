@@ -14,7 +14,7 @@ enum CommandLineTool {
       StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self, StoreCreateCommand.self,
       StoreExtractModelCommand.self,
       MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRunCommand.self, MigrateRecoverCommand.self,
-      MigrateRestoreCommand.self,
+      MigrateRestoreCommand.self, ExplainCommand.self,
     ]
   }
 
@@ -48,11 +48,11 @@ enum CommandLineTool {
       }
       return .done
     } catch let error as UsageError {
-      streams.error(wantsJSON(arguments) ? CommandFailure(.usage, error.description).json : error.description + "\n")
+      streams.say(wantsJSON(arguments) ? CommandFailure(.usage, error.description).json : error.description + "\n")
       return .usage
     } catch {
       let failure = CommandFailure(error)
-      streams.error(wantsJSON(arguments) ? failure.json : failure.text)
+      streams.say(wantsJSON(arguments) ? failure.json : failure.text)
       return failure.status
     }
   }

@@ -14,6 +14,9 @@ struct CommandStreams {
   var columns = 80
   var environment: [String: String] = [:]
 
+  /// Writes sentences to standard error, without control characters that could steer a terminal.
+  func say(_ text: String) { error(StyledText.escaped(text)) }
+
   /// Those of the process.
   static var process: CommandStreams {
     CommandStreams(

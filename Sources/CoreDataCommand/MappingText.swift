@@ -11,7 +11,8 @@ enum MappingText {
     for entity in mapping.entities {
       report.line()
       let ends = [entity.source, entity.destination].compactMap { $0 }.joined(separator: " -> ")
-      report.line("\(report.styler.style(entity.name, .bold))   \(entity.type)   \(ends)")
+      let title: StyledText = "\(report.styler.style(entity.name, .bold))   \(entity.type)   \(ends)"
+      report.line(title)
       report.indented { report in
         for (title, value) in facts(entity) { report.line("\(title)  \(value)") }
         var table = TextTable([.init(), .init(), .init()])

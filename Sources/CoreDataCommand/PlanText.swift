@@ -22,7 +22,8 @@ enum PlanText {
               "code": .string(finding.code.rawValue), "level": .string(finding.level.rawValue),
               "entity": .optional(finding.entity), "property": .optional(finding.property),
               "message": .string(finding.message), "version": .string(version),
-              "allowed": .optional(finding.allowance),
+              "allowed": .optional(finding.allowance.map { $0.reason ?? $0.author ?? "" }),
+              "allowedBy": .optional(finding.allowance?.author),
             ]
           })),
       .init(
@@ -46,7 +47,9 @@ enum PlanText {
       return
     }
     let title = report.styler.style("Plan", .bold)
-    report.line("\(title)  \(plan.from) -> \(plan.to)      \(NumberText.counted(plan.steps.count, "step"))")
+    let steps = NumberText.counted(plan.steps.count, "step")
+    let opening: StyledText = "\(title)  \(plan.from) -> \(plan.to)      \(steps)"
+    report.line(opening)
     report.line()
     let width = String(plan.steps.count).count
     for (position, step) in plan.steps.enumerated() {
@@ -89,14 +92,18 @@ enum PlanText {
       var table = TextTable([.init(), .init(), .init(), .init()])
       for (version, finding) in findings {
         let style: TextStyle = finding.level == .error ? .red : finding.level == .warning ? .yellow : .dim
-        let allowed = finding.allowance.map { " (allowed: \($0))" } ?? ""
         table.add([
-          report.styler.style(finding.level.rawValue, style), finding.code.rawValue,
-          "\(finding.place): \(finding.message)\(allowed)", version,
+          report.styler.style(finding.level.rawValue, style), StyledText(finding.code.rawValue),
+          StyledText("\(finding.place): \(sentence(finding))"), StyledText(version),
         ])
       }
       report.table(table)
     }
+  }
+
+  /// What a finding says, and who allows it.
+  private static func sentence(_ finding: Finding) -> String {
+    finding.message + (finding.allowance.map { " (\($0.words))" } ?? "")
   }
 
   static func markdown(_ plan: MigrationPlan) -> String {
@@ -111,7 +118,7 @@ enum PlanText {
     }
     var findings = TextTable([.init("Level"), .init("Code"), .init("Place"), .init("Finding"), .init("Version")])
     for (version, finding) in plan.findings {
-      findings.add([finding.level.rawValue, finding.code.rawValue, finding.place, finding.message, version])
+      findings.add([finding.level.rawValue, finding.code.rawValue, finding.place, sentence(finding), version])
     }
     return "## \(plan.from) -> \(plan.to)\n\n" + steps.markdown
       + (plan.findings.isEmpty ? "" : "\n" + findings.markdown) + "\n\(summary(plan))\n"
@@ -127,15 +134,15 @@ enum PlanText {
       let rest = list.count - shown.count
       return shown.joined(separator: "; ") + (rest > 0 ? "; and \(rest) more (see migrate plan)" : "") + "."
     }
-    let losses = errors.filter { $0.finding.code.isLoss }
-    let failures = errors.filter { !$0.finding.code.isLoss }
+    let losses = errors.filter { $0.finding.code.isLoss && !$0.finding.isFailure }
+    let failures = errors.filter { !$0.finding.code.isLoss || $0.finding.isFailure }
     var sentences: [String] = []
     if goesBack {
       sentences.append("\(plan.to) comes before \(plan.from), and has less. To go back, use --allow-downgrade.")
     }
     if !failures.isEmpty { sentences.append("The migration would fail: \(words(failures))") }
     if !losses.isEmpty {
-      sentences.append("Data would be lost: \(words(losses)) To lose them all the same, use --allow-loss.")
+      sentences.append("Data would be lost: \(words(losses)) To lose them all the same, use --allow or --allow-loss.")
     }
     return sentences.joined(separator: " ")
   }

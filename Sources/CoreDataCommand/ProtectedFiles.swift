@@ -23,7 +23,7 @@ struct ProtectedFiles {
       for path in arguments.arguments(positional.name) { add(path, positional.name) }
     }
     let options = Set(arguments.specification.options.map(\.name))
-    for name in ["model", "mappings"] where options.contains(name) {
+    for name in ["model", "mappings", "allowances"] where options.contains(name) {
       for path in arguments.values(name) { add(path, "--\(name)") }
     }
     // Elsewhere --to is the name of a version.

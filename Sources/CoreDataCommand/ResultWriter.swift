@@ -68,7 +68,14 @@ final class ResultWriter {
     }
   }
 
-  func write(_ text: String) throws {
+  /// Writes text for people, without control characters that could steer a terminal.
+  func write(_ text: String) throws { try write(safe: StyledText.escaped(text)) }
+
+  /// Writes text that a program may read again: on a terminal as text for people, elsewhere as it is.
+  func write(source text: String) throws { try isTerminal ? write(text) : write(safe: text) }
+
+  /// Writes text that has no such characters.
+  func write(safe text: String) throws {
     buffer += text
     if buffer.utf8.count >= Self.bufferLimit { try flush() }
   }

@@ -112,7 +112,8 @@ struct MigrationFindingsTests {
     }
     let allowed = found("DS102 moved to Archive")
     #expect(allowed.map(\.level) == [.information])
-    #expect(allowed.first?.allowance == "moved to Archive")
+    #expect(allowed.first?.allowance?.reason == "moved to Archive")
+    #expect(allowed.first?.allowance?.words == "allowed by coredata.allow: moved to Archive")
     #expect(found("DS102").map(\.level) == [.error])
     #expect(found("DS101 something else").map(\.level) == [.error])
   }

@@ -33,7 +33,7 @@ struct LossCommandTests {
       let run = CommandRun("migrate", command, store, small)
       #expect(run.status == .unreadableStore)
       #expect(run.error.contains("would drop 4 values of 'Order.name'. Looked at: Small (1 entity differs)."))
-      #expect(run.error.contains("or use --allow-loss."))
+      #expect(run.error.contains("or use --allow or --allow-loss."))
     }
     let status = CommandRun("migrate", "status", store, small)
     #expect(status.status == .unreadableStore)
@@ -45,7 +45,7 @@ struct LossCommandTests {
     #expect(plan.output.contains("  1  the store's own model -> Small   inferred, in place   4 rows touched\n"))
     #expect(
       plan.output.contains(
-        "    info  DS102  Order.name: 4 values would be dropped (allowed: --allow-loss)  Small\n"))
+        "    info  DS102  Order.name: 4 values would be dropped (allowed by --allow-loss)  Small\n"))
     #expect(plan.output.contains("None of the known versions has written the store;"))
     #expect(CommandRun("migrate", "run", store, small, "--allow-loss").status == .done)
   }
@@ -61,7 +61,7 @@ struct LossCommandTests {
     let run = CommandRun(["migrate", "run"] + arguments)
     #expect(run.status == .noWay)
     #expect(run.error.contains("Data would be lost: DS102 Order.title: 4 values would be dropped;"))
-    #expect(run.error.contains("To lose them all the same, use --allow-loss. Nothing was changed.\n"))
+    #expect(run.error.contains("To lose them all the same, use --allow or --allow-loss. Nothing was changed.\n"))
     #expect(FileManager.default.contents(atPath: store) == content)
     #expect(try !workshop.files().contains("Shop~.sqlite"))
     let allowed = CommandRun(["migrate", "run"] + arguments + ["--allow-loss"])
@@ -103,7 +103,9 @@ struct LossCommandTests {
     #expect(run.status == .noWay)
     #expect(run.error.contains("Data would be lost: DS101 Order: no entity mapping takes it: 2 rows would be dropped."))
     #expect(FileManager.default.contents(atPath: store) == content)
-    let allowed = CommandRun(["migrate", "run"] + arguments + ["--allow-loss", "--format", "json"])
+    #expect(CommandRun(["migrate", "run"] + arguments + ["--allow", "DS101:Customer"]).status == .noWay)
+    #expect(CommandRun(["migrate", "run"] + arguments + ["--allow", "DS102:Order"]).status == .noWay)
+    let allowed = CommandRun(["migrate", "run"] + arguments + ["--allow", "DS101:Order", "--format", "json"])
     #expect(allowed.status == .done, "\(allowed.error)")
     let rows = try #require(allowed.json["rows"] as? [String: [String: Int]])
     #expect(rows["Order"] == ["before": 2, "after": 0])

@@ -152,7 +152,7 @@ struct VersionOrderFixtureTests {
   @Test("With letters for names, in random order, most versions have the neighbours that their real names tell")
   func scrambled() throws {
     var (right, count, byLetters, bundleCount) = (0, 0, 0, 0)
-    for (url, versions, current) in try Self.bundles() {
+    for (_, versions, current) in try Self.bundles() {
       var generator = SeededGenerator(state: UInt64(versions.count))
       let shuffled = versions.shuffled(using: &generator)
       let letters = shuffled.indices.map { String(UnicodeScalar(UInt8(ascii: "A") + UInt8($0))) }

@@ -64,10 +64,10 @@ struct TextTests {
   @Test("Styles surround a text, and vanish when they are off")
   func styles() {
     let on = TextStyler(isEnabled: true)
-    #expect(on.style("x", .bold, .red) == "\u{1B}[1;31mx\u{1B}[0m")
-    #expect(on.style("", .bold) == "")
-    #expect(TextStyler(isEnabled: false).style("x", .bold) == "x")
-    #expect(TextLayout.withoutStyles(on.style("x", .cyan) + "y\u{1B}z") == "xy\u{1B}z")
+    #expect(on.style("x", .bold, .red).text == "\u{1B}[1;31mx\u{1B}[0m")
+    #expect(on.style("", .bold).text == "")
+    #expect(TextStyler(isEnabled: false).style("x", .bold).text == "x")
+    #expect(TextLayout.withoutStyles(on.style("x", .cyan).text + "y\u{1B}z") == "xy\u{1B}z")
   }
 
   @Test("A table aligns its columns by what a terminal shows")
@@ -101,7 +101,7 @@ struct TextTests {
   func markdown() {
     var table = TextTable([.init("code"), .init("rows", .trailing)])
     table.add(["a|b\\c", "1"])
-    table.add(["Set<T>\nnext", "\u{1B}[1m22\u{1B}[0m"])
+    table.add(["Set<T>\nnext", TextStyler(isEnabled: true).style("22", .bold)])
     #expect(
       table.markdown == """
         | code | rows |

@@ -24,8 +24,9 @@ public enum MigrationOption {
   /// A `StoreIntegrityCheck`, or its raw value; `automatic` unless given: when SQLite checks the store's file before it is
   /// migrated.
   public static let integrityCheck = "OpenCoreDataMigrationIntegrityCheck"
-  /// A Bool, false unless given: whether a migration may drop rows of entities that a mapping model leaves out (134110
-  /// otherwise), and what a store holds that only the model it carries has, where no known version has written it (134130).
+  /// A Bool, an `AllowedLosses`, or an array of places as `Legacy` and `Order.note`; false unless given: what a migration may
+  /// drop of the rows of entities that a mapping model leaves out (134110 otherwise), and of what a store holds that only the
+  /// model it carries has, where no known version has written it (134130).
   public static let allowsLoss = "OpenCoreDataMigrationAllowsLoss"
 }
 
@@ -87,7 +88,22 @@ extension StoreOptions {
       MigrationOption.integrityCheck, wanted: "a StoreIntegrityCheck, or 'automatic', 'always' or 'never'")
   }
 
+  /// What `MigrationOption.allowsLoss` gives.
+  ///
+  /// - Throws: 134080 for a value of another type.
+  func allowedLosses() throws -> AllowedLosses {
+    switch self[MigrationOption.allowsLoss] {
+    case nil: return .none
+    case let losses as AllowedLosses: return losses
+    case let flag as Bool: return flag ? .all : .none
+    case let number as NSNumber: return number.boolValue ? .all : .none
+    case let places as [String]: return AllowedLosses(places: places)
+    default:
+      throw StoreErrors.invalidOption(
+        MigrationOption.allowsLoss, wanted: "true, false, an AllowedLosses, or an array of places as 'Order.note'")
+    }
+  }
+
   var isProgressive: Bool { flag(MigrationOption.isProgressive, default: true) }
-  var allowsLoss: Bool { flag(MigrationOption.allowsLoss) }
   var keepsReplacedStore: Bool { flag(MigrationOption.keepsReplacedStore, default: true) }
 }

@@ -23,7 +23,7 @@ extension MigrationErrors {
       NSMigrationManagerDestinationStoreError, "Persistent store migration failed, trouble with the destination store.",
       reason: reason,
       suggestion: suggestion ?? (underlying as NSError?)?.localizedRecoverySuggestion
-        ?? "Check that the directory of the destination store can be written and has room.",
+        ?? "Check the path of the destination store, and that its directory exists and can be written.",
       underlying: underlying, stores(source, url))
   }
 

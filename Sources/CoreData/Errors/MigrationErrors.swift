@@ -104,7 +104,18 @@ internal enum MigrationErrors {
       suggestion: dropped.isEmpty
         ? "Keep the model version that the store was made with beside the current one."
         : "Check that store and model belong together, and keep the model version that the store was made with beside "
-          + "the current one. To drop these all the same, set MigrationOption.allowsLoss, or use --allow-loss.", info)
+          + "the current one. To drop these all the same, set MigrationOption.allowsLoss, or use --allow or --allow-loss.",
+      info)
+  }
+
+  /// 134110: the store holds something that would be dropped, and did not when the migration was planned.
+  static func unplannedLoss(url: URL?, dropped: [DroppedContent]) -> NSError {
+    failed(
+      url: url,
+      reason:
+        "The migration would drop \(DroppedContent.words(dropped)), which the store did not hold when it was planned, "
+        + "or which may not be dropped.",
+      suggestion: "Plan the migration again. The store was not changed.", entity: dropped.first?.entity)
   }
 
   /// 134110: a mapping model leaves out entities of which the store has rows.
@@ -115,7 +126,7 @@ internal enum MigrationErrors {
       reason: "No entity mapping of the mapping model \(name) takes \(DroppedContent.words(dropped)), so that these "
         + "would be dropped.",
       suggestion: "Add entity mappings for them, or mappings that remove them. To drop them all the same, set "
-        + "MigrationOption.allowsLoss, or use --allow-loss. The store was not changed.",
+        + "MigrationOption.allowsLoss, or use --allow or --allow-loss. The store was not changed.",
       entity: dropped.first?.entity)
   }
 }

@@ -5,7 +5,7 @@
 public struct Finding: Hashable, Sendable {
   /// How much a finding matters.
   public enum Level: String, Hashable, Sendable, Comparable, CaseIterable {
-    /// Good to know: nothing is lost, or the developer has allowed it.
+    /// Good to know: nothing is lost, a policy decides, or the developer has allowed it.
     case information = "info"
     case warning = "warn"
     /// Data would be lost, or the migration would fail.
@@ -28,68 +28,85 @@ public struct Finding: Hashable, Sendable {
   /// The code, as `DS102`.
   public let code: FindingCode
   /// How much it matters here.
-  public let level: Level
+  public internal(set) var level: Level
   /// The entity by its name in the newer version, or in the older one where it is removed.
   public let entity: String?
   /// The property; nil where the finding is about the entity itself.
   public let property: String?
   /// What was found, in a sentence without the names of entity and property.
-  public let message: String
-  /// Why the developer allowed it, from the user info key `coredata.allow`; nil where it is not allowed.
-  public let allowance: String?
+  public internal(set) var message: String
+  /// Whether the migration would fail, so that nothing would be lost and no allowance helps.
+  public internal(set) var isFailure = false
+  /// The entity by its name in the older version; nil where it is new.
+  let sourceEntity: String?
+  /// The property by its name in the older version.
+  let sourceProperty: String?
+  /// Who allows what would be an error or a warning otherwise; nil where nobody has to.
+  public internal(set) var allowance: FindingAllowance?
 
-  /// The finding with a level that is no higher than the one given.
-  func lowered(to limit: Level) -> Finding {
-    Finding(
-      code: code, level: min(level, limit), entity: entity, property: property, message: message, allowance: allowance)
+  init(
+    _ code: FindingCode, _ level: Level, entity: String?, property: String?, sourceEntity: String?,
+    sourceProperty: String?, _ message: String
+  ) {
+    self.code = code
+    self.level = level
+    self.entity = entity
+    self.property = property
+    self.sourceEntity = sourceEntity
+    self.sourceProperty = sourceProperty
+    self.message = message
   }
 
-  /// The finding as one that is allowed, where it is about data that would be lost.
-  func allowingLoss(by reason: String) -> Finding {
-    guard code.isLoss, level == .error else { return self }
-    return Finding(
-      code: code, level: .information, entity: entity, property: property, message: message, allowance: reason)
+  /// The finding as one that stops the migration, where it is an error.
+  var asFailure: Finding {
+    var finding = self
+    finding.isFailure = level == .error
+    return finding
+  }
+
+  /// The finding as information, where an allowance covers it.
+  func allowed(by allowance: FindingAllowance?) -> Finding {
+    guard let allowance, level > .information, !isFailure else { return self }
+    var finding = self
+    finding.level = .information
+    finding.allowance = allowance
+    return finding
+  }
+
+  /// The finding with a level that is no higher than the one given, unless the migration would fail.
+  func lowered(to limit: Level) -> Finding {
+    var finding = self
+    if !isFailure { finding.level = min(level, limit) }
+    return finding
+  }
+
+  /// The finding as a warning: whether it comes true depends on what a mapping model does.
+  var doubted: Finding {
+    var finding = self
+    finding.isFailure = false
+    finding.level = min(level, .warning)
+    return finding
+  }
+
+  /// The finding about objects that migration policies make: what becomes of them is the policies' business.
+  func decided(by policies: [String]) -> Finding {
+    var finding = self
+    finding.level = .information
+    finding.isFailure = false
+    finding.allowance = nil
+    let names = policies.joined(separator: " and ")
+    finding.message += policies.count == 1 ? "; the policy \(names) decides" : "; the policies \(names) decide"
+    return finding
   }
 
   /// Entity and property, as `Order.total`.
   public var place: String {
     [entity, property].compactMap { $0 }.joined(separator: ".")
   }
-}
 
-/// The codes of findings about migrations.
-public enum FindingCode: String, Hashable, Sendable, CaseIterable {
-  case entityRemoved = "DS101"
-  case attributeRemoved = "DS102"
-  case relationshipRemoved = "DS103"
-  case toManyBecomesToOne = "DS104"
-  case numberNarrowed = "DS105"
-  case storedBecomesTransient = "DS106"
-  case orderLost = "DS107"
-  case externalDataDropped = "DS108"
-  case newRequiredAttribute = "DD201"
-  case optionalBecomesRequired = "DD202"
-  case uniquenessAdded = "DD203"
-  case validationTightened = "DD204"
-  case minimumCountRaised = "DD205"
-  case notInferable = "CM303"
-  case hierarchiesMerged = "CM304"
-  case destinationChanged = "CM305"
-
-  /// Whether it tells of data that would be lost, and not of a migration that would fail.
-  package var isLoss: Bool { rawValue.hasPrefix("DS") || self == .destinationChanged }
-}
-
-/// How many rows and values a store has, as far as somebody has counted them.
-public struct StoreCounts: Hashable, Sendable {
-  /// Rows of exactly each entity, without those of its sub-entities.
-  public var rows: [String: Int]
-  /// Values that are not null, by entity and property; what is not there was not counted.
-  public var values: [String: [String: Int]]
-
-  /// Makes counts.
-  public init(rows: [String: Int], values: [String: [String: Int]] = [:]) {
-    self.rows = rows
-    self.values = values
+  /// The worst first, then by code and place.
+  static func areInOrder(_ left: Finding, _ right: Finding) -> Bool {
+    if left.level != right.level { return left.level > right.level }
+    return (left.code.rawValue, left.place) < (right.code.rawValue, right.place)
   }
 }

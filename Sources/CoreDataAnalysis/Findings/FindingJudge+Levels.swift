@@ -24,7 +24,7 @@ extension FindingJudge {
     }
     return finding(
       .newRequiredAttribute, rows == 0 ? .information : .error, change,
-      "required, without a default" + (rows.map { " for \(counted($0, "row"))" } ?? ""))
+      "required, without a default" + (rows.map { " for \(counted($0, "row"))" } ?? ""), isFailure: true)
   }
 
   func required(_ attribute: AttributeDocument, _ change: ModelChange, rows: Int?, values: Int?) -> [Finding] {
@@ -42,23 +42,25 @@ extension FindingJudge {
       finding(
         .optionalBecomesRequired, level, change,
         missing.map { "is required now, without a default; \(counted($0, "row")) without a value" }
-          ?? "is required now, without a default; rows without a value would stop the migration")
+          ?? "is required now, without a default; rows without a value would stop the migration", isFailure: true)
     ]
   }
 
-  func finding(_ code: FindingCode, _ level: Finding.Level, _ change: ModelChange, _ message: String) -> Finding {
-    let reason = allowance(of: code, change)
-    return Finding(
-      code: code, level: reason == nil ? level : .information, entity: change.entity, property: change.property,
-      message: message, allowance: reason)
+  /// - Parameter isFailure: whether the migration would fail, where the finding is an error.
+  func finding(
+    _ code: FindingCode, _ level: Finding.Level, _ change: ModelChange, _ message: String, isFailure: Bool = false
+  ) -> Finding {
+    let finding = Finding(
+      code, level, entity: change.entity, property: change.property, sourceEntity: change.sourceEntity,
+      sourceProperty: change.sourceProperty, message)
+    return (isFailure ? finding.asFailure : finding).allowed(by: allowance(of: code, change))
   }
 
-  /// Rows of an entity that no entity mapping takes.
+  /// Rows of an entity that the mapping model drops.
   func untaken(_ entity: String, _ level: Finding.Level, _ message: String) -> Finding {
-    let reason = allowance(of: .entityRemoved, entities: [newIndex[entity], oldIndex[entity]], properties: [])
-    return Finding(
-      code: .entityRemoved, level: reason == nil ? level : .information, entity: entity, property: nil,
-      message: message, allowance: reason)
+    Finding(
+      .entityRemoved, level, entity: entity, property: nil, sourceEntity: entity, sourceProperty: nil, message
+    ).allowed(by: allowance(of: .entityRemoved, entities: [newIndex[entity], oldIndex[entity]], properties: []))
   }
 
   func counted(_ number: Int, _ noun: String) -> String {
@@ -90,7 +92,7 @@ extension FindingJudge {
     return sum
   }
 
-  private func family(of name: String) -> [String] {
+  func family(of name: String) -> [String] {
     [name] + oldIndex.subentities(of: name).flatMap { family(of: $0.name) }
   }
 
@@ -102,8 +104,8 @@ extension FindingJudge {
     newIndex[change.entity ?? ""]?.attributes.first { $0.name == change.property }
   }
 
-  /// Why the developer allowed a finding: `DS102 moved to Archive` under `coredata.allow`. A reason is required.
-  private func allowance(of code: FindingCode, _ change: ModelChange) -> String? {
+  /// What the developer allows in the model: `DS102 moved to Archive` under `coredata.allow`. A reason is required.
+  private func allowance(of code: FindingCode, _ change: ModelChange) -> FindingAllowance? {
     allowance(
       of: code, entities: [change.entity.flatMap { newIndex[$0] }, change.sourceEntity.flatMap { oldIndex[$0] }],
       properties: [change.property, change.sourceProperty])
@@ -111,7 +113,7 @@ extension FindingJudge {
 
   private func allowance(
     of code: FindingCode, entities: [EntityDocument?], properties: [String?]
-  ) -> String? {
+  ) -> FindingAllowance? {
     let places = entities.enumerated().flatMap { position, entity in
       let property = position < properties.count ? properties[position] : nil
       return [entity?.userInfo(of: property), entity?.userInfo]
@@ -119,7 +121,8 @@ extension FindingJudge {
     for case .string(let text)? in places.compactMap({ $0?["coredata.allow"] }) {
       for line in text.split(whereSeparator: { $0 == ";" || $0.isNewline }) {
         let words = line.trimmingCharacters(in: .whitespaces).split(separator: " ", maxSplits: 1)
-        if words.count == 2, words[0] == code.rawValue { return String(words[1]) }
+        guard words.count == 2, words[0] == code.rawValue else { continue }
+        return FindingAllowance(code, reason: String(words[1]), origin: .model)
       }
     }
     return nil

@@ -7,89 +7,177 @@ import CoreDataPredicates
 
 /// What a step by a mapping model would do to the data.
 ///
-/// The mapping model decides, not the difference of the versions: what one of its expressions reads is carried over, and what
-/// a policy does is the policy's business. Rows of an entity that no entity mapping takes are lost.
+/// The mapping model decides, not the difference of the versions: what one of its expressions reads is carried over, what is
+/// made of the objects that a policy takes is the policy's business, and rows of an entity that no entity mapping takes are
+/// lost.
 struct MappingFindings {
   let findings: [Finding]
 
   init(
     _ mappingModel: NSMappingModel, from old: NSManagedObjectModel, to new: NSManagedObjectModel, counts: StoreCounts
   ) {
-    let (before, after) = (old.document, new.document)
-    let mappings = (mappingModel.entityMappings ?? []).map(Mapping.init)
-    let taken = mappingModel.takenEntities(of: old)
-    let index = EntityIndex(before)
-    func family(_ name: String) -> Set<String> {
-      Set([name] + index.subentities(of: name).flatMap { family($0.name) })
-    }
-    let difference = ModelDifference(from: before, to: after)
-    let judge = FindingJudge(old: before, new: after, counts: counts, changes: difference.changes)
-    var found: [Finding] = []
-    for change in difference.changes where !(change.subject == .entity && change.kind == .removed) {
-      let source = family(change.sourceEntity ?? "")
-      let destination = change.entity ?? ""
-      let involved = mappings.filter { mapping in
-        mapping.source.map(source.contains) == true || mapping.destination == destination
-      }
-      found += judge.findings(for: change).compactMap { Self.weighed($0, change, involved) }
-    }
-    for entity in before.entities where !entity.isAbstract && !taken.contains(entity.name) {
-      let rows = counts.rows[entity.name] ?? 0
-      let isRemoved = !after.entities.contains { $0.name == entity.name }
-      guard rows > 0 || isRemoved else { continue }
-      let message =
-        rows == 0
-        ? "no entity mapping takes it; it holds nothing"
-        : "no entity mapping takes it: "
-          + judge.dropped(rows, "row")
-      found.append(judge.untaken(entity.name, rows == 0 ? .information : .error, message))
-    }
-    findings = found.sorted { left, right in
-      if left.level != right.level { return left.level > right.level }
-      return (left.code.rawValue, left.place) < (right.code.rawValue, right.place)
-    }
+    let difference = ModelDifference(from: old.document, to: new.document)
+    let scale = MappingScale(
+      mappings: (mappingModel.entityMappings ?? []).map { MappedEntity($0, of: old) },
+      judge: FindingJudge(old: old.document, new: new.document, counts: counts, changes: difference.changes),
+      changes: difference.changes, counts: counts)
+    let changed = difference.changes.filter { !($0.subject == .entity && $0.kind == .removed) }
+      .flatMap { change in scale.judge.findings(for: change).compactMap { scale.weighed($0, change) } }
+    let dropped = old.document.entities.filter { !$0.isAbstract }.compactMap { scale.rows(of: $0.name) }
+    findings = (changed + dropped).sorted(by: Finding.areInOrder)
   }
+}
 
-  /// The finding as it is under a mapping model; nil where the mapping model takes care of it.
-  private static func weighed(_ finding: Finding, _ change: ModelChange, _ mappings: [Mapping]) -> Finding? {
-    let takesAll = mappings.contains(where: \.takesAll)
+/// Weighs findings by what entity mappings carry over.
+private struct MappingScale {
+  let mappings: [MappedEntity]
+  let judge: FindingJudge
+  let changes: [ModelChange]
+  let counts: StoreCounts
+
+  /// The finding as it is under the mapping model; nil where the mapping model takes care of it.
+  func weighed(_ finding: Finding, _ change: ModelChange) -> Finding? {
     switch finding.code {
-    case .notInferable, .hierarchiesMerged: return nil
-    case .newRequiredAttribute, .optionalBecomesRequired:
-      let isGiven = mappings.contains { $0.given.contains(change.property ?? "") }
-      return takesAll || (isGiven && finding.code == .newRequiredAttribute) ? nil : finding.lowered(to: .warning)
-    case .uniquenessAdded, .validationTightened, .minimumCountRaised: return finding
+    case .notInferable, .hierarchiesMerged: nil
+    case .newRequiredAttribute, .optionalBecomesRequired: missing(finding, change)
+    case .uniquenessAdded, .validationTightened, .minimumCountRaised: rule(finding, change)
     case .entityRemoved, .attributeRemoved, .relationshipRemoved, .toManyBecomesToOne, .numberNarrowed,
       .storedBecomesTransient, .orderLost, .externalDataDropped, .destinationChanged:
-      let isRead = mappings.contains { $0.read.contains(change.sourceProperty ?? "") }
-      return takesAll || isRead ? nil : finding.lowered(to: .warning)
+      loss(finding, change)
     }
   }
 
-  /// What an entity mapping reads and gives.
-  private struct Mapping {
-    let source: String?
-    let destination: String?
-    /// Whether a policy or a copy as it is takes care of the properties.
-    let takesAll: Bool
-    /// The source properties that its expressions name.
-    let read: Set<String>
-    /// The destination properties that get a value.
-    let given: Set<String>
-
-    init(_ mapping: NSEntityMapping) {
-      source = mapping.sourceEntityName
-      destination = mapping.destinationEntityName
-      takesAll = mapping.copiesAll || !(mapping.entityMigrationPolicyClassName ?? "").isEmpty
-      let properties = (mapping.attributeMappings ?? []) + (mapping.relationshipMappings ?? [])
-      let withValue = properties.filter { $0.valueSyntax != nil }
-      given = Set(withValue.compactMap(\.name))
-      read = withValue.reduce(into: []) { names, property in
-        guard let expression = property.valueSyntax else { return }
-        let keys = ExpressionKeys(expression)
-        names.formUnion(keys.sourceKeys)
-        names.formUnion(keys.sourceRelationships)
-      }
+  /// Rows of an entity that no entity mapping makes objects of.
+  func rows(of entity: String) -> Finding? {
+    let count = counts.rows[entity] ?? 0
+    let takers = mappings.filter { $0.sources.contains(entity) }
+    guard takers.isEmpty else {
+      guard count > 0, takers.allSatisfy({ $0.destination == nil }) else { return nil }
+      let words = "the entity mapping \(takers.map(\.name).joined(separator: ", ")) removes it: "
+      let finding = judge.untaken(entity, .warning, words + judge.dropped(count, "row"))
+      return decided(finding, by: takers) ?? finding
     }
+    guard count > 0 || judge.newIndex[entity] == nil else { return nil }
+    let message =
+      "no entity mapping takes it" + (count == 0 ? "; it holds nothing" : ": " + judge.dropped(count, "row"))
+    return judge.untaken(entity, count == 0 ? .information : .error, message)
+  }
+
+  /// A loss, judged by the rows of those entities whose mappings do not carry the values over.
+  private func loss(_ finding: Finding, _ change: ModelChange) -> Finding? {
+    let property = change.sourceProperty ?? ""
+    let family = judge.family(of: change.sourceEntity ?? "")
+    guard family.contains(where: { counts.rows[$0] ?? 0 > 0 }) else {
+      let isCarried = mappings.contains {
+        !$0.sources.isDisjoint(with: family) && $0.carries(property, finding, change)
+      }
+      return isCarried ? nil : finding
+    }
+    var (lost, undecided): (Set<String>, Set<String>) = ([], [])
+    var policies: [MappedEntity] = []
+    for entity in family where counts.rows[entity] ?? 0 > 0 {
+      // What becomes of rows that are not taken, or removed, is told of the entity.
+      let takers = mappings.filter { $0.sources.contains(entity) && $0.destination != nil }
+      guard !takers.isEmpty, !takers.contains(where: { $0.carries(property, finding, change) }) else { continue }
+      let own = takers.filter { $0.policy != nil }
+      if own.isEmpty { lost.insert(entity) } else { undecided.insert(entity) }
+      policies += own
+    }
+    let known = again(finding, change, among: lost)?.lowered(to: .warning)
+    if let known, known.level > .information { return known }
+    return again(finding, change, among: undecided).flatMap { decided($0, by: policies) ?? $0 } ?? known
+  }
+
+  /// The same finding where only some entities had rows.
+  private func again(_ finding: Finding, _ change: ModelChange, among entities: Set<String>) -> Finding? {
+    guard !entities.isEmpty else { return nil }
+    var counts = counts
+    counts.rows = counts.rows.filter { entities.contains($0.key) }
+    return FindingJudge(old: judge.old, new: judge.new, counts: counts, changes: changes).findings(for: change)
+      .first { $0.code == finding.code && $0.isFailure == finding.isFailure }
+  }
+
+  /// A value that must be there: the mappings that make the objects give it, or do not.
+  private func missing(_ finding: Finding, _ change: ModelChange) -> Finding? {
+    let open = makers(change).filter { mapping in
+      let isGiven = finding.code == .newRequiredAttribute && mapping.given.contains(change.property ?? "")
+      return !isGiven && !mapping.copiesAll
+    }
+    if open.contains(where: { $0.policy == nil }) { return finding.doubted }
+    return decided(finding, by: open)
+  }
+
+  /// A rule that new objects must keep.
+  private func rule(_ finding: Finding, _ change: ModelChange) -> Finding {
+    let makers = makers(change)
+    return makers.contains { $0.policy == nil } ? finding : decided(finding, by: makers) ?? finding
+  }
+
+  /// The mappings that make objects of the changed entity, or of its sub-entities.
+  private func makers(_ change: ModelChange) -> [MappedEntity] {
+    func family(_ name: String) -> [String] {
+      [name] + judge.newIndex.subentities(of: name).flatMap { family($0.name) }
+    }
+    let destinations = family(change.entity ?? "")
+    return mappings.filter { mapping in mapping.destination.map(destinations.contains) == true }
+  }
+
+  /// The finding where policies decide what becomes of the objects; nil where there are none.
+  private func decided(_ finding: Finding, by mappings: [MappedEntity]) -> Finding? {
+    let policies = Set(mappings.compactMap(\.policy)).sorted()
+    guard !policies.isEmpty else { return nil }
+    return finding.level == .information ? finding : finding.decided(by: policies)
+  }
+}
+
+/// What an entity mapping takes, reads and gives.
+private struct MappedEntity {
+  let name: String
+  /// The source entities whose rows it takes.
+  let sources: Set<String>
+  let destination: String?
+  /// The class of its migration policy; nil where it is the framework's.
+  let policy: String?
+  /// Whether it copies objects as they are.
+  let copiesAll: Bool
+  /// The source properties that its expressions name.
+  let read: Set<String>
+  /// The destination properties that get a value.
+  let given: Set<String>
+  /// The source properties that are given to destination properties as they are, by the names of these.
+  private let plain: [String: String]
+
+  init(_ mapping: NSEntityMapping, of source: NSManagedObjectModel) {
+    name = mapping.name ?? ""
+    sources = mapping.takenEntities(of: source)
+    destination = mapping.mappingType == .removeEntityMappingType ? nil : mapping.destinationEntityName
+    let policy = mapping.entityMigrationPolicyClassName ?? ""
+    self.policy = policy.isEmpty ? nil : policy
+    copiesAll = mapping.copiesAll
+    let properties = (mapping.attributeMappings ?? []) + (mapping.relationshipMappings ?? [])
+    var (read, given): (Set<String>, Set<String>) = ([], [])
+    var plain: [String: String] = [:]
+    for property in properties {
+      guard let expression = property.valueSyntax, let name = property.name else { continue }
+      let keys = ExpressionKeys(expression)
+      read.formUnion(keys.sourceKeys)
+      read.formUnion(keys.sourceRelationships)
+      given.insert(name)
+      plain[name] = keys.sourceKeys.first { Self.isPlain(expression, of: $0) }
+    }
+    (self.read, self.given, self.plain) = (read, given, plain)
+  }
+
+  /// Whether an expression is the value of a source property as it is, in either of its two forms.
+  private static func isPlain(_ expression: ExpressionSyntax, of key: String) -> Bool {
+    let source = ExpressionSyntax.variable("source")
+    return expression == .keyPathOf(source, key)
+      || expression == .function(operand: source, name: "valueForKey:", arguments: [.constant(.string(key))])
+  }
+
+  /// Whether the values of a property arrive. A number that is given as it is arrives in the type of the new attribute.
+  func carries(_ property: String, _ finding: Finding, _ change: ModelChange) -> Bool {
+    guard finding.code == .numberNarrowed else { return copiesAll || read.contains(property) }
+    return !copiesAll && plain[change.property ?? ""] != property && read.contains(property)
   }
 }

@@ -17,14 +17,14 @@ public struct MigrationFindings: Hashable, Sendable {
   ///   - old: the version that the store has.
   ///   - new: the version that it would get.
   ///   - counts: the store's rows; nil where only the models are judged, which then count as if there were rows.
-  public init(from old: ModelDocument, to new: ModelDocument, counts: StoreCounts? = nil) {
+  ///   - allowances: findings that are information all the same.
+  public init(
+    from old: ModelDocument, to new: ModelDocument, counts: StoreCounts? = nil, allowances: FindingAllowances = []
+  ) {
     let changes = ModelDifference(from: old, to: new).changes
     let judge = FindingJudge(old: old, new: new, counts: counts, changes: changes)
     let found = changes.flatMap { judge.findings(for: $0) }
-    findings = found.sorted { left, right in
-      if left.level != right.level { return left.level > right.level }
-      return (left.code.rawValue, left.place) < (right.code.rawValue, right.place)
-    }
+    findings = found.map(allowances.applied).sorted(by: Finding.areInOrder)
   }
 
   /// How many findings there are of a level.
@@ -85,7 +85,9 @@ struct FindingJudge {
             + (rows.map { ", among \(counted($0, "row"))" } ?? "; rows with equal values would stop the migration"))
       }
     case .changed(.parent, _, _) where change.migration == .custom:
-      return [finding(.hierarchiesMerged, .error, change, "joins a hierarchy that existed without it")]
+      return [
+        finding(.hierarchiesMerged, .error, change, "joins a hierarchy that existed without it", isFailure: true)
+      ]
     default: return []
     }
   }
@@ -110,12 +112,11 @@ struct FindingJudge {
       if change.migration == .custom {
         return [
           finding(
-            .notInferable, .error, change, "\(before.kind.title) cannot be converted into \(after.kind.title)")
+            .notInferable, .error, change, "\(before.kind.title) cannot be converted into \(after.kind.title)",
+            isFailure: true)
         ]
       }
-      guard before.kind.narrows(to: after.kind) else { return [] }
-      let text = "\(before.kind.title) becomes \(after.kind.title)"
-      return [loss(.numberNarrowed, change, values, text, values.map { "\(text) in \(counted($0, "value"))" })]
+      return numbers(change, from: before.kind, to: after.kind)
     case .changed(.optional, _, _):
       guard let after, !after.isOptional, !after.isTransient, after.derivation == nil else { return [] }
       return required(after, change, rows: rows, values: values)
@@ -149,7 +150,9 @@ struct FindingJudge {
       return [loss(.relationshipRemoved, change, values, text, values.map { dropped($0, "link") })]
     case .added where change.migration == .custom, .changed(.transient, _, _) where change.migration == .custom:
       let level: Finding.Level = rows == 0 ? .information : .error
-      return [finding(.notInferable, level, change, "a new required relationship has nothing to lead to")]
+      return [
+        finding(.notInferable, level, change, "a new required relationship has nothing to lead to", isFailure: true)
+      ]
     case .added where isRequired(change):
       return [
         finding(
@@ -167,7 +170,7 @@ struct FindingJudge {
       return [loss(.orderLost, change, values, text, values.map { "the order of \(counted($0, "link")) is lost" })]
     case .changed(.destination, let before, let after) where isRedirected(from: before, to: after):
       let text = "leads to \(after) instead of \(before)"
-      if change.migration == .custom { return [finding(.destinationChanged, .error, change, text)] }
+      if change.migration == .custom { return [finding(.destinationChanged, .error, change, text, isFailure: true)] }
       return [loss(.destinationChanged, change, values, text, values.map { "\(text); \(dropped($0, "link"))" })]
     case .changed(.minimumCount, let before, let after) where (Int(before) ?? 0) < (Int(after) ?? 0):
       return [

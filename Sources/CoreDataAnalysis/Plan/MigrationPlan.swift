@@ -29,6 +29,8 @@ package struct MigrationPlan {
   }
 
   package let store: URL
+  /// What was allowed.
+  package let allowances: FindingAllowances
   /// The migration that is planned.
   package let migration: StoreMigration
   /// What a reader of the plan should know of the store.
@@ -59,6 +61,12 @@ package struct MigrationPlan {
     }.map(\.element)
   }
 
+  /// Allowances that no finding matches.
+  package var unmatchedAllowances: [FindingAllowance] { allowances.unmatched(in: steps.flatMap(\.findings)) }
+
+  /// Allowances for nothing but what would make the migration fail.
+  package var powerlessAllowances: [FindingAllowance] { allowances.powerless(in: steps.flatMap(\.findings)) }
+
   /// How many findings there are of a level.
   package func count(of level: Finding.Level) -> Int { findings.count { $0.finding.level == level } }
 
@@ -69,21 +77,23 @@ package struct MigrationPlan {
   ///   - modelURL: where the versions of its model are.
   ///   - version: the version to reach; nil for the current one.
   ///   - mappings: mapping models, and folders of such.
-  ///   - allowsLoss: whether data may be dropped; findings that tell of it are information then.
+  ///   - allowances: findings that are information all the same; what the migration drops must be among them.
   /// - Throws: `StoreProblem`; the errors of `StoreMigration`.
   package init(
-    storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = [], allowsLoss: Bool = false
+    storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = [],
+    allowances: FindingAllowances = []
   ) throws {
     try self.init(
       storeAt: url, known: ModelVersions(contentsOf: modelURL), version: version, mappings: mappings,
-      allowsLoss: allowsLoss)
+      allowances: allowances)
   }
 
   /// Plans among versions that are known.
   ///
-  /// - Throws: as `init(storeAt:modelsAt:version:mappings:allowsLoss:)`.
+  /// - Throws: as `init(storeAt:modelsAt:version:mappings:allowances:)`.
   package init(
-    storeAt url: URL, known: ModelVersions, version: String? = nil, mappings: [URL] = [], allowsLoss: Bool = false
+    storeAt url: URL, known: ModelVersions, version: String? = nil, mappings: [URL] = [],
+    allowances: FindingAllowances = []
   ) throws {
     let end = Date().addingTimeInterval(Self.patience)
     let file = DatabaseFile.target(of: url.path)
@@ -91,7 +101,7 @@ package struct MigrationPlan {
       let before = StoreAccess.stamps(file)
       do {
         let plain = try StoreReader(url: url)
-        self = try Self(plain, known, version: version, mappings: mappings, allowsLoss: allowsLoss)
+        self = try Self(plain, known, version: version, mappings: mappings, allowances: allowances)
         return
       } catch let problem as StoreProblem where problem.kind == .locked && Date() < end {
         usleep(50_000)
@@ -107,12 +117,13 @@ package struct MigrationPlan {
   private static let patience: TimeInterval = 5
 
   private init(
-    _ plain: StoreReader, _ known: ModelVersions, version: String?, mappings: [URL], allowsLoss: Bool
+    _ plain: StoreReader, _ known: ModelVersions, version: String?, mappings: [URL], allowances: FindingAllowances
   ) throws {
     let url = plain.url
     let migration = try plain.planningMigration(
-      known: known, version: version, mappings: mappings, allowsLoss: allowsLoss)
+      known: known, version: version, mappings: mappings, allowsLoss: allowances.losses)
     self.migration = StoreMigration(migration, at: url)
+    self.allowances = allowances
     store = url
     remarks = StoreReader.remarks(onTriggersOf: plain.catalog, store: url.lastPathComponent)
     from = migration.source
@@ -127,15 +138,18 @@ package struct MigrationPlan {
     for step in migration.steps {
       let (old, new) = (step.sourceModel.document, step.destinationModel.document)
       let difference = ModelDifference(from: old, to: new)
+      try reader.countNumbers(in: difference, from: old, to: new, into: &counts)
       steps.append(
         Step(
           from: step.source, to: step.destination, kind: step.kind.rawValue, mapping: step.mappingURL,
           reason: step.reason,
           isInPlace: step.isInPlace,
           difference: difference,
-          findings: Self.findings(step, counts).map { allowsLoss ? $0.allowingLoss(by: Self.lossAllowance) : $0 },
+          findings: Self.findings(step, counts).map(allowances.applied).sorted(by: Finding.areInOrder),
           rowsTouched: Self.rowsTouched(from: step.sourceModel, to: step.destinationModel, counts)))
       counts = counts.after(difference, from: old, to: new)
+      // What expressions and policies make of numbers is not known.
+      if step.kind == .mapping { counts.origins = [:] }
     }
     self.steps = steps
     bytesNeeded = reader.access.sizes.store + reader.access.sizes.log
@@ -144,9 +158,6 @@ package struct MigrationPlan {
       forPath: url.deletingLastPathComponent().path)
     bytesFree = attributes?[.systemFreeSize] as? Int
   }
-
-  /// The reason of findings that the caller allows.
-  private static let lossAllowance = "--allow-loss"
 
   private static func findings(_ step: StoreMigration.Step, _ counts: StoreCounts) -> [Finding] {
     step.kind == .mapping
@@ -171,48 +182,6 @@ package struct MigrationPlan {
     let hashes = Set(new.entityVersionHashesByName.values)
     return old.entityVersionHashesByName.reduce(0) { sum, entry in
       hashes.contains(entry.value) ? sum : sum + (counts.rows[entry.key] ?? 0)
-    }
-  }
-}
-
-extension StoreCounts {
-  /// What the counts will be after a step, as far as models tell.
-  func after(_ difference: ModelDifference, from old: ModelDocument, to new: ModelDocument) -> StoreCounts {
-    let (oldIndex, newIndex) = (EntityIndex(old), EntityIndex(new))
-    let pairs = Pairing(old.entities, new.entities, name: \.name, declared: \.renamingIdentifier).matched
-    var result = StoreCounts(rows: [:])
-    for entity in new.entities { result.rows[entity.name] = 0 }
-    for (before, after) in pairs {
-      result.rows[after.name] = rows[before.name] ?? 0
-      guard let known = values[before.name] else { continue }
-      // What the entity has by then: its own changes and those of its ancestors, before and after.
-      let lines = Set(oldIndex.lineage(of: before.name).map(\.name) + newIndex.lineage(of: after.name).map(\.name))
-      var next = known
-      for change in difference.changes where change.property != nil && lines.contains(change.sourceEntity ?? "") {
-        apply(change, known, rows: rows[before.name] ?? 0, newIndex, to: &next)
-      }
-      result.values[after.name] = next
-    }
-    return result
-  }
-
-  private func apply(
-    _ change: ModelChange, _ known: [String: Int], rows: Int, _ index: EntityIndex, to next: inout [String: Int]
-  ) {
-    guard let property = change.property else { return }
-    let attribute = change.entity.flatMap { index[$0]?.attributes.first { $0.name == property } }
-    switch change.kind {
-    case .removed:
-      next[property] = nil
-    case .renamed(let old):
-      next[old] = nil
-      next[property] = known[old]
-    case .added:
-      // A new relationship may take over the links of an inverse that was there before: then nobody knows.
-      next[property] = change.subject == .relationship ? nil : attribute?.defaultValue == nil ? 0 : rows
-    case .changed(.optional, _, "no"):
-      if attribute?.defaultValue != nil { next[property] = rows }
-    case .moved, .changed: break
     }
   }
 }

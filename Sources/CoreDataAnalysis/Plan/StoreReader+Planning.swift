@@ -14,7 +14,7 @@ extension StoreReader {
   ///
   /// - Throws: as `StoreMigration.init(storeAt:modelsAt:version:mappings:isProgressive:allowsLoss:)`.
   package func planningMigration(
-    known: ModelVersions, version: String?, mappings: [URL] = [], allowsLoss: Bool = false
+    known: ModelVersions, version: String?, mappings: [URL] = [], allowsLoss: AllowedLosses = .none
   ) throws -> StoreMigration {
     try withPrivateDirectory(holdsRows: false) { folder in
       let standIn = folder.appendingPathComponent(url.lastPathComponent)
@@ -44,7 +44,7 @@ extension StoreReader {
   ///
   /// - Throws: as `StoreMigration.run(progress:)`.
   package func migrationStatements(
-    known: ModelVersions, version: String?, mappings: [URL] = [], allowsLoss: Bool = false
+    known: ModelVersions, version: String?, mappings: [URL] = [], allowsLoss: AllowedLosses = .none
   ) throws -> [String] {
     try withPrivateDirectory(holdsRows: true) { folder in
       let copy = folder.appendingPathComponent(url.lastPathComponent)

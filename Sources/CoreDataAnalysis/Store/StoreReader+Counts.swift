@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataModelFiles
 import CoreDataSQLite
 
 extension StoreReader {
@@ -80,6 +81,10 @@ extension StoreReader {
       for entity in entities {
         guard let layout = entity.layout, counts.rows[entity.name] ?? 0 > 0 else { continue }
         counts.values[entity.name] = try values(of: layout, where: entity.condition)
+        for attribute in layout.attributes.keys {
+          counts.origins[entity.name, default: [:]][attribute] = AttributeOrigin(
+            entity: entity.name, property: attribute)
+        }
       }
     }
     return counts
@@ -130,6 +135,32 @@ extension StoreReader {
     }
     for link in links { result[link.name] = Int(try connection.scalar(link.sql)?.integer ?? 0) }
     return result
+  }
+
+  /// Counts the numbers that the types of a step do not hold as they are.
+  /// - Throws: `StoreProblem`.
+  func countNumbers(
+    in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
+  ) throws {
+    let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
+    for change in NumberChange.all(in: difference, judge) where counts.fits[change] == nil {
+      counts.fits[change] = try fit(of: change)
+    }
+  }
+
+  /// Nil for an attribute that is not kept in a column of its own.
+  private func fit(of change: NumberChange) throws -> NumberFit? {
+    guard let entity = entities.first(where: { $0.name == change.origin.entity }),
+      let layout = entity.layout, let name = layout.attributes[change.origin.property]?.column
+    else { return nil }
+    let conversion = NumberConversion(column: SQLiteIdentifier.quoted(name), from: change.from, to: change.to)
+    let terms = [conversion.refused, conversion.changed].map { "COUNT(CASE WHEN \($0 ?? "0") THEN 1 END)" }
+    let sql =
+      "SELECT \(terms.joined(separator: ", ")) FROM \(SQLiteIdentifier.quoted(layout.table)) WHERE \(entity.condition)"
+    return try reading {
+      guard let row = try connection.rows(sql).first else { return nil }
+      return NumberFit(refused: Int(row[0].integer ?? 0), changed: Int(row[1].integer ?? 0))
+    }
   }
 
   /// Transactions and changes of persistent history; nil where the store keeps none.

@@ -55,7 +55,8 @@ enum MappingCheckCommand: Command {
         for problem in check.problems {
           let style: TextStyle = problem.level == .error ? .red : .yellow
           table.add([
-            report.styler.style(problem.level.rawValue, style), place(of: problem), problem.message,
+            report.styler.style(problem.level.rawValue, style), StyledText(place(of: problem)),
+            StyledText(problem.message),
           ])
         }
         report.table(table)

@@ -27,7 +27,7 @@ enum MappingShowCommand: Command {
         .object([.init("format", "coredata.mapping/1")] + MappingText.members(of: mapping)))
     } else {
       let comment = "\(url.lastPathComponent)   \(MappingText.count(mapping))"
-      try invocation.result.write(document.text(comment: comment))
+      try invocation.result.write(source: document.text(comment: comment))
     }
     return .done
   }

@@ -10,33 +10,35 @@ enum MigratePlanCommand: Command {
   static let specification = CommandSpecification(
     ["migrate", "plan"], summary: "Steps, kind, rows, disk, findings; never writes.",
     discussion:
-      "Ends with status 1 where there are findings of level error, which migrate run refuses to go against.",
+      "Ends with status 1 where there are findings of level error, which migrate run refuses to go against.\n\n"
+      + AllowanceArguments.help,
     positionals: [.store, .model],
     options: [
       OptionSpecification("to", .text("V"), summary: "The version to reach (the current one)."),
       OptionSpecification(
         "mappings", .text("DIR"), repeats: true,
         summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
-      .allowLoss, .allowDowngrade,
+      .allow, .allowances, .allowLoss, .allowDowngrade,
       .flag("sql", summary: "Show the SQL too; it is found out on a private copy."),
       .format(.text, .json, .markdown),
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let allowsLoss = invocation.arguments.flag("allow-loss")
+    let allowances = try invocation.allowances()
     let (plan, target, known) = try invocation.withModel { model in
       let target = try model.version(invocation.arguments.value("to"))
       let known = try model.modelVersions()
       let plan = try MigrationPlan(
         storeAt: invocation.url("STORE"), known: known, version: target.name, mappings: invocation.mappings,
-        allowsLoss: allowsLoss)
+        allowances: allowances)
       return (plan, target, known)
     }
+    invocation.remarkAllowances(plan)
     for text in plan.remarks { invocation.remark(text) }
     var sql: [String]?
     if invocation.arguments.flag("sql") {
       sql = try StoreReader(url: plan.store).migrationStatements(
-        known: known, version: target.name, mappings: invocation.mappings, allowsLoss: allowsLoss)
+        known: known, version: target.name, mappings: invocation.mappings, allowsLoss: allowances.losses)
     }
     switch invocation.options.format {
     case .json:

@@ -13,14 +13,15 @@ enum MigrateRunCommand: Command {
     discussion:
       "The backup is made beside the store, as Orders~.sqlite for Orders.sqlite; migrate restore goes back to it. Whatever "
       + "goes wrong, the store is as it was. What migrate plan finds an error ends with status 5, and nothing is done: data "
-      + "are dropped only with --allow-loss. With --verbose the SQL is told on standard error afterwards.",
+      + "are dropped only where that is allowed. With --verbose the SQL is told on standard error afterwards.\n\n"
+      + AllowanceArguments.help,
     positionals: [.store, .model],
     options: [
       OptionSpecification("to", .text("V"), summary: "The version to reach (the current one)."),
       OptionSpecification(
         "mappings", .text("DIR"), repeats: true,
         summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
-      .allowLoss, .allowDowngrade,
+      .allow, .allowances, .allowLoss, .allowDowngrade,
       OptionSpecification("backup", .text("DIR"), summary: "The folder for the backup (that of the store)."),
       .flag("no-backup", summary: "Make no backup."),
       OptionSpecification(
@@ -38,15 +39,16 @@ enum MigrateRunCommand: Command {
       throw CommandFailure(.usage, "--backup and --no-backup exclude each other.")
     }
     let url = invocation.url("STORE")
+    let allowances = try invocation.allowances()
     let (plan, target, known) = try invocation.withModel { model in
       let target = try model.version(arguments.value("to"))
       let known = try model.modelVersions()
       try recover(url, invocation)
       let plan = try MigrationPlan(
-        storeAt: url, known: known, version: target.name, mappings: invocation.mappings,
-        allowsLoss: arguments.flag("allow-loss"))
+        storeAt: url, known: known, version: target.name, mappings: invocation.mappings, allowances: allowances)
       return (plan, target, known)
     }
+    invocation.remarkAllowances(plan)
     for text in plan.remarks { invocation.remark(text) }
     guard !plan.steps.isEmpty else {
       let rows = plan.rows.mapValues { (before: $0, after: $0) }
@@ -56,6 +58,7 @@ enum MigrateRunCommand: Command {
     var migration = plan.migration
     // The backup is made by the command, also of stores that are migrated in place.
     migration.keepsReplacedStore = false
+    try migration.watchLosses()
     if let check = arguments.value("integrity-check").flatMap(StoreIntegrityCheck.init) {
       migration.integrityCheck = check
     }
@@ -154,7 +157,7 @@ enum MigrateRunCommand: Command {
     if report.wasDoneByOthers { return nil }
     if invocation.options.isVerbose {
       writer.finish()
-      for statement in report.statements { streams.error(statement + ";\n") }
+      for statement in report.statements { streams.say(statement + ";\n") }
     }
     return report.rows.mapValues { (before: $0.before, after: $0.after) }
   }
@@ -217,7 +220,7 @@ enum MigrateRunCommand: Command {
     let names = [plan.from] + plan.steps.map(\.to)
     let way =
       names.count > 8
-      ? "\(names[0]) -> \(names[1]) -> ... -> \(plan.to) (\(plan.steps.count) steps)" : names.joined(separator: " -> ")
+      ? "\(plan.from) -> ... -> \(plan.to) (\(plan.steps.count) steps)" : names.joined(separator: " -> ")
     report.line("Migrated \(plan.store.lastPathComponent): \(way)")
     var table = TextTable([.init("Entity"), .init("Before", .trailing), .init("After", .trailing)])
     for (name, count) in sorted {

@@ -10,11 +10,13 @@ import Foundation
 enum MigrateStatusCommand: Command {
   static let specification = CommandSpecification(
     ["migrate", "status"], summary: "Up to date, behind by how many versions, or of no known version.",
+    discussion: AllowanceArguments.help,
     positionals: [.store, .model],
     options: [
       OptionSpecification(
         "mappings", .text("DIR"), repeats: true,
         summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
+      .allow, .allowances, .allowLoss,
       .flag("check", summary: "End with status 1 where a migration is pending, 7 where one was interrupted."),
       .format(.text, .json),
     ])
@@ -24,6 +26,7 @@ enum MigrateStatusCommand: Command {
   }
 
   private static func run(_ invocation: CommandInvocation, _ model: ModelArgument) throws -> ExitStatus {
+    let allowances = try invocation.allowances()
     let reader = try StoreReader(url: invocation.url("STORE"))
     let current = try model.version(nil)
     let match = StoreMatch(
@@ -37,7 +40,8 @@ enum MigrateStatusCommand: Command {
         names.firstIndex(of: current.name).map { $0 - position }
       }
     let status = word(distance)
-    let way = distance == 0 ? nil : try Way(from: reader.url, to: current.name, model, invocation)
+    let way = distance == 0 ? nil : try Way(from: reader.url, to: current.name, model, allowances, invocation)
+    if let plan = way?.plan { invocation.remarkAllowances(plan) }
     if invocation.options.format == .json {
       try invocation.write(
         [
@@ -73,10 +77,14 @@ enum MigrateStatusCommand: Command {
     var obstacle: String?
 
     /// - Throws: what is wrong with store, models or mapping models; that no way leads there is an answer.
-    init(from store: URL, to destination: String, _ model: ModelArgument, _ invocation: CommandInvocation) throws {
+    init(
+      from store: URL, to destination: String, _ model: ModelArgument, _ allowances: FindingAllowances,
+      _ invocation: CommandInvocation
+    ) throws {
       do {
         let plan = try MigrationPlan(
-          storeAt: store, known: model.modelVersions(), version: destination, mappings: invocation.mappings)
+          storeAt: store, known: model.modelVersions(), version: destination, mappings: invocation.mappings,
+          allowances: allowances)
         self.plan = plan
         obstacle = PlanText.refusal(plan)
       } catch let error as NSError

@@ -54,7 +54,7 @@ enum StoreExportCommand: Command {
         invocation.remark("\(problem) It is exported as null.")
       }
     ) { object in
-      try invocation.result.write(ExportText.line(object))
+      try invocation.result.write(safe: ExportText.line(object))
     }
     return .done
   }

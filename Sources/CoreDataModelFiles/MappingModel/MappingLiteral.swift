@@ -191,14 +191,16 @@ enum MappingLiteral {
         inner = String(text.prefix { $0 != ")" })
         text = text.dropFirst(inner.count)
       }
-      guard take(")", &text), let value = read(inner) else { throw Unreadable(found: "\(word)(\(inner)) is no value") }
+      guard take(")", &text), let value = read(inner) else {
+        throw Unreadable(found: "\(word)(\(inner.prefix(40))\(inner.count > 40 ? "…" : "")) is no value")
+      }
       return value
     }
     let number = text.prefix { "+-.eE".contains($0) || ($0.isASCII && $0.isNumber) }
     text = text.dropFirst(number.count)
     if let integer = Int64(number) { return .integer(integer) }
     if let real = Double(number) { return .real(real) }
-    throw Unreadable(found: "\"\(number)\(text.prefix(20))\" is no value")
+    throw Unreadable(found: "\"\((number + text).prefix(40))\" is no value")
   }
 
   private static let wrapped: [(String, @Sendable (String) -> PlainValue?)] = [

@@ -24,9 +24,9 @@ struct MappingTextReader {
         .unsupportedFile, found: "The file is not a text in UTF-8.", advice: "Name a mapping model.", file: file)
     }
     var reader = MappingTextReader(file: file)
-    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+    for line in text.split(omittingEmptySubsequences: false, whereSeparator: { $0 == "\n" || $0 == "\r\n" }) {
       reader.number += 1
-      try reader.read(line.last == "\r" ? line.dropLast() : line)
+      try reader.read(line)
     }
     guard !reader.document.entityMappings.isEmpty else {
       throw ModelFileError(
@@ -70,7 +70,8 @@ struct MappingTextReader {
     let word = rest.prefix { $0 != " " }
     guard let kind = EntityMappingKind(word: String(word)) else {
       throw failure(
-        "\"\(word)\" is no type of an entity mapping", "Types are add, remove, copy, transform, custom and undefined.")
+        "\"\(excerpt(word))\" is no type of an entity mapping",
+        "Types are add, remove, copy, transform, custom and undefined.")
     }
     rest = trimmed(rest.dropFirst(word.count))
     var (source, destination): (String?, String?) = (nil, nil)
@@ -126,7 +127,7 @@ struct MappingTextReader {
       document.entityMappings[last].userInfo[key] = value
     default:
       throw failure(
-        "\"\(title)\" is neither policy, filter, objects or note, nor a property",
+        "\"\(excerpt(title))\" is neither policy, filter, objects or note, nor a property",
         "Properties are NAME  attribute  EXPRESSION or NAME  relationship  EXPRESSION.")
     }
   }
@@ -159,7 +160,7 @@ struct MappingTextReader {
     do {
       return (key, try MappingLiteral.value(of: String(trimmed(rest.dropFirst()))))
     } catch let problem as MappingLiteral.Unreadable {
-      throw failure("The value of \(key) cannot be read: \(problem.found)", "Write a value as in JSON.")
+      throw failure("The value of \(excerpt(key)) cannot be read: \(problem.found)", "Write a value as in JSON.")
     }
   }
 
@@ -204,7 +205,14 @@ struct MappingTextReader {
   }
 
   private func checkEnd(_ text: Substring) throws {
-    guard trimmed(text).isEmpty else { throw failure("\"\(trimmed(text))\" is more than belongs there", "Remove it.") }
+    guard trimmed(text).isEmpty else {
+      throw failure("\"\(excerpt(trimmed(text)))\" is more than belongs there", "Remove it.")
+    }
+  }
+
+  /// The beginning of a text, short enough for a sentence.
+  private func excerpt(_ text: some StringProtocol) -> String {
+    text.count > 80 ? "\(text.prefix(80))…" : String(text)
   }
 
   private func failure(_ found: String, _ advice: String) -> ModelFileError {

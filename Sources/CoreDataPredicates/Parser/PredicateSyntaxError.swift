@@ -20,9 +20,21 @@ public struct PredicateSyntaxError: Error, Hashable, Sendable, CustomStringConve
     self.expected = expected
   }
 
-  /// A sentence that names the place, what is there, and what was expected.
+  /// A sentence that names the place, what is there, and what was expected. Of a long format it quotes about 80 characters
+  /// around the place.
   public var description: String {
-    "Unable to parse the format string \"\(format)\": at character \(position + 1) there is \(found), "
+    let found = found.count > Self.longestPart ? "\(found.prefix(Self.longestPart))…" : found
+    return "Unable to parse the format string \"\(excerpt)\": at character \(position + 1) there is \(found), "
       + "but \(expected) was expected."
+  }
+
+  private static let longestPart = 40
+
+  private var excerpt: String {
+    guard format.count > 2 * Self.longestPart else { return format }
+    let rest = format.dropFirst(max(0, position - Self.longestPart))
+    let start = position > Self.longestPart ? "…" : ""
+    let part = rest.prefix(2 * Self.longestPart)
+    return start + part + (part.endIndex < format.endIndex ? "…" : "")
   }
 }

@@ -93,7 +93,8 @@ package indirect enum JSONText: Hashable, Sendable {
       case "\u{8}": text += "\\b"
       case "\u{C}": text += "\\f"
       // The two separators end a line for JavaScript and for many readers of lines.
-      case "\u{0}"..<"\u{20}", "\u{7F}", "\u{2028}", "\u{2029}":
+      case "\u{0}"..<"\u{20}", "\u{2028}", "\u{2029}",
+        _ where StyledText.steersTerminal(scalar):
         let digits = String(scalar.value, radix: 16)
         text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
       default: text.unicodeScalars.append(scalar)

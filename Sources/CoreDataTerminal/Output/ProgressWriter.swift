@@ -124,12 +124,12 @@ package final class ProgressWriter {
   }
 
   private func heading(_ event: ProgressEvent) -> String {
-    "step \(event.step) of \(event.of)" + (event.title.map { ": \($0)" } ?? "")
+    "step \(event.step) of \(event.of)" + (event.title.map { ": \(StyledText.escaped($0))" } ?? "")
   }
 
   private func bar(_ event: ProgressEvent) -> String {
     var parts = ["\(event.step)/\(event.of)"]
-    if let name = event.entity ?? event.title { parts.append(name) }
+    if let name = event.entity ?? event.title { parts.append(StyledText.escaped(name)) }
     if let done = event.done {
       let total = event.total.map { " of \(NumberText.grouped($0))" } ?? ""
       parts.append("\(NumberText.grouped(done))\(total)")

@@ -16,8 +16,11 @@ package struct TextReport: Sendable {
   }
 
   /// Adds a line, or several where the text has line breaks, at the present indentation.
-  package mutating func line(_ text: String = "") {
-    for part in text.components(separatedBy: "\n") {
+  package mutating func line(_ text: String = "") { line(StyledText(text)) }
+
+  /// Adds a line, or several where the text has line breaks, at the present indentation.
+  package mutating func line(_ text: StyledText) {
+    for part in text.lines.map(\.text) {
       lines.append(part.isEmpty ? "" : String(repeating: "  ", count: depth) + part)
     }
   }
@@ -37,7 +40,7 @@ package struct TextReport: Sendable {
 
   /// Adds a table.
   package mutating func table(_ table: TextTable, gap: Int = 2) {
-    for text in table.lines(styler: styler, gap: gap) { line(text) }
+    for text in table.lines(styler: styler, gap: gap) { line(StyledText(safe: text)) }
   }
 
   /// The whole text, ending with a line break unless it is empty.

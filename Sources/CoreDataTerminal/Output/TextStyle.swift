@@ -47,8 +47,9 @@ package struct TextStyler: Hashable, Sendable {
   }
 
   /// The text with styles around it.
-  package func style(_ text: String, _ styles: TextStyle...) -> String {
-    guard isEnabled, !text.isEmpty, !styles.isEmpty else { return text }
-    return "\u{1B}[" + styles.map { String($0.rawValue) }.joined(separator: ";") + "m" + text + "\u{1B}[0m"
+  package func style(_ text: String, _ styles: TextStyle...) -> StyledText {
+    guard isEnabled, !text.isEmpty, !styles.isEmpty else { return StyledText(text) }
+    let codes = styles.map { String($0.rawValue) }.joined(separator: ";")
+    return StyledText(text, after: "\u{1B}[\(codes)m", before: "\u{1B}[0m")
   }
 }

@@ -22,7 +22,7 @@ package struct TextTable: Hashable, Sendable {
   /// The columns.
   package var columns: [Column]
   /// The rows; missing cells are empty.
-  package private(set) var rows: [[String]] = []
+  package private(set) var rows: [[StyledText]] = []
 
   /// A table without rows.
   package init(_ columns: [Column]) {
@@ -30,7 +30,10 @@ package struct TextTable: Hashable, Sendable {
   }
 
   /// Adds a row.
-  package mutating func add(_ cells: [String]) {
+  package mutating func add(_ cells: [String]) { add(cells.map { StyledText($0) }) }
+
+  /// Adds a row.
+  package mutating func add(_ cells: [StyledText]) {
     precondition(cells.count <= columns.count, "A row of \(cells.count) cells in a table of \(columns.count) columns.")
     rows.append(cells + Array(repeating: "", count: columns.count - cells.count))
   }
@@ -44,31 +47,28 @@ package struct TextTable: Hashable, Sendable {
   ///   - gap: blanks between columns.
   package func lines(styler: TextStyler = TextStyler(isEnabled: false), gap: Int = 2) -> [String] {
     let hasTitles = columns.contains { !$0.title.isEmpty }
-    let all = (hasTitles ? [columns.map(\.title)] : []) + rows
-    let cells = all.map { $0.map { $0.components(separatedBy: "\n") } }
+    let titles = columns.map { styler.style($0.title, .bold) }
+    let cells = ((hasTitles ? [titles] : []) + rows).map { $0.map { $0.lines.map(\.text) } }
     let widths = columns.indices.map { column in
       cells.flatMap { $0[column] }.map { TextLayout.width(of: $0) }.max() ?? 0
     }
     var lines: [String] = []
-    for (number, row) in cells.enumerated() {
+    for row in cells {
       for part in 0..<(row.map(\.count).max() ?? 1) {
-        lines.append(
-          line(row.map { part < $0.count ? $0[part] : "" }, widths, gap) { text in
-            hasTitles && number == 0 ? styler.style(text, .bold) : text
-          })
+        lines.append(line(row.map { part < $0.count ? $0[part] : "" }, widths, gap))
       }
     }
     return lines
   }
 
-  private func line(_ cells: [String], _ widths: [Int], _ gap: Int, _ style: (String) -> String) -> String {
+  private func line(_ cells: [String], _ widths: [Int], _ gap: Int) -> String {
     var line = ""
     var blanks = 0
     for (index, cell) in cells.enumerated() {
       let padding = widths[index] - TextLayout.width(of: cell)
       let isLeading = columns[index].alignment == .leading
       if !cell.isEmpty {
-        line += String(repeating: " ", count: blanks + (isLeading ? 0 : padding)) + style(cell)
+        line += String(repeating: " ", count: blanks + (isLeading ? 0 : padding)) + cell
         blanks = 0
       }
       blanks += gap + (cell.isEmpty ? widths[index] : isLeading ? padding : 0)
@@ -78,9 +78,9 @@ package struct TextTable: Hashable, Sendable {
 
   /// The table in GitHub's Markdown, ending with a line break.
   package var markdown: String {
-    let titles = columns.map { Self.escaped($0.title) }
+    let titles = columns.map { Self.escaped(StyledText.escaped($0.title)) }
     let rules = columns.map { $0.alignment == .leading ? "---" : "---:" }
-    let lines = [titles, rules] + rows.map { $0.map(Self.escaped) }
+    let lines = [titles, rules] + rows.map { $0.map { Self.escaped($0.text) } }
     return lines.map { "| " + $0.joined(separator: " | ") + " |\n" }.joined()
   }
 

@@ -40,7 +40,8 @@ struct NumberRanges {
       }
       return
     }
-    guard let misfit = Self.misfit(of: SQLName.quoted(column), from: old.kind, to: new.kind) else { return }
+    let conversion = NumberConversion(column: SQLName.quoted(column), from: old.kind, to: new.kind)
+    guard let misfit = conversion.refused else { return }
     let condition = step.condition(source).isEmpty ? " WHERE" : step.condition(source) + " AND"
     let rows = "FROM \(SQLName.quoted(source.table))\(condition) (\(misfit))"
     guard
@@ -55,26 +56,5 @@ struct NumberRanges {
       suggestion:
         "Keep a type that holds all values, change these values first, or write a mapping model that says what becomes "
         + "of them.")
-  }
-
-  /// The condition of values that cannot be converted; nil where all can.
-  private static func misfit(of column: String, from old: AttributeKind, to new: AttributeKind) -> String? {
-    guard old != new, old.isNumeric, new.isNumeric, old != .boolean else { return nil }
-    var conditions: [String] = []
-    // A decimal that is no number stands there as text.
-    if old == .decimal { conditions.append("typeof(\(column)) = 'text'") }
-    let isReal = [.double, .float, .decimal].contains(old)
-    switch new {
-    case .integer16: conditions.append("\(column) >= 32768 OR \(column) <= -32769")
-    case .integer32 where old != .integer16: conditions.append("\(column) >= 2147483648 OR \(column) <= -2147483649")
-    case .integer64 where isReal:
-      conditions.append("\(column) >= 9223372036854775808.0 OR \(column) < -9223372036854775808.0")
-    case .float where old == .double || old == .decimal:
-      conditions.append("ABS(\(column)) > 3.4028235677973366e38 AND ABS(\(column)) <= 1.7976931348623157e308")
-    // A decimal has 38 digits, shifted by up to 127.
-    case .decimal where isReal: conditions.append("ABS(\(column)) >= 1e165")
-    default: break
-    }
-    return conditions.isEmpty ? nil : conditions.map { "(\($0))" }.joined(separator: " OR ")
   }
 }

@@ -58,7 +58,7 @@ struct AutomaticMigration {
       var migration = try StoreMigration(
         storeAt: url, metadata: metadata, known: known, destination: wanted, configuration: configuration, rules: rules,
         search: try sourceSearch(), busyTimeout: options.timeout ?? StoreMigration.defaultBusyTimeout,
-        allowsLoss: options.allowsLoss)
+        allowsLoss: options.allowedLosses())
       migration.keepsReplacedStore = options.keepsReplacedStore
       migration.defersCleanup = options.defersCleanup
       migration.managerFactory = try options.managerFactory()

@@ -12,6 +12,18 @@ package struct DroppedContent: Hashable, Sendable {
   let isRelationship: Bool
   /// How many rows, values or links the store holds of it.
   package var count = 0
+  /// The names that it has in the versions on the way, and in the parents of the entity.
+  var aliases: Set<Place> = []
+
+  /// An entity, or a property of one.
+  struct Place: Hashable, Sendable {
+    let entity: String
+    let property: String?
+  }
+
+  var places: Set<Place> { aliases.union([Place(entity: entity, property: property)]) }
+
+  var kind: AllowedLosses.Content { property == nil ? .rows : isRelationship ? .links : .values }
 
   /// As `50 rows of 'Recipe'` or `3 values of 'Tag.name'`.
   var words: String {
@@ -34,6 +46,13 @@ extension DroppedContent {
   struct InferredLeg {
     let source: ModelDocument
     let mapping: InferredMapping
+    fileprivate let index: EntityIndex
+
+    init(source: ModelDocument, mapping: InferredMapping) {
+      self.source = source
+      self.mapping = mapping
+      index = EntityIndex(source)
+    }
   }
 
   /// What inferred steps, one after the other, drop of the entities of the first model.
@@ -55,12 +74,14 @@ extension DroppedContent {
     var dropped: [DroppedContent] = []
     for leg in legs {
       guard let match = leg.mapping.match(ofSource: name) else {
-        return [DroppedContent(entity: entity, property: nil, isRelationship: false)]
+        var content = DroppedContent(entity: entity, property: nil, isRelationship: false)
+        content.aliases = [.init(entity: name, property: nil)]
+        return [content]
       }
       let pairs = (match.attributes + match.relationships).map { ($0.source, $0.destination) }
       let kept = Dictionary(pairs) { first, _ in first }
       let relationships = Set(match.relationships.map(\.source) + match.removedRelationships)
-      let lineage = EntityIndex(leg.source).lineage(of: name)
+      let lineage = leg.index.lineage(of: name)
       let known =
         properties
         ?? Dictionary(
@@ -71,8 +92,14 @@ extension DroppedContent {
         if let destination = kept[current] {
           next[original] = destination
         } else if !isComputed(current, lineage), !livesOnInInverse(current, lineage, leg) {
-          dropped.append(
-            DroppedContent(entity: entity, property: original, isRelationship: relationships.contains(current)))
+          var content = DroppedContent(
+            entity: entity, property: original, isRelationship: relationships.contains(current))
+          // Findings name the entity that declares the property, before or after the step.
+          for owner in lineage.map(\.name) + [name] {
+            let names = [owner, leg.mapping.match(ofSource: owner)?.destination].compactMap { $0 }
+            content.aliases.formUnion(names.map { .init(entity: $0, property: current) })
+          }
+          dropped.append(content)
         }
       }
       properties = next

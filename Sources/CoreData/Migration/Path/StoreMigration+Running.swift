@@ -120,15 +120,19 @@ extension StoreMigration {
     }
   }
 
-  /// Looks once more whether the store holds what the way from its own model would drop: it may have been written to since.
+  /// Looks once more whether the store holds what the migration would drop and may not: it may have been written to since.
   ///
-  /// - Throws: 134130.
+  /// - Throws: 134110; 134130 for a store that no known version has written.
   func checkDropped(in file: StoreFile) throws {
-    guard !allowsLoss, !droppable.isEmpty, let model = steps.first?.sourceModel else { return }
+    let watched = allowsLoss.refused(droppable)
+    guard !watched.isEmpty, let model = steps.first?.sourceModel else { return }
     let document = model.document
     let schema = try file.schema(for: document, configuration: document.configuration(configuration))
-    let dropped = try StoreContents(file.connection, schema: schema).counted(droppable)
+    let dropped = try StoreContents(file.connection, schema: schema).counted(watched)
     guard dropped.isEmpty else {
+      guard source == VersionPath.storesOwnName else {
+        throw MigrationErrors.unplannedLoss(url: storeURL, dropped: dropped)
+      }
       throw MigrationErrors.missingSourceModel(url: storeURL, metadata: metadata, searched: [], dropped: dropped)
     }
   }

@@ -57,11 +57,11 @@ public struct StoreMigration {
   public let steps: [Step]
   /// Why this way over the versions was chosen, in sentences.
   public let explanation: [String]
-  /// Whether a mapping model may leave out entities that have rows, and a store that no version has written may lose what
-  /// the versions do not have.
-  public let allowsLoss: Bool
-  /// What the way from the store's own model would drop if the store held any; nothing for stores of known versions.
-  let droppable: [DroppedContent]
+  /// What may be dropped of entities that a mapping model leaves out, and of a store that no version has written.
+  public let allowsLoss: AllowedLosses
+  /// What the inferred steps would drop if the store held any, where that is watched: for stores that no known version has
+  /// written, and for callers that ask for it.
+  var droppable: [DroppedContent]
   let configuration: String?
   let busyTimeout: TimeInterval
   /// Whether rows that no step touches are counted for the report, which takes longer than a step that adds a column.
@@ -90,14 +90,14 @@ public struct StoreMigration {
   ///   - mappings: mapping models (`.cdm`, `.xcmappingmodel`), and folders of such.
   ///   - isProgressive: false for Core Data's own way: one step, by a mapping model for exactly the two versions, or else
   ///     inferred.
-  ///   - allowsLoss: whether rows may be dropped that a mapping model leaves out, and what a store holds that no version has
-  ///     written and the versions do not have.
+  ///   - allowsLoss: what may be dropped of rows that a mapping model leaves out, and of what a store holds that no version
+  ///     has written and the versions do not have: `true`, or a list as `["Legacy", "Order.note"]`.
   /// - Throws: the errors of reading store, model and mapping models; 134130 when no model fits the store, or only the one
   ///   that it carries, and something would be dropped; 134140 for a mapping model that does not fit any more; 134190 when a
   ///   step cannot be inferred.
   public init(
     storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = [], isProgressive: Bool = true,
-    allowsLoss: Bool = false
+    allowsLoss: AllowedLosses = .none
   ) throws {
     let known = try ModelVersions(contentsOf: modelURL)
     try self.init(
@@ -110,7 +110,7 @@ public struct StoreMigration {
   /// - Parameter counted: counts what the store holds, where its rows are in another file.
   package init(
     storeAt url: URL, known: ModelVersions, version: String?, mappings: [URL] = [], isProgressive: Bool = true,
-    allowsLoss: Bool, counted: (([DroppedContent]) throws -> [DroppedContent])? = nil
+    allowsLoss: AllowedLosses, counted: (([DroppedContent]) throws -> [DroppedContent])? = nil
   ) throws {
     let metadata = try SQLiteStore.metadataForPersistentStore(with: url)
     let wanted = try known.version(named: version)
@@ -125,7 +125,7 @@ public struct StoreMigration {
   init(
     storeAt url: URL, metadata: [String: Any], known: ModelVersions, destination: ModelVersion,
     configuration: String?, rules: MigrationPath.Rules = .init(), search: SourceModelSearch? = nil,
-    busyTimeout: TimeInterval = StoreMigration.defaultBusyTimeout, allowsLoss: Bool = false,
+    busyTimeout: TimeInterval = StoreMigration.defaultBusyTimeout, allowsLoss: AllowedLosses = .none,
     counted: NearestVersion.Counter? = nil
   ) throws {
     storeURL = url
@@ -160,10 +160,20 @@ public struct StoreMigration {
       ["None of the known versions has written the store; the way begins with the model that it carries."]
       + [planner.known.noteOnOthers].compactMap { $0 } + path.explanation
     droppable = try DroppedContent.dropped(by: Self.inferredLegs(path.steps), of: entities)
-    let dropped = allowsLoss ? [] : try counted(droppable)
+    let dropped = try counted(allowsLoss.refused(droppable))
     guard dropped.isEmpty else {
       throw planner.missingSourceModel(of: url, metadata: metadata, dropped: dropped)
     }
+  }
+
+  /// Has the migration look again, when it runs, whether inferred steps drop something that is not allowed: rows may have
+  /// been written since it was planned.
+  ///
+  /// - Throws: 134190 where a step cannot be inferred.
+  package mutating func watchLosses() throws {
+    guard droppable.isEmpty else { return }
+    let entities = Set((metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]).keys)
+    droppable = try DroppedContent.dropped(by: Self.inferredLegs(steps), of: entities)
   }
 
   /// The inferred steps before the first one by a mapping model.
@@ -184,7 +194,7 @@ public struct StoreMigration {
     self.metadata = metadata
     self.configuration = configuration
     self.busyTimeout = busyTimeout
-    allowsLoss = false
+    allowsLoss = .none
     droppable = []
     source = path.source
     destination = path.destination

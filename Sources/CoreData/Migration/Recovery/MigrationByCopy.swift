@@ -199,11 +199,11 @@ struct MigrationByCopy {
   ///
   /// - Throws: 134110 where one is not.
   private func checkMappings(of step: StoreMigration.Step, _ rows: [String: Int]) throws {
-    guard !migration.allowsLoss else { return }
     let taken = step.mappingModel.takenEntities(of: step.sourceModel)
-    let dropped = rows.filter { $0.value > 0 && !taken.contains($0.key) }.sorted { $0.key < $1.key }.map {
-      DroppedContent(entity: $0.key, property: nil, isRelationship: false, count: $0.value)
-    }
+    let dropped = migration.allowsLoss.refused(
+      rows.filter { $0.value > 0 && !taken.contains($0.key) }.sorted { $0.key < $1.key }.map {
+        DroppedContent(entity: $0.key, property: nil, isRelationship: false, count: $0.value)
+      })
     guard dropped.isEmpty else {
       throw MigrationErrors.unmappedRows(url: migration.storeURL, mapping: step.mappingURL, dropped: dropped)
     }

@@ -66,7 +66,10 @@ struct LeftOutRowsTests {
         + "dropped.")
     #expect(error.userInfo["entity"] as? String == "Recipe")
     #expect(try Data(contentsOf: store.url) == content)
-    #expect(try open(mapping(["Cook"]), [MigrationOption.allowsLoss: true]) == ["Cook": 1, "Recipe": 0])
+    #expect(throws: NSError.self) {
+      try open(mapping(["Cook"]), [MigrationOption.allowsLoss: ["Cook", "Recipe.title"]])
+    }
+    #expect(try open(mapping(["Cook"]), [MigrationOption.allowsLoss: ["Recipe"]]) == ["Cook": 1, "Recipe": 0])
   }
 
   @Test("A mapping that removes them takes them")

@@ -248,7 +248,9 @@ struct MigrationErrorTests {
 
   @Test("134080: an option of another type")
   func wrongOption() throws {
-    for (key, value) in [(MigrationOption.models, 1), (MigrationOption.mappings, ["x"])] as [(String, Any)] {
+    for (key, value) in [
+      (MigrationOption.models, 1), (MigrationOption.mappings, ["x"]), (MigrationOption.allowsLoss, [1]),
+    ] as [(String, Any)] {
       let error = try #require(throws: NSError.self) { try notes.open("v2", [key: value]) }
       #expect(error.code == NSPersistentStoreOpenError)
       #expect(error.localizedFailureReason?.contains(key) == true)

@@ -52,6 +52,47 @@ struct OwnModelTests {
     #expect(try notes.version() == "v4")
   }
 
+  @Test("An option allows the loss of what it names, and of nothing else")
+  func list() throws {
+    let notes = try NoteVersions()
+    let own = NoteVersions.model([
+      .make("name", .stringAttributeType), .make("x", .stringAttributeType), .make("y", .stringAttributeType),
+    ])
+    try fill(notes, own, ["name": "one", "x": "1", "y": "2"])
+    let places: [Any] = [["Note.x"], AllowedLosses(places: ["Note.x", "Other"]), ["Note.x"] as NSArray]
+    for value in places {
+      let error = try #require(throws: NSError.self) { try notes.open("v4", [MigrationOption.allowsLoss: value]) }
+      #expect(error.localizedFailureReason?.contains("would drop 1 value of 'Note.y'.") == true, "\(error)")
+    }
+    let listed: AllowedLosses = ["Note.x", "Note.y"]
+    let migration = try StoreMigration(storeAt: notes.store.url, modelsAt: notes.url, allowsLoss: listed)
+    #expect(migration.allowsLoss == listed)
+    try migration.run()
+    #expect(try notes.open("v4") == ["one"])
+  }
+
+  @Test("What was written after the migration was planned is not dropped where losses are watched")
+  func watched() throws {
+    let notes = try NoteVersions()
+    try fill(notes, try notes.model("v1"), ["name": "one"])
+    var migration = try StoreMigration(storeAt: notes.store.url, modelsAt: notes.url, version: "v2")
+    try migration.watchLosses()
+    let context = try notes.store.context(notes.model("v1"))
+    try context.all("Note").first?.setValue(7, forKey: "a")
+    try context.save()
+    try notes.store.close()
+    let content = try Data(contentsOf: notes.store.url)
+    let error = try #require(throws: NSError.self) { try migration.run() }
+    #expect(error.code == NSMigrationError)
+    #expect(error.localizedFailureReason?.contains("would drop 1 value of 'Note.a'") == true, "\(error)")
+    #expect(try Data(contentsOf: notes.store.url) == content)
+    migration = try StoreMigration(
+      storeAt: notes.store.url, modelsAt: notes.url, version: "v2", allowsLoss: ["Note.a"])
+    try migration.watchLosses()
+    try migration.run()
+    #expect(try notes.version() == "v2")
+  }
+
   @Test("What the store holds decides, not what its model has: without rows nothing is lost")
   func empty() throws {
     let notes = try NoteVersions()

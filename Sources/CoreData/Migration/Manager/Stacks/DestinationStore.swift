@@ -69,7 +69,7 @@ final class DestinationStore {
     } catch {
       opened?.close()
       if let draft { Self.remove(draft) }
-      let error = Self.translated(error)
+      let error = Self.translated(error, url)
       throw MigrationErrors.destinationStore(
         url: url,
         reason: "The destination store cannot be used: \(error.localizedFailureReason ?? error.localizedDescription)",
@@ -77,9 +77,11 @@ final class DestinationStore {
     }
   }
 
-  private static func translated(_ error: any Error) -> NSError {
+  private static func translated(_ error: any Error, _ url: URL) -> NSError {
     do {
-      return try SQLiteStoreErrors.translating(url: nil, isOpening: true) { throw error }
+      return try SQLiteStoreErrors.translating(url: nil, isOpening: true) {
+        try RecoveryErrors.translating(url: url) { throw error }
+      }
     } catch {
       return error as NSError
     }
@@ -101,7 +103,7 @@ final class DestinationStore {
       stack.close()
       try move(draft)
     } catch {
-      let error = Self.translated(error)
+      let error = Self.translated(error, url)
       throw MigrationErrors.destinationStore(
         url: url,
         reason:

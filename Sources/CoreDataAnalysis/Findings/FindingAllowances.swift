@@ -1,0 +1,139 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataModelFiles
+import Foundation
+
+/// A list of allowances, in the order in which they are asked.
+///
+/// A file of allowances is a text in UTF-8. Each line holds the code, where it is allowed, and why; a reason is required:
+///
+///     # What version 5 drops.
+///     DS102:Order.note    copied to the archive in 2023
+///     DS101:Legacy        nobody reads it since version 3
+public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
+  /// The allowances.
+  public var items: [FindingAllowance]
+
+  /// Makes a list.
+  public init(_ items: [FindingAllowance] = []) {
+    self.items = items
+  }
+
+  /// Makes a list.
+  public init(arrayLiteral elements: FindingAllowance...) {
+    self.init(elements)
+  }
+
+  /// Allows all losses.
+  public static var losses: FindingAllowances { losses(origin: .program) }
+
+  /// Allows all losses, as `--allow-loss` does.
+  package static func losses(origin: FindingAllowance.Origin) -> FindingAllowances {
+    FindingAllowances(FindingCode.allCases.filter(\.isLoss).map { FindingAllowance($0, origin: origin) })
+  }
+
+  /// Reads a file of allowances.
+  ///
+  /// - Throws: `AllowanceProblem` for the first line that cannot be read, and for a file that cannot.
+  public init(contentsOf url: URL) throws {
+    let data: Data
+    do {
+      data = try ModelFile.read(url)
+    } catch let error as ModelFileError {
+      throw AllowanceProblem(path: url.path, line: nil, reason: "\(error.found) \(Self.expected)")
+    }
+    guard let text = String(validating: data, as: UTF8.self) else {
+      throw AllowanceProblem(path: url.path, line: nil, reason: "The file is not a text in UTF-8. \(Self.expected)")
+    }
+    items = []
+    let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+    for (position, line) in lines.enumerated() {
+      do {
+        if let item = try Self.item(line, .file(path: url.path, line: position + 1)) { items.append(item) }
+      } catch let problem as FindingAllowance.Unreadable {
+        throw AllowanceProblem(path: url.path, line: position + 1, reason: problem.description)
+      }
+    }
+  }
+
+  private static let expected = "Expected a text with lines of the form: CODE:Entity.property  reason."
+
+  /// The allowance of a line; nil for an empty one and a comment.
+  private static func item(_ line: Substring, _ origin: FindingAllowance.Origin) throws -> FindingAllowance? {
+    let content = line.trimmingCharacters(in: .whitespacesAndNewlines)
+    guard !content.isEmpty, !content.hasPrefix("#") else { return nil }
+    let place = content.prefix { !$0.isWhitespace }
+    let reason = content.dropFirst(place.count).trimmingCharacters(in: .whitespaces)
+    let allowance = try FindingAllowance(text: place, reason: reason, origin: origin)
+    guard !reason.isEmpty else {
+      throw FindingAllowance.Unreadable(
+        description: "\(ShortText.of(place)) has no reason. Expected a reason behind it: CODE:Entity.property  reason.")
+    }
+    return allowance
+  }
+
+  /// Reads the value of an option: `CODE`, `CODE:Entity` or `CODE:Entity.property`.
+  ///
+  /// - Throws: `AllowanceProblem`.
+  package static func item(ofOption name: String, _ text: String) throws -> FindingAllowance {
+    do {
+      return try FindingAllowance(text: text[...], reason: nil, origin: .option("\(name) \(text)"))
+    } catch let problem as FindingAllowance.Unreadable {
+      throw AllowanceProblem(path: name, line: nil, reason: problem.description)
+    }
+  }
+
+  /// The first allowance of a finding; nil where there is none.
+  public func allowance(of finding: Finding) -> FindingAllowance? { items.first { $0.covers(finding) } }
+
+  /// The allowances that match none of the findings.
+  public func unmatched(in findings: [Finding]) -> [FindingAllowance] {
+    items.filter { item in !findings.contains(where: item.covers) }
+  }
+
+  /// The allowances that match only findings of a migration that would fail, which cannot be allowed.
+  public func powerless(in findings: [Finding]) -> [FindingAllowance] {
+    items.filter { item in
+      let covered = findings.filter(item.covers)
+      return !covered.isEmpty && covered.allSatisfy(\.isFailure)
+    }
+  }
+
+  /// The finding as information, where one of the list allows it.
+  func applied(to finding: Finding) -> Finding { finding.allowed(by: allowance(of: finding)) }
+
+  /// What a migration may drop by these allowances.
+  public var losses: AllowedLosses {
+    AllowedLosses(
+      items: items.compactMap { item in
+        Self.contents(of: item.code).map { .init(contents: $0, entity: item.entity, property: item.property) }
+      })
+  }
+
+  /// What is dropped where a code is found; nil for codes of other matters.
+  private static func contents(of code: FindingCode) -> Set<AllowedLosses.Content>? {
+    switch code {
+    case .entityRemoved: [.rows]
+    case .attributeRemoved, .storedBecomesTransient, .externalDataDropped: [.values]
+    case .relationshipRemoved, .toManyBecomesToOne, .destinationChanged: [.links]
+    case .numberNarrowed, .orderLost, .newRequiredAttribute, .optionalBecomesRequired, .uniquenessAdded,
+      .validationTightened, .minimumCountRaised, .notInferable, .hierarchiesMerged:
+      nil
+    }
+  }
+}
+
+/// Why allowances cannot be read.
+public struct AllowanceProblem: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The file, or the option.
+  public let path: String
+  /// The line of the file, from 1.
+  public let line: Int?
+  /// What was found and what was expected, in sentences.
+  public let reason: String
+
+  /// File, line and sentences.
+  public var description: String { "\(path)\(line.map { ", line \($0)" } ?? ""): \(reason)" }
+}

@@ -1,0 +1,76 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataAnalysis
+import CoreDataTerminal
+
+/// `coredata explain`
+enum ExplainCommand: Command {
+  static let specification = CommandSpecification(
+    ["explain"],
+    summary: "What a code of a finding means, why it matters, and what to do; without a code, all of them.",
+    positionals: [PositionalSpecification("CODE", .optional, summary: "The code of a finding, as DS102.")],
+    options: [.format(.text, .json, .markdown)])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let wanted = try invocation.arguments.optionalArgument("CODE").map { text in
+      guard let code = FindingCode(text: text) else { throw CommandFailure(.usage, FindingCode.unknown(text)) }
+      return code
+    }
+    switch invocation.options.format {
+    case .json: try invocation.write(json(wanted.map { [$0] } ?? FindingCode.allCases))
+    case .markdown: try invocation.result.write(wanted.map(markdown) ?? table(titled: true).markdown)
+    default:
+      var report = TextReport(styler: invocation.styler)
+      if let wanted {
+        write(wanted, to: &report)
+      } else {
+        report.table(table(titled: false))
+        report.line()
+        report.line("coredata explain CODE tells what a code means and what to do.")
+      }
+      try invocation.write(report)
+    }
+    return .done
+  }
+
+  private static func parts(_ page: FindingPage) -> [(title: String, text: String)] {
+    [("What", page.what), ("Why", page.why), ("Example", page.example), ("Cure", page.cure)]
+  }
+
+  private static func write(_ code: FindingCode, to report: inout TextReport) {
+    let title: StyledText = "\(report.styler.style(code.rawValue, .bold))  \(code.page.title)"
+    report.line(title)
+    for part in parts(code.page) {
+      report.line()
+      report.section(part.title) { report in
+        for line in TextLayout.wrapped(part.text, width: 98) { report.line(line) }
+      }
+    }
+  }
+
+  private static func markdown(_ code: FindingCode) -> String {
+    "## \(code.rawValue)  \(code.page.title)\n"
+      + parts(code.page).map { "\n**\($0.title).** \($0.text)\n" }.joined()
+  }
+
+  private static func table(titled: Bool) -> TextTable {
+    var table = TextTable(titled ? [.init("Code"), .init("Meaning")] : [.init(), .init()])
+    for code in FindingCode.allCases { table.add([code.rawValue, code.page.title]) }
+    return table
+  }
+
+  private static func json(_ codes: [FindingCode]) -> JSONText {
+    [
+      "format": "coredata.explanation/1",
+      "codes": .array(
+        codes.map { code in
+          [
+            "code": .string(code.rawValue), "title": .string(code.page.title), "isLoss": .bool(code.isLoss),
+            "what": .string(code.page.what), "why": .string(code.page.why), "example": .string(code.page.example),
+            "cure": .string(code.page.cure),
+          ]
+        }),
+    ]
+  }
+}

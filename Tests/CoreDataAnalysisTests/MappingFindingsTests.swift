@@ -1,0 +1,130 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataModelFiles
+import CoreDataPredicates
+import Testing
+
+@testable import CoreDataAnalysis
+
+@Suite("Findings of a step by a mapping model")
+struct MappingFindingsTests {
+  private static let counts = StoreCounts(
+    rows: ["Dog": 2, "Cat": 3],
+    values: ["Dog": ["legs": 2, "name": 2], "Cat": ["legs": 3, "name": 3]])
+
+  /// Animals of two kinds, with legs in the older version.
+  private func models(_ edit: (inout EntityDocument) -> Void) throws -> (NSManagedObjectModel, NSManagedObjectModel) {
+    func model(_ edit: (inout EntityDocument) -> Void) throws -> NSManagedObjectModel {
+      var animal = EntityDocument(name: "Animal", isAbstract: true)
+      animal.attributes = [
+        AttributeDocument(name: "name", kind: .string), AttributeDocument(name: "legs", kind: .integer32),
+      ]
+      edit(&animal)
+      return try NSManagedObjectModel(
+        document: ModelDocument(
+          entities: [animal] + ["Dog", "Cat"].map { EntityDocument(name: $0, parentName: "Animal") }))
+    }
+    return (try model { _ in }, try model(edit))
+  }
+
+  private func mapping(
+    _ entity: String, _ values: [String: String] = ["name": "name"], policy: String? = nil,
+    type: NSEntityMappingType = .transformEntityMappingType
+  ) -> NSEntityMapping {
+    let mapping = NSEntityMapping()
+    mapping.name = "\(entity)s"
+    mapping.mappingType = type
+    mapping.sourceEntityName = entity
+    mapping.destinationEntityName = type == .removeEntityMappingType ? nil : entity
+    mapping.entityMigrationPolicyClassName = policy
+    mapping.attributeMappings = values.map { name, key in
+      let property = NSPropertyMapping()
+      property.name = name
+      property.valueExpression = NSExpression(format: "FUNCTION($source, \"valueForKey:\", \"\(key)\")")
+      return property
+    }
+    return mapping
+  }
+
+  private func findings(
+    _ mappings: [NSEntityMapping], counts: StoreCounts = Self.counts, _ edit: (inout EntityDocument) -> Void
+  ) throws -> [String] {
+    let (old, new) = try models(edit)
+    let model = NSMappingModel()
+    model.entityMappings = mappings
+    return MappingFindings(model, from: old, to: new, counts: counts).findings
+      .map { "\($0.level.rawValue) \($0.code.rawValue) \($0.place): \($0.message)" }
+  }
+
+  @Test("A policy for one entity does not cover its siblings: only their values would be dropped")
+  func sibling() throws {
+    let both = try findings([mapping("Dog", policy: "P"), mapping("Cat", policy: "Q")]) { $0.attributes.removeLast() }
+    #expect(both == ["info DS102 Animal.legs: 5 values would be dropped; the policies P and Q decide"])
+    let one = try findings([mapping("Dog", policy: "P"), mapping("Cat")]) { $0.attributes.removeLast() }
+    #expect(one == ["warn DS102 Animal.legs: 3 values would be dropped"])
+    let carried = try findings([mapping("Dog", policy: "P"), mapping("Cat", ["name": "legs"])]) {
+      $0.attributes.removeLast()
+    }
+    #expect(carried == ["info DS102 Animal.legs: 2 values would be dropped; the policy P decides"])
+  }
+
+  @Test("Missing values are the policy's business only where it makes all the objects")
+  func missing() throws {
+    func edit(_ animal: inout EntityDocument) {
+      animal.attributes.append(AttributeDocument(name: "must", kind: .integer16, isOptional: false))
+    }
+    #expect(
+      try findings([mapping("Dog", policy: "P"), mapping("Cat", policy: "P")], edit)
+        == ["info DD201 Animal.must: required, without a default for 5 rows; the policy P decides"])
+    #expect(
+      try findings([mapping("Dog", policy: "P"), mapping("Cat")], edit)
+        == ["warn DD201 Animal.must: required, without a default for 5 rows"])
+    #expect(
+      try findings([mapping("Dog", policy: "P"), mapping("Cat", ["must": "legs"])], edit)
+        == ["info DD201 Animal.must: required, without a default for 5 rows; the policy P decides"])
+  }
+
+  @Test("Rows that an entity mapping removes are a warning; with a policy, information")
+  func removed() throws {
+    #expect(
+      try findings([mapping("Dog"), mapping("Cat", type: .removeEntityMappingType)]) { _ in }
+        == ["warn DS101 Cat: the entity mapping Cats removes it: 3 rows would be dropped"])
+    #expect(
+      try findings([mapping("Dog"), mapping("Cat", policy: "P", type: .removeEntityMappingType)]) { _ in }
+        == ["info DS101 Cat: the entity mapping Cats removes it: 3 rows would be dropped; the policy P decides"])
+    #expect(
+      try findings([mapping("Dog")]) { _ in }
+        == ["error DS101 Cat: no entity mapping takes it: 3 rows would be dropped"])
+  }
+
+  @Test("A number that is given as it is arrives in the new type; one that an expression makes is its business")
+  func numbers() throws {
+    var counts = Self.counts
+    for entity in ["Dog", "Cat"] {
+      let origin = AttributeOrigin(entity: entity, property: "legs")
+      counts.origins[entity] = ["legs": origin]
+      counts.fits[NumberChange(origin: origin, from: .integer32, to: .integer16)] = NumberFit(
+        refused: entity == "Dog" ? 1 : 0)
+    }
+    func edit(_ animal: inout EntityDocument) { animal.attributes[1].kind = .integer16 }
+    let plain = try findings(
+      [mapping("Dog", ["legs": "legs"]), mapping("Cat", ["legs": "legs"])], counts: counts, edit)
+    #expect(
+      plain == [
+        "error DS105 Animal.legs: Integer 32 becomes Integer 16; 1 value is out of range and stops the migration"
+      ])
+    let computed = mapping("Dog", [:])
+    let property = NSPropertyMapping()
+    property.name = "legs"
+    property.valueExpression = NSExpression(
+      format: "min:({FUNCTION($source, \"valueForKey:\", \"legs\"), 4})")
+    computed.attributeMappings = [property]
+    let other = try findings([computed, mapping("Cat", ["legs": "legs"])], counts: counts, edit)
+    #expect(other == [])
+    let policy = try findings(
+      [mapping("Dog", ["legs": "legs"], policy: "P"), mapping("Cat", ["legs": "legs"])], counts: counts, edit)
+    #expect(policy.allSatisfy { $0.hasPrefix("info ") }, "\(policy)")
+  }
+}
