@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import CoreDataTerminal
 import CoreDataTestSupport
 import Foundation
@@ -67,6 +68,40 @@ struct FixtureCommandTests {
     }
     #expect(Fixtures.stores.count == 41)
     #expect(rows > 4000)
+  }
+
+  @Test(
+    "Every store that carries its model is read as before when its metadata are emptied, and says so; others are refused",
+    .enabled(if: Fixtures.isPresent, "The fixtures are not beside the repository"))
+  func emptyMetadata() throws {
+    var (derived, refused) = (0, 0)
+    for url in Fixtures.stores {
+      let name = Fixtures.name(of: url)
+      let copy = try Fixtures.copy(ofStore: url)
+      defer { #expect(throws: Never.self) { try Fixtures.removeCopy(of: copy) } }
+      let info = try CommandRun("store", "info", copy.path, "--format", "json", "-q").json
+      let rows = CommandRun("store", "export", copy.path, "-q").output
+      let connection = try SQLiteConnection(url: copy, mode: .readWrite)
+      try connection.execute("UPDATE Z_METADATA SET Z_PLIST = x''")
+      let carriesModel =
+        try connection.catalog().table(named: "Z_MODELCACHE") != nil
+        && connection.scalar("SELECT Z_CONTENT FROM Z_MODELCACHE") != nil
+      try connection.close()
+      let again = CommandRun("store", "info", copy.path, "--format", "json")
+      let export = CommandRun("store", "export", copy.path, "-q")
+      if carriesModel {
+        #expect(again.status == .done, "\(name): \(again.error)")
+        #expect(again.error.contains("Z_METADATA.Z_PLIST is empty"), "\(name)")
+        #expect(try again.json["checksum"] as? String == info["checksum"] as? String, "\(name)")
+        #expect(export.output == rows, "\(name)")
+        derived += 1
+      } else {
+        #expect(again.status == .unreadableStore && again.error.contains("Z_PLIST is empty"), "\(name)")
+        #expect(export.status == .unreadableStore, "\(name)")
+        refused += 1
+      }
+    }
+    #expect(derived == 23 && refused == 18)
   }
 
   @Test(
