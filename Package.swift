@@ -24,54 +24,68 @@ let package = Package(
     .target(name: "CoreDataPredicates"),
     .target(name: "CoreDataModelFiles", dependencies: ["CoreDataFileSystem", "CoreDataPredicates", "CZlib"]),
     .target(
+      name: "CoreDataStoreFiles",
+      dependencies: ["CoreDataFileSystem", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
+    .target(
       name: "CoreData",
       dependencies: [
         "CSwiftRuntime", "CoreDataFileSystem", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite",
+        "CoreDataStoreFiles",
       ]
     ),
     .target(
       name: "CoreDataAnalysis",
-      dependencies: ["CoreData", "CoreDataFileSystem", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
+      dependencies: [
+        "CoreData", "CoreDataFileSystem", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite",
+        "CoreDataStoreFiles",
+      ]),
     .target(name: "CoreDataTerminal"),
     .executableTarget(
       name: "CoreDataCommand",
-      dependencies: ["CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataModelFiles", "CoreDataTerminal"]),
+      dependencies: [
+        "CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataModelFiles", "CoreDataStoreFiles",
+        "CoreDataTerminal",
+      ]),
 
     .target(
-      name: "CoreDataTestSupport", dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataSQLite"],
+      name: "CoreDataTestSupport",
+      dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataStoreFiles"],
       path: "Tests/CoreDataTestSupport"),
     .testTarget(name: "CoreDataFileSystemTests", dependencies: ["CoreDataFileSystem"]),
     .testTarget(name: "CoreDataSQLiteTests", dependencies: ["CoreDataSQLite"]),
     .testTarget(name: "CoreDataPredicatesTests", dependencies: ["CoreDataPredicates"]),
     .testTarget(
-      name: "CoreDataModelFilesTests", dependencies: ["CoreDataModelFiles", "CoreDataTestSupport", "CSQLite"]),
+      name: "CoreDataModelFilesTests",
+      dependencies: ["CoreDataModelFiles", "CoreDataStoreFiles", "CoreDataTestSupport", "CSQLite"]),
     // Calls of the file system that fail when a test wants it.
     .target(name: "FaultInjection", path: "Tests/FaultInjection"),
     .testTarget(
       name: "CoreDataTests",
-      dependencies: ["CoreData", "CoreDataFileSystem", "CoreDataTestSupport", "FaultInjection"],
+      dependencies: [
+        "CoreData", "CoreDataFileSystem", "CoreDataStoreFiles", "CoreDataTestSupport", "FaultInjection",
+      ],
       resources: [.copy("Resources/Books.xcdatamodeld"), .copy("Resources/Readers.xcdatamodeld")]),
     .testTarget(
       name: "CoreDataAnalysisTests",
       dependencies: [
         "CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite",
-        "CoreDataTestSupport",
+        "CoreDataStoreFiles", "CoreDataTestSupport",
       ]),
     // `make fuzz`: hostile files for everything that reads files. No product holds it.
     .target(name: "FuzzingSupport", path: "Tests/FuzzingSupport"),
     .executableTarget(
       name: "Fuzzing",
       dependencies: [
-        "CSQLite", "CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataTestSupport",
-        "FuzzingSupport",
+        "CSQLite", "CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataStoreFiles",
+        "CoreDataTestSupport", "FuzzingSupport",
       ],
       path: "Tests/Fuzzing", exclude: ["Corpus", "README.md"]),
     .testTarget(name: "CoreDataTerminalTests", dependencies: ["CoreDataTerminal"]),
     .testTarget(
       name: "CoreDataCommandTests",
       dependencies: [
-        "CSQLite", "CoreData", "CoreDataCommand", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataTerminal",
-        "CoreDataTestSupport",
+        "CSQLite", "CoreData", "CoreDataCommand", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataStoreFiles",
+        "CoreDataTerminal", "CoreDataTestSupport",
       ]),
   ]
 )

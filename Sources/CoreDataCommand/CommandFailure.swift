@@ -5,6 +5,7 @@ import CoreData
 import CoreDataAnalysis
 import CoreDataFileSystem
 import CoreDataModelFiles
+import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
 

@@ -7,6 +7,8 @@ import CoreDataSQLite
 import Foundation
 import Testing
 
+@testable import CoreDataStoreFiles
+
 /// What must be true of every store that has been written or migrated.
 public enum StoreChecks {
   /// Checks a store's file against the model that it is said to have.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataFileSystem
+import CoreDataStoreFiles
 import Foundation
 
 extension NSPersistentStoreCoordinator {
@@ -88,7 +89,9 @@ extension NSPersistentStoreCoordinator {
     var outcome: UnfinishedWork.Outcome?
     if kind == SQLiteStore.self, !StoreOptions(options).isReadOnly {
       outcome = try SQLiteStoreErrors.translating(url: url, isOpening: true) {
-        try RecoveryErrors.translating(url: url) { try UnfinishedWork.settle(beforeOpening: url) }
+        try RecoveryErrors.translating(url: url) {
+          try SQLiteStoreErrors.translating(url: url, isOpening: true) { try UnfinishedWork.settle(beforeOpening: url) }
+        }
       }
     }
     try makeCompatible(kind, configuration, url, options)

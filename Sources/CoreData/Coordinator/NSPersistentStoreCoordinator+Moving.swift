@@ -3,6 +3,7 @@
 
 import CoreDataFileSystem
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Option: a Bool; a store is destroyed also while somebody has it open.

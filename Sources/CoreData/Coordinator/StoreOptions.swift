@@ -1,10 +1,11 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataStoreFiles
 import Foundation
 
 /// The type name of SQLite stores.
-public let NSSQLiteStoreType = "SQLite"
+public let NSSQLiteStoreType = StoreMetadata.sqliteType
 /// Option: a Bool; the store refuses to be changed.
 public let NSReadOnlyPersistentStoreOption = "NSReadOnlyPersistentStoreOption"
 /// Option: a dictionary of SQLite pragmas and their values, as strings.
@@ -25,8 +26,7 @@ public let NSIgnorePersistentStoreVersioningOption = "NSIgnorePersistentStoreVer
 /// `NSPersistentStoreCoordinator.finishDeferredLightweightMigration()`. SQLite stores only.
 ///
 /// Metadata key: true as long as there is such work to do.
-public let NSPersistentStoreDeferredLightweightMigrationOptionKey =
-  "NSPersistentStoreDeferredLightweightMigrationOptionKey"
+public let NSPersistentStoreDeferredLightweightMigrationOptionKey = StoreMetadata.Key.deferredCleanup
 /// Option: the `NSStagedMigrationManager` that takes a store from stage to stage; with
 /// `NSMigratePersistentStoresAutomaticallyOption` and `NSInferMappingModelAutomaticallyOption`.
 public let NSPersistentStoreStagedMigrationManagerOptionKey = "NSPersistentStoreStagedMigrationManagerOptionKey"
@@ -34,15 +34,15 @@ public let NSPersistentStoreStagedMigrationManagerOptionKey = "NSPersistentStore
 /// one is opened in its place. An addition to Apple's options; `NSPersistentStore.storeSetAside` tells what has happened.
 public let StoreSetAsideOption = "StoreSetAsideOption"
 /// Metadata key: the store's type.
-public let NSStoreTypeKey = "NSStoreType"
+public let NSStoreTypeKey = StoreMetadata.Key.type
 /// Metadata key: the store's UUID.
-public let NSStoreUUIDKey = "NSStoreUUID"
+public let NSStoreUUIDKey = StoreMetadata.Key.uuid
 /// Metadata key: the version hash of each entity.
-public let NSStoreModelVersionHashesKey = "NSStoreModelVersionHashes"
+public let NSStoreModelVersionHashesKey = StoreMetadata.Key.hashes
 /// Metadata key: the developer's names for the model version.
-public let NSStoreModelVersionIdentifiersKey = "NSStoreModelVersionIdentifiers"
+public let NSStoreModelVersionIdentifiersKey = StoreMetadata.Key.identifiers
 /// Metadata key: the checksum of the model version.
-public let NSPersistentStoreModelVersionChecksumKey = "NSStoreModelVersionChecksumKey"
+public let NSPersistentStoreModelVersionChecksumKey = StoreMetadata.Key.checksum
 /// Metadata key: the oldest system that can read the store.
 public let NSPersistentStoreOSCompatibility = "NSPersistentStoreOSCompatibility"
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataFileSystem
+import CoreDataStoreFiles
 import Foundation
 
 /// Errors of work on stores as a whole: migration by copying, replacement, setting aside, recovery.

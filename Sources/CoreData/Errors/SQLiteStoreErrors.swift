@@ -3,6 +3,7 @@
 
 import CoreDataFileSystem
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Errors of SQLite stores: those of the layers below, in Core Data's own words.
@@ -50,6 +51,8 @@ internal enum SQLiteStoreErrors {
       StoreErrors.notAStore(
         url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
     case .unwritableMetadata: unwritableMetadata(problem, url: url)
+    case .unkeepableModel(let error):
+      ModelErrors.cannotRead(error, "The managed object model cannot be kept in the store.")
     }
   }
 

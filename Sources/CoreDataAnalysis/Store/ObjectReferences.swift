@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataFileSystem
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Finds what stands at the other ends of relationships, and in files beside the store.

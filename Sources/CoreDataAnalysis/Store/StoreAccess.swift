@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataFileSystem
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// A SQLite file opened so that neither it nor what lies beside it changes by a single byte.

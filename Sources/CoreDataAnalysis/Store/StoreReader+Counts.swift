@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 extension StoreReader {
   /// Rows of exactly each entity, zeros included.

@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 extension StoreReader {

@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Reads a SQLite store without a model, a stack or a change to its files: for reports, exports and plans.

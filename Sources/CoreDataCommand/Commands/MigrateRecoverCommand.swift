@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataFileSystem
+import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
 

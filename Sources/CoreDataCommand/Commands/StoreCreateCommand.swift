@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataAnalysis
+import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
 

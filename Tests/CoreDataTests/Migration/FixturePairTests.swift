@@ -7,6 +7,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// Every version of every model among the fixtures, migrated to every other version of it with data made up for the purpose.
 ///

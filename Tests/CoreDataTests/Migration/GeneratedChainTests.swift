@@ -7,6 +7,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// Random models that change three to four times, migrated in one go, against one step after another and the reference.
 ///

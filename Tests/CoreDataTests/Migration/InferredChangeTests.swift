@@ -8,6 +8,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// Changes that are inferred and carried out in place, each with its values; and the data that they do not allow.
 @Suite("Changes that are inferred")

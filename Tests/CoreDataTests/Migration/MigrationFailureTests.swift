@@ -9,6 +9,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 @Suite("Failing migrations")
 struct MigrationFailureTests {

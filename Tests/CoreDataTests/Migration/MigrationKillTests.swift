@@ -7,6 +7,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// Not `raise`, which would be a matter of one thread.
 private func killProcess() { kill(getpid(), SIGKILL) }

@@ -8,6 +8,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// A process was killed, its store was deleted or moved away, and its log stayed.
 @Suite("Logs that a store has left which is gone")

@@ -8,6 +8,7 @@ import CoreDataTestSupport
 import Foundation
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// A store that Apple's tools wrote, opened from a copy.
 final class FixtureStore {

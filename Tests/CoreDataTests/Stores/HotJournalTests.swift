@@ -8,6 +8,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 @Suite("Stores whose writer was killed in a transaction")
 struct HotJournalTests {

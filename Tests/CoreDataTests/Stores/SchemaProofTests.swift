@@ -6,6 +6,7 @@ import CoreDataTestSupport
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// Compares the statements that we compute for a model with those in the files that Core Data made for it.
 @Suite("Layout of stores that Apple's tools made")

@@ -6,6 +6,7 @@ import CoreDataSQLite
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 @Suite("Layout of a model in a store")
 struct StoreSchemaTests {

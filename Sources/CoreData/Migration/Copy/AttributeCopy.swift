@@ -4,6 +4,7 @@
 import CoreDataModelFiles
 import CoreDataPredicates
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// Works out what goes into the columns of attributes.
 struct AttributeCopy {

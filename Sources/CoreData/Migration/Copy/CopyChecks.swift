@@ -4,6 +4,7 @@
 import CoreDataModelFiles
 import CoreDataPredicates
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Checks that the rows of a finished copy are what the destination model wants: the last pass of a migration.

@@ -3,6 +3,7 @@
 
 import CoreDataPredicates
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// A function in Swift that the statements of a copy call for what SQL cannot express.

@@ -3,6 +3,7 @@
 
 import CoreDataPredicates
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// A relationship mapping: which source objects it asks for, and which mappings' copies of them it takes.
 struct CopyLink {

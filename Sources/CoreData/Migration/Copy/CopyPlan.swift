@@ -4,6 +4,7 @@
 import CoreDataModelFiles
 import CoreDataPredicates
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// A mapping model worked out as SQL: statements that copy rows from one database to another of the same connection, and the

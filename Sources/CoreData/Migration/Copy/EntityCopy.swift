@@ -3,6 +3,7 @@
 
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// One entity mapping as a copy of rows.
 final class EntityCopy {

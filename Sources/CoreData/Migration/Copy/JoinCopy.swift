@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// Fills join tables from the pairs of objects that relationships of the source join.
 struct JoinCopy {

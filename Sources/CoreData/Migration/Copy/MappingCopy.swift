@@ -3,6 +3,7 @@
 
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// A migration by a mapping model whose mappings name no policy class, carried out as SQL from one file into another.

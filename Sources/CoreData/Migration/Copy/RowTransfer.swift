@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// The rows of one entity mapping as two statements: one reads rows of the source with the values of all expressions, on the
 /// source's own connection, and the other puts what comes out into the destination, on the destination's.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataStoreFiles
 import Foundation
 
 /// Hands out the objects of the source to expressions that need more than columns, and forgets them in batches.

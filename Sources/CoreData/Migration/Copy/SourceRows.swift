@@ -3,6 +3,7 @@
 
 import CoreDataPredicates
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// The rows of the source that an entity mapping is about.
 ///

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// What becomes of columns that no property has any more.
 enum ColumnCleanup: Hashable {

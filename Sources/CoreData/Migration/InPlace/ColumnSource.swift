@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// Where the values of a destination column come from, for the rows of one entity.
 enum ColumnSource: Hashable, Sendable {

@@ -4,6 +4,7 @@
 import CoreDataModelFiles
 import CoreDataPredicates
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Works out, for the rows of one source entity, what goes into the columns of its destination entity's table.

@@ -4,6 +4,7 @@
 import CoreDataModelFiles
 import CoreDataPredicates
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Computes derived attributes anew, over the tables as they stay: what they are derived from may have changed, or they are

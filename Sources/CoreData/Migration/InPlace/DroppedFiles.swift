@@ -3,6 +3,7 @@
 
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// The files of external data that no row names any more when a migration is done.
 ///

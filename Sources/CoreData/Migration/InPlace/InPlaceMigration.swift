@@ -3,6 +3,7 @@
 
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Takes a store through all steps of a migration, in one transaction of its own file.

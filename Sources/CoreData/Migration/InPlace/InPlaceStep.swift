@@ -3,6 +3,7 @@
 
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// One step of a migration inside the store's own file: from one version of the model to the next.
 ///

@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataStoreFiles
+
 /// Where the rows of a join table come from.
 enum JoinTableSource {
   /// A join table that stays as it is.

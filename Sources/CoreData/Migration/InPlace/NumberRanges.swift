@@ -3,6 +3,7 @@
 
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// Finds numbers that the new type of their attribute cannot hold.
 ///

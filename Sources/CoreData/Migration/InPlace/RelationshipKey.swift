@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataStoreFiles
+
 /// How the columns that tell a row's object at the other end of a relationship get their values: a to-one relationship's
 /// own, or those that a to-many relationship without inverse has in its members' table.
 ///

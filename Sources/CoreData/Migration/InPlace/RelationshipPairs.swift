@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataStoreFiles
+
 /// The pairs of objects that a relationship of the source joins, as queries over its tables.
 struct RelationshipPairs {
   private let near: String

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// Counts the rows of a step's entities, and knows which tables need no counting.
 ///

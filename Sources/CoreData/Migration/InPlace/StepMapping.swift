@@ -1,8 +1,10 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataStoreFiles
+
 /// An inferred mapping, for look-ups by name in either direction.
-struct StepMapping {
+struct StepMapping: EarlierNames {
   private struct Names {
     let source: String
     var attributes: [String: String] = [:]
@@ -23,7 +25,7 @@ struct StepMapping {
   }
 
   /// What a destination entity was called; nil for a new one.
-  func sourceEntity(of destination: String) -> String? { byDestination[destination]?.source }
+  package func sourceEntity(of destination: String) -> String? { byDestination[destination]?.source }
 
   /// What became of a source entity; nil for one that is removed.
   func destinationEntity(of source: String) -> String? { destinations[source] }
@@ -34,7 +36,7 @@ struct StepMapping {
   }
 
   /// What a relationship of a destination entity was called; nil for a new one.
-  func sourceRelationship(of name: String, in destination: String) -> String? {
+  package func sourceRelationship(of name: String, in destination: String) -> String? {
     byDestination[destination]?.relationships[name]
   }
 }

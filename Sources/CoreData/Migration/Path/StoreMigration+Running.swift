@@ -3,6 +3,7 @@
 
 import CoreDataFileSystem
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 extension StoreMigration {
@@ -56,14 +57,18 @@ extension StoreMigration {
       }
       try StoreFiles.bringBackValues(of: storeURL)
       let keptAt =
-        keepsReplacedStore ? StoreBackup.freeName(for: StorePlace(storeURL).file, in: StorePlace(storeURL).folder) : nil
+        keepsReplacedStore ? BackupName.free(for: StorePlace(storeURL).file, in: StorePlace(storeURL).folder) : nil
       return try MigrationByCopy(self).run(keptAt: keptAt, progress: progress)
     }
   }
 
   private func runInPlace(_ progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
     let lock = dropsFiles ? try UnfinishedWork.takeSettled(StorePlace(storeURL), timeout: busyTimeout) : nil
-    let settled = try lock.map(\.settled) ?? UnfinishedWork.settle(beforeOpening: storeURL)
+    let settled =
+      try lock.map(\.settled)
+      ?? SQLiteStoreErrors.translating(url: storeURL, isOpening: true) {
+        try UnfinishedWork.settle(beforeOpening: storeURL)
+      }
     do {
       var report = try runInPlace(lock, progress)
       report.recoveryOutcome = settled.map(StoreRecovery.Outcome.init)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// A step by a mapping model: a migration manager makes the next store from the one before.

@@ -4,6 +4,7 @@
 import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Takes a store through steps some of which make a new store from the one before.
@@ -140,9 +141,10 @@ struct MigrationByCopy {
     if current == nil { try StoreReplacement.copy(migration.storeURL, to: place.newStore) }
     if let current { try renameStore(current) }
     try addMetadata()
-    let found = try StoreVerification(
-      url: place.newStore, model: migration.steps.last?.destinationModel, configuration: migration.configuration
-    ).carryOut(leaving: hold?.journalMode ?? .wal)
+    let model = migration.steps.last.map {
+      StoreVerification.Model($0.destinationModel, configuration: migration.configuration)
+    }
+    let found = try StoreVerification(url: place.newStore, model: model).carryOut(leaving: hold?.journalMode ?? .wal)
     try account?.check(found.rows)
     report.rows = counts(before: before, after: found.rows)
     return .init(external: found.external)

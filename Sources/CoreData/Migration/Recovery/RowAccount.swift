@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataStoreFiles
 
 /// How many rows a step by a mapping model has to make, where the mapping model alone decides that.
 ///

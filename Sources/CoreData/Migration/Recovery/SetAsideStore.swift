@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataFileSystem
+import CoreDataStoreFiles
 import Foundation
 
 /// A store that was set aside: it did not fit the model, or was damaged, and a new one took its place. An addition to
@@ -18,9 +19,6 @@ public struct SetAsideStore: Hashable, Sendable {
   public let code: Int
   /// Why it was set aside, in the words of that error.
   public let reason: String
-
-  /// The name of the folder in which the stores of a folder are set aside.
-  static let folderName = "Incompatible"
 
   /// Removes the store, its external data, and its folder where nothing else is in it.
   ///
@@ -39,50 +37,11 @@ public struct SetAsideStore: Hashable, Sendable {
   }
 }
 
-/// When and why a store was set aside, written beside it.
-struct SetAsideNote: Codable, Hashable {
-  var version = 1
-  let date: Date
-  let code: Int
-  var reason: String
-
+extension SetAsideNote {
+  /// The note of an error because of which a store is set aside.
   init(_ error: NSError?) {
-    date = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.down))
-    code = error?.code ?? 0
-    reason = [error?.localizedDescription, error?.localizedFailureReason].compactMap { $0 }.joined(separator: " ")
-  }
-
-  static func name(besideStore name: String) -> String { "\(name)-set-aside.json" }
-
-  /// The largest note that is read, in bytes.
-  private static let greatestSize = 1 << 20
-
-  func write(in directory: OpenDirectory, besideStore name: String) throws {
-    let encoder = JSONEncoder()
-    encoder.dateEncodingStrategy = .iso8601
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
-    var note = self
-    // A reason may quote values of any size.
-    note.reason = String(reason.prefix(10_000))
-    let mode = (directory.status(name)?.st_mode ?? 0o600) & 0o666 | 0o600
-    try directory.write(encoder.encode(note), to: Self.name(besideStore: name), mode: mode)
-  }
-
-  /// A note that is none.
-  struct Unreadable: Error {
-    let path: String
-    let reason: String
-  }
-
-  /// - Throws: `Unreadable`; `RegularFile.Problem`; `FileFailure`.
-  static func read(in directory: OpenDirectory, besideStore name: String) throws -> SetAsideNote {
-    let file = Self.name(besideStore: name)
-    do {
-      let decoder = JSONDecoder()
-      decoder.dateDecodingStrategy = .iso8601
-      return try decoder.decode(SetAsideNote.self, from: directory.read(file, limit: greatestSize))
-    } catch let error as DecodingError {
-      throw Unreadable(path: directory.path(file).path, reason: "\(error)")
-    }
+    self.init(
+      code: error?.code ?? 0,
+      reason: [error?.localizedDescription, error?.localizedFailureReason].compactMap { $0 }.joined(separator: " "))
   }
 }

@@ -4,6 +4,7 @@
 import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Puts a store aside, and a new one in its place: one exchange, so that there is a store at every moment.
@@ -64,7 +65,8 @@ struct SettingAside {
           try StoreFile.create(
             at: place.newStore, document: model.document, configuration: configuration, pragmas: pragmas)
           let mode = pragmas["journal_mode"].flatMap { SQLiteJournalMode(rawValue: $0.lowercased()) } ?? .wal
-          let verification = StoreVerification(url: place.newStore, model: model, configuration: configuration)
+          let verification = StoreVerification(
+            url: place.newStore, model: .init(model, configuration: configuration))
           return .init(external: try verification.carryOut(leaving: mode).external)
         }
         return SetAsideStore(url: outcome.kept ?? keptAt, date: note.date, code: note.code, reason: note.reason)
@@ -77,8 +79,8 @@ struct SettingAside {
   /// - Throws: `RegularFile.Problem.notDirectory` where the directory of such stores is a link, or something else.
   static func freePlace(for place: StorePlace, date: Date) throws -> URL {
     let stamp = dateName(date)
-    let folder = place.folder.appendingPathComponent(SetAsideStore.folderName, isDirectory: true)
-    let directory = try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideStore.folderName)
+    let folder = place.folder.appendingPathComponent(SetAsideNote.folderName, isDirectory: true)
+    let directory = try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideNote.folderName)
     var number = 1
     while true {
       let name = number == 1 ? stamp : "\(stamp) \(number)"

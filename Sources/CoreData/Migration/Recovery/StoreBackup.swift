@@ -3,6 +3,7 @@
 
 import CoreDataFileSystem
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Backups of stores, made before something is done to them. An addition to Apple's interface.
@@ -68,7 +69,8 @@ public enum StoreBackup {
     try translating(url) {
       let folder = folder ?? url.deletingLastPathComponent()
       try refuse(folder, of: StorePlace(url))
-      return try BackupDirectory.settleAll(of: url, in: folder)
+      let found = try BackupDirectory.settleAll(of: url, in: folder)
+      return Leftovers(completed: found.completed, removedCount: found.removedCount)
     }
   }
 
@@ -114,7 +116,7 @@ public enum StoreBackup {
       }
       let keptAt =
         FileCalls.exists(place.file) && FileCalls.size(place.file) > 0
-        ? freeName(for: place.file, in: place.folder) : nil
+        ? BackupName.free(for: place.file, in: place.folder) : nil
       let outcome = try StoreReplacement(
         place: place, journal: WorkJournal(purpose: .restoring), timeout: StoreMigration.defaultBusyTimeout,
         replacesDamaged: true
@@ -135,19 +137,6 @@ public enum StoreBackup {
 
   // MARK: Names
 
-  /// `Data~.sqlite` for `Data.sqlite`, or with a number where something has that name.
-  static func freeName(for url: URL, in folder: URL) -> URL {
-    var number = 1
-    while true {
-      let name = BackupName(of: url, number: number)
-      // A number that somebody makes a backup for at this moment is theirs.
-      if name.isFree(in: folder), !FileCalls.exists(BackupDirectory.url(name.base, in: folder)) {
-        return name.database(in: folder)
-      }
-      number += 1
-    }
-  }
-
   /// Throws for a place where what is found is cleared up, or taken for the store's own.
   private static func refuse(_ other: URL, of place: StorePlace) throws {
     guard place.holds(other) else { return }
@@ -158,50 +147,5 @@ public enum StoreBackup {
 
   private static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
     try SQLiteStoreErrors.translating(url: url, isOpening: false) { try RecoveryErrors.translating(url: url, body) }
-  }
-}
-
-/// What the files of a backup are called: the files of `Data.sqlite` and of `Data.store` never share a number, since both
-/// would have `.Data~_SUPPORT` for their values.
-struct BackupName {
-  /// `Data~2`.
-  let base: String
-  /// `.sqlite`, or nothing.
-  let suffix: String
-
-  init(of store: URL, number: Int) {
-    base = Self.prefix(of: store) + (number == 1 ? "" : String(number))
-    suffix = store.pathExtension.isEmpty ? "" : ".\(store.pathExtension)"
-  }
-
-  /// `Data~`, which the names of all backups of a store begin with.
-  static func prefix(of store: URL) -> String { "\(store.deletingPathExtension().lastPathComponent)~" }
-
-  func database(in folder: URL) -> URL { folder.appendingPathComponent(base + suffix) }
-
-  /// Whether a replaced store can be kept under a name: nothing has it, or that store itself, or its values have.
-  ///
-  /// An attempt that was interrupted may have linked the values already. Those of anything else are not mixed with them.
-  static func canKeep(_ old: URL, at target: URL, values: [String], in directory: URL) -> Bool {
-    if let found = FileCalls.identity(target) { return found == FileCalls.identity(old) }
-    guard FileCalls.exists(StoreFiles.externalData(of: target)) else { return true }
-    let present = StorePlace.externalData(of: target)
-    // Where the directory cannot be listed, it is somebody else's.
-    guard let names = try? FileCalls.names(in: present) else { return false }
-    return names.allSatisfy { name in
-      values.contains(name)
-        && FileCalls.identity(present.appendingPathComponent(name))
-          == FileCalls.identity(directory.appendingPathComponent(name))
-    }
-  }
-
-  /// Whether nothing has a name that would belong to this backup, symbolic links that lead nowhere included.
-  func isFree(in folder: URL) -> Bool {
-    // Where the directory cannot be listed, making the backup fails with the reason.
-    let names = (try? FileCalls.names(in: folder)) ?? []
-    return !names.contains { name in
-      name == base || name.hasPrefix(base + ".") || name == ".\(base)_SUPPORT"
-        || StoreFiles.companionSuffixes.contains { name == base + $0 }
-    }
   }
 }

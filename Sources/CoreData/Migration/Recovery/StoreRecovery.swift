@@ -3,6 +3,7 @@
 
 import CoreDataFileSystem
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// What to do where work on a store as a whole was interrupted, or where a store does not fit its model any more. An
@@ -58,7 +59,7 @@ public enum StoreRecovery {
     /// before that transaction.
     case rolledBack
 
-    init(_ outcome: CoreData.UnfinishedWork.Outcome) {
+    init(_ outcome: CoreDataStoreFiles.UnfinishedWork.Outcome) {
       switch outcome {
       case .finished: self = .finished
       case .undone: self = .undone
@@ -96,7 +97,7 @@ public enum StoreRecovery {
         purpose: UnfinishedWork.Purpose(rawValue: journal.purpose.rawValue), started: journal.started,
         process: Int(journal.process), source: journal.source, destination: journal.destination, isRunning: isRunning,
         isCommitted: try journal.isCommitted(work)
-          && (journal.isInPlace != true || CoreData.UnfinishedWork.namesNothing(of: journal, place)))
+          && (journal.isInPlace != true || CoreDataStoreFiles.UnfinishedWork.namesNothing(of: journal, place)))
     }
   }
 
@@ -114,7 +115,7 @@ public enum StoreRecovery {
       let isRolledBack = try StoreFile.rollBackHotJournal(place.file)
       let found =
         FileCalls.exists(place.workFolder)
-        ? try CoreData.UnfinishedWork.settle(MigrationLock.take(place)).map(Outcome.init) : nil
+        ? try CoreDataStoreFiles.UnfinishedWork.settle(MigrationLock.take(place)).map(Outcome.init) : nil
       return found ?? (isRolledBack ? .rolledBack : nil)
     }
   }
@@ -124,7 +125,9 @@ public enum StoreRecovery {
   /// - Throws: as `recover(storeAt:)`, but for 134110.
   package static func recover(interruptedAt url: URL) throws -> Outcome? {
     try translating(url: url) {
-      try CoreData.UnfinishedWork.settle(beforeOpening: url).map(Outcome.init)
+      try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+        try CoreDataStoreFiles.UnfinishedWork.settle(beforeOpening: url).map(Outcome.init)
+      }
     }
   }
 
@@ -163,7 +166,7 @@ public enum StoreRecovery {
     try translating(url: url) {
       let place = StorePlace(url)
       guard FileCalls.exists(place.folder) else { return [] }
-      return try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideStore.folderName)
+      return try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideNote.folderName)
         .map { try stores(in: $0, of: place) } ?? []
     }
   }

@@ -3,6 +3,7 @@
 
 import CoreDataFileSystem
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Makes a new store beside another, and puts it in that one's place: the way of every work on a store as a whole.

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataStoreFiles
 import Foundation
 
 /// Takes one store from stage to stage.
 struct StagedMigration {
   /// The metadata key of a stage whose step is made, and whose `didMigrateHandler` has not come to its end: the checksums
   /// that the stage begins and ends with.
-  static let pendingKey = "OpenCoreDataPendingMigrationStage"
+  static let pendingKey = StoreMetadata.Key.pendingStage
 
   let manager: NSStagedMigrationManager
   let url: URL
@@ -62,7 +63,7 @@ struct StagedMigration {
       throw MigrationErrors.stagedFrameworkMismatch(
         url: url, metadata: metadata, reason: "The store's metadata have no version hashes.")
     }
-    if let version = metadata[StoreMetadata.hashesVersionKey] as? Int, version != 3 {
+    if let version = metadata[StoreMetadata.Key.hashesVersion] as? Int, version != 3 {
       throw MigrationErrors.stagedFrameworkMismatch(
         url: url, metadata: metadata,
         reason:

@@ -4,6 +4,7 @@
 import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// A store in a SQLite database, laid out as Core Data lays it out.

@@ -6,6 +6,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 @Suite("Attributes copied by SQL")
 struct CopyAttributeTests {

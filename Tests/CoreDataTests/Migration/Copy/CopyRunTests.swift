@@ -10,6 +10,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 @Suite("Runs of copies")
 struct CopyRunTests {

@@ -6,6 +6,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// Notes in folders, with tags: two versions, a store of the first, and a mapping model that tests change.
 final class ManagerSample {

@@ -6,6 +6,7 @@ import CoreDataTestSupport
 import Foundation
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// Versions of a model in a file of their own, a store of one of them, and mapping models between them.
 ///

@@ -7,6 +7,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// A store may come in an archive that somebody has sent, with a work directory made up to do harm.
 @Suite("Work directories and journals that were not made by this framework")

@@ -9,6 +9,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 @Suite("Migrations that make a new store")
 struct MigrationByCopyTests {
@@ -27,7 +28,7 @@ struct MigrationByCopyTests {
     progress: (MigrationProgress) throws -> Void = { _ in }
   ) throws -> MigrationReport {
     let migration = try RecoverySample.migration(store.url, steps)
-    let keptAt = keeping ? StoreBackup.freeName(for: store.url, in: store.folder) : nil
+    let keptAt = keeping ? BackupName.free(for: store.url, in: store.folder) : nil
     return try migration.translating {
       try MigrationByCopy(migration, copyStep: copyStep).run(keptAt: keptAt, progress: progress)
     }

@@ -8,6 +8,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// Four versions of a model of notes, stores of them, and ways from one version to another.
 enum RecoverySample {

@@ -9,6 +9,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 @Suite("Stores set aside, and brought back")
 struct SettingAsideTests {

@@ -10,6 +10,7 @@ import Synchronization
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 @Suite("Unfinished work, and stores that are replaced or destroyed")
 struct StoreRecoveryTests {

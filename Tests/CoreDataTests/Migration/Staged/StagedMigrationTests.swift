@@ -6,6 +6,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 @Suite("Staged migration")
 struct StagedMigrationTests {
@@ -208,7 +209,7 @@ struct StagedMigrationTests {
   func oldHashes() throws {
     let file = try StoreFile.open(notes.store.url, isReadOnly: false)
     var metadata = try file.metadata()
-    metadata[StoreMetadata.hashesVersionKey] = 2
+    metadata[StoreMetadata.Key.hashesVersion] = 2
     try file.setMetadata(metadata)
     try file.close()
     let error = try failure("v2", options([try custom("v1", "v2")]))

@@ -9,6 +9,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// One way to make or restore a backup, which is killed and made to fail at every call.
 enum BackupTortureCase: String, CaseIterable, Sendable {

@@ -8,6 +8,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// The work that deferred migration leaves, killed and made to fail at calls of the file system while it is finished.
 @Suite("Deferred migration that is finished, and does not get to the end", .serialized)

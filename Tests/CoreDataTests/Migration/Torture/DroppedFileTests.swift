@@ -8,6 +8,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 @Suite("Files of values that a migration in place drops", .serialized)
 struct DroppedFileTests {

@@ -9,6 +9,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// Power failures cannot be had in a test. What protects from them is an order of calls, which can be looked at.
 @Suite("The order in which files get to the disk", .serialized)

@@ -10,6 +10,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// A folder with the files of a case, copied for each run, and the two states that a run may end in.
 final class TortureBench: @unchecked Sendable {

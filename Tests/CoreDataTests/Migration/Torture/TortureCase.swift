@@ -9,6 +9,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataStoreFiles
 
 /// One way to change a store as a whole, which is killed and made to fail at every moment.
 enum TortureCase: String, CaseIterable, Sendable {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// Reads which rows a relationship of the source leads to, for many rows at once and without objects.
 struct RowLinkReader {

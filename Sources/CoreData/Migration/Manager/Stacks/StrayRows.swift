@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Finds rows of a source that no entity mapping can see: their table holds several entities, and their `Z_ENT` is the number

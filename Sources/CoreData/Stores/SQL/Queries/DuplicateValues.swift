@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// Values that several rows have where a uniqueness constraint allows one.
 struct DuplicateValues {

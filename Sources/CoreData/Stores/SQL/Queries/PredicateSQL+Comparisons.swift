@@ -3,6 +3,7 @@
 
 import CoreDataPredicates
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 extension PredicateSQL {
   typealias Operator = ComparisonSyntax.Operator

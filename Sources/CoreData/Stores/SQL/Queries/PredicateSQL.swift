@@ -3,6 +3,7 @@
 
 import CoreDataPredicates
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// Makes conditions of SQL from predicates; every constant is bound, none is written into the text.
 ///

@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataStoreFiles
+
 /// One row that a statement ranges over, and the rows joined to it.
 final class SQLScope {
   let alias: String

@@ -3,6 +3,7 @@
 
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// How the values of one kind of attribute stand in a column.

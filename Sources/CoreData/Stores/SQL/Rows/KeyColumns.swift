@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// The keys of to-one relationships in the rows of one entity, read and written without the rest of their rows.
 struct KeyColumns {

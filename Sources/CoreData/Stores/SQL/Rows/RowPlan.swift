@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// How the rows of one entity are written: worked out once for an open store, with the statements that do it.
 final class RowPlan {

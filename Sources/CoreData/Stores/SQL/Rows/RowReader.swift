@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Makes snapshots from the rows of one table, for an entity and, where wanted, its sub-entities.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 
 extension RowWriter {
   /// Writes what relationships keep outside the changed rows: join tables, keys of relationships without inverse, and

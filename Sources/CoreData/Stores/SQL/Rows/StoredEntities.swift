@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataStoreFiles
+
 /// The entities of an open store: where they stand, and the descriptions that rows are handed out under.
 ///
 /// One object for all who ask, since it is asked for every row, and a copy of a structure would count all its parts anew.

@@ -1,0 +1,152 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataModelFiles
+import CoreDataSQLite
+import Foundation
+
+/// A Core Data store as a file: its housekeeping tables, without any model being known.
+package final class StoreFile {
+  package let url: URL
+  package let connection: SQLiteConnection
+  /// Set where the store is read from a copy: its folder cannot be written, and its log has to be read.
+  private let copy: PrivateDirectory?
+
+  package init(url: URL, connection: SQLiteConnection, copy: PrivateDirectory? = nil) {
+    self.url = url
+    self.connection = connection
+    self.copy = copy
+  }
+
+  deinit {
+    // The copy is private, and the next one of the same store removes it.
+    try? copy?.remove()
+  }
+
+  /// Whether nothing can be written.
+  package var isReadOnly: Bool { copy != nil || connection.isReadOnly }
+
+  /// Closes the connection.
+  package func close() throws { try connection.close() }
+
+  // MARK: Housekeeping tables
+
+  /// All metadata, the UUID included.
+  ///
+  /// Where `Z_PLIST` is empty, they are what the model that the store carries tells; what apps had put there is lost.
+  ///
+  /// - Throws: `StoreFileProblem` when there are none or they cannot be read.
+  package func metadata() throws -> [String: Any] {
+    let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM Z_METADATA ORDER BY Z_VERSION DESC LIMIT 1")
+    guard let row = rows.first else {
+      throw StoreFileProblem.unreadableMetadata(path: url.path, found: "the table Z_METADATA holds none")
+    }
+    var metadata: [String: Any]
+    do {
+      guard let list = row[1].blob, !list.isEmpty else {
+        var derived = try derivedMetadata()
+        derived[StoreMetadata.Key.uuid] = row[0].text
+        return derived
+      }
+      metadata = try StoreMetadata.decode(list)
+    } catch let problem as PropertyLists.Unreadable {
+      throw StoreFileProblem.unreadableMetadata(
+        path: url.path,
+        found: "Z_METADATA.Z_PLIST, \(row[1].blob?.count ?? 0) bytes, is damaged. \(problem.description)")
+    }
+    metadata[StoreMetadata.Key.uuid] = row[0].text
+    if metadata[StoreMetadata.Key.type] == nil { metadata[StoreMetadata.Key.type] = StoreMetadata.sqliteType }
+    return metadata
+  }
+
+  private func derivedMetadata() throws -> [String: Any] {
+    let document: ModelDocument?
+    do {
+      document = try cachedModel()
+    } catch let error as ModelFileError {
+      throw StoreFileProblem.unreadableMetadata(
+        path: url.path,
+        found: "Z_METADATA.Z_PLIST is empty, and the model that the store carries cannot be read. \(error)")
+    }
+    guard let document else {
+      throw StoreFileProblem.unreadableMetadata(
+        path: url.path, found: "Z_METADATA.Z_PLIST is empty, and the store carries no model")
+    }
+    let names = try primaryKeys().filter { $0.number <= PrimaryKeyRow.greatestNumber }.map(\.name)
+    return try StoreMetadata.derived(from: document, entities: names)
+  }
+
+  /// Replaces all metadata; the UUID only where the dictionary has one.
+  package func setMetadata(_ metadata: [String: Any]) throws {
+    let list = try StoreMetadata.encode(metadata)
+    try connection.transaction {
+      if let identifier = metadata[StoreMetadata.Key.uuid] as? String {
+        try connection.run("UPDATE Z_METADATA SET Z_UUID = ?, Z_PLIST = ?", [.text(identifier), .blob(list)])
+      } else {
+        try connection.run("UPDATE Z_METADATA SET Z_PLIST = ?", [.blob(list)])
+      }
+    }
+  }
+
+  /// The rows of `Z_PRIMARYKEY`, by entity number.
+  ///
+  /// - Throws: `StoreFileProblem` where they contradict each other.
+  package func primaryKeys() throws -> [PrimaryKeyRow] {
+    do {
+      return try PrimaryKeyRow.read(connection)
+    } catch let problem as PrimaryKeyProblem {
+      throw StoreFileProblem.contradictoryEntities(path: url.path, problem)
+    }
+  }
+
+  /// Puts other rows in the place of all but those of persistent history.
+  package func setPrimaryKeys(_ rows: [PrimaryKeyRow]) throws {
+    try connection.run("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT <= \(PrimaryKeyRow.greatestNumber)")
+    for row in rows {
+      try connection.run(
+        "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, ?, ?)",
+        [.integer(Int64(row.number)), .text(row.name), .integer(Int64(row.parentNumber)), .integer(row.maximum)])
+    }
+  }
+
+  /// The model that the store carries; nil where it has none, as stores of old systems.
+  package func cachedModel() throws -> ModelDocument? {
+    guard try connection.hasTable("Z_MODELCACHE"),
+      let content = try connection.scalar("SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1")?.blob, !content.isEmpty
+    else { return nil }
+    return try ModelCache.decode(content)
+  }
+
+  /// The content of `Z_MODELCACHE` for a model.
+  ///
+  /// - Throws: `StoreFileProblem.unkeepableModel` where the model holds a value that cannot be archived.
+  package static func modelCache(of document: ModelDocument) throws -> Data {
+    do {
+      return try ModelCache.encode(document)
+    } catch let error as ModelFileError {
+      throw StoreFileProblem.unkeepableModel(error)
+    }
+  }
+
+  /// Replaces the model that the store carries.
+  package func setCachedModel(_ document: ModelDocument) throws {
+    let content = SQLiteValue.blob(try Self.modelCache(of: document))
+    try connection.transaction {
+      if try !connection.hasTable("Z_MODELCACHE") { try connection.run("CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)") }
+      try connection.run("DELETE FROM Z_MODELCACHE")
+      try connection.run("INSERT INTO Z_MODELCACHE (Z_CONTENT) VALUES (?)", [content])
+    }
+  }
+
+  /// Where the entities of a model stand in this file.
+  ///
+  /// - Parameter allowsMissing: whether what the file does not have is called as in a new store, instead of an error.
+  package func schema(
+    for document: ModelDocument, configuration: String? = nil, allowsMissing: Bool = false
+  ) throws -> StoreSchema {
+    try StoreSchema(
+      document: document, configuration: configuration, catalog: try connection.catalog(), primaryKeys: primaryKeys(),
+      allowsMissing: allowsMissing)
+  }
+}

@@ -1,0 +1,56 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+
+/// A piece of SQL together with the values of its question marks, in their order.
+///
+/// Put together by interpolation, which takes other pieces, values to be bound, and text only where it is called `raw`:
+/// `"\(column) = \(value: 3)"`.
+package struct BoundSQL: Hashable, Sendable, ExpressibleByStringInterpolation {
+  package var sql: String
+  package var values: [SQLiteValue]
+
+  package init(_ sql: String, _ values: [SQLiteValue] = []) {
+    self.sql = sql
+    self.values = values
+  }
+
+  package init(stringLiteral value: String) { self.init(value) }
+
+  package init(stringInterpolation: StringInterpolation) {
+    self.init(stringInterpolation.sql, stringInterpolation.values)
+  }
+
+  package struct StringInterpolation: StringInterpolationProtocol {
+    package var sql = ""
+    package var values: [SQLiteValue] = []
+
+    package init(literalCapacity: Int, interpolationCount: Int) {}
+
+    package mutating func appendLiteral(_ literal: String) { sql += literal }
+
+    package mutating func appendInterpolation(_ piece: BoundSQL) {
+      sql += piece.sql
+      values += piece.values
+    }
+
+    package mutating func appendInterpolation(value: SQLiteValue) {
+      sql += "?"
+      values.append(value)
+    }
+
+    package mutating func appendInterpolation(values list: [SQLiteValue]) {
+      sql += Array(repeating: "?", count: list.count).joined(separator: ", ")
+      values += list
+    }
+
+    package mutating func appendInterpolation(raw text: String) { sql += text }
+  }
+}
+
+extension [BoundSQL] {
+  package func joined(_ separator: String) -> BoundSQL {
+    BoundSQL(map(\.sql).joined(separator: separator), flatMap(\.values))
+  }
+}

@@ -1,0 +1,148 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+
+/// Where one entity's objects and all their properties, inherited ones included, stand in a store.
+package struct EntityLayout: Hashable, Sendable {
+  package var name: String
+  /// `Z_ENT`
+  package var number: Int
+  /// The parent's number; 0 for a root entity.
+  package var parentNumber: Int
+  package var rootName: String
+  package var rootNumber: Int
+  package var table: String
+  package var isAbstract: Bool
+  /// The entity's own number and those of all its sub-entities, ascending.
+  package var numbers: [Int]
+  /// Persistent attributes by name.
+  package var attributes: [String: AttributeLayout]
+  /// Persistent relationships by name, save those that lead to entities outside the store.
+  package var relationships: [String: RelationshipLayout]
+
+  package init(
+    name: String, number: Int, parentNumber: Int, rootName: String, rootNumber: Int, table: String, isAbstract: Bool,
+    numbers: [Int], attributes: [String: AttributeLayout], relationships: [String: RelationshipLayout]
+  ) {
+    self.name = name
+    self.number = number
+    self.parentNumber = parentNumber
+    self.rootName = rootName
+    self.rootNumber = rootNumber
+    self.table = table
+    self.isAbstract = isAbstract
+    self.numbers = numbers
+    self.attributes = attributes
+    self.relationships = relationships
+  }
+
+  /// Whether other entities inherit from this one.
+  package var hasSubentities: Bool { numbers.count > 1 }
+  package var isRoot: Bool { parentNumber == 0 }
+}
+
+/// Where an attribute's value stands.
+package struct AttributeLayout: Hashable, Sendable {
+  package var name: String
+  package var kind: AttributeKind
+  /// The column in the entity's table; nil for a composite attribute.
+  package var column: String?
+  /// The elements of a composite attribute, each with a column or elements of its own.
+  package var elements: [AttributeLayout]
+  package var allowsExternalStorage: Bool
+
+  package init(
+    name: String, kind: AttributeKind, column: String? = nil, elements: [AttributeLayout], allowsExternalStorage: Bool
+  ) {
+    self.name = name
+    self.kind = kind
+    self.column = column
+    self.elements = elements
+    self.allowsExternalStorage = allowsExternalStorage
+  }
+
+  /// All columns that hold a part of the value.
+  package var columns: [String] {
+    column.map { [$0] } ?? elements.flatMap(\.columns)
+  }
+}
+
+/// Where a relationship stands.
+package struct RelationshipLayout: Hashable, Sendable {
+  package var name: String
+  /// The entity that declares it.
+  package var declaringEntity: String
+  package var destinationEntity: String
+  package var inverseName: String?
+  package var isToMany: Bool
+  package var isOrdered: Bool
+  package var place: RelationshipPlace
+
+  package init(
+    name: String, declaringEntity: String, destinationEntity: String, inverseName: String? = nil, isToMany: Bool,
+    isOrdered: Bool, place: RelationshipPlace
+  ) {
+    self.name = name
+    self.declaringEntity = declaringEntity
+    self.destinationEntity = destinationEntity
+    self.inverseName = inverseName
+    self.isToMany = isToMany
+    self.isOrdered = isOrdered
+    self.place = place
+  }
+}
+
+/// The three ways in which a relationship is stored.
+package enum RelationshipPlace: Hashable, Sendable {
+  /// A to-one relationship: a column in the entity's own table.
+  case foreignKey(ForeignKeyLayout)
+  /// A to-many relationship that is read through a column of the destination's table.
+  case inverseForeignKey(table: String, key: ForeignKeyLayout)
+  /// A many-to-many relationship.
+  case joinTable(JoinEnd)
+}
+
+/// The columns of a to-one relationship.
+package struct ForeignKeyLayout: Hashable, Sendable {
+  package var column: String
+  /// The column with the destination's entity number, where the destination has sub-entities.
+  package var entityColumn: String?
+  /// The column with the row's place in the ordered relationship at the other end.
+  package var orderColumn: String?
+
+  package init(
+    column: String, entityColumn: String? = nil, orderColumn: String? = nil
+  ) {
+    self.column = column
+    self.entityColumn = entityColumn
+    self.orderColumn = orderColumn
+  }
+}
+
+/// A join table as one of its two relationships sees it.
+package struct JoinEnd: Hashable, Sendable {
+  package var table: String
+  /// Holds the primary key of the object that has the relationship.
+  package var sourceColumn: String
+  /// Holds the primary key of the object at the other end.
+  package var destinationColumn: String
+  /// The place of the destination among the source's, where the relationship is ordered.
+  package var orderColumn: String?
+  /// The place of the source among the destination's, where the inverse is ordered.
+  package var inverseOrderColumn: String?
+
+  package init(
+    table: String, sourceColumn: String, destinationColumn: String, orderColumn: String? = nil,
+    inverseOrderColumn: String? = nil, isReflexive: Bool = false
+  ) {
+    self.isReflexive = isReflexive
+    self.table = table
+    self.sourceColumn = sourceColumn
+    self.destinationColumn = destinationColumn
+    self.orderColumn = orderColumn
+    self.inverseOrderColumn = inverseOrderColumn
+  }
+  /// Whether the relationship is its own inverse, so that a row counts in both directions.
+  package var isReflexive: Bool
+}

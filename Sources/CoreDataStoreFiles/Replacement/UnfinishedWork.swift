@@ -1,0 +1,208 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataSQLite
+import Foundation
+
+/// Work on a store that is to be finished or undone: by who does it, or by who comes after a process that has ended in the
+/// midst of it. Both may end in the midst again; every part can be done twice.
+package struct UnfinishedWork {
+  package let lock: MigrationLock
+  package let journal: WorkJournal
+
+  package init(
+    lock: MigrationLock, journal: WorkJournal
+  ) {
+    self.lock = lock
+    self.journal = journal
+  }
+
+  private var place: StorePlace { lock.place }
+
+  /// What became of the work.
+  package enum Outcome: Hashable {
+    case finished
+    case undone
+    /// Only a transaction of the store's own file was unfinished, which SQLite has rolled back.
+    case rolledBack
+  }
+
+  // MARK: Finding
+
+  /// Finishes or undoes what another process has left behind, before a store is opened.
+  ///
+  /// A transaction in which a writer was killed is rolled back, too. Where there is nothing this costs one question to the
+  /// file system or two. Work of a process that still runs is left alone; so is what may not be changed, since the store is
+  /// whole at every moment and can be read.
+  ///
+  /// - Returns: what was done; nil where there was nothing.
+  /// - Throws: `SQLiteError`, and as `settle(_:)`.
+  @discardableResult
+  package static func settle(beforeOpening url: URL) throws -> Outcome? {
+    let place = StorePlace(url)
+    let isRolledBack = try StoreFile.rollBackHotJournal(place.file)
+    return try settleWork(place) ?? (isRolledBack ? .rolledBack : nil)
+  }
+
+  private static func settleWork(_ place: StorePlace) throws -> Outcome? {
+    guard FileCalls.exists(place.workFolder) else { return nil }
+    do {
+      return try settle(MigrationLock.take(place))
+    } catch is MigrationLock.Held {
+      return nil
+    } catch let failure as FileFailure where failure.isAboutPermissions {
+      return nil
+    }
+  }
+
+  /// Takes the lock, after what another process has left behind has been finished or undone.
+  ///
+  /// - Throws: `MigrationLock.Held`, and as `settle(_:)`.
+  package static func takeSettled(_ place: StorePlace, timeout: TimeInterval) throws -> MigrationLock {
+    var settled: Outcome?
+    // Other processes may leave work, again and again; but not for ever.
+    for _ in 0..<100 {
+      let lock = try MigrationLock.take(place, timeout: timeout)
+      if try lock.leftovers().isEmpty {
+        lock.settled = settled
+        return lock
+      }
+      settled = try settle(lock) ?? settled
+    }
+    throw WorkDirectory.Refusal(
+      path: place.workFolder.path, reason: "What was in it was removed a hundred times, and is there again.")
+  }
+
+  /// Finishes or undoes what another process has left behind.
+  ///
+  /// - Returns: nil where there was nothing.
+  /// - Throws: `FileFailure`; `RegularFile.Problem`; `WorkJournal.Unreadable`.
+  package static func settle(_ lock: MigrationLock) throws -> Outcome? {
+    let found: WorkJournal?
+    do {
+      found = try WorkJournal.read(lock.work, lock.place)
+    } catch {
+      lock.leaveUntouched()
+      throw error
+    }
+    guard let journal = found else {
+      // Ended before it said what it was: nothing but the work directory was touched.
+      let isEmpty = try lock.leftovers().isEmpty
+      try lock.removeWorkFolder()
+      return isEmpty ? nil : .undone
+    }
+    let work = UnfinishedWork(lock: lock, journal: journal)
+    guard journal.isCommitted(lock.work) else {
+      try work.undo(isLate: true)
+      return .undone
+    }
+    let isUndone = journal.isInPlace == true ? try !namesNothing(of: journal, lock.place) : false
+    _ = try work.finish(isLate: true)
+    return isUndone ? .undone : .finished
+  }
+
+  /// Whether the rows of a store name none of the files that are removed with the last step of a journal: the transaction
+  /// of a migration in place has been committed then.
+  package static func namesNothing(of journal: WorkJournal, _ place: StorePlace) throws -> Bool {
+    try namesOfStore(place)?.isDisjoint(with: journal.obsolete) ?? false
+  }
+
+  // MARK: Undoing
+
+  /// Removes what has been made; the old store is in its place, and untouched.
+  ///
+  /// - Parameter isLate: as that of `finish(isLate:)`.
+  package func undo(isLate: Bool = false) throws {
+    let (folder, work, name) = (lock.folder, lock.work, place.file.lastPathComponent)
+    for suffix in StorePlace.companionSuffixes {
+      let moved = StorePlace.oldName + suffix
+      guard let found = work.status(moved), found.st_mode & S_IFMT == S_IFREG, !folder.exists(name + suffix) else {
+        continue
+      }
+      try work.rename(moved, to: folder, name + suffix)
+    }
+    try remove(journal.added, isLate: isLate)
+    StoreHold.removeIdleJournal(of: place)
+    try lock.removeWorkFolder()
+  }
+
+  // MARK: Finishing
+
+  /// Keeps the old store where it is to be kept, and removes what only it needed otherwise.
+  ///
+  /// - Parameter isLate: whether time has passed since the exchange, in which others may have used the store.
+  /// - Returns: where the old store is kept.
+  package func finish(isLate: Bool = false) throws -> URL? {
+    // Before the new name is certain to last nothing may be removed that the old store needs.
+    try lock.folder.synchronize()
+    let kept = try keepOldStore()
+    try remove(journal.obsolete, isLate: isLate)
+    try lock.removeWorkFolder()
+    try lock.folder.synchronize()
+    return kept
+  }
+
+  /// Removes files of values, but for those that the store names: somebody may have put a copy of the other one back.
+  private func remove(_ names: [String], isLate: Bool) throws {
+    guard !names.isEmpty, let needed = isLate ? try Self.namesOfStore(place) : [] else { return }
+    try place.support.remove(names.filter { !needed.contains($0) })
+  }
+
+  /// The files that the store of now names; nil where it is damaged, so that nobody knows.
+  private static func namesOfStore(_ place: StorePlace) throws -> Set<String>? {
+    try place.checkFile()
+    guard FileCalls.exists(place.file) else { return [] }
+    // A process that was killed may have left a transaction to be rolled back, which a reader could not do.
+    let connection = try SQLiteConnection(url: place.file, mode: .readWrite)
+    defer {
+      // Nothing was written.
+      try? connection.close()
+    }
+    do {
+      return try ExternalReferences.names(in: connection)
+    } catch let error as SQLiteError where error.isNotADatabase || error.isCorrupt {
+      return nil
+    }
+  }
+
+  private func keepOldStore() throws -> URL? {
+    let (work, old) = (lock.work, StorePlace.oldName)
+    guard let path = journal.keptAt else { return nil }
+    let parts = path.split(separator: "/").map(String.init)
+    guard let last = parts.last, let original = work.status(old) else {
+      let planned = place.folder.appendingPathComponent(path)
+      return FileCalls.exists(planned) ? planned : nil
+    }
+    try RegularFile.check(original, place.oldStore)
+    var directories = [lock.folder]
+    for part in parts.dropLast() { directories.append(try directories[directories.count - 1].makeDirectory(part)) }
+    let directory = directories[directories.count - 1]
+    var name = last
+    while !BackupName.canKeep(
+      place.oldStore, at: directory.path(name), values: journal.kept, in: place.externalData)
+    {
+      name = BackupName.free(for: place.file, in: directory.url).lastPathComponent
+    }
+    try keepFiles(journal.kept, of: name, in: directory)
+    if let note = journal.setAside { try note.write(in: directory, besideStore: name) }
+    for suffix in StorePlace.companionSuffixes where work.exists(old + suffix) {
+      try work.rename(old + suffix, to: directory, name + suffix)
+    }
+    if !directory.exists(name) { try work.rename(old, to: directory, name) }
+    for directory in directories.reversed() { try directory.synchronize() }
+    try work.removeFile(old)
+    return directory.path(name)
+  }
+
+  private func keepFiles(_ names: [String], of store: String, in directory: OpenDirectory) throws {
+    guard !names.isEmpty, let source = try place.support.open() else { return }
+    let target = SupportDirectory(store: directory.path(store))
+    let support = try directory.makeDirectory(target.url.lastPathComponent)
+    let values = try support.makeDirectory(SupportDirectory.valuesName)
+    // Rows may have been deleted since the exchange, and their files with them.
+    for name in names where source.exists(name) { _ = try source.link(name, to: values, name) }
+    try values.synchronize()
+    try support.synchronize()
+  }
+}
