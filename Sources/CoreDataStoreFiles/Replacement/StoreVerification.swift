@@ -4,7 +4,6 @@
 import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataSQLite
-import CoreDataStoreFiles
 import Foundation
 
 /// Looks at a store that has been made before it takes the place of another.
