@@ -126,6 +126,28 @@ struct KeyExtremeTests {
     }
   }
 
+  @Test("A row with the number of no entity of its table stops a migration, by SQL and by objects")
+  func strayEntity() throws {
+    func people(_ more: [NSAttributeDescription]) -> ModelBuilder {
+      var builder = ModelBuilder()
+      builder.entity("Person", [.make("name", .stringAttributeType)] + more)
+      builder.entity("Pupil", parent: "Person")
+      return builder
+    }
+    let steps = try CopySteps(people([]), people([.make("note", .stringAttributeType)]))
+    try steps.fill { context in
+      for entity in ["Person", "Pupil"] { context.make(entity, ["name": entity]) }
+    }
+    for entity in ["Person", "Pupil"] { steps.map(entity, entity, ["name": "$source.name"]) }
+    try Self.change(steps.store.url, "UPDATE ZPERSON SET Z_ENT = 77 WHERE ZNAME = 'Pupil'")
+    for usesSQL in [true, false] {
+      let error = try #require(throws: NSError.self) { try steps.migrate(to: steps.target, usesSQL: usesSQL) }
+      #expect(error.code == NSMigrationError)
+      #expect(error.localizedFailureReason?.contains("is of an entity with the number 77") == true, "\(error)")
+      #expect(!FileManager.default.fileExists(atPath: steps.target.path))
+    }
+  }
+
   @Test("Reserved keys never meet, and none is reserved beyond all numbers")
   func reservations() {
     let bounds: [Int64] = [.min, .min + 1, -(1 << 62), -1, 0, 1, 7, 1 << 61, 1 << 62, .max - 1, .max]

@@ -111,6 +111,20 @@ struct ManyVersionTests {
     #expect(try ModelVersions(contentsOf: url).version(fitting: metadata, configuration: nil)?.name == "M 4")
   }
 
+  @Test("Of neighbours with equal hashes the first is taken, unless the store's identifier names another")
+  func equalNeighbours() throws {
+    let store = try TemporaryStore()
+    let url = store.folder.appendingPathComponent("Many.xcdatamodeld")
+    var versions = Self.versions()
+    versions[10].document = versions[9].document
+    versions[10].document.versionIdentifiers = ["second"]
+    try ModelBundle.writeSource(versions, current: "M 30", to: url)
+    var metadata: [String: Any] = [NSStoreModelVersionHashesKey: VersionHashes(versions[9].document).entities]
+    #expect(try ModelVersions(contentsOf: url).version(fitting: metadata, configuration: nil)?.name == "M 10")
+    metadata[NSStoreModelVersionIdentifiersKey] = ["second"]
+    #expect(try ModelVersions(contentsOf: url).version(fitting: metadata, configuration: nil)?.name == "M 11")
+  }
+
   @Test("A version named alone is used with those beside it, though the mark of the current one cannot be read")
   func unreadableMark() throws {
     for (form, mark) in [("momd", "VersionInfo.plist"), ("xcdatamodeld", ".xccurrentversion")] {

@@ -153,6 +153,22 @@ struct OwnModelTests {
     #expect(row["c"] as? String == "kept")
   }
 
+  @Test("A version that loses nothing is nearer than one that has more in common")
+  func nearestByLosses() throws {
+    func version(_ name: String, _ attributes: [String]) throws -> ModelVersion {
+      var entity = EntityDocument(name: "Note")
+      entity.attributes = attributes.map { AttributeDocument(name: $0, kind: .string) }
+      return ModelVersion(name: name, model: try NSManagedObjectModel(document: ModelDocument(entities: [entity])))
+    }
+    let own = try version("own", ["a", "b"]).model()
+    let versions = [try version("similar", ["a"]), try version("complete", ["a", "b", "c", "d", "e", "f", "g"])]
+    func nearest(_ rows: Int) throws -> String? {
+      try NearestVersion(model: own, entities: ["Note"]) { rows == 0 ? [] : $0 }.choose(among: versions)?.name
+    }
+    #expect(try nearest(3) == "complete")
+    #expect(try nearest(0) == "similar")
+  }
+
   @Test("A store of one configuration is migrated by the model that it carries")
   func configuration() throws {
     func model(_ attributes: [NSAttributeDescription]) -> NSManagedObjectModel {
