@@ -4,10 +4,9 @@
 import CoreData
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 import Testing
-
-@testable import CoreDataStoreFiles
 
 /// What must be true of every store that has been written or migrated.
 public enum StoreChecks {
