@@ -27,24 +27,29 @@ let package = Package(
       name: "CoreDataStoreFiles",
       dependencies: ["CoreDataFileSystem", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
     .target(
+      name: "CoreDataMigration",
+      dependencies: [
+        "CoreDataFileSystem", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite", "CoreDataStoreFiles",
+      ]),
+    .target(
       name: "CoreData",
       dependencies: [
-        "CSwiftRuntime", "CoreDataFileSystem", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite",
-        "CoreDataStoreFiles",
+        "CSwiftRuntime", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPredicates",
+        "CoreDataSQLite", "CoreDataStoreFiles",
       ]
     ),
     .target(
       name: "CoreDataAnalysis",
       dependencies: [
-        "CoreData", "CoreDataFileSystem", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite",
-        "CoreDataStoreFiles",
+        "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPredicates",
+        "CoreDataSQLite", "CoreDataStoreFiles",
       ]),
     .target(name: "CoreDataTerminal"),
     .executableTarget(
       name: "CoreDataCommand",
       dependencies: [
-        "CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataModelFiles", "CoreDataStoreFiles",
-        "CoreDataTerminal",
+        "CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles",
+        "CoreDataStoreFiles", "CoreDataTerminal",
       ]),
 
     .target(
@@ -62,14 +67,15 @@ let package = Package(
     .testTarget(
       name: "CoreDataTests",
       dependencies: [
-        "CoreData", "CoreDataFileSystem", "CoreDataStoreFiles", "CoreDataTestSupport", "FaultInjection",
+        "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataStoreFiles", "CoreDataTestSupport",
+        "FaultInjection",
       ],
       resources: [.copy("Resources/Books.xcdatamodeld"), .copy("Resources/Readers.xcdatamodeld")]),
     .testTarget(
       name: "CoreDataAnalysisTests",
       dependencies: [
-        "CoreData", "CoreDataAnalysis", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite",
-        "CoreDataStoreFiles", "CoreDataTestSupport",
+        "CoreData", "CoreDataAnalysis", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPredicates",
+        "CoreDataSQLite", "CoreDataStoreFiles", "CoreDataTestSupport",
       ]),
     // `make fuzz`: hostile files for everything that reads files. No product holds it.
     .target(name: "FuzzingSupport", path: "Tests/FuzzingSupport"),

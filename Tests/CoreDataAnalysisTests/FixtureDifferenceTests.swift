@@ -8,6 +8,7 @@ import Foundation
 import Testing
 
 @testable import CoreDataAnalysis
+@testable import CoreDataMigration
 
 @Suite("Differences and matches over models and stores of other projects", .serialized)
 struct FixtureDifferenceTests {

@@ -26,9 +26,12 @@ internal enum ErrorDetail {
   /// A store's metadata, and its version hashes as text that can be read and compared.
   static func store(metadata: [String: Any]) -> [String: Any] {
     var info: [String: Any] = [self.metadata: metadata]
-    info[storeHashes] = (metadata[NSStoreModelVersionHashesKey] as? [String: Data])?.mapValues(MappingMismatch.hex)
+    info[storeHashes] = (metadata[NSStoreModelVersionHashesKey] as? [String: Data])?.mapValues(hex)
     return info
   }
+
+  /// A version hash as people write it.
+  static func hex(_ hash: Data) -> String { hash.map { String(format: "%02x", $0) }.joined() }
 
   /// The entity and property, as far as known.
   static func place(entity: String?, property: String? = nil) -> [String: Any] {

@@ -40,8 +40,8 @@ final class SlotTable: @unchecked Sendable {
     kinds = attributes.map(\.value.attributeType) + relationships.map { _ in .undefinedAttributeType }
     transient = attributes.map(\.value.isTransient) + relationships.map(\.value.isTransient)
     restricted =
-      attributes.indices.filter { ValidationRules.restricts(attributes[$0].value) }
-      + relationships.indices.filter { ValidationRules.restricts(relationships[$0].value) }
+      attributes.indices.filter { attributes[$0].value.restrictsValues }
+      + relationships.indices.filter { relationships[$0].value.restrictsMembers }
       .map { $0 + attributes.count }
     ranged = attributes.indices.filter { attributes[$0].value.attributeType.hasRange }
     let defaults: [Slot] =
@@ -77,4 +77,16 @@ final class SlotTable: @unchecked Sendable {
 extension NSEntityDescription {
   /// Where the properties stand in objects of this entity.
   var slotTable: SlotTable { slotTableState.value { SlotTable(self) } }
+}
+
+extension NSAttributeDescription {
+  /// Whether there are values of its type that the attribute refuses.
+  fileprivate var restrictsValues: Bool {
+    !isOptional || !validations.isEmpty || self is NSCompositeAttributeDescription
+  }
+}
+
+extension NSRelationshipDescription {
+  /// Whether there are numbers of objects that the relationship refuses.
+  fileprivate var restrictsMembers: Bool { !isOptional || (isToMany && (minCount > 0 || maxCount > 0)) }
 }

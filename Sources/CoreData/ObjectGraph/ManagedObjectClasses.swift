@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Synchronization
 
 /// Finds the classes that entities name.
 ///
@@ -51,15 +50,5 @@ public enum ManagedObjectClasses {
     let name: String = entity.managedObjectClassName
     let bare = name.hasPrefix(".") ? String(name.dropFirst()) : name
     return bare == String(describing: type)
-  }
-}
-
-/// The class of an entity's objects, once it has been found. On any thread.
-final class FoundClass: Sendable {
-  private let place = Mutex<NSManagedObject.Type?>(nil)
-
-  var type: NSManagedObject.Type? {
-    get { place.withLock { $0 } }
-    set { place.withLock { $0 = newValue } }
   }
 }

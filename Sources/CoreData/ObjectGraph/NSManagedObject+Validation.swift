@@ -52,16 +52,6 @@ extension NSManagedObject {
 
 /// The rules that models have for values.
 enum ValidationRules {
-  /// Whether there are values of its type that an attribute refuses.
-  static func restricts(_ attribute: NSAttributeDescription) -> Bool {
-    !attribute.isOptional || !attribute.validations.isEmpty || attribute is NSCompositeAttributeDescription
-  }
-
-  /// Whether there are numbers of objects that a relationship refuses.
-  static func restricts(_ relationship: NSRelationshipDescription) -> Bool {
-    !relationship.isOptional || (relationship.isToMany && (relationship.minCount > 0 || relationship.maxCount > 0))
-  }
-
   static func check(_ value: Any?, of attribute: NSAttributeDescription, in object: NSManagedObject) throws {
     guard let value else {
       // Derived attributes get their value from the store.

@@ -82,15 +82,3 @@ struct RowChange {
   /// The slots that differ from `old`; for an insertion, all that are not null.
   let changed: SlotSet
 }
-
-/// Rows that another context or process has changed or deleted since they were read; nothing was written.
-struct RowConflicts: Error {
-  struct Conflict {
-    let id: NSManagedObjectID
-    let expectedVersion: Int64
-    /// The row as it is in the store now; nil when it has been deleted.
-    let stored: RowSnapshot?
-  }
-
-  let conflicts: [Conflict]
-}

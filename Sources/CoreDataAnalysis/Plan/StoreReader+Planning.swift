@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataFileSystem
+import CoreDataMigration
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation

@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataAnalysis
+import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataTerminal
 

@@ -5,17 +5,6 @@ import Foundation
 
 /// Operands: literals, names, functions, placeholders and what stands in parentheses.
 extension PredicateParser {
-  private static let reservedOperators: Set<String> = [
-    "AND", "OR", "NOT", "IN", "BETWEEN", "CONTAINS", "BEGINSWITH", "ENDSWITH", "LIKE", "MATCHES", "UNION", "INTERSECT",
-    "MINUS", "ANY", "SOME", "ALL", "NONE",
-  ]
-
-  /// The words that must be written `#word` where a key has that name.
-  static let reservedWords = reservedOperators.union([
-    "NULL", "NIL", "SELF", "TRUE", "YES", "FALSE", "NO", "TRUEPREDICATE", "FALSEPREDICATE", "ANYKEY", "FIRST", "LAST",
-    "SIZE", "SUBQUERY", "CAST", "TERNARY", "FUNCTION", "FETCH",
-  ])
-
   mutating func primary() throws -> Node {
     noteLeaf()
     switch token {
@@ -71,7 +60,7 @@ extension PredicateParser {
     case "ANYKEY":
       advance()
       return .expression(.anyKey)
-    case let word where Self.reservedOperators.contains(word):
+    case let word where ReservedWords.operators.contains(word):
       throw unexpected("a value or a key path (write #\(name) for a key of that name)")
     default:
       advance()

@@ -122,7 +122,7 @@ public struct PredicatePrinter {
   /// A key path whose reserved words carry `#`; only the first key can be taken for one.
   private func escaped(_ path: String) -> String {
     let first = path.prefix { $0 != "." }
-    return PredicateParser.reservedWords.contains(first.uppercased()) ? "#" + path : path
+    return ReservedWords.all.contains(first.uppercased()) ? "#" + path : path
   }
 
   func list(_ elements: [String]) -> String {

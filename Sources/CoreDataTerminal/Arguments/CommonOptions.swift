@@ -15,11 +15,6 @@ package enum OutputFormat: String, CaseIterable, Sendable {
   case github
 }
 
-/// When text is coloured.
-package enum ColorChoice: String, CaseIterable, Sendable {
-  case auto, always, never
-}
-
 /// The options that every command has, as values.
 package struct CommonOptions: Hashable, Sendable {
   /// How the result is written.

@@ -53,3 +53,8 @@ package struct TextStyler: Hashable, Sendable {
     return StyledText(text, after: "\u{1B}[\(codes)m", before: "\u{1B}[0m")
   }
 }
+
+/// When text is coloured.
+package enum ColorChoice: String, CaseIterable, Sendable {
+  case auto, always, never
+}

@@ -59,7 +59,7 @@ struct ErrorAdviceTests {
       _ = try notes.store.context(other.model("v3"), options: [NSMigratePersistentStoresAutomaticallyOption: false])
     }
     #expect(refused.code == NSPersistentStoreIncompatibleVersionHashError)
-    let hex = MappingMismatch.hex(try #require(notes.model("v1").entityVersionHashesByName["Note"]))
+    let hex = ErrorDetail.hex(try #require(notes.model("v1").entityVersionHashesByName["Note"]))
     #expect(hex.count == 64 && hex.allSatisfy(\.isHexDigit))
     for error in [missing, refused] {
       #expect((error.userInfo["storeVersionHashes"] as? [String: String])?["Note"] == hex)

@@ -5,6 +5,7 @@ import CoreDataModelFiles
 import Foundation
 
 @testable import CoreData
+@testable import CoreDataMigration
 
 /// Model documents in few words, and what inference says about pairs of them.
 enum Inference {

@@ -6,6 +6,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataMigration
 
 @Suite("Stores made by Apple's Core Data, migrated", .enabled(if: Fixtures.isPresent, "the fixtures are not here"))
 struct FixtureMigrationTests {

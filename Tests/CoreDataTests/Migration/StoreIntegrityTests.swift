@@ -7,6 +7,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataMigration
 
 @Suite("Stores whose pages contradict each other")
 struct StoreIntegrityTests {

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
@@ -41,13 +42,9 @@ struct DeferredCleanup {
 
   /// A step from the model to itself that makes the table anew.
   private func cleanUp(_ table: String) throws {
-    let model = try NSManagedObjectModel(document: document)
-    let mapping = try NSMappingModel.inferredMappingModel(forSourceModel: model, destinationModel: model)
-    let step = StoreMigration.Step(
-      source: "", destination: "", kind: .inferred, sourceModel: model, destinationModel: model, mappingModel: mapping,
-      mappingURL: nil, reason: "")
     let run = try InPlaceStepRun(
-      step: step, configuration: configuration, file: file, cleanup: .table(table))
+      from: document, to: document, mapping: nil, configuration: configuration, file: file, values: FrameworkValues(),
+      cleanup: .table(table))
     // The model stays as it is, so no file is dropped here; the migration itself has seen to them.
     let integrity = IntegrityGuard(file.connection, url: file.url, policy: .automatic)
     _ = try run.carryOut(DroppedFiles(connection: file.connection), integrity) { _, _, _, _ in }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
@@ -28,9 +29,9 @@ struct InPlaceMigration {
     try connection.register(function: ValueConversion.inlineFunction, argumentCount: 1) { arguments in
       .blob(try external.value(of: arguments.first?.blob ?? Data()))
     }
-    try DerivedColumns.register(in: connection)
+    try DerivedColumns.register(in: connection, FrameworkValues())
     let dropped = DroppedFiles(connection: connection)
-    let integrity = IntegrityGuard(connection, url: migration.storeURL, policy: migration.integrityCheck)
+    let integrity = IntegrityGuard(connection, url: migration.storeURL, policy: migration.integrityCheck.policy)
     var result = try connection.transaction(.exclusive) {
       try migration.checkMetadata(of: file)
       try migration.checkDropped(in: file)
@@ -40,8 +41,7 @@ struct InPlaceMigration {
       var counts: [String: MigrationReport.RowCounts] = [:]
       var known: [String: Int] = [:]
       for (position, step) in migration.steps.enumerated() {
-        let run = try InPlaceStepRun(
-          step: step, configuration: migration.configuration, file: file, cleanup: cleanup)
+        let run = try InPlaceStepRun(step, configuration: migration.configuration, file: file, cleanup: cleanup)
         let found = try run.carryOut(
           dropped, integrity, countsAllRows: migration.countsAllRows, known: known
         ) {
@@ -58,7 +58,7 @@ struct InPlaceMigration {
       }
       try finish()
       try check(known)
-      if let lock { try dropped.writeDown(lock, migration) }
+      if let lock { try dropped.writeDown(lock, from: migration.source, to: migration.destination) }
       return MigrationReport(rows: counts, statements: executed)
     }
     do {

@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
+
 /// When a migration has SQLite check the pages of the store (`PRAGMA quick_check`) before it writes. An addition to Apple's
 /// interface.
 ///
@@ -15,4 +17,15 @@ public enum StoreIntegrityCheck: String, Sendable {
   case always
   /// The check is never made: a migration of a damaged store may lose rows, and not notice it.
   case never
+}
+
+extension StoreIntegrityCheck {
+  /// What the engine below does.
+  var policy: IntegrityGuard.Policy {
+    switch self {
+    case .automatic: .automatic
+    case .always: .always
+    case .never: .never
+    }
+  }
 }

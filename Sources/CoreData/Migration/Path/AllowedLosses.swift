@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
+
 /// What a migration may drop of what a store holds. An addition to Apple's interface.
 ///
 /// `true` allows everything and `false` nothing. A list names entities, of which everything may be dropped, and properties:
@@ -71,4 +73,8 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
       }
     }
   }
+}
+
+extension DroppedContent {
+  var kind: AllowedLosses.Content { property == nil ? .rows : isRelationship ? .links : .values }
 }

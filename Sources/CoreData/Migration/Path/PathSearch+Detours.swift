@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataModelFiles
 
 /// The order of versions need not be that of their making: a version in between may lack what

@@ -37,13 +37,6 @@ extension KeyedSortDescriptor where Self: NSSortDescriptor {
     self = Self.make(SortKey(keyPath: key ?? "self", isAscending: ascending), cmptr)
   }
 
-  /// Makes a descriptor that sorts managed objects by a Swift key path, also to an optional value. As the key is known to
-  /// the compiler only, a fetch sorts by it in memory.
-  public init<Root: NSManagedObject, Value>(keyPath: KeyPath<Root, Value>, ascending: Bool) {
-    self = unsafeDowncast(
-      KeyPathSortDescriptor(keyPath, isAscending: ascending) as NSSortDescriptor, to: Self.self)
-  }
-
   private static func make(_ key: SortKey, _ comparator: Comparator? = nil) -> Self {
     // `Self` is `NSSortDescriptor` itself: its subclasses here are never made by these initializers.
     unsafeDowncast(KeySortDescriptor(key, comparator: comparator) as NSSortDescriptor, to: Self.self)

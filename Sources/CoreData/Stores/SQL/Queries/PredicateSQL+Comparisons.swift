@@ -119,7 +119,7 @@ extension PredicateSQL {
     let id: NSManagedObjectID
     switch object.value.base {
     case let value as NSManagedObjectID: id = value.current
-    case let value as NSManagedObject: id = value.objectID.current
+    case let value as any ObjectIdentified: id = value.objectID.current
     default: throw Unanswerable()
     }
     return entities.owns(id) && Int(id.key.root) == root ? .integer(id.key.number) : nil

@@ -1,0 +1,148 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataPredicates
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// Works out, for the rows of one source entity, what goes into the columns of its destination entity's table.
+package struct ColumnSources {
+  package let step: InPlaceStep
+  package let source: EntityLayout
+  package let destination: EntityLayout
+
+  package init(
+    step: InPlaceStep, source: EntityLayout, destination: EntityLayout
+  ) {
+    self.step = step
+    self.source = source
+    self.destination = destination
+  }
+
+  /// The sources of the columns that the destination entity uses; every other column of the table stays NULL.
+  package func all() throws -> [String: ColumnSource] {
+    var result: [String: ColumnSource] = [:]
+    for (name, layout) in destination.attributes.sorted(by: { $0.key < $1.key }) {
+      let document = step.destination.attribute(name, of: destination.name)
+      guard let document else { continue }
+      let sourceName = step.mapping.sourceAttribute(of: name, in: destination.name)
+      let old = sourceName.flatMap { source.attributes[$0] }
+      let oldDocument = sourceName.flatMap { step.source.attribute($0, of: source.name) }
+      try add(layout, document, from: old, oldDocument, to: &result)
+    }
+    for (name, layout) in destination.relationships.sorted(by: { $0.key < $1.key }) {
+      if case .foreignKey(let key) = layout.place { addForeignKey(key, name, layout, to: &result) }
+    }
+    addOwnerKeys(to: &result)
+    return result
+  }
+
+  // MARK: Attributes
+
+  private func add(
+    _ layout: AttributeLayout, _ document: AttributeDocument, from old: AttributeLayout?,
+    _ oldDocument: AttributeDocument?, to result: inout [String: ColumnSource]
+  ) throws {
+    guard let column = layout.column else {
+      let elements = Pairing(
+        oldDocument?.elements ?? [], document.elements, name: \.name, declared: \.renamingIdentifier)
+      let sources = Dictionary(elements.matched.map { ($0.destination.name, $0.source) }) { first, _ in first }
+      for element in layout.elements {
+        guard var elementDocument = document.elements.first(where: { $0.name == element.name }) else { continue }
+        // The default value of a new composite attribute goes before those of its elements.
+        if old == nil, case .dictionary(let values)? = document.defaultValue, let value = values[element.name] {
+          elementDocument.defaultValue = value
+        }
+        let source = sources[element.name]
+        try add(
+          element, elementDocument, from: old?.elements.first { $0.name == source?.name }, source, to: &result)
+      }
+      return
+    }
+    let fallback = try document.defaultValue.map {
+      try StoredDefault(document, entity: destination.name, values: step.values).value(of: $0)
+    }
+    guard let old, let oldColumn = old.column, let oldDocument else {
+      result[column] = .constant(fallback ?? .null)
+      return
+    }
+    var expression = ColumnExpression.column
+    if let converted = try ValueConversion(from: oldDocument, to: document, entity: destination.name).applied(
+      to: expression)
+    {
+      expression = converted
+    }
+    if oldDocument.isOptional, !document.isOptional, let fallback {
+      expression = expression.wrapped("IFNULL(", ", ?)", [fallback])
+    }
+    result[column] = expression == .column ? .column(oldColumn) : .changed(column: oldColumn, expression)
+  }
+
+  // MARK: Relationships
+
+  private func addForeignKey(
+    _ key: ForeignKeyLayout, _ name: String, _ layout: RelationshipLayout, to result: inout [String: ColumnSource]
+  ) {
+    let plan = RelationshipKey(foreignKey: key, layout, step: step)
+    var old: (key: ForeignKeyLayout, target: String)?
+    if let sourceName = step.mapping.sourceRelationship(of: name, in: destination.name),
+      let layout = source.relationships[sourceName], case .foreignKey(let key) = layout.place
+    {
+      old = (key, layout.destinationEntity)
+    } else if case .columns(of: let layout) = plan.filling,
+      case .inverseForeignKey(source.table, let key) = layout.place
+    {
+      // Where only the other side is known from before, it says what stands here.
+      old = (key, layout.declaringEntity)
+    }
+    result[key.column] = old.map { .column($0.key.column) } ?? .constant(.null)
+    if let entityColumn = key.entityColumn {
+      result[entityColumn] = old.flatMap { entityNumber($0.key, $0.target) } ?? .constant(.null)
+    }
+    if let orderColumn = key.orderColumn {
+      let kept = plan.keepsOrder ? old?.key.orderColumn : nil
+      result[orderColumn] = kept.map { .column($0) } ?? .constant(.null)
+    }
+  }
+
+  /// The entity numbers of the objects pointed at, in the destination's numbering; nil where only the objects' own rows
+  /// tell them.
+  private func entityNumber(_ key: ForeignKeyLayout, _ target: String) -> ColumnSource? {
+    let renumbering = step.renumbering(of: target)
+    guard let column = key.entityColumn else {
+      guard let only = renumbering.first, step.sourceSchema[target]?.hasSubentities == false else { return nil }
+      return .changed(
+        column: key.column, ColumnExpression.column.wrapped("CASE WHEN ", " IS NULL THEN NULL ELSE \(only.new) END"))
+    }
+    if renumbering.allSatisfy({ $0.old == $0.new }) { return .column(column) }
+    return .changed(
+      column: column, ColumnExpression.column.wrapped("CASE ", " \(InPlaceStep.cases(renumbering)) END"))
+  }
+
+  /// The columns by which to-many relationships without inverse point from here to their owners.
+  private func addOwnerKeys(to result: inout [String: ColumnSource]) {
+    for owner in step.destinationSchema.entities {
+      for (_, layout) in owner.relationships.sorted(by: { $0.key < $1.key }) {
+        guard layout.inverseName == nil, case .inverseForeignKey(destination.table, let key) = layout.place,
+          layout.declaringEntity == owner.name, isKind(of: layout.destinationEntity)
+        else { continue }
+        let plan = RelationshipKey(ownerKey: key, layout, step: step)
+        var old: ForeignKeyLayout?
+        if case .columns(of: let layout) = plan.filling, case .inverseForeignKey(source.table, let key) = layout.place {
+          old = key
+        }
+        result[key.column] = old.map { .column($0.column) } ?? .constant(.null)
+        if let orderColumn = key.orderColumn {
+          let kept = plan.keepsOrder ? old?.orderColumn : nil
+          result[orderColumn] = kept.map { .column($0) } ?? .constant(.null)
+        }
+      }
+    }
+  }
+
+  private func isKind(of entity: String) -> Bool {
+    step.destinationSchema[entity]?.numbers.contains(destination.number) ?? false
+  }
+}

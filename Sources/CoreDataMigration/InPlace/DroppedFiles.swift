@@ -1,0 +1,88 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataStoreFiles
+
+/// The files of external data that no row names any more when a migration is done.
+///
+/// Their names are noted while the rows still have them, in a table that only this connection sees and that takes no memory
+/// however many there are. They are removed when the transaction is committed and on disk, never before; where that is
+/// interrupted, whoever opens the store next removes them.
+package struct DroppedFiles {
+  private static let table = "temp.Z_MIGRATION_FILES"
+
+  package let connection: SQLiteConnection
+
+  package init(
+    connection: SQLiteConnection
+  ) {
+    self.connection = connection
+  }
+
+  /// Notes the files of values that a step does not keep in files.
+  package func note(_ step: InPlaceStep) throws {
+    for source in step.sourceSchema.entities {
+      for column in columns(of: source, step) {
+        try connection.run("CREATE TEMP TABLE IF NOT EXISTS Z_MIGRATION_FILES (VALUE BLOB)")
+        let condition = step.condition(source).isEmpty ? " WHERE" : step.condition(source) + " AND"
+        let name = SQLName.quoted(column)
+        try connection.run(
+          "INSERT INTO \(Self.table) (VALUE) SELECT \(name) FROM \(SQLName.quoted(source.table))\(condition) "
+            + "typeof(\(name)) = 'blob' AND LENGTH(\(name)) = \(ExternalData.fileNameLength)")
+      }
+    }
+  }
+
+  /// Writes the names of the files into a journal beside the store, before the commit.
+  ///
+  /// - Parameters:
+  ///   - lock: the lock of the work on the store.
+  ///   - source: the name of the version that the store has.
+  ///   - destination: the name of the version that it gets.
+  ///
+  /// Who finds it asks the store which of them its rows still name: all where the transaction was not committed, none where
+  /// it was.
+  package func writeDown(_ lock: MigrationLock, from source: String, to destination: String) throws {
+    guard try hasFiles() else { return }
+    var journal = WorkJournal(purpose: .migration, source: source, destination: destination)
+    journal.phase = .exchanging
+    journal.isInPlace = true
+    try connection.prepare("SELECT DISTINCT VALUE FROM \(Self.table)").forEachRow { row in
+      if let name = row.blob(at: 0).flatMap(ExternalData.fileName) { journal.obsolete.append(name) }
+    }
+    guard !journal.obsolete.isEmpty else { return }
+    try journal.write(lock.work)
+  }
+
+  private func hasFiles() throws -> Bool {
+    try connection.scalar("SELECT 1 FROM temp.sqlite_master WHERE name = 'Z_MIGRATION_FILES'") != nil
+  }
+
+  /// Removes the files; for after the commit.
+  ///
+  /// The store is migrated by then, and what is left over harms nobody. Where the commit cannot be made certain to last, all
+  /// files stay.
+  ///
+  /// - Throws: the first failure; the journal still names the files then.
+  package func remove(from external: ExternalData) throws {
+    guard try hasFiles(), try connection.scalar("SELECT 1 FROM \(Self.table) LIMIT 1") != nil else { return }
+    try connection.synchronizeCommit()
+    try connection.prepare("SELECT VALUE FROM \(Self.table)").forEachRow { row in
+      if let bytes = row.blob(at: 0) { try external.remove(bytes) }
+    }
+    try connection.run("DROP TABLE \(Self.table)")
+  }
+
+  /// The columns of a source entity whose values may be files, and are none afterwards.
+  private func columns(of source: EntityLayout, _ step: InPlaceStep) -> [String] {
+    let destination = step.mapping.destinationEntity(of: source.name)
+    return source.attributes.values.filter(\.allowsExternalStorage).compactMap { attribute in
+      let isKept = step.destinationSchema[destination ?? ""]?.attributes.values.contains { new in
+        step.mapping.sourceAttribute(of: new.name, in: destination ?? "") == attribute.name && new.allowsExternalStorage
+      }
+      return isKept == true ? nil : attribute.column
+    }.sorted()
+  }
+}

@@ -1,0 +1,174 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataStoreFiles
+
+/// One step of a migration inside the store's own file: from one version of the model to the next.
+///
+/// The step is worked out from the two models, the layout that the file has, the layout that it will have, and the inferred mapping between the versions. It is a list of SQL statements; carrying them out in
+/// one transaction is `InPlaceMigration`'s part.
+package struct InPlaceStep {
+  package let source: ModelVersion
+  package let destination: ModelVersion
+  /// As the file is.
+  package let sourceSchema: StoreSchema
+  /// As a new store of the destination version would be, but for names of join tables that no rule predicts.
+  package let destinationSchema: StoreSchema
+  package let mapping: StepMapping
+  /// Where values come from that only the program can make.
+  package let values: any ProgramValues
+  /// The columns of source tables that no property of the source version has.
+  package var extraColumns: [String: Set<String>] = [:]
+  package var cleanup = ColumnCleanup.necessary
+
+  package init(
+    source: ModelVersion, destination: ModelVersion, sourceSchema: StoreSchema, destinationSchema: StoreSchema,
+    mapping: StepMapping, values: any ProgramValues, extraColumns: [String: Set<String>] = [:]
+  ) {
+    self.source = source
+    self.destination = destination
+    self.sourceSchema = sourceSchema
+    self.destinationSchema = destinationSchema
+    self.mapping = mapping
+    self.values = values
+    self.extraColumns = extraColumns
+  }
+
+  /// A model as the planner asks for it.
+  package struct ModelVersion {
+    package let document: ModelDocument
+    private let index: EntityIndex
+
+    package init(_ document: ModelDocument) {
+      self.document = document
+      index = EntityIndex(document)
+    }
+
+    /// An attribute of an entity, inherited or its own.
+    package func attribute(_ name: String, of entity: String) -> AttributeDocument? {
+      for ancestor in index.lineage(of: entity) {
+        if let attribute = ancestor.attributes.first(where: { $0.name == name }) { return attribute }
+      }
+      return nil
+    }
+
+    package func entity(_ name: String) -> EntityDocument? { index[name] }
+  }
+
+  /// An entity's number before and after the step.
+  package struct Renumbering: Hashable {
+    package let old: Int
+    package let new: Int
+
+    package init(
+      old: Int, new: Int
+    ) {
+      self.old = old
+      self.new = new
+    }
+  }
+
+  /// The layouts that a destination entity's relationship has in the source; none for a new relationship.
+  ///
+  /// A relationship may have moved to a parent: then the entities below know what it was, and there may be several.
+  package func sourceRelationshipLayouts(of name: String, in entity: String) -> [RelationshipLayout] {
+    var found: [RelationshipLayout] = []
+    for candidate in [entity] + subentities(of: entity) {
+      guard let sourceEntity = mapping.sourceEntity(of: candidate),
+        let sourceName = mapping.sourceRelationship(of: name, in: candidate),
+        let layout = sourceSchema[sourceEntity]?.relationships[sourceName]
+      else { continue }
+      if !found.contains(where: { $0.name == layout.name && $0.declaringEntity == layout.declaringEntity }) {
+        found.append(layout)
+      }
+    }
+    return found
+  }
+
+  /// The layouts that a destination relationship and its inverse have in the source; of the inverse only those that are not
+  /// the other side of the same.
+  package func sourceLayouts(
+    of name: String, in entity: String, inverse: String?, in inverseEntity: String
+  ) -> (own: [RelationshipLayout], inverse: [RelationshipLayout]) {
+    let own = sourceRelationshipLayouts(of: name, in: entity)
+    guard let inverse, destinationSchema[inverseEntity]?.relationships[inverse]?.inverseName == name else {
+      return (own, [])
+    }
+    let others = sourceRelationshipLayouts(of: inverse, in: inverseEntity).filter { other in
+      !own.contains { layout in
+        layout.inverseName == other.name && other.inverseName == layout.name
+          && isRelated(other.declaringEntity, layout.destinationEntity)
+      }
+    }
+    return (own, others)
+  }
+
+  /// Whether one of two source entities inherits from the other, or they are the same.
+  private func isRelated(_ one: String, _ other: String) -> Bool {
+    guard let left = sourceSchema[one], let right = sourceSchema[other] else { return false }
+    return left.numbers.contains(right.number) || right.numbers.contains(left.number)
+  }
+
+  /// Whether objects of a source entity or its sub-entities are gone, or are of another kind than the destination entity.
+  package func losesObjects(from sourceEntity: String, to destination: String) -> Bool {
+    let kept = destinationSchema[destination]?.numbers ?? []
+    return (sourceSchema[sourceEntity]?.numbers ?? []).contains { number in
+      guard let name = sourceSchema.entity(number: number)?.name, let new = mapping.destinationEntity(of: name),
+        let layout = destinationSchema[new]
+      else { return true }
+      return !kept.contains(layout.number)
+    }
+  }
+
+  /// A query for the keys of all objects of a destination entity, as its table is when the step is done.
+  package func keys(of destination: String) -> String {
+    guard let entity = destinationSchema[destination] else { return "(NULL)" }
+    let list = entity.numbers.map(String.init).joined(separator: ", ")
+    let hierarchy = destinationSchema.entity(number: entity.rootNumber)?.numbers ?? []
+    let condition = hierarchy == entity.numbers ? "" : " WHERE Z_ENT IN (\(list))"
+    return "(SELECT Z_PK FROM \(SQLName.quoted(entity.table))\(condition))"
+  }
+
+  /// The numbers of a source entity and its sub-entities, as far as they live on.
+  package func renumbering(of sourceEntity: String) -> [Renumbering] {
+    guard let layout = sourceSchema[sourceEntity] else { return [] }
+    return layout.numbers.compactMap { old in
+      guard let name = sourceSchema.entity(number: old)?.name, let new = mapping.destinationEntity(of: name),
+        let number = destinationSchema[new]?.number
+      else { return nil }
+      return Renumbering(old: old, new: number)
+    }
+  }
+
+  /// The branches of a CASE that turns old entity numbers into new ones.
+  package static func cases(_ renumbering: [Renumbering]) -> String {
+    renumbering.map { "WHEN \($0.old) THEN \($0.new)" }.joined(separator: " ")
+  }
+
+  /// The entities whose rows go into a destination table, each with the entity that the rows come from.
+  package func pairs(in table: TableLayout) -> [(source: EntityLayout, destination: EntityLayout)] {
+    destinationSchema.entities.filter { $0.table == table.name }.compactMap { destination in
+      guard let name = mapping.sourceEntity(of: destination.name), let source = sourceSchema[name] else { return nil }
+      return (source, destination)
+    }
+  }
+
+  /// The condition by which the rows of a source entity are told from others in its table; none where they have it to
+  /// themselves, whatever number they carry.
+  package func condition(_ entity: EntityLayout) -> String {
+    let hierarchy = sourceSchema.entity(number: entity.rootNumber)?.numbers ?? []
+    return hierarchy.count == 1 ? "" : " WHERE Z_ENT = \(entity.number)"
+  }
+
+  /// The source entities whose rows are dropped.
+  package var removedEntities: [EntityLayout] {
+    sourceSchema.entities.filter { mapping.destinationEntity(of: $0.name) == nil }
+  }
+
+  private func subentities(of entity: String) -> [String] {
+    (destinationSchema[entity]?.numbers ?? []).compactMap { destinationSchema.entity(number: $0)?.name }
+      .filter { $0 != entity }
+  }
+}

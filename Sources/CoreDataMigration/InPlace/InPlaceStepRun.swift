@@ -1,0 +1,272 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// One step carried out inside a transaction that the caller has begun.
+package struct InPlaceStepRun {
+  /// The rows of an entity before and after the step.
+  package struct Count {
+    /// Nil for an entity that is new.
+    package let source: String?
+    /// Nil for an entity that is removed.
+    package let destination: String?
+    package let before: Int
+    package let after: Int
+
+    package init(
+      source: String?, destination: String?, before: Int, after: Int
+    ) {
+      self.source = source
+      self.destination = destination
+      self.before = before
+      self.after = after
+    }
+  }
+
+  private var step: InPlaceStep
+  private let file: StoreFile
+  private let catalog: DatabaseCatalog
+  private let primaryKeys: [PrimaryKeyRow]
+
+  package init(
+    from source: ModelDocument, to destination: ModelDocument, mapping: InferredMapping?, configuration: String?,
+    file: StoreFile, values: some ProgramValues, cleanup: ColumnCleanup = .necessary
+  ) throws {
+    self.file = file
+    catalog = try file.connection.catalog()
+    primaryKeys = try file.primaryKeys()
+    let names = StepMapping(try mapping ?? InferredMapping(source: source, destination: destination))
+    let sourceSchema = try StoreSchema(
+      document: source, configuration: source.configuration(configuration), catalog: catalog, primaryKeys: primaryKeys)
+    self.step = InPlaceStep(
+      source: .init(source), destination: .init(destination), sourceSchema: sourceSchema,
+      destinationSchema: try StoreSchema(
+        document: destination, configuration: destination.configuration(configuration), after: sourceSchema,
+        mapping: names),
+      mapping: names, values: values)
+    self.step.extraColumns = self.step.sourceSchema.extraColumns(in: catalog)
+    self.step.cleanup = cleanup
+  }
+
+  private var connection: SQLiteConnection { file.connection }
+
+  /// - Parameters:
+  ///   - countsAllRows: whether the caller wants the rows of entities to know that the step does not touch.
+  ///   - known: the rows of source entities that have been counted.
+  /// - Returns: the statements; the rows of every entity, and whether all of them were counted.
+  package func carryOut(
+    _ dropped: DroppedFiles, _ integrity: IntegrityGuard, countsAllRows: Bool = true, known: [String: Int] = [:],
+    _ progress: (_ table: String?, _ done: Int, _ total: Int, _ isStepDone: Bool) throws -> Void
+  ) throws -> (statements: [String], counts: [Count], isCounted: Bool) {
+    try checkRequiredValues()
+    try NumberRanges(step: step, connection: connection).check()
+    let census = try RowCensus(step: step, connection: connection)
+    if census.movesRows { try integrity.willMoveRows() }
+    // Counting takes little time beside moving rows, or beside the check, which has read the whole file.
+    let countsEverything = countsAllRows || census.movesRows || integrity.hasChecked
+    var before = try census.before(includingAll: countsEverything, allowsStrays: !countsAllRows, known: known)
+    try checkAbstractEntities(before)
+    try checkConfiguration(before)
+    try dropped.note(step)
+    let maxima = Dictionary(primaryKeys.map { ($0.number, $0.maximum) }) { $1 }
+    let shifts = try KeyShifts(step: step, connection: connection, rows: before, maxima: maxima)
+    let statements = try StatementBuilder(step: step, catalog: catalog, shifts: shifts).statements()
+    let counted = before
+    let total = statements.reduce(0) { $0 + expectedRows($1, counted) }
+    var done = 0
+    try progress(nil, 0, total, false)
+    for statement in statements {
+      let changes = connection.totalChanges
+      try execute(statement, shifts)
+      if statement.isCopy, case .rows(let table) = statement.purpose {
+        census.note(connection.totalChanges - changes, copiedInto: table, in: &before)
+      }
+      done += expectedRows(statement, counted)
+      switch statement.purpose {
+      case .rows(let table), .keys(let table): try progress(table, done, total, false)
+      case .structure, .index, .link, .housekeeping: break
+      }
+    }
+    try numberStrays(census)
+    try writePrimaryKeys(maxima, shifts)
+    try remapHistory()
+    try integrity.didMake(census.madeTables)
+    let counts = try checkedCounts(before: before, after: census.after(before, includingAll: countsEverything))
+    try progress(nil, total, total, true)
+    return (statements.map(\.sql), counts, countsEverything)
+  }
+
+  private func execute(_ statement: MigrationStatement, _ shifts: KeyShifts) throws {
+    do {
+      try connection.run(statement.sql, statement.bindings)
+    } catch let error as SQLiteError where error.isUniqueConstraint {
+      switch statement.purpose {
+      case .index: throw try duplicates() ?? error
+      case .link(let check):
+        throw try LinkProblem(check: check, step: step, shifts: shifts, connection: connection).problem() ?? error
+      case .structure, .rows, .keys, .housekeeping: throw error
+      }
+    }
+  }
+
+  private func duplicates() throws -> InPlaceProblem? {
+    try DuplicateValues.first(in: step.destinationSchema, on: connection).map {
+      InPlaceProblem(
+        kind: .notUnique(properties: $0.properties), entity: $0.entity, reason: $0.summary,
+        suggestion: "Remove the duplicates first.")
+    }
+  }
+
+  /// How many rows a statement goes through: those of the table before the step.
+  private func expectedRows(_ statement: MigrationStatement, _ before: [String: Int]) -> Int {
+    if case .keys(let name) = statement.purpose {
+      return step.sourceSchema.entities.reduce(0) { $0 + ($1.table == name ? before[$1.name] ?? 0 : 0) }
+    }
+    guard case .rows(let name) = statement.purpose, let table = step.destinationSchema.table(named: name) else {
+      return 0
+    }
+    return step.pairs(in: table).reduce(0) { $0 + (before[$1.source.name] ?? 0) }
+  }
+
+  // MARK: Checks
+
+  /// Attributes that become required, or come as such, must have values, or a default value to fill in.
+  private func checkRequiredValues() throws {
+    for destination in step.destinationSchema.entities {
+      guard let sourceName = step.mapping.sourceEntity(of: destination.name),
+        let source = step.sourceSchema[sourceName]
+      else { continue }
+      for (name, layout) in destination.attributes.sorted(by: { $0.key < $1.key }) where layout.column != nil {
+        guard let wanted = step.destination.attribute(name, of: destination.name), !wanted.isOptional,
+          wanted.defaultValue == nil, wanted.derivation == nil
+        else { continue }
+        var condition = step.condition(source)
+        if let oldName = step.mapping.sourceAttribute(of: name, in: destination.name) {
+          guard step.source.attribute(oldName, of: sourceName)?.isOptional == true,
+            let column = source.attributes[oldName]?.column
+          else { continue }
+          condition += (condition.isEmpty ? " WHERE " : " AND ") + "\(SQLName.quoted(column)) IS NULL"
+        }
+        if try connection.scalar("SELECT 1 FROM \(SQLName.quoted(source.table))\(condition) LIMIT 1") != nil {
+          throw InPlaceProblem(
+            kind: .missingValues, entity: destination.name, property: name,
+            reason: "There are rows without a value.", suggestion: "Give the attribute a default value.")
+        }
+      }
+    }
+  }
+
+  /// An abstract entity has no objects: rows of one could not be read any more.
+  private func checkAbstractEntities(_ before: [String: Int]) throws {
+    for entity in step.destinationSchema.entities where entity.isAbstract {
+      guard let source = step.mapping.sourceEntity(of: entity.name), let count = before[source], count > 0 else {
+        continue
+      }
+      throw InPlaceProblem(
+        entity: entity.name,
+        reason: "'\(entity.name)' is abstract in the destination, but the store has \(count) of its objects.",
+        suggestion:
+          "Delete the objects first, leave the entity as it was, or write a mapping model that turns them into "
+          + "objects of another entity.")
+    }
+  }
+
+  /// Objects of an entity that lives on in another store cannot be taken there, and are not to be dropped.
+  private func checkConfiguration(_ before: [String: Int]) throws {
+    for entity in step.sourceSchema.entities {
+      guard let name = step.mapping.destinationEntity(of: entity.name), step.destinationSchema[name] == nil,
+        let count = before[entity.name], count > 0
+      else { continue }
+      throw InPlaceProblem(
+        entity: name,
+        reason:
+          "'\(name)' does not belong to the store's configuration any more, but the store has \(count) of its objects.",
+        suggestion: "Leave the entity in the configuration, or delete its objects first.")
+    }
+  }
+
+  /// Rows are not there that should have lived on.
+  package static func loss(of entity: String, before: Int, after: Int) -> InPlaceProblem {
+    InPlaceProblem(
+      entity: entity,
+      reason: "'\(entity)' had \(before) rows and would have \(after), although the migration removes none.",
+      suggestion:
+        "The store was not changed. Check its file (PRAGMA integrity_check); if it is sound, report this as a "
+        + "defect of the migration.")
+  }
+
+  /// Every row that was to live on must be there; the migration is taken back otherwise.
+  private func checkedCounts(before: [String: Int], after: [String: Int]) throws -> [Count] {
+    var result: [Count] = []
+    for entity in step.destinationSchema.entities {
+      let source = step.mapping.sourceEntity(of: entity.name)
+      let old = source.flatMap { before[$0] } ?? 0
+      let new = after[entity.name] ?? 0
+      guard old == new else {
+        throw Self.loss(of: entity.name, before: old, after: new)
+      }
+      result.append(Count(source: source, destination: entity.name, before: old, after: new))
+    }
+    for entity in step.removedEntities {
+      result.append(Count(source: entity.name, destination: nil, before: before[entity.name] ?? 0, after: 0))
+    }
+    return result
+  }
+
+  // MARK: Housekeeping
+
+  /// Gives rows their entity's number in tables of one entity, where rows put in by hand may have any.
+  private func numberStrays(_ census: RowCensus) throws {
+    for table in step.destinationSchema.tables where census.mayHaveStrays(table) {
+      let hierarchy = step.destinationSchema.entities.filter { $0.table == table.name }
+      guard hierarchy.count == 1, let number = hierarchy.first?.number else { continue }
+      try connection.run(
+        "UPDATE \(SQLName.quoted(table.name)) SET Z_ENT = \(number) WHERE Z_ENT IS NOT \(number)")
+    }
+  }
+
+  /// Numbers, names and greatest keys as a store of the destination version has them.
+  private func writePrimaryKeys(_ maxima: [Int: Int64], _ shifts: KeyShifts) throws {
+    let rows = try step.destinationSchema.entities.map { entity -> PrimaryKeyRow in
+      var maximum: Int64 = 0
+      if entity.isRoot {
+        // Keys that were given out once are not given out again, even when their rows are gone.
+        for member in step.destinationSchema.entities where member.rootNumber == entity.number {
+          let source = step.mapping.sourceEntity(of: member.name).flatMap { step.sourceSchema[$0] }
+          if let source {
+            maximum = max(maximum, (maxima[source.rootNumber] ?? 0) + (shifts.offsets[source.table] ?? 0))
+          }
+        }
+        // Stores that were edited by hand have rows beyond the number recorded.
+        let present = try connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer
+        maximum = max(maximum, present ?? 0)
+      }
+      return PrimaryKeyRow(
+        number: entity.number, name: entity.name, parentNumber: entity.parentNumber, maximum: maximum)
+    }
+    try file.setPrimaryKeys(rows)
+  }
+
+  /// Persistent history names entities by number: the numbers are changed along, and changes of removed entities dropped.
+  private func remapHistory() throws {
+    guard catalog.table(named: "ACHANGE") != nil else { return }
+    let removed = step.removedEntities.map { String($0.number) }
+    if !removed.isEmpty {
+      try connection.run("DELETE FROM ACHANGE WHERE ZENTITY IN (\(removed.joined(separator: ", ")))")
+    }
+    let renumbering = step.sourceSchema.entities.compactMap { source -> InPlaceStep.Renumbering? in
+      guard let name = step.mapping.destinationEntity(of: source.name), let new = step.destinationSchema[name] else {
+        return nil
+      }
+      return .init(old: source.number, new: new.number)
+    }.filter { $0.old != $0.new }
+    guard !renumbering.isEmpty else { return }
+    let list = renumbering.map { String($0.old) }.joined(separator: ", ")
+    try connection.run(
+      "UPDATE ACHANGE SET ZENTITY = CASE ZENTITY \(InPlaceStep.cases(renumbering)) END WHERE ZENTITY IN (\(list))")
+  }
+}

@@ -1,0 +1,139 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataStoreFiles
+
+/// Where the rows of a join table come from.
+package enum JoinTableSource {
+  /// A join table that stays as it is.
+  case same
+  /// A query over the source's tables, which gives the columns in the order of `columns(of:)`.
+  case query(JoinTableQuery)
+  /// The relationship is new.
+  case none
+}
+
+/// The parts of the query that fills a join table; tables may have got other names before it is carried out.
+package struct JoinTableQuery {
+  package let values: [String]
+  /// The relationships that know of pairs, each with whether its objects are those of the table's owner.
+  package let pairs: [(pairs: RelationshipPairs, fromOwner: Bool)]
+
+  package init(
+    values: [String], pairs: [(pairs: RelationshipPairs, fromOwner: Bool)]
+  ) {
+    self.values = values
+    self.pairs = pairs
+  }
+
+  package func sql(names: [String: String]) -> String {
+    "SELECT \(values.joined(separator: ", ")) FROM (\(source(names)))"
+  }
+
+  private func source(_ names: [String: String]) -> String {
+    let queries = pairs.flatMap { $0.pairs.queries(fromOwner: $0.fromOwner, names: names) }
+      .joined(separator: " UNION ALL ")
+    guard Set(pairs.map(\.fromOwner)).count > 1 else { return queries }
+    // What both sides knew apart from one another is one pair now, and each side tells the places that it knew itself.
+    let told = pairs.flatMap { known in
+      known.pairs.queries(fromOwner: known.fromOwner, names: names).map { query in
+        let places = known.fromOwner ? "PLACE, NULL AS OWNERPLACE" : "NULL AS PLACE, OWNERPLACE"
+        return "SELECT OWNER, MEMBER, \(places) FROM (\(query))"
+      }
+    }
+    return "SELECT OWNER, MEMBER, MAX(PLACE) AS PLACE, MAX(OWNERPLACE) AS OWNERPLACE FROM "
+      + "(\(told.joined(separator: " UNION ALL "))) GROUP BY OWNER, MEMBER"
+  }
+}
+
+/// Works out where the rows of a destination join table come from.
+package struct JoinTablePlanner {
+  package let step: InPlaceStep
+
+  package init(
+    step: InPlaceStep
+  ) {
+    self.step = step
+  }
+
+  package func plan(_ table: JoinTableLayout) -> JoinTableSource {
+    let (forward, backward) = sources(of: table)
+    guard let first = (forward + backward).first else { return .none }
+    let known = forward.isEmpty ? [] : backward
+    // What is known from one side is known from the other, where they belong together in the source.
+    let inverses = step.sourceRelationshipLayouts(of: table.inverse, in: table.inverseEntity)
+    let keepsOrder = known.isEmpty && !forward.isEmpty && forward.allSatisfy(\.isOrdered)
+    let keepsInverseOrder = known.isEmpty && !inverses.isEmpty && inverses.allSatisfy(\.isOrdered)
+    if forward.count + backward.count == 1, case .joinTable(let end) = first.place,
+      isUnchanged(end, table, isOwner: !forward.isEmpty),
+      table.orderColumn == nil || keepsOrder, table.inverseOrderColumn == nil || keepsInverseOrder
+    {
+      return .same
+    }
+    var values = ["OWNER", "MEMBER"]
+    if table.inverseOrderColumn != nil {
+      values.append(
+        keepsInverseOrder ? "OWNERPLACE" : place(of: "OWNER", after: "OWNERPLACE", inverses, within: "MEMBER"))
+    }
+    if table.orderColumn != nil {
+      values.append(keepsOrder ? "PLACE" : place(of: "MEMBER", after: "PLACE", forward, within: "OWNER"))
+    }
+    return .query(
+      JoinTableQuery(
+        values: values,
+        pairs: forward.map { (RelationshipPairs(of: $0, step: step), true) }
+          + backward.map { (RelationshipPairs(of: $0, step: step), false) }))
+  }
+
+  /// Takes rows out whose objects are gone, or are of another kind now.
+  package func forgetting(_ table: JoinTableLayout) -> [MigrationStatement] {
+    let (forward, backward) = sources(of: table)
+    let owners = forward.map(\.declaringEntity) + backward.map(\.destinationEntity)
+    let members = forward.map(\.destinationEntity) + backward.map(\.declaringEntity)
+    var conditions: [String] = []
+    if owners.contains(where: { step.losesObjects(from: $0, to: table.ownerEntity) }) {
+      conditions.append("\(SQLName.quoted(table.ownerColumn)) NOT IN \(step.keys(of: table.ownerEntity))")
+    }
+    if members.contains(where: { step.losesObjects(from: $0, to: table.inverseEntity) }) {
+      conditions.append("\(SQLName.quoted(table.destinationColumn)) NOT IN \(step.keys(of: table.inverseEntity))")
+    }
+    guard !conditions.isEmpty else { return [] }
+    return [
+      MigrationStatement(
+        "DELETE FROM \(SQLName.quoted(table.name)) WHERE \(conditions.joined(separator: " OR "))", [],
+        .rows(table: table.name))
+    ]
+  }
+
+  /// The columns of a join table: its two keys, then its places.
+  package static func columns(of table: JoinTableLayout) -> [String] {
+    [table.ownerColumn, table.destinationColumn] + [table.inverseOrderColumn, table.orderColumn].compactMap { $0 }
+  }
+
+  private func sources(
+    of table: JoinTableLayout
+  ) -> (forward: [RelationshipLayout], backward: [RelationshipLayout]) {
+    let layouts = step.sourceLayouts(
+      of: table.relationship, in: table.ownerEntity, inverse: table.inverse, in: table.inverseEntity)
+    return (layouts.own, layouts.inverse)
+  }
+
+  private func isUnchanged(_ end: JoinEnd, _ table: JoinTableLayout, isOwner: Bool) -> Bool {
+    let new =
+      isOwner
+      ? table.end(entity: table.ownerEntity, relationship: table.relationship)
+      : JoinEnd(
+        table: table.name, sourceColumn: table.destinationColumn, destinationColumn: table.ownerColumn,
+        orderColumn: table.inverseOrderColumn, inverseOrderColumn: table.orderColumn)
+    return end == new
+  }
+
+  /// Places in an order that is new: first those that have one, then by primary key, spaced as Core Data spaces them.
+  private func place(
+    of member: String, after place: String, _ sources: [RelationshipLayout], within group: String
+  ) -> String {
+    let isOrdered = !sources.isEmpty && sources.allSatisfy(\.isOrdered)
+    let order = isOrdered ? "\(place) IS NULL, \(place), \(member)" : member
+    return "1024 + 1024 * ROW_NUMBER() OVER (PARTITION BY \(group) ORDER BY \(order))"
+  }
+}

@@ -1,0 +1,161 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataStoreFiles
+
+/// New keys for the rows of tables that become one.
+///
+/// Entities that get a common parent share a table from then on, and their keys collide. The rows of the largest of their
+/// tables keep their keys; those of every other one are moved behind them, all by the same distance, so that their order
+/// among one another stays. What refers to them is moved along before anything else is changed, while the store still has
+/// the layout of the source: references, owners, join tables and history.
+package struct KeyShifts {
+  /// By how much the keys grow, by source table; none where they stay.
+  package private(set) var offsets: [String: Int64] = [:]
+  /// The keys that are moved, by source table.
+  private var keys: [String: ClosedRange<Int64>] = [:]
+  private let step: InPlaceStep
+
+  /// No shifts.
+  package init(none step: InPlaceStep) { self.step = step }
+
+  /// - Parameters:
+  ///   - rows: how many rows the source entities have.
+  ///   - maxima: the greatest keys that were given out, by the numbers of the source's root entities.
+  /// - Throws: `InPlaceProblem` where the keys leave no room; `SQLiteError`.
+  package init(step: InPlaceStep, connection: SQLiteConnection, rows: [String: Int], maxima: [Int: Int64]) throws {
+    self.step = step
+    for table in step.destinationSchema.tables {
+      let sources = Set(step.pairs(in: table).map(\.source.table)).compactMap { step.sourceSchema.table(named: $0) }
+      guard sources.count > 1 else { continue }
+      func count(_ table: TableLayout) -> Int {
+        step.sourceSchema.entities.reduce(0) { $0 + ($1.table == table.name ? rows[$1.name] ?? 0 : 0) }
+      }
+      let sorted = sources.map { ($0, count($0)) }.sorted { ($1.1, $0.0.name) < ($0.1, $1.0.name) }.map(\.0)
+      var taken: Int64 = 0
+      for (position, source) in sorted.enumerated() {
+        let name = SQLName.quoted(source.name)
+        let given = step.sourceSchema[source.rootEntity].flatMap { maxima[$0.number] } ?? 0
+        let greatest = max(given, try connection.scalar("SELECT MAX(Z_PK) FROM \(name)")?.integer ?? 0)
+        let least = min(1, try connection.scalar("SELECT MIN(Z_PK) FROM \(name)")?.integer ?? 1)
+        guard position > 0 else {
+          taken = greatest
+          continue
+        }
+        // So far that no new key meets an old one of the same table either, while they are being changed.
+        let (distance, isTooFar) = max(taken, greatest).subtractingReportingOverflow(least)
+        let (offset, isTooLarge) = distance.addingReportingOverflow(1)
+        let (last, overflow) = offset.addingReportingOverflow(greatest)
+        guard !isTooFar, !isTooLarge, !overflow else {
+          throw noRoom(source, table, keys: least...max(least, greatest))
+        }
+        offsets[source.name] = offset
+        keys[source.name] = least...max(least, greatest)
+        taken = last
+      }
+    }
+  }
+
+  private func noRoom(_ source: TableLayout, _ table: TableLayout, keys: ClosedRange<Int64>) -> InPlaceProblem {
+    InPlaceProblem(
+      entity: source.rootEntity,
+      reason:
+        "The objects of '\(source.rootEntity)' move into the table \(table.name) and need new primary keys, but keys from "
+        + "\(keys.lowerBound) to \(keys.upperBound) leave no room for them.",
+      suggestion:
+        "Check Z_MAX of '\(source.rootEntity)' in Z_PRIMARYKEY and Z_PK in \(source.name); they were not written by Core Data."
+    )
+  }
+
+  /// The key that a row had before, from the key that it has in a destination table.
+  package func original(_ key: Int64, in table: String) -> Int64 {
+    let sources = step.destinationSchema.table(named: table).map { step.pairs(in: $0).map(\.source.table) } ?? []
+    let offset = sources.compactMap { offsets[$0] }.filter { $0 < key }.max() ?? 0
+    return key - offset
+  }
+
+  /// Moves keys and what refers to them.
+  package func statements(hasHistory: Bool) -> [MigrationStatement] {
+    guard !offsets.isEmpty else { return [] }
+    return entityTables() + joinTables() + (hasHistory ? history() : [])
+  }
+
+  private func entityTables() -> [MigrationStatement] {
+    var columns: [String: [String: Shift]] = [:]
+    for table in offsets.keys { columns[table] = ["Z_PK": shift(of: table)].compactMapValues { $0 } }
+    for entity in step.sourceSchema.entities {
+      for relationship in entity.relationships.values {
+        switch relationship.place {
+        case .foreignKey(let key):
+          columns[entity.table, default: [:]][key.column] = shift(ofEntity: relationship.destinationEntity)
+        case .inverseForeignKey(let table, let key) where relationship.inverseName == nil:
+          columns[table, default: [:]][key.column] = shift(ofEntity: relationship.declaringEntity)
+        case .inverseForeignKey, .joinTable: continue
+        }
+      }
+    }
+    return columns.filter { !$0.value.isEmpty }.sorted { $0.key < $1.key }.map { table, columns in
+      update(table, columns, purpose: .keys(table: table))
+    }
+  }
+
+  private func joinTables() -> [MigrationStatement] {
+    step.sourceSchema.joinTables.flatMap { table -> [MigrationStatement] in
+      var columns: [String: Shift] = [:]
+      columns[table.ownerColumn] = shift(ofEntity: table.ownerEntity)
+      columns[table.destinationColumn] = shift(ofEntity: table.inverseEntity)
+      guard !columns.isEmpty else { return [] }
+      let stray = columns.sorted { $0.key < $1.key }.map { $0.value.stray(SQLName.quoted($0.key)) }
+      return [
+        MigrationStatement(
+          "DELETE FROM \(SQLName.quoted(table.name)) WHERE \(stray.joined(separator: " OR "))", [], .housekeeping),
+        update(table.name, columns, purpose: .housekeeping),
+      ]
+    }
+  }
+
+  private func history() -> [MigrationStatement] {
+    offsets.keys.sorted().compactMap { table in
+      guard let shift = shift(of: table) else { return nil }
+      let numbers = step.sourceSchema.entities.filter { $0.table == table }.map { String($0.number) }
+      return MigrationStatement(
+        "UPDATE ACHANGE SET ZENTITYPK = ZENTITYPK + \(shift.offset) "
+          + "WHERE ZENTITY IN (\(numbers.joined(separator: ", "))) AND ZENTITYPK BETWEEN \(shift.keys.lowerBound) AND \(shift.keys.upperBound)",
+        [], .housekeeping)
+    }
+  }
+
+  /// How keys are moved, and which ones there are.
+  private struct Shift {
+    let offset: Int64
+    let keys: ClosedRange<Int64>
+
+    /// The moved key as SQL. A key that was never given out leads nowhere, and must not lead to another row when it is moved.
+    func moved(_ column: String) -> String { "CASE WHEN \(known(column)) THEN \(column) + \(offset) END" }
+
+    /// Whether a key was never given out, as SQL.
+    func stray(_ column: String) -> String { "NOT IFNULL(\(known(column)), 0)" }
+
+    private func known(_ column: String) -> String {
+      "\(column) BETWEEN \(keys.lowerBound) AND \(keys.upperBound)"
+    }
+  }
+
+  private func shift(of table: String) -> Shift? {
+    offsets[table].flatMap { offset in keys[table].map { Shift(offset: offset, keys: $0) } }
+  }
+
+  private func shift(ofEntity entity: String) -> Shift? {
+    step.sourceSchema[entity].flatMap { shift(of: $0.table) }
+  }
+
+  private func update(
+    _ table: String, _ columns: [String: Shift], purpose: MigrationStatement.Purpose
+  ) -> MigrationStatement {
+    let names = columns.sorted { $0.key < $1.key }.map { (name: SQLName.quoted($0.key), shift: $0.value) }
+    let values = names.map { "\($0.name) = \($0.shift.moved($0.name))" }.joined(separator: ", ")
+    let condition = names.map { "\($0.name) IS NOT NULL" }.joined(separator: " OR ")
+    return MigrationStatement("UPDATE \(SQLName.quoted(table)) SET \(values) WHERE \(condition)", [], purpose)
+  }
+}

@@ -1,0 +1,225 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataStoreFiles
+
+/// Turns a step into SQL.
+///
+/// Join tables come first, while the entity tables still have their old names and keys, and with them the pairs of
+/// relationships that change from one way of being stored to another; a table that is to be made anew gets out of the way
+/// under another name; references are settled when all rows are where they stay; derived values follow them; indexes are
+/// made last.
+package struct StatementBuilder {
+  /// The prefix of tables that are only there during a migration.
+  private static let temporaryPrefix = "Z_MIGRATION_"
+
+  private let step: InPlaceStep
+  private let catalog: DatabaseCatalog
+  private let tablePlans: [TablePlan]
+  private let joinPlans: [(table: JoinTableLayout, source: JoinTableSource)]
+  private let keptIndexes: Set<String>
+  private let shifts: KeyShifts
+
+  /// - Parameter catalog: what the file holds.
+  /// - Throws: `InPlaceProblem` for changes that cannot be made inside the file.
+  package init(step: InPlaceStep, catalog: DatabaseCatalog, shifts: KeyShifts) throws {
+    self.step = step
+    self.shifts = shifts
+    self.catalog = catalog
+    let tables = TablePlanner(step: step)
+    tablePlans = try step.destinationSchema.tables.map { try tables.plan($0) }
+    let joins = JoinTablePlanner(step: step)
+    joinPlans = step.destinationSchema.joinTables.map { ($0, joins.plan($0)) }
+    keptIndexes = Self.keptIndexes(step, catalog, tablePlans, joinPlans)
+  }
+
+  /// Everything that changes tables and rows, in the order in which it must be carried out.
+  package func statements() throws -> [MigrationStatement] {
+    var obsolete: [String] = []
+    var statements = dropped() + shifts.statements(hasHistory: catalog.table(named: "ACHANGE") != nil)
+    let keys = RelationshipKey.all(step).enumerated().map { (number: $0, key: $1) }
+    for (number, key) in keys {
+      let collecting = key.collecting(into: Self.linkTable(number))
+      if !collecting.isEmpty { obsolete.append(Self.linkTable(number)) }
+      statements += collecting
+    }
+    statements += joinTableStatements(&obsolete)
+    statements += try entityTableStatements(&obsolete)
+    statements += joinPlans.flatMap { JoinTablePlanner(step: step).forgetting($0.table) }
+    statements += keys.flatMap { $1.settling(from: Self.linkTable($0), places: Self.temporaryPrefix + "PLACES") }
+    statements += DerivedColumns(step: step).statements()
+    statements += obsolete.map { MigrationStatement("DROP TABLE \(SQLName.quoted($0))") }
+    statements += step.destinationSchema.indexes.filter { !keptIndexes.contains($0.name) }
+      .map { MigrationStatement($0.statement.sql, [], .index) }
+    return statements
+  }
+
+  private static func linkTable(_ number: Int) -> String { "\(temporaryPrefix)LINK_\(number)" }
+
+  // MARK: Indexes and triggers
+
+  /// Triggers of derived attributes, and indexes that the destination does not have or has otherwise.
+  private func dropped() -> [MigrationStatement] {
+    let owned = Set(step.sourceSchema.tables.map(\.name) + step.sourceSchema.joinTables.map(\.name))
+    let triggers = catalog.triggers.filter { owned.contains($0.table) && $0.name.hasPrefix("Z_DA_") }
+    let indexes = catalog.indexes.filter {
+      $0.sql != nil && owned.contains($0.table) && !keptIndexes.contains($0.name)
+    }
+    return triggers.map { MigrationStatement("DROP TRIGGER \(SQLName.quoted($0.name))") }
+      + indexes.map { MigrationStatement("DROP INDEX \(SQLName.quoted($0.name))", [], .index) }
+  }
+
+  /// Indexes over tables that keep their rows, name and columns, and that are to the letter as the destination wants them.
+  private static func keptIndexes(
+    _ step: InPlaceStep, _ catalog: DatabaseCatalog, _ tables: [TablePlan],
+    _ joins: [(table: JoinTableLayout, source: JoinTableSource)]
+  ) -> Set<String> {
+    var staying = Set(joins.compactMap { join in if case .same = join.source { join.table.name } else { nil } })
+    // Values that are changed may become alike: that must show when the index is made, with all of them in place.
+    var changing: Set<String> = []
+    for case .alter(let table, let old, let columns) in tables where old.name == table.name {
+      staying.insert(table.name)
+      if !columns.updates.isEmpty { changing.insert(table.name) }
+    }
+    let wanted = Dictionary(step.destinationSchema.indexes.map { ($0.name, $0) }) { first, _ in first }
+    return Set(
+      catalog.indexes.filter { index in
+        guard let layout = wanted[index.name], staying.contains(index.table),
+          !layout.isUnique || !changing.contains(index.table)
+        else { return false }
+        return layout.table == index.table && layout.statement.sql == index.sql
+      }.map(\.name))
+  }
+
+  // MARK: Join tables
+
+  private func joinTableStatements(_ obsolete: inout [String]) -> [MigrationStatement] {
+    let same = Set(joinPlans.compactMap { join in if case .same = join.source { join.table.name } else { nil } })
+    var statements: [MigrationStatement] = []
+    // Old join tables that do not stay get out of the way of the new ones, whose names may be the same.
+    var moved: [String: String] = [:]
+    for table in step.sourceSchema.joinTables where !same.contains(table.name) {
+      let temporary = Self.temporaryPrefix + table.name
+      moved[table.name] = temporary
+      obsolete.append(temporary)
+      statements.append(
+        MigrationStatement("ALTER TABLE \(SQLName.quoted(table.name)) RENAME TO \(SQLName.quoted(temporary))"))
+    }
+    for (table, source) in joinPlans {
+      if case .same = source { continue }
+      statements.append(MigrationStatement(table.statement.sql))
+      guard case .query(let query) = source else { continue }
+      let columns = JoinTablePlanner.columns(of: table).map(SQLName.quoted).joined(separator: ", ")
+      statements.append(
+        MigrationStatement(
+          "INSERT OR IGNORE INTO \(SQLName.quoted(table.name)) (\(columns)) "
+            + query.sql(names: moved), [], .rows(table: table.name)))
+    }
+    return statements
+  }
+
+  // MARK: Entity tables
+
+  private func entityTableStatements(_ obsolete: inout [String]) throws -> [MigrationStatement] {
+    var moved: [String: String] = [:]
+    var altered: Set<String> = []
+    for plan in tablePlans {
+      switch plan {
+      case .alter(_, let old, _): altered.insert(old.name)
+      case .rebuild(_, let olds): for old in olds { moved[old.name] = Self.temporaryPrefix + old.name }
+      case .create: continue
+      }
+    }
+    for table in step.sourceSchema.tables where !altered.contains(table.name) {
+      moved[table.name] = Self.temporaryPrefix + table.name
+    }
+    obsolete += moved.values.sorted()
+    var statements = moved.sorted { $0.key < $1.key }.map { old, temporary in
+      MigrationStatement("ALTER TABLE \(SQLName.quoted(old)) RENAME TO \(SQLName.quoted(temporary))")
+    }
+    // Tables that stay give their old names away before tables that are made anew take them.
+    for case .alter(let table, let old, let columns) in tablePlans {
+      statements += alteration(of: table, from: old, columns)
+    }
+    for plan in tablePlans {
+      switch plan {
+      case .alter: continue
+      case .create(let table):
+        statements.append(MigrationStatement(table.statement.sql))
+      case .rebuild(let table, _):
+        statements.append(MigrationStatement(table.statement.sql))
+        statements += try copies(into: table, from: moved)
+      }
+    }
+    return statements
+  }
+
+  private func alteration(
+    of table: TableLayout, from old: TableLayout, _ columns: AlteredColumns
+  ) -> [MigrationStatement] {
+    let name = SQLName.quoted(table.name)
+    var statements: [MigrationStatement] = []
+    if old.name != table.name {
+      statements.append(MigrationStatement("ALTER TABLE \(SQLName.quoted(old.name)) RENAME TO \(name)"))
+    }
+    for (from, to) in columns.renamed {
+      statements.append(
+        MigrationStatement("ALTER TABLE \(name) RENAME COLUMN \(SQLName.quoted(from)) TO \(SQLName.quoted(to))"))
+    }
+    for column in columns.added {
+      statements.append(
+        MigrationStatement("ALTER TABLE \(name) ADD COLUMN \(SQLName.quoted(column.name)) \(column.type.rawValue)"))
+    }
+    let removed = step.removedEntities.filter { $0.table == old.name }.map(\.number)
+    if !removed.isEmpty {
+      let list = removed.map(String.init).joined(separator: ", ")
+      statements.append(
+        MigrationStatement("DELETE FROM \(name) WHERE Z_ENT IN (\(list))", [], .rows(table: table.name)))
+    }
+    for update in columns.updates {
+      let values = update.values.map { "\(SQLName.quoted($0.column)) = \($0.value.sql)" }.joined(separator: ", ")
+      statements.append(
+        MigrationStatement(
+          "UPDATE \(name) SET \(values)\(step.condition(update.entity))",
+          update.values.flatMap(\.value.values), .rows(table: table.name)))
+    }
+    let pairs = step.pairs(in: table)
+    if let only = pairs.first, step.condition(only.source).isEmpty {
+      let number = only.destination.number
+      guard only.source.number != number || only.destination.hasSubentities || !only.destination.isRoot else {
+        return statements
+      }
+      statements.append(
+        MigrationStatement(
+          "UPDATE \(name) SET Z_ENT = \(number) WHERE Z_ENT IS NOT \(number)", [], .rows(table: table.name)))
+      return statements
+    }
+    let renumbering = pairs.map { InPlaceStep.Renumbering(old: $0.source.number, new: $0.destination.number) }
+      .filter { $0.old != $0.new }
+    if !renumbering.isEmpty {
+      let list = renumbering.map { String($0.old) }.joined(separator: ", ")
+      statements.append(
+        MigrationStatement(
+          "UPDATE \(name) SET Z_ENT = CASE Z_ENT \(InPlaceStep.cases(renumbering)) END WHERE Z_ENT IN (\(list))", [],
+          .rows(table: table.name)))
+    }
+    return statements
+  }
+
+  private func copies(into table: TableLayout, from moved: [String: String]) throws -> [MigrationStatement] {
+    try step.pairs(in: table).filter { !$0.source.isAbstract }.map { source, destination in
+      let sources = try ColumnSources(step: step, source: source, destination: destination).all()
+      let columns = table.columns.filter { sources[$0.name] != nil }
+      let values = columns.compactMap { sources[$0.name]?.expression }
+      let names = (["Z_PK", "Z_ENT", "Z_OPT"] + columns.map { SQLName.quoted($0.name) }).joined(separator: ", ")
+      let expressions = (["Z_PK", "\(destination.number)", "Z_OPT"] + values.map(\.sql)).joined(separator: ", ")
+      var statement = MigrationStatement(
+        "INSERT INTO \(SQLName.quoted(table.name)) (\(names)) SELECT \(expressions) "
+          + "FROM \(SQLName.quoted(moved[source.table] ?? source.table))\(step.condition(source))",
+        values.flatMap(\.values), .rows(table: table.name))
+      statement.isCopy = true
+      return statement
+    }
+  }
+}

@@ -1,0 +1,158 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+
+/// What may happen to an attribute for a mapping to be inferred.
+package enum AttributeRules {
+  /// What is wrong with an attribute that is in both versions.
+  package static func obstacle(
+    from source: AttributeDocument, to destination: AttributeDocument, entity: String
+  ) -> InferenceObstacle? {
+    guard source.kind == destination.kind || (source.kind.isNumeric && destination.kind.isNumeric) else {
+      return InferenceObstacle(
+        "Source and destination attribute types are incompatible: '\(destination.name)' of entity '\(entity)' is "
+          + "\(source.kind.title) in the source, \(destination.kind.title) in the destination.",
+        advice:
+          "Write a mapping model that converts the values. If they may be dropped, give the attribute another renaming "
+          + "identifier.", entity: entity, property: destination.name)
+    }
+    guard destination.kind == .composite else { return nil }
+    let elements = Pairing(
+      source.elements, destination.elements, name: \.name, declared: \.renamingIdentifier)
+    return elements.matched.lazy.compactMap { obstacle(from: $0.source, to: $0.destination, entity: entity) }.first
+      ?? elements.added.lazy.compactMap { obstacle(addingElement: $0, entity: entity) }.first
+  }
+
+  /// What is wrong with an attribute that is new in an entity which may have objects.
+  ///
+  /// Whether objects are there that have no value for a required one is the migration's business.
+  package static func obstacle(adding attribute: AttributeDocument, entity: String) -> InferenceObstacle? {
+    guard attribute.kind == .composite, !attribute.isOptional else { return nil }
+    return attribute.elements.lazy.compactMap { obstacle(addingElement: $0, entity: entity) }.first
+  }
+
+  /// Whether an attribute that is new leaves the objects that exist without a value that they must have.
+  package static func needsValue(_ attribute: AttributeDocument) -> Bool {
+    attribute.kind != .composite && !attribute.isOptional && attribute.defaultValue == nil
+      && attribute.derivation == nil
+  }
+
+  private static func obstacle(addingElement attribute: AttributeDocument, entity: String) -> InferenceObstacle? {
+    guard needsValue(attribute) else { return obstacle(adding: attribute, entity: entity) }
+    return InferenceObstacle(
+      "The attribute '\(attribute.name)' of entity '\(entity)' is new and required, but has no default value for the "
+        + "objects that exist.",
+      advice: "Give it a default value, or make it optional.", entity: entity, property: attribute.name)
+  }
+}
+
+/// What may happen to a relationship for a mapping to be inferred.
+package struct RelationshipRules {
+  package let inference: MappingInference
+
+  package init(
+    inference: MappingInference
+  ) {
+    self.inference = inference
+  }
+
+  /// What is wrong with a relationship that is in both versions.
+  package func obstacle(
+    from source: RelationshipDocument, to destination: RelationshipDocument, entity: String
+  ) -> InferenceObstacle? {
+    if source.isToMany, !destination.isToMany {
+      return InferenceObstacle(
+        "The relationship '\(destination.name)' of entity '\(entity)' is to-many in the source and to-one in the "
+          + "destination; there is no telling which object to keep.",
+        advice: adviceForOne(of: source, destination), entity: entity, property: destination.name)
+    }
+    // A to-many relationship may be empty until its object is validated the next time.
+    guard !destination.isOptional, !destination.isToMany, !leadsToSame(source, destination, orBelow: false) else {
+      return nil
+    }
+    let old = source.destinationEntityName ?? ""
+    let new = destination.destinationEntityName ?? ""
+    return InferenceObstacle(
+      "The required relationship '\(destination.name)' of entity '\(entity)' leads to '\(old)' in the source and to '\(new)' in "
+        + "the destination; the objects that exist have nothing to put there.",
+      advice: "Make it optional, or give '\(new)' the renaming identifier of '\(old)' if it is the same entity.",
+      entity: entity, property: destination.name)
+  }
+
+  /// Where the inverse goes on, it still knows the objects: a new relationship is filled from there.
+  private func adviceForOne(of source: RelationshipDocument, _ destination: RelationshipDocument) -> String {
+    let old = inference.source.relationships(of: source.destinationEntityName ?? "")
+      .first { $0.name == source.inverseName }
+    let new = inference.destination.relationships(of: destination.destinationEntityName ?? "")
+      .first { $0.name == destination.inverseName }
+    guard let old, let new, new.isToMany, destination.isOptional,
+      (old.renamingIdentifier ?? old.name) == (new.renamingIdentifier ?? new.name)
+    else {
+      return "Write a mapping model that chooses one, or give the relationship another renaming identifier to drop its "
+        + "objects."
+    }
+    return
+      "Write a mapping model that chooses one. Where no object has several, give the relationship another renaming "
+      + "identifier: its objects are then those that its inverse '\(new.name)' knows."
+  }
+
+  /// Whether the relationship leads to another entity than before, so that its objects cannot be kept.
+  ///
+  /// It may lead to what its destination has become, to an ancestor of that, or to an entity below it: then the objects
+  /// that are of this kind are kept.
+  package func isRedirected(from source: RelationshipDocument, to destination: RelationshipDocument) -> Bool {
+    !leadsToSame(source, destination, orBelow: true)
+  }
+
+  private func leadsToSame(
+    _ source: RelationshipDocument, _ destination: RelationshipDocument, orBelow: Bool
+  ) -> Bool {
+    guard let old = source.destinationEntityName, let new = destination.destinationEntityName else { return true }
+    guard let successor = inference.destinationNames[old] else { return false }
+    let index = inference.destination.index
+    return index.lineage(of: successor).contains { $0.name == new }
+      || (orBelow && index.lineage(of: new).contains { $0.name == successor })
+  }
+
+  /// What is wrong with a relationship that is new in an entity which may have objects.
+  package func obstacle(adding relationship: RelationshipDocument, entity: String) -> InferenceObstacle? {
+    guard !relationship.isOptional, !relationship.isToMany else { return nil }
+    return InferenceObstacle(
+      "The relationship '\(relationship.name)' of entity '\(entity)' is new and required, but the objects that exist have "
+        + "nothing to put there.",
+      advice: "Make it optional.", entity: entity, property: relationship.name)
+  }
+}
+
+extension AttributeKind {
+  /// Whether values are numbers, which can be converted into one another. Booleans are stored as 0 and 1.
+  package var isNumeric: Bool {
+    switch self {
+    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: true
+    default: false
+    }
+  }
+
+  /// The name of the type as model editors spell it.
+  package var title: String {
+    switch self {
+    case .undefined: "Undefined"
+    case .integer16: "Integer 16"
+    case .integer32: "Integer 32"
+    case .integer64: "Integer 64"
+    case .decimal: "Decimal"
+    case .double: "Double"
+    case .float: "Float"
+    case .string: "String"
+    case .boolean: "Boolean"
+    case .date: "Date"
+    case .binaryData: "Binary Data"
+    case .uuid: "UUID"
+    case .uri: "URI"
+    case .transformable: "Transformable"
+    case .objectID: "Object ID"
+    case .composite: "Composite"
+    }
+  }
+}

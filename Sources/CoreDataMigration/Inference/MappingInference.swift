@@ -1,0 +1,172 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import Foundation
+
+/// Finds out what corresponds to what in two versions of a model, and what keeps a mapping from being inferred.
+package struct MappingInference {
+  package let source: ModelSide
+  package let destination: ModelSide
+  private var obstacles: [InferenceObstacle] = []
+  /// The sources of matched destination entities, and the reverse.
+  package private(set) var sourceNames: [String: String] = [:]
+  package private(set) var destinationNames: [String: String] = [:]
+  /// Properties that were complained about, by declaring entity and name, so that sub-entities do not repeat it.
+  private var complaints: Set<[String]> = []
+
+  package init(source: ModelSide, destination: ModelSide) {
+    self.source = source
+    self.destination = destination
+  }
+
+  /// Infers.
+  ///
+  /// - Throws: `InferenceFailure` with everything that stands in the way.
+  package func run() throws -> InferredMapping {
+    var work = self
+    let result = work.infer()
+    guard work.obstacles.isEmpty else { throw InferenceFailure(obstacles: work.obstacles) }
+    return result
+  }
+
+  private mutating func infer() -> InferredMapping {
+    let entities = Pairing(
+      source.document.entities, destination.document.entities, name: \.name, declared: \.renamingIdentifier)
+    for (identifier, names) in entities.ambiguous {
+      obstacles.append(
+        InferenceObstacle(
+          "The renaming identifier '\(identifier)' is shared by the entities \(Self.list(names)).",
+          advice: "Give each entity of the destination model a renaming identifier of its own.", entity: names.first))
+    }
+    for (old, new) in entities.matched {
+      sourceNames[new.name] = old.name
+      destinationNames[old.name] = new.name
+    }
+    // Ancestors first, so that what is wrong with an inherited property is told of the entity that declares it.
+    let pairs = entities.matched.sorted { left, right in
+      let (a, b) = (destination.depth(of: left.destination.name), destination.depth(of: right.destination.name))
+      return (a, left.destination.name) < (b, right.destination.name)
+    }
+    var matched: [InferredMapping.EntityMatch] = []
+    for (old, new) in pairs {
+      checkHierarchy(old.name, new.name)
+      matched.append(match(old.name, new.name))
+    }
+    matched.sort { $0.destination < $1.destination }
+    return InferredMapping(
+      matched: matched, added: entities.added.map(\.name), removed: entities.removed.map(\.name))
+  }
+
+  private mutating func match(_ old: String, _ new: String) -> InferredMapping.EntityMatch {
+    var match = InferredMapping.EntityMatch(
+      source: old, destination: new, isUnchanged: source.hashes[old] == destination.hashes[new])
+    let attributes = Pairing(
+      source.attributes(of: old), destination.attributes(of: new), name: \.name, declared: \.renamingIdentifier)
+    complain(ofAmbiguous: attributes.ambiguous, entity: new)
+    for (left, right) in attributes.matched {
+      complain(AttributeRules.obstacle(from: left, to: right, entity: new), entity: new, property: right.name)
+    }
+    for attribute in attributes.added {
+      complain(AttributeRules.obstacle(adding: attribute, entity: new), entity: new, property: attribute.name)
+    }
+    match.attributes = attributes.matched.map { .init(source: $0.source.name, destination: $0.destination.name) }
+    match.addedAttributes = attributes.added.map(\.name)
+    if destination.index[new]?.isAbstract != true {
+      match.attributesWithoutValue = attributes.added.filter(AttributeRules.needsValue).map(\.name)
+    }
+    match.removedAttributes = attributes.removed.map(\.name)
+
+    let relationships = Pairing(
+      source.relationships(of: old), destination.relationships(of: new), name: \.name, declared: \.renamingIdentifier)
+    complain(ofAmbiguous: relationships.ambiguous, entity: new)
+    let rules = RelationshipRules(inference: self)
+    for (left, right) in relationships.matched {
+      complain(rules.obstacle(from: left, to: right, entity: new), entity: new, property: right.name)
+    }
+    for relationship in relationships.added {
+      complain(rules.obstacle(adding: relationship, entity: new), entity: new, property: relationship.name)
+    }
+    let redirected = relationships.matched.filter { rules.isRedirected(from: $0.source, to: $0.destination) }
+    let kept = relationships.matched.filter { !rules.isRedirected(from: $0.source, to: $0.destination) }
+    match.relationships = kept.map { .init(source: $0.source.name, destination: $0.destination.name) }
+    match.redirectedRelationships = redirected.map { .init(source: $0.source.name, destination: $0.destination.name) }
+    match.addedRelationships = (relationships.added + redirected.map(\.destination)).map(\.name).sorted()
+    match.removedRelationships = (relationships.removed + redirected.map(\.source)).map(\.name).sorted()
+    return match
+  }
+
+  /// An entity may get a new parent or leave its hierarchy, but not join one that existed without it.
+  private mutating func checkHierarchy(_ old: String, _ new: String) {
+    let ancestors = destination.index.lineage(of: new).dropFirst()
+    guard let ancestor = ancestors.first(where: { sourceNames[$0.name] != nil }),
+      let ancestorSource = sourceNames[ancestor.name],
+      source.index.root(of: old)?.name != source.index.root(of: ancestorSource)?.name
+    else { return }
+    obstacles.append(
+      InferenceObstacle(
+        "Entity '\(new)' inherits from '\(ancestor.name)' in the destination, but their hierarchies were separate in the "
+          + "source; existing hierarchies cannot be merged.",
+        advice: "Write a mapping model, give both a new common parent instead, or keep the hierarchies apart.",
+        entity: new))
+  }
+
+  private mutating func complain(ofAmbiguous found: [(identifier: String, names: [String])], entity: String) {
+    for (identifier, names) in found {
+      let obstacle = InferenceObstacle(
+        "The renaming identifier '\(identifier)' is shared by the properties \(Self.list(names)) of entity '\(entity)'.",
+        advice: "Give each property of the destination entity a renaming identifier of its own.", entity: entity,
+        property: names.first)
+      complain(obstacle, entity: entity, property: names.first ?? "")
+    }
+  }
+
+  private mutating func complain(_ obstacle: InferenceObstacle?, entity: String, property: String) {
+    guard let obstacle else { return }
+    let declaring = destination.entity(declaring: property, for: entity)
+    guard complaints.insert([declaring, property]).inserted else { return }
+    obstacles.append(obstacle)
+  }
+
+  private static func list(_ names: [String]) -> String {
+    names.map { "'\($0)'" }.joined(separator: ", ")
+  }
+}
+
+/// One of the two versions, with inheritance worked out.
+package struct ModelSide {
+  package let document: ModelDocument
+  package let index: EntityIndex
+  package let hashes: [String: Data]
+
+  package init(_ document: ModelDocument, hashes: [String: Data]) {
+    self.document = document
+    self.hashes = hashes
+    index = EntityIndex(document)
+  }
+
+  /// The persistent attributes, inherited ones included; what an entity declares goes before what it inherits.
+  package func attributes(of name: String) -> [AttributeDocument] {
+    unique(index.lineage(of: name).flatMap(\.attributes), name: \.name).filter { !$0.isTransient }
+  }
+
+  /// The persistent relationships, inherited ones included.
+  package func relationships(of name: String) -> [RelationshipDocument] {
+    unique(index.lineage(of: name).flatMap(\.relationships), name: \.name).filter { !$0.isTransient }
+  }
+
+  package func depth(of name: String) -> Int {
+    index.lineage(of: name).count
+  }
+
+  /// The name of the entity that declares a property which `name` has or inherits.
+  package func entity(declaring property: String, for name: String) -> String {
+    let owner = index.lineage(of: name).first { $0.propertyNames.contains(property) }
+    return owner?.name ?? name
+  }
+
+  private func unique<Element>(_ list: [Element], name: (Element) -> String) -> [Element] {
+    var seen: Set<String> = []
+    return list.filter { seen.insert(name($0)).inserted }
+  }
+}

@@ -1,0 +1,137 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+
+/// An entity, or a property of one, that a migration drops.
+package struct DroppedContent: Hashable, Sendable {
+  /// The entity by its name in the store.
+  package let entity: String
+  /// The property by its name in the store; nil where the entity is dropped with its rows.
+  package let property: String?
+  package let isRelationship: Bool
+  /// How many rows, values or links the store holds of it.
+  package var count: Int
+  /// The names that it has in the versions on the way, and in the parents of the entity.
+  package var aliases: Set<Place>
+
+  package init(
+    entity: String, property: String?, isRelationship: Bool, count: Int = 0, aliases: Set<Place> = []
+  ) {
+    self.count = count
+    self.entity = entity
+    self.property = property
+    self.isRelationship = isRelationship
+    self.aliases = aliases
+  }
+
+  /// An entity, or a property of one.
+  package struct Place: Hashable, Sendable {
+    package let entity: String
+    package let property: String?
+
+    package init(
+      entity: String, property: String?
+    ) {
+      self.entity = entity
+      self.property = property
+    }
+  }
+
+  package var places: Set<Place> { aliases.union([Place(entity: entity, property: property)]) }
+
+  /// As `50 rows of 'Recipe'` or `3 values of 'Tag.name'`.
+  package var words: String {
+    let noun = property == nil ? "row" : isRelationship ? "link" : "value"
+    let place = property.map { "\(entity).\($0)" } ?? entity
+    return "\(count) \(noun)\(count == 1 ? "" : "s") of '\(place)'"
+  }
+
+  /// As `50 rows of 'Recipe', 3 values of 'Tag.name' and 4 more`.
+  package static func words(_ items: [DroppedContent]) -> String {
+    let shown = items.sorted { ($0.property == nil ? 0 : 1, -$0.count) < ($1.property == nil ? 0 : 1, -$1.count) }
+      .prefix(6).map(\.words)
+    let rest = items.count - shown.count
+    return shown.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
+  }
+}
+
+extension DroppedContent {
+  /// A step by an inferred mapping.
+  package struct InferredLeg {
+    package let source: ModelDocument
+    package let mapping: InferredMapping
+    fileprivate let index: EntityIndex
+
+    package init(source: ModelDocument, mapping: InferredMapping) {
+      self.source = source
+      self.mapping = mapping
+      index = EntityIndex(source)
+    }
+  }
+
+  /// What inferred steps, one after the other, drop of the entities of the first model.
+  ///
+  /// A relationship counts as dropped only together with its inverse: otherwise its links stay with the inverse.
+  ///
+  /// - Parameter entities: the entities that the store has.
+  package static func dropped(by legs: [InferredLeg], of entities: Set<String>) -> [DroppedContent] {
+    guard let first = legs.first else { return [] }
+    return first.source.entities.filter { !$0.isAbstract && entities.contains($0.name) }.flatMap { entity in
+      dropped(by: legs, of: entity.name)
+    }
+  }
+
+  private static func dropped(by legs: [InferredLeg], of entity: String) -> [DroppedContent] {
+    var name = entity
+    // The names of the properties now, by their names in the store.
+    var properties: [String: String]?
+    var dropped: [DroppedContent] = []
+    for leg in legs {
+      guard let match = leg.mapping.match(ofSource: name) else {
+        var content = DroppedContent(entity: entity, property: nil, isRelationship: false)
+        content.aliases = [.init(entity: name, property: nil)]
+        return [content]
+      }
+      let pairs = (match.attributes + match.relationships).map { ($0.source, $0.destination) }
+      let kept = Dictionary(pairs) { first, _ in first }
+      let relationships = Set(match.relationships.map(\.source) + match.removedRelationships)
+      let lineage = leg.index.lineage(of: name)
+      let known =
+        properties
+        ?? Dictionary(
+          (pairs.map(\.0) + match.removedAttributes + match.removedRelationships).map { ($0, $0) }
+        ) { first, _ in first }
+      var next: [String: String] = [:]
+      for (original, current) in known {
+        if let destination = kept[current] {
+          next[original] = destination
+        } else if !isComputed(current, lineage), !livesOnInInverse(current, lineage, leg) {
+          var content = DroppedContent(
+            entity: entity, property: original, isRelationship: relationships.contains(current))
+          // Findings name the entity that declares the property, before or after the step.
+          for owner in lineage.map(\.name) + [name] {
+            let names = [owner, leg.mapping.match(ofSource: owner)?.destination].compactMap { $0 }
+            content.aliases.formUnion(names.map { .init(entity: $0, property: current) })
+          }
+          dropped.append(content)
+        }
+      }
+      properties = next
+      name = match.destination
+    }
+    return dropped.sorted { ($0.property ?? "") < ($1.property ?? "") }
+  }
+
+  private static func isComputed(_ attribute: String, _ lineage: [EntityDocument]) -> Bool {
+    lineage.contains { $0.attributes.contains { $0.name == attribute && ($0.derivation != nil || $0.isTransient) } }
+  }
+
+  private static func livesOnInInverse(_ name: String, _ lineage: [EntityDocument], _ leg: InferredLeg) -> Bool {
+    guard let relationship = lineage.flatMap(\.relationships).first(where: { $0.name == name }),
+      let inverse = relationship.inverseName, let destination = relationship.destinationEntityName,
+      let match = leg.mapping.match(ofSource: destination)
+    else { return false }
+    return match.relationships.contains { $0.source == inverse }
+  }
+}

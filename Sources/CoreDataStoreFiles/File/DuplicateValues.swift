@@ -1,0 +1,64 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+
+/// Values that several rows have where a uniqueness constraint allows one.
+package struct DuplicateValues {
+  private static let shownCount = 5
+
+  package let entity: String
+  /// The constraint's properties, in its order.
+  package let properties: [String]
+  /// Some of the values with the number of their rows, and how many there are in all: `'a' (3 rows); 'c' (2 rows)`.
+  package let summary: String
+
+  /// The first constraint of a schema that rows of the database violate; nil where none is.
+  package static func first(
+    in schema: StoreSchema, on connection: SQLiteConnection, database: String = "main"
+  ) throws -> DuplicateValues? {
+    for index in schema.indexes {
+      if let found = try DuplicateValues(violating: index, of: schema, on: connection, database: database) {
+        return found
+      }
+    }
+    return nil
+  }
+
+  /// Nil where the index is not one of a constraint, and where each row has values of its own.
+  package init?(
+    violating index: IndexLayout, of schema: StoreSchema, on connection: SQLiteConnection, database: String = "main"
+  ) throws {
+    guard case .uniqueness(let entity) = index.purpose else { return nil }
+    let columns = index.elements.map { SQLName.quoted($0.column) }
+    let list = columns.joined(separator: ", ")
+    // Rows without one of the values do not stand in each other's way.
+    let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+    let groups =
+      "SELECT \(list), COUNT(*) AS N FROM \(database).\(SQLName.quoted(index.table)) WHERE \(present) "
+      + "GROUP BY \(list) HAVING COUNT(*) > 1"
+    let found = try connection.rows("\(groups) ORDER BY \(list) LIMIT \(Self.shownCount + 1)")
+    guard !found.isEmpty else { return nil }
+    var parts = found.prefix(Self.shownCount).map { row in
+      row.values.dropLast().map(\.literal).joined(separator: ", ") + " (\(row.values.last?.literal ?? "") rows)"
+    }
+    if found.count > Self.shownCount, let total = try connection.rows("SELECT COUNT(*), SUM(N) FROM (\(groups))").first
+    {
+      parts.append("\(total[0].literal) values in \(total[1].literal) rows in all")
+    }
+    self.entity = entity
+    properties = index.elements.map { schema[entity]?.property(inColumn: $0.column) ?? $0.column }
+    summary = parts.joined(separator: "; ")
+  }
+}
+
+extension EntityLayout {
+  /// The attribute, or the relationship to one object, that a column holds.
+  fileprivate func property(inColumn column: String) -> String? {
+    if let attribute = attributes.values.first(where: { $0.column == column }) { return attribute.name }
+    return relationships.values.first {
+      if case .foreignKey(let key) = $0.place { return key.column == column }
+      return false
+    }?.name
+  }
+}

@@ -1,0 +1,44 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// A row that does not hold what its table promises.
+package struct RowProblem: Error, CustomStringConvertible {
+  package enum Kind: Equatable {
+    /// A value that cannot be one of the property's type.
+    case unreadableValue(found: String)
+    /// The row's `Z_ENT` is that of no entity which the table holds.
+    case unknownEntity(number: Int64)
+    /// The file that a row names for a large value is missing, or cannot be read.
+    case unreadableFile(entity: String, reason: String)
+    /// A value of a type that the property cannot have.
+    case unwritableValue(found: String)
+  }
+
+  package let kind: Kind
+  package let table: String
+  /// 0 where a value was to be written and the row is not known.
+  package let primaryKey: Int64
+  package let property: String
+
+  package init(
+    kind: Kind, table: String, primaryKey: Int64, property: String
+  ) {
+    self.kind = kind
+    self.table = table
+    self.primaryKey = primaryKey
+    self.property = property
+  }
+
+  package var description: String {
+    let place = "\(property.isEmpty ? "" : "\(property) of ")the row \(primaryKey) in \(table)"
+    switch kind {
+    case .unreadableValue(let found): return "The value in \(place) cannot be read: it is \(found)."
+    case .unknownEntity(let number):
+      return "The entity of \(place) is not in the model: its number is \(number)."
+    case .unreadableFile(let entity, let reason):
+      return "The value of '\(property)' of the row \(primaryKey) in \(table), entity '\(entity)', cannot be read: "
+        + "\(reason)."
+    case .unwritableValue(let found): return "The value for \(place) cannot be written: it is \(found)."
+    }
+  }
+}
