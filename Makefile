@@ -15,8 +15,9 @@
 #                 COREDATA_TORTURE_CASES=inPlace,hotLog names those that are wanted (TortureCase)
 #   make fuzz     gives hostile models, mapping models, stores, journals and predicates to everything that reads them:
 #                 1,000,000 inputs, half an hour on two cores; FUZZ="--kind store --seed 7 --count 1" for others
-#                 (Tests/Fuzzing/README.md). `make fuzz-fixed` is the part that continuous integration runs, a minute
-#   make sanitize address, undefined-behaviour and thread sanitizers over what reads files and what threads share
+#                 (Tests/Fuzzing/README.md). `make fuzz-fixed` is a fixed part of them, a minute after the build
+#   make sanitize address, undefined-behaviour and thread sanitizers over what reads files, over 1,000 hostile inputs, and
+#                 over what threads share
 #   make bench    speed and memory against the same work written by hand; BENCH="--notes 100000" for other arguments
 
 SHELL := /bin/bash
