@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import CoreDataStoreFiles
 
 /// One row that a statement ranges over, and the rows joined to it.
