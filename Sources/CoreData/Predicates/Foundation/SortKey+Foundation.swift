@@ -4,37 +4,7 @@
 import CoreDataPredicates
 import Foundation
 
-/// What a descriptor sorts by, as far as a store can use it.
-internal struct SortKey: Hashable, Sendable {
-  /// The methods of texts that sort descriptors are commonly made with.
-  internal enum Method: String, Sendable {
-    case compare = "compare:"
-    case caseInsensitive = "caseInsensitiveCompare:"
-    case localized = "localizedCompare:"
-    case localizedCaseInsensitive = "localizedCaseInsensitiveCompare:"
-    case localizedStandard = "localizedStandardCompare:"
-
-    internal func order(_ left: String, _ right: String) -> ComparisonResult {
-      switch self {
-      case .compare: TextComparison().order(left, right)
-      case .caseInsensitive: left.caseInsensitiveCompare(right)
-      case .localized: left.localizedCompare(right)
-      case .localizedCaseInsensitive: left.localizedCaseInsensitiveCompare(right)
-      case .localizedStandard: left.localizedStandardCompare(right)
-      }
-    }
-  }
-
-  internal var keyPath: String
-  internal var isAscending: Bool
-  internal var method = Method.compare
-
-  internal init(keyPath: String, isAscending: Bool, method: Method = .compare) {
-    self.keyPath = keyPath
-    self.isAscending = isAscending
-    self.method = method
-  }
-
+extension SortKey {
   /// The key of a descriptor.
   ///
   /// - Throws: `OpaqueCriterion` if it is made from a Swift key path or sorts by code.
