@@ -1,18 +1,76 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+/// A group of commands, called by a common first word.
+package struct GroupSpecification: Hashable, Sendable {
+  /// The first word of the commands.
+  package var name: String
+  /// A line for help.
+  package var summary: String
 
+  /// Creates a group.
+  package init(_ name: String, summary: String) {
+    self.name = name
+    self.summary = summary
+  }
+}
+
+/// A command line tool: its groups, commands and common options.
+package struct ToolSpecification: Hashable, Sendable {
+  /// The name of the tool.
+  package var name: String
+  /// The version that `--version` prints.
+  package var version: String
+  /// A line for help.
+  package var summary: String
+  /// The groups in the order of help.
+  package var groups: [GroupSpecification]
+  /// The commands in the order of help.
+  package var commands: [CommandSpecification]
+  /// The options of every command.
+  package var commonOptions: [OptionSpecification]
+
+  /// Creates a tool.
+  package init(
+    name: String, version: String, summary: String, groups: [GroupSpecification], commands: [CommandSpecification],
+    commonOptions: [OptionSpecification] = CommonOptions.specifications
+  ) {
+    self.name = name
+    self.version = version
+    self.summary = summary
+    self.groups = groups
+    self.commands = commands
+    self.commonOptions = commonOptions
+  }
+
+  /// Returns the options of a command, its own before the common ones.
+  package func options(of command: CommandSpecification) -> [OptionSpecification] {
+    let own = Set(command.options.map(\.name))
+    let letters = Set(command.options.compactMap(\.short))
+    let common = commonOptions.filter { !own.contains($0.name) }.map { option in
+      var option = option
+      if let short = option.short, letters.contains(short) { option.short = nil }
+      return option
+    }
+    return command.options + common
+  }
+
+  func commands(of group: String) -> [CommandSpecification] {
+    commands.filter { $0.path.count == 2 && $0.path[0] == group }
+  }
+}
+
+/// Help texts.
 extension ToolSpecification {
   private static var width: Int { 100 }
 
-  /// How a command is called, in one line.
+  /// Returns the usage line of a command.
   package func usage(of command: CommandSpecification) -> String {
     let words = [name] + command.path + command.positionals.map(\.usage) + command.options.map { "[\($0.usage)]" }
     return words.joined(separator: " ")
   }
 
-  /// The help of the whole tool.
+  /// The help of the tool.
   package var help: String {
     var lines = ["\(name) \(version): \(summary)", "", "Usage: \(name) COMMAND [OPTIONS]"]
     for group in groups {
@@ -21,26 +79,26 @@ extension ToolSpecification {
     }
     let others = commands.filter { $0.path.count == 1 }
     if !others.isEmpty {
-      lines += ["", "Others"]
+      lines += ["", "Other commands"]
       lines += entries(others.map { ($0.path[0], $0.summary) })
     }
     lines += commonOptionLines
     lines += ["", "Exit status"]
     lines += entries(ExitStatus.allCases.map { (String($0.rawValue), $0.meaning) })
-    lines += ["", "See \(name) COMMAND --help for one command."]
+    lines += ["", "See \(name) COMMAND --help for a command."]
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// The help of a group; nil where there is no such group.
+  /// Returns the help of a group, or nil if there is no such group.
   package func help(ofGroup group: String) -> String? {
     guard let specification = groups.first(where: { $0.name == group }) else { return nil }
     var lines = ["\(name) \(group): \(specification.summary)", "", "Usage: \(name) \(group) COMMAND [OPTIONS]", ""]
     lines += entries(commands(of: group).map { ($0.path[1], $0.summary) })
-    lines += ["", "See \(name) \(group) COMMAND --help for one command."]
+    lines += ["", "See \(name) \(group) COMMAND --help for a command."]
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// The help of a command.
+  /// Returns the help of a command.
   package func help(of command: CommandSpecification) -> String {
     var lines = ["\(([name] + command.path).joined(separator: " ")): \(command.summary)", ""]
     lines += TextLayout.wrapped("Usage: " + usage(of: command), width: Self.width, indent: 0, hanging: 2)
@@ -70,7 +128,7 @@ extension ToolSpecification {
     (option.short.map { "-\($0), " } ?? "") + option.usage
   }
 
-  /// Names and summaries side by side; a name that is too long for its column stands in a line of its own.
+  /// Formats names and summaries side by side. A name that is too long for its column gets its own line.
   private func entries(_ pairs: [(name: String, summary: String)]) -> [String] {
     let longest = 30
     let column = pairs.map { TextLayout.width(of: $0.name) }.filter { $0 <= longest }.max() ?? longest
