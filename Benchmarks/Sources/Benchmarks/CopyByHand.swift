@@ -4,8 +4,8 @@
 import CoreData
 import Foundation
 
-/// The migrations of `CopyWorkloads` as a loop over SQLite's C interface: prepared statements, one transaction, Swift's
-/// strings; the new store is a file of its own in Core Data's layout, and whole on disk at the end.
+/// The migrations of `CopyWorkloads` as a loop over SQLite's C interface, with prepared statements, one transaction and
+/// Swift strings. The new store is a separate file in Core Data's layout, complete on disk at the end.
 enum CopyByHand {
   @Sendable static func copy(_ place: Workload.Place) throws -> Measurement {
     let model = NotesModel.split()
@@ -23,7 +23,7 @@ enum CopyByHand {
     }
   }
 
-  /// - Returns: the new keys by the old ones.
+  /// - Returns: The new keys, indexed by the old ones.
   private static func copyNotes(_ source: Database, _ destination: Database) throws -> [Int64] {
     let greatest = try source.integer("SELECT MAX(Z_PK) FROM ZNOTE")
     var keys = [Int64](repeating: 0, count: Int(greatest) + 1)
