@@ -1,13 +1,13 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Entities of a document by name, with what follows from inheritance worked out once.
+/// Looks up the entities of a document by name and by inheritance.
 public struct EntityIndex: Sendable {
   private let document: ModelDocument
   private let positions: [String: Int]
   private let children: [String: [Int]]
 
-  /// Prepares look-ups over the document's entities.
+  /// Indexes the entities of a document.
   public init(_ document: ModelDocument) {
     self.document = document
     var positions: [String: Int] = [:]
@@ -20,17 +20,17 @@ public struct EntityIndex: Sendable {
     self.children = children
   }
 
-  /// The entity of that name.
+  /// The entity with the given name.
   public subscript(name: String) -> EntityDocument? {
     positions[name].map { document.entities[$0] }
   }
 
-  /// The direct sub-entities, in the document's order.
+  /// Returns the direct subentities, in document order.
   public func subentities(of name: String) -> [EntityDocument] {
     (children[name] ?? []).map { document.entities[$0] }
   }
 
-  /// The entity and all its ancestors, the root last. Ends at a missing parent or where a cycle closes.
+  /// Returns the entity and its ancestors, the root last. Ends at a missing parent or at a cycle.
   public func lineage(of name: String) -> [EntityDocument] {
     var line: [EntityDocument] = []
     var seen: Set<String> = []
@@ -42,18 +42,18 @@ public struct EntityIndex: Sendable {
     return line
   }
 
-  /// The entity at the top of the hierarchy that `name` belongs to.
+  /// Returns the root of the hierarchy that contains the entity.
   public func root(of name: String) -> EntityDocument? {
     lineage(of: name).last
   }
 }
 
 extension ModelDocument {
-  /// Deeper than any model; lines of ancestors are walked again and again, so a bound keeps hostile files from taking
-  /// hours.
+  /// The greatest depth of inheritance, more than that of any model. Ancestors are traversed repeatedly, so the bound
+  /// keeps hostile files from taking hours.
   private static let deepest = 500
 
-  /// Refuses a line of inheritance that no person has drawn. Rings are left to `validate()`.
+  /// Throws an error if the inheritance is too deep. Cycles are left to `validate()`.
   package func checkDepthOfInheritance() throws {
     let parents = Dictionary(entities.map { ($0.name, $0.parentName) }) { first, _ in first }
     var depths: [String: Int] = [:]
@@ -72,8 +72,8 @@ extension ModelDocument {
       }
       guard depth <= Self.deepest else {
         throw ModelFileError(
-          .inheritanceCycle, found: "The line of inheritance is more than \(Self.deepest) entities long.",
-          advice: "Give the entity a nearer parent.", entity: entity.name)
+          .inheritanceCycle, found: "The entity has more than \(Self.deepest) ancestors.",
+          advice: "Choose a parent entity closer to the root.", entity: entity.name)
       }
     }
   }

@@ -7,32 +7,32 @@ import Foundation
 import FoundationXML
 #endif
 
-/// An element of an XML file, with the line it stands on for messages.
+/// An element of an XML file, with its line for messages.
 struct XMLElementNode {
   let name: String
   let line: Int
   let attributes: [String: String]
   var children: [XMLElementNode] = []
-  /// The characters between the tags, those of child elements not included.
+  /// The text between the tags, without that of child elements.
   var text = ""
 
-  /// The value of an attribute; nil also where it is empty.
+  /// The value of an attribute; nil if it is missing or empty.
   subscript(attribute: String) -> String? {
     attributes[attribute].flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  /// Whether an attribute says yes.
+  /// Returns the flag in an attribute; false if it is missing.
   func flag(_ attribute: String) -> Bool {
     flag(attribute, default: false)
   }
 
-  /// What an attribute says, or a default where it is absent.
+  /// Returns the flag in an attribute, or a default if it is missing.
   func flag(_ attribute: String, default fallback: Bool) -> Bool {
     guard let value = self[attribute] else { return fallback }
     return ["yes", "true", "1"].contains(value.lowercased())
   }
 
-  /// The child elements of a name.
+  /// Returns the child elements with a name.
   func children(_ name: String) -> [XMLElementNode] {
     children.filter { $0.name == name }
   }
@@ -40,11 +40,12 @@ struct XMLElementNode {
 
 /// Reads a whole XML file into elements.
 ///
-/// Entities and default attributes are refused: a file cannot reach for others, nor stand for more than it holds.
+/// Entity and attribute-list declarations are refused, so that a file can neither refer to other files nor expand to
+/// more than it contains.
 final class XMLTreeReader: NSObject, XMLParserDelegate {
-  /// Deeper than any model; a bound so that a hostile file cannot exhaust the stack of a reader.
+  /// The greatest depth, more than that of any model, so that a hostile file cannot exhaust the stack of a reader.
   private static let deepest = 64
-  /// Elements and attributes of a file. A model with 20,000 attributes has a quarter of it.
+  /// The greatest number of elements and attributes. A model with 20,000 attributes has a quarter of it.
   private static let most = 1_000_000
 
   private var open: [XMLElementNode] = []
@@ -52,7 +53,7 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
   private var refusal: String?
   private var count = 0
 
-  /// The root element of the file's content.
+  /// Returns the root element of a file.
   static func root(of data: Data, file: URL) throws -> XMLElementNode {
     try check(data, file: file)
     let reader = XMLTreeReader()
@@ -68,38 +69,39 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
     guard isComplete, let root = reader.root else {
       guard reader.root != nil || !reader.open.isEmpty else {
         throw ModelFileError(
-          .notXML, found: "This is not XML.", advice: "Is it the contents file of an .xcdatamodel?", file: file)
+          .notXML, found: "This is not XML.", advice: "Check that it is the contents file of an .xcdatamodel.",
+          file: file)
       }
       let reason = parser.parserError.map { " (\($0.localizedDescription))" } ?? ""
       throw ModelFileError(
-        .brokenXML, found: "The XML breaks off or is malformed\(reason).",
+        .brokenXML, found: "The XML is truncated or malformed\(reason).",
         advice: "Restore the file from version control.", file: file, line: parser.lineNumber)
     }
     return root
   }
 
-  /// Refuses what Foundation's parser must not see.
+  /// Throws an error for input that is unsafe for Foundation's parser.
   private static func check(_ data: Data, file: URL) throws {
     guard data.count <= ModelFile.largest else {
       throw ModelFileError(
         .unsupportedFile, found: "The XML has \(data.count) bytes; at most \(ModelFile.largest) are read.",
         advice: "Split the model.", file: file)
     }
-    // Foundation's parser traps on Linux where the name of an attribute is not UTF-8.
+    // Foundation's parser on Linux traps if the name of an attribute is not UTF-8.
     guard let text = String(validating: data, as: UTF8.self) else {
       throw ModelFileError(
-        .notXML, found: "The file is not a text in UTF-8.", advice: "Is it the contents file of an .xcdatamodel?",
+        .notXML, found: "The file is not UTF-8 text.", advice: "Check that it is the contents file of an .xcdatamodel.",
         file: file)
     }
-    // In another encoding the parser would see declarations where the checks below see none.
+    // In another encoding, the checks below would miss declarations that the parser sees.
     if let encoding = declaredEncoding(of: text),
       !["UTF-8", "UTF8", "US-ASCII", "ASCII"].contains(encoding.uppercased())
     {
       throw ModelFileError(
-        .unsupportedFile, found: "The XML says that its encoding is \(encoding.prefix(40)).",
+        .unsupportedFile, found: "The XML declares the encoding \(encoding.prefix(40)).",
         advice: "Save the file in UTF-8.", file: file)
     }
-    // Foundation's parser does not report these declarations to its delegate, so they are looked for here.
+    // Foundation's parser does not report these declarations to its delegate, so search for them here.
     for (declaration, name) in [("<!ENTITY", "entities"), ("<!ATTLIST", "default attributes")]
     where data.range(of: Data(declaration.utf8)) != nil {
       throw ModelFileError(
@@ -108,7 +110,7 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
     }
   }
 
-  /// What `<?xml … encoding="…"?>` says.
+  /// Returns the encoding of `<?xml … encoding="…"?>`.
   private static func declaredEncoding(of text: String) -> String? {
     guard text.utf8.starts(with: "<?xml".utf8) || text.utf8.starts(with: "\u{FEFF}<?xml".utf8) else { return nil }
     let opening = text.prefix(1000)
@@ -135,7 +137,7 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
   }
 
   private func refuse(_ reason: String, _ parser: XMLParser) {
-    // What the parser still calls after this is of no interest.
+    // The parser may still call the delegate after this.
     if refusal == nil { refusal = reason }
     parser.abortParsing()
   }

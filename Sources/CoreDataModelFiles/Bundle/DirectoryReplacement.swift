@@ -3,11 +3,11 @@
 
 import Foundation
 
-/// Writes a whole folder or nothing: what stood there before stays until the new one is complete.
-enum FolderReplacement {
-  /// Fills a new folder beside the place, then puts it there.
+/// Writes a directory atomically: an existing one stays until the new one is complete.
+enum DirectoryReplacement {
+  /// Fills a new directory beside the destination, then moves it into place.
   ///
-  /// A failure while the folder is filled leaves the old one untouched and no trace of the new.
+  /// If an error occurs, the old directory is untouched and the new one is removed.
   static func write(to url: URL, _ fill: (URL) throws -> Void) throws {
     let files = FileManager.default
     let parent = url.deletingLastPathComponent()
@@ -27,7 +27,7 @@ enum FolderReplacement {
       }
       try files.removeItem(at: old)
     } catch {
-      // The first failure is the one that tells what is wrong.
+      // Report the first error, not that the new directory could not be removed.
       try? files.removeItem(at: fresh)
       throw error
     }
