@@ -9,11 +9,11 @@ import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
 
-/// Why a command failed, in sentences, and the status that says so.
+/// The failure of a command: a message and an exit status.
 struct CommandFailure: Error {
   let status: ExitStatus
   let message: String
-  /// Indented lines after the message, as what to try.
+  /// Lines to indent below the message, such as commands to try.
   var advice: [String] = []
 
   init(_ status: ExitStatus, _ message: String, advice: [String] = []) {
@@ -22,7 +22,7 @@ struct CommandFailure: Error {
     self.advice = advice
   }
 
-  /// What an error of the library means for the caller of a command.
+  /// Translates an error of the library.
   init(_ error: any Error) {
     switch error {
     case let failure as CommandFailure:
@@ -31,7 +31,7 @@ struct CommandFailure: Error {
       self.init(.invalidModel, error.description)
     case let failure as FileFailure:
       self.init(
-        .failed, "To \(failure.operation) '\(failure.path)' failed: \(String(cString: strerror(failure.number))).")
+        .failed, "Cannot \(failure.operation) '\(failure.path)': \(String(cString: strerror(failure.number))).")
     case let problem as SchemaProblem:
       self.init(.invalidModel, problem.description)
     case let problem as StoreProblem:
@@ -46,7 +46,7 @@ struct CommandFailure: Error {
     (["error: \(message)"] + advice.map { "  \($0)" }).joined(separator: "\n") + "\n"
   }
 
-  /// The failure as one line of JSON, like the events that commands write to standard error.
+  /// The failure as a line of JSON, like the other events on standard error.
   var json: String {
     let text: JSONText = [
       "event": "error", "status": .integer(Int(status.rawValue)), "message": .string(message),
@@ -60,7 +60,7 @@ struct CommandFailure: Error {
     // A model or a mapping model could not be read.
     if error.userInfo[NSUnderlyingErrorKey] is ModelFileError { return .invalidModel }
     switch error.code {
-    case NSMigrationMissingMappingModelError, NSInferredMappingModelError: return .noWay
+    case NSMigrationMissingMappingModelError, NSInferredMappingModelError: return .migrationImpossible
     case NSMigrationMissingSourceModelError, NSPersistentStoreIncompatibleVersionHashError, NSPersistentStoreOpenError,
       NSPersistentStoreInvalidTypeError, NSPersistentStoreTypeMismatchError, NSPersistentStoreTimeoutError:
       return .unreadableStore

@@ -6,13 +6,13 @@ import CoreDataModelFiles
 import CoreDataTerminal
 import Foundation
 
-/// A store that a command reads, with the model named on the command line, or its own.
+/// A store opened by a command, with the model of the command line or its own.
 struct OpenedStore {
   let reader: StoreReader
-  /// The version of the named model that wrote the store; nil where no model was named.
+  /// The version of the named model that wrote the store; nil if no model was named.
   let versionName: String?
 
-  /// Opens STORE, with `--model` where it was given.
+  /// Opens STORE, with `--model` if given.
   init(_ invocation: CommandInvocation) throws {
     let url = invocation.url("STORE")
     guard let path = invocation.arguments.value("model") else {
@@ -30,13 +30,13 @@ struct OpenedStore {
         throw CommandFailure(
           .unreadableStore,
           "No version of \(model.name) wrote \(url.lastPathComponent). \(match.nearestSentence)",
-          advice: ["To see what differs:  coredata store match \(url.relativePath) \(path)"])
+          advice: ["To see the differences:  coredata store match \(url.relativePath) \(path)"])
       }
       return (try StoreReader(url: url, model: try model.version(name).document), name)
     }
   }
 
-  /// Says on standard error what a reader of the result should know.
+  /// Writes the remarks on the store to standard error.
   func remark(_ invocation: CommandInvocation) {
     for text in reader.remarks { invocation.remark(text) }
   }

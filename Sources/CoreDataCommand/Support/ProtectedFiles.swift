@@ -7,18 +7,18 @@ import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
 
-/// What `--output` must not name: the files that a command reads or makes, and what belongs to them.
+/// The files that `--output` must not name: those that a command reads or creates, and what belongs to them.
 ///
-/// Files are told apart by device and number, and by the directory they are in, whatever links lead there.
+/// Files are compared by device and inode, and by their directory, so that links do not matter.
 struct ProtectedFiles {
-  /// Files and directories, those that are not there yet included. What is in a directory is protected too.
+  /// Files and directories, which need not exist yet. The contents of a directory are protected too.
   private var files: [(url: URL, meaning: String)] = []
-  /// Stores, beside which backups and the like may be.
+  /// Stores, which may have backups beside them.
   private var stores: [URL] = []
-  /// Directories in which backups may be made.
+  /// Directories in which backups may be created.
   private var backupFolders: [URL] = []
 
-  /// Those of a command line.
+  /// Collects the protected files of a command line.
   init(_ arguments: ParsedCommand) {
     for positional in arguments.specification.positionals {
       for path in arguments.arguments(positional.name) { add(path, positional.name) }
@@ -27,7 +27,7 @@ struct ProtectedFiles {
     for name in ["model", "mappings", "allowances"] where options.contains(name) {
       for path in arguments.values(name) { add(path, "--\(name)") }
     }
-    // Elsewhere --to is the name of a version.
+    // In other commands --to names a version.
     if options.contains("from") {
       for name in ["from", "to"] where options.contains(name) {
         for path in arguments.values(name) { add(path, "--\(name)") }
@@ -39,7 +39,7 @@ struct ProtectedFiles {
   }
 
   private mutating func add(_ path: String, _ meaning: String) {
-    // MODEL@VERSION, and files whose own name has an @.
+    // MODEL@VERSION, and files whose name contains an @.
     let plain = path.lastIndex(of: "@").map { String(path[..<$0]) }
     for path in [path, plain].compactMap({ $0 }) where !path.isEmpty {
       let given = URL(fileURLWithPath: path)
@@ -48,23 +48,23 @@ struct ProtectedFiles {
         guard !Self.isDirectory(url) else { continue }
         stores.append(url)
         for suffix in ["-wal", "-shm", "-journal"] {
-          files.append((Self.sibling(of: url, url.lastPathComponent + suffix), "the log of \(meaning)"))
+          files.append((Self.sibling(of: url, url.lastPathComponent + suffix), "a companion file of \(meaning)"))
         }
-        files.append((StoreFiles.externalData(of: url), "the files of values of \(meaning)"))
+        files.append((StoreFiles.externalData(of: url), "the external data of \(meaning)"))
         files.append(
           (Self.sibling(of: url, ".\(url.lastPathComponent)-migration"), "the work directory of \(meaning)"))
       }
     }
   }
 
-  /// - Throws: `CommandFailure` with the status for a wrong command line, where a path names one of the files.
+  /// Throws a `CommandFailure` with the status for a usage error if a path names a protected file.
   func check(_ path: String) throws {
     let given = URL(fileURLWithPath: path)
     for output in FileCalls.isSymbolicLink(given) ? [given, given.resolvingSymlinksInPath()] : [given] {
       guard let meaning = meaning(of: output) else { continue }
       throw CommandFailure(
         .usage,
-        "--output \(path) names \(meaning), which the result would replace. Nothing was done; name another file.")
+        "--output \(path) names \(meaning), which the result would replace. Nothing was changed. Name another file.")
     }
   }
 
@@ -85,7 +85,7 @@ struct ProtectedFiles {
         if Self.identity(support.deletingLastPathComponent()) == Self.identity(place), Self.identity(place) != nil,
           Self.isBackup(String(support.lastPathComponent.dropFirst()), of: store)
         {
-          return "the files of values of a backup of \(store.lastPathComponent)"
+          return "the external data of a backup of \(store.lastPathComponent)"
         }
       }
     }
@@ -100,7 +100,7 @@ struct ProtectedFiles {
     return rest.isEmpty || ".-_".contains(rest[rest.startIndex])
   }
 
-  /// The file's own identity and those of all directories that it is in.
+  /// Returns the identities of a file and of all directories that contain it.
   private static func identities(of output: URL) -> Set<FileCalls.Identity> {
     var found: Set<FileCalls.Identity> = []
     if let own = identity(output) { found.insert(own) }
@@ -112,7 +112,7 @@ struct ProtectedFiles {
     return found
   }
 
-  /// The identity of what a path leads to.
+  /// Returns the identity of a file, following a symbolic link.
   private static func identity(_ url: URL) -> FileCalls.Identity? {
     FileCalls.identity(FileCalls.isSymbolicLink(url) ? url.resolvingSymlinksInPath() : url)
   }

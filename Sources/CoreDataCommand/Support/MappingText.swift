@@ -5,7 +5,7 @@ import CoreDataAnalysis
 import CoreDataModelFiles
 import CoreDataTerminal
 
-/// Mapping models as text that can be reviewed line by line, and as JSON.
+/// Mapping models as reviewable text and as JSON.
 enum MappingText {
   static func write(_ mapping: MappingDescription, to report: inout TextReport) {
     for entity in mapping.entities {
@@ -25,7 +25,7 @@ enum MappingText {
     }
   }
 
-  /// Says what a command has made.
+  /// Reports the mapping model that a command has written.
   static func writeMade(
     _ mapping: MappingDocument, _ format: String, _ file: NewFile, _ invocation: CommandInvocation
   ) throws {
@@ -43,7 +43,7 @@ enum MappingText {
     NumberText.counted(mapping.entities.count, "entity mapping")
   }
 
-  /// The members of an object for a whole mapping model.
+  /// Returns the members of the JSON object for a mapping model.
   static func members(of mapping: MappingDescription) -> [JSONText.Member] {
     [
       .init("from", .optional(mapping.from)), .init("to", .optional(mapping.to)),
@@ -67,9 +67,9 @@ enum MappingText {
   private static func json(_ entity: MappingDescription.Entity) -> JSONText {
     [
       "name": .string(entity.name), "type": .string(entity.type), "source": .optional(entity.source),
-      "sourceHash": .optional(entity.sourceHash.map { HexText.of($0) }),
+      "sourceHash": .optional(entity.sourceHash.map { NumberText.hexadecimal($0) }),
       "destination": .optional(entity.destination),
-      "destinationHash": .optional(entity.destinationHash.map { HexText.of($0) }),
+      "destinationHash": .optional(entity.destinationHash.map { NumberText.hexadecimal($0) }),
       "filter": .optional(entity.filter), "policy": .optional(entity.policy),
       "sourceExpression": .optional(entity.sourceExpression),
       "dropped": .array(entity.dropped.map { .string($0) }), "userInfo": json(entity.notes),

@@ -5,20 +5,20 @@ import CoreDataFileSystem
 import CoreDataTerminal
 import Foundation
 
-/// The result of a command: on standard output, or in a file that appears only when it is complete.
+/// Writes the result of a command to standard output, or to a file that appears only when it is complete.
 ///
-/// A device, a pipe or a FIFO is written to as it is; nothing is put in its place.
+/// A device, a pipe or a FIFO is written to directly and never replaced.
 final class ResultWriter {
   private let streams: CommandStreams
-  /// The file; nil for standard output.
+  /// The path of the file; nil for standard output.
   let path: String?
   private var descriptor: Int32?
-  /// What gets the name of the result when it is complete; nil for what is written to directly.
+  /// The file to rename to the result when it is complete; nil if the result is written directly.
   private var draft: URL?
   private var buffer = ""
   private static let bufferLimit = 1 << 16
 
-  /// What the command has done that a result which cannot be written does not undo, as a sentence.
+  /// A sentence about the work that is done even if the result cannot be written.
   var workDone: String?
 
   init(path: String?, streams: CommandStreams) {
@@ -31,7 +31,7 @@ final class ResultWriter {
   /// Whether the result is shown on a terminal.
   var isTerminal: Bool { path == nil && streams.isOutputTerminal }
 
-  /// Sees to it that the file can be written, before the command does anything.
+  /// Makes sure that the file can be written before the command starts.
   ///
   /// - Throws: `CommandFailure`.
   func prepare() throws {
@@ -41,14 +41,14 @@ final class ResultWriter {
     guard found.st_mode & S_IFMT != S_IFDIR else {
       throw CommandFailure(.usage, "The result cannot be written to \(path): it is a directory. Name a file in it.")
     }
-    // Without a reader a FIFO is refused; waiting for one could take for ever.
+    // Refuse a FIFO without a reader, since waiting for one could take forever.
     let opened = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
     guard opened >= 0 else { throw unwritable(errno) }
     _ = fcntl(opened, F_SETFL, fcntl(opened, F_GETFL) & ~O_NONBLOCK)
     descriptor = opened
   }
 
-  /// The file itself, where the path is a symbolic link to it.
+  /// The file, with a symbolic link resolved.
   private var target: URL {
     let url = URL(fileURLWithPath: path ?? "")
     return FileCalls.isSymbolicLink(url) ? url.resolvingSymlinksInPath() : url
@@ -68,33 +68,33 @@ final class ResultWriter {
     }
   }
 
-  /// Writes text for people, without control characters that could steer a terminal.
+  /// Writes text for people, escaping control characters that could affect a terminal.
   func write(_ text: String) throws { try write(safe: StyledText.escaped(text)) }
 
-  /// Writes text that a program may read again: on a terminal as text for people, elsewhere as it is.
+  /// Writes text that may be read by a program, escaped only on a terminal.
   func write(source text: String) throws { try isTerminal ? write(text) : write(safe: text) }
 
-  /// Writes text that has no such characters.
+  /// Writes text that contains no control characters.
   func write(safe text: String) throws {
     buffer += text
     if buffer.utf8.count >= Self.bufferLimit { try flush() }
   }
 
-  /// Puts the file in its place.
+  /// Completes the result and renames the file to it.
   func commit() throws {
     try flush()
     guard let draft else { return closeDescriptor() }
     guard let descriptor, close(descriptor) == 0 else { throw unwritable(errno) }
     self.descriptor = nil
-    // rename(2) replaces what is there in one step.
+    // rename(2) replaces an existing file atomically.
     guard rename(draft.path, target.path) == 0 else { throw unwritable(errno) }
     self.draft = nil
   }
 
-  /// Leaves a file that was there as it was.
+  /// Discards the result, leaving an existing file unchanged.
   func abandon() {
     closeDescriptor()
-    // The work has failed already; a piece of a file that stays must not hide why.
+    // Report why the work failed, not that the partial file could not be removed.
     if let draft { try? FileCalls.removeFile(draft) }
     draft = nil
   }
@@ -122,6 +122,6 @@ final class ResultWriter {
     let reason = String(cString: strerror(number))
     return CommandFailure(
       .failed,
-      "The result cannot be written to \(path ?? ""): \(reason). Check that the directory exists and may be written.")
+      "The result cannot be written to \(path ?? ""): \(reason). Check that the directory exists and is writable.")
   }
 }

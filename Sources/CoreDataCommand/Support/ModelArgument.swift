@@ -8,27 +8,26 @@ import CoreDataModelFiles
 import CoreDataTerminal
 import Foundation
 
-/// What a MODEL on the command line stands for: all versions of a source or compiled model, or the model that a store
-/// carries.
+/// The model that a MODEL argument names: all versions of a source or compiled model, or the model contained in a
+/// store.
 struct ModelArgument {
-  /// A version by name.
+  /// A version and its name.
   typealias Version = (name: String, document: ModelDocument)
 
   let url: URL
-  /// Nil where several versions are there and none is marked as current.
+  /// The name of the current version; nil if there are several versions and none is marked as current.
   let currentName: String?
-  /// Whether the model is that of a store.
+  /// Whether the model comes from a store.
   let isStore: Bool
   /// The version that the argument names after an @.
   private let namedVersion: String?
-  /// The versions, each of which is read when it is asked for.
+  /// The versions, each read on first use.
   private let bundle: ModelBundle
 
-  /// Reads a model, MODEL or MODEL@VERSION. Versions that cannot be read, or make no sense, are left out where there are
-  /// others.
-  /// - Throws: `ModelFileError`; `StoreProblem` where the file is a store that carries no model.
+  /// Reads MODEL or MODEL@VERSION. Versions that are unreadable or invalid are skipped if there are others.
+  /// - Throws: `ModelFileError`; `StoreProblem` if the file is a store without a model.
   init(path: String) throws {
-    // A file whose own name has an @ in it goes first.
+    // A file whose name contains an @ takes precedence.
     let mark = FileManager.default.fileExists(atPath: path) ? nil : path.lastIndex(of: "@")
     namedVersion = mark.map { String(path[path.index(after: $0)...]) }
     let url = URL(fileURLWithPath: mark.map { String(path[..<$0]) } ?? path)
@@ -41,8 +40,8 @@ struct ModelArgument {
       guard let model = store.metadata.model else {
         throw StoreProblem(
           .unknownVersion,
-          store.metadata.modelProblem.map { "The model that \(file) carries cannot be read: \($0)" }
-            ?? "\(file) carries no model. Name the model it was made with.")
+          store.metadata.modelProblem.map { "The model in \(file) cannot be read: \($0)" }
+            ?? "\(file) contains no model. Name the model it was created with.")
       }
       let identifier = store.metadata.versionIdentifiers.first { !$0.isEmpty }
       let name = identifier ?? url.deletingPathExtension().lastPathComponent
@@ -61,28 +60,28 @@ struct ModelArgument {
     }
   }
 
-  /// The name for messages: that of the file.
+  /// The name of the file, for messages.
   var name: String { url.lastPathComponent }
 
-  /// All versions that can be read, in their order.
+  /// All readable versions, in order.
   var versions: [Version] { bundle.versions }
 
-  /// The names of all versions in their order, of those too that cannot be read.
+  /// The names of all versions in order, including unreadable ones.
   var names: [String] { bundle.names }
 
-  /// The versions as migrations take them: of a single version in a folder of versions all of them.
-  /// - Throws: for a model that contradicts itself.
+  /// Returns the versions to migrate over: for a single version in a directory of versions, all of them.
+  /// - Throws: `ModelFileError` for an invalid model.
   func modelVersions() throws -> ModelVersions { try ModelVersions(bundle) }
 
-  /// The versions that the argument names, and no others.
-  /// - Throws: for a model that contradicts itself.
+  /// Returns only the versions that the argument names.
+  /// - Throws: `ModelFileError` for an invalid model.
   func namedVersions() throws -> ModelVersions { try ModelVersions(only: bundle) }
 
-  /// What a reader of the result should know, one sentence each: versions that are left out, and values that are not of
-  /// their attribute's type.
+  /// Remarks on the model, one sentence each: skipped versions, and default values that do not fit their attribute's
+  /// type.
   var remarks: [String] { Self.remarks(bundle.unreadable, bundle.warnings) }
 
-  /// The remarks on versions that have been read so far; on all of them where they are few.
+  /// The remarks on the versions read so far, or on all versions if they are few.
   var remarksSoFar: [String] {
     guard names.count > 8 else { return remarks }
     let found = bundle.problemsSoFar
@@ -92,30 +91,30 @@ struct ModelArgument {
   private static func remarks(
     _ unreadable: [(name: String, error: ModelFileError)], _ warnings: [ModelFileError]
   ) -> [String] {
-    unreadable.map { "The version \"\($0.name)\" cannot be read and is left out. \($0.error)" }
+    unreadable.map { "The version \"\($0.name)\" cannot be read and is skipped. \($0.error)" }
       + warnings.map(\.description)
   }
 
-  /// Refuses an argument that names one version, where all of them are used.
+  /// Throws an error if the argument names one version of a model whose versions are all used.
   /// - Throws: `CommandFailure`.
   func requireNoVersion() throws {
     guard let namedVersion else { return }
-    throw CommandFailure(.usage, "All versions of \(name) are used: leave @\(namedVersion) out.")
+    throw CommandFailure(.usage, "This command uses all versions of \(name). Omit @\(namedVersion).")
   }
 
-  /// Refuses a model of which a copy would lack versions.
-  /// - Throws: `ModelFileError`, why the first of them cannot be read; as `requireNoVersion()`.
+  /// Throws an error if a copy of the model would lack versions.
+  /// - Throws: The `ModelFileError` of the first unreadable version; the errors of `requireNoVersion()`.
   func requireAllVersions() throws {
     try requireNoVersion()
     if let bad = bundle.unreadable.first { throw bad.error }
   }
 
-  /// A version by name; else the one that the argument names, or the current one.
-  /// - Throws: why that version cannot be read; `CommandFailure` that lists the versions there are.
+  /// Returns a version by name, or the version that the argument names, or the current one.
+  /// - Throws: The `ModelFileError` of the version; a `CommandFailure` that lists the versions.
   func version(_ wanted: String?) throws -> Version {
     if let wanted, let namedVersion, wanted != namedVersion {
       throw CommandFailure(
-        .usage, "\(name)@\(namedVersion) is one version, and \"\(wanted)\" another: name one of them.")
+        .usage, "\(name)@\(namedVersion) and \"\(wanted)\" are two versions. Name only one.")
     }
     let wanted = wanted ?? namedVersion
     if let name = wanted ?? currentName, names.contains(name) {
@@ -125,7 +124,7 @@ struct ModelArgument {
     let list = versions.map { "\"\($0.name)\"" }.joined(separator: ", ")
     guard let wanted else {
       let reason =
-        currentName.map { "the version marked as current, \"\($0)\", is not there" }
+        currentName.map { "the version marked as current, \"\($0)\", is missing" }
         ?? "none of its \(versions.count) versions is marked as current"
       throw CommandFailure(.invalidModel, "\(name): \(reason). Name one of \(list).")
     }
@@ -133,14 +132,30 @@ struct ModelArgument {
     throw CommandFailure(.invalidModel, "\(name) has no version \"\(wanted)\".\(likely) It has \(list).")
   }
 
-  /// MODEL or MODEL@VERSION.
+  /// Reads MODEL or MODEL@VERSION.
   static func version(of argument: String) throws -> (model: ModelArgument, version: Version) {
     let model = try ModelArgument(path: argument)
     return (model, try model.version(nil))
   }
 
   private static func isDatabase(_ url: URL) -> Bool {
-    // A directory is no database; what else cannot be read is told by the one who reads the model.
+    // A directory is not a database. Reading the model reports other errors.
     (try? RegularFile.firstBytes(15, of: url)) == Data("SQLite format 3".utf8)
+  }
+}
+
+/// Checks of a path on the command line before it is read.
+enum InputFile {
+  /// Throws an error for a FIFO, a socket or a device, since reading one could block forever.
+  ///
+  /// - Throws: `CommandFailure`. A directory and a missing file pass.
+  static func check(_ url: URL, _ what: String) throws {
+    do {
+      try RegularFile.check(url)
+    } catch let problem as RegularFile.Problem {
+      // A model or a mapping model may be a directory.
+      guard case .notRegular(let path, let kind) = problem, kind != "a directory" else { return }
+      throw CommandFailure(.invalidModel, "'\(path)' is \(kind), not a \(what). Check the path.")
+    }
   }
 }

@@ -43,7 +43,7 @@ enum PlanText {
 
   static func write(_ plan: MigrationPlan, to report: inout TextReport) {
     guard !plan.steps.isEmpty else {
-      report.line("\(plan.store.lastPathComponent) is of \(plan.to) already. There is nothing to do.")
+      report.line("\(plan.store.lastPathComponent) already has version \(plan.to). There is nothing to do.")
       return
     }
     let title = report.styler.style("Plan", .bold)
@@ -76,7 +76,9 @@ enum PlanText {
       report.line("Disk   needs \(NumberText.bytes(plan.bytesNeeded)) beside the store\(free)")
     }
     if plan.goesBack {
-      report.indented { $0.line("Back   \(plan.to) comes before \(plan.from); migrate run wants --allow-downgrade.") }
+      report.indented {
+        $0.line("Back   \(plan.to) comes before \(plan.from); migrate run requires --allow-downgrade.")
+      }
     }
     report.line(summary(plan))
   }
@@ -101,7 +103,7 @@ enum PlanText {
     }
   }
 
-  /// What a finding says, and who allows it.
+  /// Returns the message of a finding, and who allows it.
   private static func sentence(_ finding: Finding) -> String {
     finding.message + (finding.allowance.map { " (\($0.words))" } ?? "")
   }
@@ -124,7 +126,7 @@ enum PlanText {
       + (plan.findings.isEmpty ? "" : "\n" + findings.markdown) + "\n\(summary(plan))\n"
   }
 
-  /// Why `migrate run` does not carry a plan out; nil where it does.
+  /// Returns the reason why `migrate run` does not carry out a plan, or nil if it does.
   static func refusal(_ plan: MigrationPlan, allowsDowngrade: Bool = false) -> String? {
     let errors = plan.findings.filter { $0.finding.level == .error }
     let goesBack = plan.goesBack && !allowsDowngrade
@@ -138,11 +140,12 @@ enum PlanText {
     let failures = errors.filter { !$0.finding.code.isLoss || $0.finding.isFailure }
     var sentences: [String] = []
     if goesBack {
-      sentences.append("\(plan.to) comes before \(plan.from), and has less. To go back, use --allow-downgrade.")
+      sentences.append(
+        "\(plan.to) comes before \(plan.from) and can hold less. To migrate back, use --allow-downgrade.")
     }
     if !failures.isEmpty { sentences.append("The migration would fail: \(words(failures))") }
     if !losses.isEmpty {
-      sentences.append("Data would be lost: \(words(losses)) To lose them all the same, use --allow or --allow-loss.")
+      sentences.append("Data would be lost: \(words(losses)) To accept the loss, use --allow or --allow-loss.")
     }
     return sentences.joined(separator: " ")
   }

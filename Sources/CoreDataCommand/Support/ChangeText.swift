@@ -4,9 +4,9 @@
 import CoreDataAnalysis
 import CoreDataTerminal
 
-/// Changes between versions as lines and as JSON.
+/// Changes between versions as text and as JSON.
 enum ChangeText {
-  /// Adds a block for every entity: its name, and a line for every change with a sign.
+  /// Adds the changes grouped by entity, one per line with a sign.
   static func write(_ changes: [ModelChange], to report: inout TextReport) {
     var table = TextTable([.init(), .init(), .init(), .init()])
     var last: String??
@@ -29,7 +29,7 @@ enum ChangeText {
     }
   }
 
-  /// What a line says after the sign.
+  /// Returns the text after the sign.
   static func text(_ change: ModelChange) -> String {
     let name = change.property ?? ""
     let prefix = change.subject == .attribute || change.subject == .relationship || name.isEmpty
