@@ -20,7 +20,7 @@ package struct DatabaseCatalog: Hashable, Sendable {
 
     /// Returns the column with the given name, ignoring case.
     package func column(named name: String) -> Column? {
-      columns.first { SQLiteIdentifier.areEqual($0.name, name) }
+      columns.first { SQLName.areEqual($0.name, name) }
     }
   }
 
@@ -85,17 +85,17 @@ package struct DatabaseCatalog: Hashable, Sendable {
 
   /// Returns the table with the given name, ignoring case.
   package func table(named name: String) -> Table? {
-    tables.first { SQLiteIdentifier.areEqual($0.name, name) }
+    tables.first { SQLName.areEqual($0.name, name) }
   }
 
   /// Returns the index with the given name, ignoring case.
   package func index(named name: String) -> Index? {
-    indexes.first { SQLiteIdentifier.areEqual($0.name, name) }
+    indexes.first { SQLName.areEqual($0.name, name) }
   }
 
   /// Returns the indexes of a table.
   package func indexes(of table: String) -> [Index] {
-    indexes.filter { SQLiteIdentifier.areEqual($0.table, table) }
+    indexes.filter { SQLName.areEqual($0.table, table) }
   }
 }
 
@@ -110,7 +110,7 @@ extension SQLiteConnection {
       guard let name = entry[1].text, let table = entry[2].text else { continue }
       let sql = entry[3].text
       switch entry[0].text {
-      case "table" where !SQLiteIdentifier.folded(name).hasPrefix("sqlite_"):
+      case "table" where !SQLName.folded(name).hasPrefix("sqlite_"):
         catalog.tables.append(try readTable(name, sql: sql ?? ""))
       case "index":
         catalog.indexes.append(try readIndex(name, table: table, sql: sql))
@@ -133,13 +133,13 @@ extension SQLiteConnection {
 
   /// Returns the number of rows in a table.
   package func rowCount(of table: String) throws -> Int {
-    Int(try prepare("SELECT COUNT(*) FROM \(SQLiteIdentifier.quoted(table))").scalar()?.integer ?? 0)
+    Int(try prepare("SELECT COUNT(*) FROM \(SQLName.quoted(table))").scalar()?.integer ?? 0)
   }
 
   private func readTable(_ name: String, sql: String) throws -> DatabaseCatalog.Table {
     let words = sql.prefix(200).split(maxSplits: 3, whereSeparator: \.isWhitespace).prefix(3).map { $0.uppercased() }
     let isVirtual = words == ["CREATE", "VIRTUAL", "TABLE"]
-    let rows = isVirtual ? [] : try prepare("PRAGMA main.table_xinfo(\(SQLiteIdentifier.quoted(name)))").rows()
+    let rows = isVirtual ? [] : try prepare("PRAGMA main.table_xinfo(\(SQLName.quoted(name)))").rows()
     let columns = rows.map { row in
       DatabaseCatalog.Column(
         name: row["name"]?.text ?? "", declaredType: row["type"]?.text ?? "",
@@ -150,9 +150,9 @@ extension SQLiteConnection {
   }
 
   private func readIndex(_ name: String, table: String, sql: String?) throws -> DatabaseCatalog.Index {
-    let list = try prepare("PRAGMA main.index_list(\(SQLiteIdentifier.quoted(table)))").rows()
+    let list = try prepare("PRAGMA main.index_list(\(SQLName.quoted(table)))").rows()
     let entry = list.first { $0["name"]?.text == name }
-    let columns = try prepare("PRAGMA main.index_xinfo(\(SQLiteIdentifier.quoted(name)))").rows()
+    let columns = try prepare("PRAGMA main.index_xinfo(\(SQLName.quoted(name)))").rows()
     return DatabaseCatalog.Index(
       name: name, table: table,
       columns: columns.filter { $0["key"]?.integer == 1 }.map { row in

@@ -63,8 +63,8 @@ extension SQLiteConnection {
   }
 
   private func qualified(_ name: String, _ schema: String?) -> String {
-    let quoted = SQLiteIdentifier.quoted(name)
-    return schema.map { SQLiteIdentifier.quoted($0) + "." + quoted } ?? quoted
+    let quoted = SQLName.quoted(name)
+    return schema.map { SQLName.quoted($0) + "." + quoted } ?? quoted
   }
 }
 
@@ -182,7 +182,7 @@ extension SQLiteConnection {
       .multipliedReportingOverflow(by: try pragma("page_size")?.integer ?? 0)
     limitValues(toFileSize: size.overflow ? Int.max : Int(size.partialValue))
     // SQLite before 3.33 does not accept the name of a table here, and checks everything.
-    let argument = table.map(SQLiteIdentifier.quoted) ?? "\(max(1, limit))"
+    let argument = table.map(SQLName.quoted) ?? "\(max(1, limit))"
     let rows = try prepare("PRAGMA \(quick ? "quick_check" : "integrity_check")(\(argument))").rows()
     // A row can hold several problems, and then begins with the name of the database.
     let lines = rows.compactMap { $0[0].text }.flatMap { $0.split(separator: "\n").map(String.init) }
