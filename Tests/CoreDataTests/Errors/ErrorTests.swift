@@ -85,7 +85,12 @@ struct ErrorTests {
 
   @Test("Several validation errors become one that holds them")
   func validation() throws {
-    let subject = ValidationErrors.Subject(object: NSObject(), entity: "Note", property: "text", value: nil)
+    let text = NSAttributeDescription()
+    text.name = "text"
+    let note = NSEntityDescription()
+    note.name = "Note"
+    note.properties = [text]
+    let subject = ValidationErrors.Subject(text, nil, NSManagedObject(entity: note, insertInto: nil))
     let missing = ValidationErrors.missingValue(subject)
     #expect(missing.code == 1570)
     #expect(missing.localizedDescription == "text is a required value.")
@@ -125,7 +130,6 @@ struct ErrorTests {
       (134140, MigrationErrors.missingMappingModel(url: nil, models: .init())),
       (134150, MigrationErrors.sourceStore(url: nil, reason: "It is gone.")),
       (134160, MigrationErrors.destinationStore(url: nil, reason: "It is full.")),
-      (1551, ValidationErrors.constraint(entity: "E", properties: ["a"], objects: [])),
     ] as [(Int, NSError)])
   func builders(code: Int, error: NSError) {
     #expect(error.code == code)

@@ -4,11 +4,11 @@
 import CoreDataPredicates
 import Foundation
 
-/// How two texts are compared: the options `[c]`, `[d]`, `[n]` and `[l]`.
-internal struct TextComparison {
+/// The comparison of strings with the options `[c]`, `[d]`, `[n]` and `[l]`.
+struct TextComparison {
   private let options: ComparisonSyntax.Options
 
-  internal init(_ options: ComparisonSyntax.Options = []) {
+  init(_ options: ComparisonSyntax.Options = []) {
     self.options = options
   }
 
@@ -19,39 +19,39 @@ internal struct TextComparison {
       if options.contains(.diacriticInsensitive) { folding.insert(.diacriticInsensitive) }
     }
     guard !folding.isEmpty else { return text }
-    // Folding of diacritics works on composed characters.
+    // Foundation folds diacritics only of composed characters.
     let composed = text.precomposedStringWithCanonicalMapping
     return composed.folding(options: folding, locale: options.contains(.localeSensitive) ? .current : nil)
   }
 
-  internal func areEqual(_ left: String, _ right: String) -> Bool {
+  func areEqual(_ left: String, _ right: String) -> Bool {
     folded(left).unicodeScalars.elementsEqual(folded(right).unicodeScalars)
   }
 
-  internal func order(_ left: String, _ right: String) -> ComparisonResult {
+  func order(_ left: String, _ right: String) -> ComparisonResult {
     let (left, right) = (folded(left), folded(right))
     if options.contains(.localeSensitive) { return left.localizedCompare(right) }
     if left.unicodeScalars.elementsEqual(right.unicodeScalars) { return .orderedSame }
     return left.unicodeScalars.lexicographicallyPrecedes(right.unicodeScalars) ? .orderedAscending : .orderedDescending
   }
 
-  internal func begins(_ text: String, with prefix: String) -> Bool {
+  func begins(_ text: String, with prefix: String) -> Bool {
     folded(text).unicodeScalars.starts(with: folded(prefix).unicodeScalars)
   }
 
-  internal func ends(_ text: String, with suffix: String) -> Bool {
+  func ends(_ text: String, with suffix: String) -> Bool {
     folded(text).unicodeScalars.reversed().starts(with: folded(suffix).unicodeScalars.reversed())
   }
 
-  internal func contains(_ text: String, _ part: String) -> Bool {
+  func contains(_ text: String, _ part: String) -> Bool {
     let (text, part) = (Array(folded(text).utf8), Array(folded(part).utf8))
     guard let first = part.first else { return true }
     guard part.count <= text.count else { return false }
     return (0...(text.count - part.count)).contains { text[$0] == first && text[$0...].starts(with: part) }
   }
 
-  /// `LIKE`: `?` is one character, `*` any number of them, `\` takes either as it is.
-  internal func isLike(_ text: String, _ pattern: String) -> Bool {
+  /// Whether a string matches a pattern of `LIKE`: `?` matches one character, `*` any number, and `\` escapes either.
+  func isLike(_ text: String, _ pattern: String) -> Bool {
     let text = Array(folded(text))
     let pattern = Self.wildcards(folded(pattern))
     var (position, index) = (0, 0)
@@ -95,8 +95,8 @@ internal struct TextComparison {
     return result
   }
 
-  /// `MATCHES`: the regular expression matches the whole text.
-  internal func matches(_ text: String, pattern: String) throws -> Bool {
+  /// Whether a regular expression matches the whole string, as `MATCHES` requires.
+  func matches(_ text: String, pattern: String) throws -> Bool {
     let isFolded = options.contains(.diacriticInsensitive)
     let diacritics = TextComparison(.diacriticInsensitive)
     let subject = isFolded ? diacritics.folded(text) : text
