@@ -14,7 +14,7 @@ extension SQLiteConnection {
       guard let name = entry[1].text, let table = entry[2].text else { continue }
       let sql = entry[3].text
       switch entry[0].text {
-      case "table" where !SQLiteIdentifier.folded(name).hasPrefix("sqlite_"):
+      case "table" where !SQLName.folded(name).hasPrefix("sqlite_"):
         catalog.tables.append(try readTable(name, sql: sql ?? ""))
       case "index":
         catalog.indexes.append(try readIndex(name, table: table, sql: sql))
@@ -37,13 +37,13 @@ extension SQLiteConnection {
 
   /// How many rows a table has.
   package func rowCount(of table: String) throws -> Int {
-    Int(try prepare("SELECT COUNT(*) FROM \(SQLiteIdentifier.quoted(table))").scalar()?.integer ?? 0)
+    Int(try prepare("SELECT COUNT(*) FROM \(SQLName.quoted(table))").scalar()?.integer ?? 0)
   }
 
   private func readTable(_ name: String, sql: String) throws -> DatabaseCatalog.Table {
     let words = sql.prefix(200).split(maxSplits: 3, whereSeparator: \.isWhitespace).prefix(3).map { $0.uppercased() }
     let isVirtual = words == ["CREATE", "VIRTUAL", "TABLE"]
-    let rows = isVirtual ? [] : try prepare("PRAGMA main.table_xinfo(\(SQLiteIdentifier.quoted(name)))").rows()
+    let rows = isVirtual ? [] : try prepare("PRAGMA main.table_xinfo(\(SQLName.quoted(name)))").rows()
     let columns = rows.map { row in
       DatabaseCatalog.Column(
         name: row["name"]?.text ?? "", declaredType: row["type"]?.text ?? "",
@@ -54,9 +54,9 @@ extension SQLiteConnection {
   }
 
   private func readIndex(_ name: String, table: String, sql: String?) throws -> DatabaseCatalog.Index {
-    let list = try prepare("PRAGMA main.index_list(\(SQLiteIdentifier.quoted(table)))").rows()
+    let list = try prepare("PRAGMA main.index_list(\(SQLName.quoted(table)))").rows()
     let entry = list.first { $0["name"]?.text == name }
-    let columns = try prepare("PRAGMA main.index_xinfo(\(SQLiteIdentifier.quoted(name)))").rows()
+    let columns = try prepare("PRAGMA main.index_xinfo(\(SQLName.quoted(name)))").rows()
     return DatabaseCatalog.Index(
       name: name, table: table,
       columns: columns.filter { $0["key"]?.integer == 1 }.map { row in

@@ -21,7 +21,7 @@ package struct DatabaseCatalog: Hashable, Sendable {
 
     /// The column of that name, in any case.
     package func column(named name: String) -> Column? {
-      columns.first { SQLiteIdentifier.areEqual($0.name, name) }
+      columns.first { SQLName.areEqual($0.name, name) }
     }
   }
 
@@ -98,21 +98,21 @@ package struct DatabaseCatalog: Hashable, Sendable {
 
   /// The table of that name, in any case.
   package func table(named name: String) -> Table? {
-    tables.first { SQLiteIdentifier.areEqual($0.name, name) }
+    tables.first { SQLName.areEqual($0.name, name) }
   }
 
   /// The index of that name, in any case.
   package func index(named name: String) -> Index? {
-    indexes.first { SQLiteIdentifier.areEqual($0.name, name) }
+    indexes.first { SQLName.areEqual($0.name, name) }
   }
 
   /// The indexes of a table.
   package func indexes(of table: String) -> [Index] {
-    indexes.filter { SQLiteIdentifier.areEqual($0.table, table) }
+    indexes.filter { SQLName.areEqual($0.table, table) }
   }
 
   /// The triggers of a table.
   package func triggers(of table: String) -> [Trigger] {
-    triggers.filter { SQLiteIdentifier.areEqual($0.table, table) }
+    triggers.filter { SQLName.areEqual($0.table, table) }
   }
 }

@@ -70,7 +70,7 @@ extension SQLiteConnection {
       .multipliedReportingOverflow(by: try pragma("page_size")?.integer ?? 0)
     limitValues(toFileSize: size.overflow ? Int.max : Int(size.partialValue))
     // SQLite before 3.33 takes the name of a table for no limit, and checks everything.
-    let argument = table.map(SQLiteIdentifier.quoted) ?? "\(max(1, limit))"
+    let argument = table.map(SQLName.quoted) ?? "\(max(1, limit))"
     let rows = try prepare("PRAGMA \(quick ? "quick_check" : "integrity_check")(\(argument))").rows()
     // A line can hold several problems, and begins with the name of the database then.
     let lines = rows.compactMap { $0[0].text }.flatMap { $0.split(separator: "\n").map(String.init) }

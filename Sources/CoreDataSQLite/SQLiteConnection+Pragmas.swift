@@ -64,7 +64,7 @@ extension SQLiteConnection {
   }
 
   private func qualified(_ name: String, _ schema: String?) -> String {
-    let quoted = SQLiteIdentifier.quoted(name)
-    return schema.map { SQLiteIdentifier.quoted($0) + "." + quoted } ?? quoted
+    let quoted = SQLName.quoted(name)
+    return schema.map { SQLName.quoted($0) + "." + quoted } ?? quoted
   }
 }

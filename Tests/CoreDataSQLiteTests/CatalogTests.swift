@@ -97,7 +97,7 @@ struct CatalogTests {
 
   @Test("Names are quoted whatever they hold", arguments: ["T", "select", "a\"b", "a'b", "Größe", "a b;--", ""])
   func quoting(name: String) throws {
-    try connection.execute("CREATE TABLE \(SQLiteIdentifier.quoted(name)) (a)")
+    try connection.execute("CREATE TABLE \(SQLName.quoted(name)) (a)")
     #expect(try connection.catalog().tables.map(\.name) == [name])
     #expect(try connection.hasTable(name))
     #expect(try connection.rowCount(of: name) == 0)
@@ -106,9 +106,17 @@ struct CatalogTests {
 
   @Test("Names are the same in any case of ASCII letters only")
   func folding() {
-    #expect(SQLiteIdentifier.areEqual("ZNAME", "zName"))
-    #expect(!SQLiteIdentifier.areEqual("ZGRÖSSE", "zgrösse"))
-    #expect(SQLiteIdentifier.quoted("a\"b") == "\"a\"\"b\"")
+    #expect(SQLName.areEqual("ZNAME", "zName"))
+    #expect(!SQLName.areEqual("ZGRÖSSE", "zgrösse"))
+  }
+
+  @Test("Names that SQL would misread are quoted, others are not")
+  func quotingOnlyWhereNeeded() {
+    #expect(SQLName.quoted("Z_12NAME") == "Z_12NAME")
+    #expect(SQLName.quoted("ZÄPFEL") == "ZÄPFEL")
+    #expect(SQLName.quoted("Z-A\"B") == "\"Z-A\"\"B\"")
+    #expect(SQLName.quoted("1A") == "\"1A\"")
+    #expect(SQLName.quoted("Order") == "\"Order\"")
   }
 }
 

@@ -28,22 +28,26 @@ public enum ManagedObjectClasses {
   /// Returns the class of an entity's objects; `NSManagedObject` if the class that the model names is not found, as on
   /// Apple's systems.
   static func of(_ entity: NSEntityDescription) -> NSManagedObject.Type {
-    if let known = entity.foundClass.type { return known }
+    if let known = found(for: entity) { return known }
     let name: String = entity.managedObjectClassName
     let found = name == "NSManagedObject" ? nil : registry.type(named: name, of: NSManagedObject.self)
     // A class that is not found may be registered later.
     guard found != nil || name == "NSManagedObject" else { return NSManagedObject.self }
-    entity.foundClass.type = found ?? NSManagedObject.self
+    entity.foundClass.withLock { $0 = found ?? NSManagedObject.self }
     return found ?? NSManagedObject.self
+  }
+
+  private static func found(for entity: NSEntityDescription) -> NSManagedObject.Type? {
+    entity.foundClass.withLock { $0 } as? NSManagedObject.Type
   }
 
   /// Uses a class that the program has used as a type for an entity that names it without a module and whose class is
   /// not found otherwise.
   static func offer(_ type: NSManagedObject.Type, for entity: NSEntityDescription) {
-    guard type != NSManagedObject.self, entity.foundClass.type == nil, of(entity) == NSManagedObject.self,
+    guard type != NSManagedObject.self, found(for: entity) == nil, of(entity) == NSManagedObject.self,
       names(type, entity)
     else { return }
-    entity.foundClass.type = type
+    entity.foundClass.withLock { $0 = type }
   }
 
   /// Whether an entity names a class, without its module.

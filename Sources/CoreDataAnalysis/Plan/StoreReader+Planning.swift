@@ -28,8 +28,8 @@ extension StoreReader {
           guard let table = catalog.table(named: name) else { continue }
           try target.execute(table.sql)
           let places = table.columns.map { _ in "?" }.joined(separator: ", ")
-          for row in try connection.rows("SELECT * FROM \(SQLiteIdentifier.quoted(name))") {
-            try target.run("INSERT INTO \(SQLiteIdentifier.quoted(name)) VALUES (\(places))", row.values)
+          for row in try connection.rows("SELECT * FROM \(SQLName.quoted(name))") {
+            try target.run("INSERT INTO \(SQLName.quoted(name)) VALUES (\(places))", row.values)
           }
         }
         try target.close()

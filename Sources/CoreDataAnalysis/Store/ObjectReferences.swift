@@ -34,7 +34,7 @@ final class ObjectReferences {
   func reference(to key: Int64, of destination: String, number: Int?) throws -> String {
     guard let layout = reader.schema?[destination], layout.hasSubentities else { return id(destination, key) }
     if let name = number.flatMap({ names[$0] }) { return id(name, key) }
-    let sql = "SELECT Z_ENT FROM \(SQLiteIdentifier.quoted(layout.table)) WHERE Z_PK = ?1"
+    let sql = "SELECT Z_ENT FROM \(SQLName.quoted(layout.table)) WHERE Z_PK = ?1"
     let found = try reader.connection.scalar(sql, [.integer(key)])?.integer
     return id(found.flatMap { names[Int($0)] } ?? destination, key)
   }
@@ -57,23 +57,23 @@ final class ObjectReferences {
   }
 
   private static func statement(for relationship: RelationshipLayout, destination: EntityLayout) -> String {
-    let table = SQLiteIdentifier.quoted(destination.table)
+    let table = SQLName.quoted(destination.table)
     switch relationship.place {
     case .foreignKey(let key):
-      return "SELECT d.Z_PK, d.Z_ENT FROM \(table) d WHERE d.\(SQLiteIdentifier.quoted(key.column)) = ?1"
+      return "SELECT d.Z_PK, d.Z_ENT FROM \(table) d WHERE d.\(SQLName.quoted(key.column)) = ?1"
     case .inverseForeignKey(let other, let key):
-      let order = key.orderColumn.map { " ORDER BY d.\(SQLiteIdentifier.quoted($0)), d.Z_PK" } ?? ""
-      return "SELECT d.Z_PK, d.Z_ENT FROM \(SQLiteIdentifier.quoted(other)) d "
-        + "WHERE d.\(SQLiteIdentifier.quoted(key.column)) = ?1\(relationship.isOrdered ? order : "")"
+      let order = key.orderColumn.map { " ORDER BY d.\(SQLName.quoted($0)), d.Z_PK" } ?? ""
+      return "SELECT d.Z_PK, d.Z_ENT FROM \(SQLName.quoted(other)) d "
+        + "WHERE d.\(SQLName.quoted(key.column)) = ?1\(relationship.isOrdered ? order : "")"
     case .joinTable(let end):
-      let join = SQLiteIdentifier.quoted(end.table)
-      let (source, target) = (SQLiteIdentifier.quoted(end.sourceColumn), SQLiteIdentifier.quoted(end.destinationColumn))
+      let join = SQLName.quoted(end.table)
+      let (source, target) = (SQLName.quoted(end.sourceColumn), SQLName.quoted(end.destinationColumn))
       guard relationship.inverseName != relationship.name || relationship.declaringEntity != destination.name else {
         // A relationship that is its own inverse stands in the table once, in either direction.
         return "SELECT d.Z_PK, d.Z_ENT FROM \(table) d WHERE d.Z_PK IN (SELECT \(target) FROM \(join) "
           + "WHERE \(source) = ?1 UNION SELECT \(source) FROM \(join) WHERE \(target) = ?1)"
       }
-      let order = end.orderColumn.map { " ORDER BY j.\(SQLiteIdentifier.quoted($0)), d.Z_PK" } ?? ""
+      let order = end.orderColumn.map { " ORDER BY j.\(SQLName.quoted($0)), d.Z_PK" } ?? ""
       return "SELECT d.Z_PK, d.Z_ENT FROM \(join) j JOIN \(table) d ON d.Z_PK = j.\(target) "
         + "WHERE j.\(source) = ?1\(order)"
     }

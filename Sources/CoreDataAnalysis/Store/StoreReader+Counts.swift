@@ -18,7 +18,7 @@ extension StoreReader {
         if let table = entity.table { counts[entity.name] = try connection.rowCount(of: table) }
       }
       for table in Set(entities.filter { !$0.isAlone }.compactMap(\.table)).sorted() {
-        let sql = "SELECT Z_ENT, COUNT(*) FROM \(SQLiteIdentifier.quoted(table)) GROUP BY Z_ENT"
+        let sql = "SELECT Z_ENT, COUNT(*) FROM \(SQLName.quoted(table)) GROUP BY Z_ENT"
         let own = entities.filter { $0.table == table }
         let names = Dictionary(own.map { ($0.number, $0.name) }) { first, _ in first }
         for row in try connection.rows(sql) {
@@ -50,7 +50,7 @@ extension StoreReader {
       for table in Set(entities.filter { !$0.isAlone }.compactMap(\.table)).sorted() {
         let numbers = entities.filter { $0.table == table }.map { String($0.number) }.joined(separator: ", ")
         let sql =
-          "SELECT Z_ENT, COUNT(*) FROM \(SQLiteIdentifier.quoted(table)) WHERE IFNULL(Z_ENT NOT IN (\(numbers)), 1) "
+          "SELECT Z_ENT, COUNT(*) FROM \(SQLName.quoted(table)) WHERE IFNULL(Z_ENT NOT IN (\(numbers)), 1) "
           + "GROUP BY Z_ENT LIMIT 1"
         guard let row = try connection.rows(sql).first else { continue }
         throw strayRows(in: table, number: row[0], count: row[1].integer ?? 0)
@@ -96,33 +96,33 @@ extension StoreReader {
     var names: [String] = []
     var terms: [String] = []
     for (name, attribute) in layout.attributes.sorted(by: { $0.key < $1.key }) {
-      let columns = attribute.columns.map { "o.\(SQLiteIdentifier.quoted($0))" }
+      let columns = attribute.columns.map { "o.\(SQLName.quoted($0))" }
       guard let first = columns.first else { continue }
       names.append(name)
       terms.append(columns.count == 1 ? "COUNT(\(first))" : "COUNT(COALESCE(\(columns.joined(separator: ", "))))")
     }
     var links: [(name: String, sql: String)] = []
-    let table = SQLiteIdentifier.quoted(layout.table)
+    let table = SQLName.quoted(layout.table)
     let isOwner = condition == "1" ? condition : "o." + condition
     for (name, relationship) in layout.relationships.sorted(by: { $0.key < $1.key }) {
       switch relationship.place {
       case .foreignKey(let key):
         names.append(name)
-        terms.append("COUNT(o.\(SQLiteIdentifier.quoted(key.column)))")
+        terms.append("COUNT(o.\(SQLName.quoted(key.column)))")
       case .inverseForeignKey(let other, let key):
-        let column = SQLiteIdentifier.quoted(key.column)
+        let column = SQLName.quoted(key.column)
         links.append(
           (
             name,
-            "SELECT COUNT(*) FROM \(SQLiteIdentifier.quoted(other)) d JOIN \(table) o ON o.Z_PK = d.\(column) "
+            "SELECT COUNT(*) FROM \(SQLName.quoted(other)) d JOIN \(table) o ON o.Z_PK = d.\(column) "
               + "WHERE \(isOwner)"
           ))
       case .joinTable(let end):
-        let column = SQLiteIdentifier.quoted(end.sourceColumn)
+        let column = SQLName.quoted(end.sourceColumn)
         links.append(
           (
             name,
-            "SELECT COUNT(*) FROM \(SQLiteIdentifier.quoted(end.table)) j JOIN \(table) o ON o.Z_PK = j.\(column) "
+            "SELECT COUNT(*) FROM \(SQLName.quoted(end.table)) j JOIN \(table) o ON o.Z_PK = j.\(column) "
               + "WHERE \(isOwner)"
           ))
       }
@@ -155,10 +155,10 @@ extension StoreReader {
     guard let entity = entities.first(where: { $0.name == change.origin.entity }),
       let layout = entity.layout, let name = layout.attributes[change.origin.property]?.column
     else { return nil }
-    let conversion = NumberConversion(column: SQLiteIdentifier.quoted(name), from: change.from, to: change.to)
+    let conversion = NumberConversion(column: SQLName.quoted(name), from: change.from, to: change.to)
     let terms = [conversion.refused, conversion.changed].map { "COUNT(CASE WHEN \($0 ?? "0") THEN 1 END)" }
     let sql =
-      "SELECT \(terms.joined(separator: ", ")) FROM \(SQLiteIdentifier.quoted(layout.table)) WHERE \(entity.condition)"
+      "SELECT \(terms.joined(separator: ", ")) FROM \(SQLName.quoted(layout.table)) WHERE \(entity.condition)"
     return try reading {
       guard let row = try connection.rows(sql).first else { return nil }
       return NumberFit(refused: Int(row[0].integer ?? 0), changed: Int(row[1].integer ?? 0))

@@ -33,9 +33,9 @@ extension StoreReader {
     for entity in entities where names?.contains(entity.name) ?? true {
       guard left > 0, let table = entity.table else { continue }
       let plan = rowPlan(of: entity, table: table)
-      let columns = (["Z_PK"] + plan.columns).map { SQLiteIdentifier.quoted($0) }.joined(separator: ", ")
+      let columns = (["Z_PK"] + plan.columns).map { SQLName.quoted($0) }.joined(separator: ", ")
       let sql =
-        "SELECT \(columns) FROM \(SQLiteIdentifier.quoted(table)) WHERE \(entity.condition) ORDER BY Z_PK LIMIT ?1"
+        "SELECT \(columns) FROM \(SQLName.quoted(table)) WHERE \(entity.condition) ORDER BY Z_PK LIMIT ?1"
       let statement = try explaining { () -> SQLiteStatement in
         let statement = try connection.prepare(sql)
         try statement.bind([.integer(Int64(left))])

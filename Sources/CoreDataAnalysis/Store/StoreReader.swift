@@ -103,7 +103,7 @@ package final class StoreReader {
     for entity in entities {
       let wanted = entity.wantedTable
       if let table = entity.table, catalog.table(named: table) != nil { continue }
-      let isView = catalog.views.contains { SQLiteIdentifier.areEqual($0.name, wanted) }
+      let isView = catalog.views.contains { SQLName.areEqual($0.name, wanted) }
       throw StoreProblem(
         .damaged,
         "\(url.lastPathComponent) is damaged: the rows of \(entity.name) should be in the table \(wanted), "

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import CoreDataStoreFiles
 
 /// How the columns that tell a row's object at the other end of a relationship get their values: a to-one relationship's

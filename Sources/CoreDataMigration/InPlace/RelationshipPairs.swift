@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import CoreDataStoreFiles
 
 /// The pairs of objects that a relationship of the source joins, as queries over its tables.

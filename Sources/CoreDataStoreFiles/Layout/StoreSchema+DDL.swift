@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
+
 /// A statement that creates a table or an index, and the name of what it creates.
 package struct SchemaStatement: Hashable, Sendable {
   package let name: String

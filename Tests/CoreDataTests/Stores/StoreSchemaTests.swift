@@ -173,14 +173,6 @@ struct StoreSchemaTests {
     #expect(problem?.description.contains("which is the inverse of another relationship") == true)
   }
 
-  @Test("Names that SQL would misread are quoted, others are not")
-  func quoting() {
-    #expect(SQLName.quoted("Z_12NAME") == "Z_12NAME")
-    #expect(SQLName.quoted("ZÄPFEL") == "ZÄPFEL")
-    #expect(SQLName.quoted("Z-A\"B") == "\"Z-A\"\"B\"")
-    #expect(SQLName.quoted("1A") == "\"1A\"")
-  }
-
   @Test("A store with other entity numbers is read by its own: keys, join tables and their columns")
   func otherNumbers() throws {
     let others = RelationshipDocument(name: "others", destinationEntityName: "B", inverseName: "mine", isToMany: true)

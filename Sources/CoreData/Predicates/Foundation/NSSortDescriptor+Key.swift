@@ -111,3 +111,33 @@ final class KeySortDescriptor: NSSortDescriptor {
     "(\(sortKey.keyPath), \(sortKey.isAscending ? "ascending" : "descending"), \(sortKey.method.rawValue))"
   }
 }
+
+extension SortKey {
+  /// Makes the key of a descriptor.
+  ///
+  /// - Throws: `OpaqueCriterion` for a Swift key path or a comparator.
+  init(_ descriptor: NSSortDescriptor) throws {
+    guard let descriptor = descriptor as? KeySortDescriptor else { throw OpaqueCriterion(kind: .swiftKeyPath) }
+    guard !descriptor.hasComparator else { throw OpaqueCriterion(kind: .comparator) }
+    self = descriptor.sortKey
+  }
+
+  /// Returns the order of two values of the key. Nil sorts before everything.
+  func order(_ left: Any?, _ right: Any?) throws -> ComparisonResult {
+    let (left, right) = (Operand.unwrapped(left), Operand.unwrapped(right))
+    let order: ComparisonResult
+    switch (left, right) {
+    case (nil, nil): order = .orderedSame
+    case (nil, _): order = .orderedAscending
+    case (_, nil): order = .orderedDescending
+    case (let left as String, let right as String): order = method.order(left, right)
+    default: order = try Operand.order(left, right) ?? .orderedSame
+    }
+    return isAscending ? order : ComparisonResult(rawValue: -order.rawValue) ?? .orderedSame
+  }
+
+  /// Returns the order of two objects.
+  func orderOfObjects(_ left: Any?, _ right: Any?) throws -> ComparisonResult {
+    try order(KeyPathReader.value(keyPath, of: left), KeyPathReader.value(keyPath, of: right))
+  }
+}

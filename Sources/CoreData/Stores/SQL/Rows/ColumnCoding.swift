@@ -93,7 +93,7 @@ enum ColumnCoding {
 
   /// SQLite gives the shortest text of a real with 15 digits, and so the number as it was meant.
   private func decimal(_ text: String?) -> NSDecimalNumber? {
-    if text == Self.notANumber { return .notANumber }
+    if text == StoredDecimal.notANumber { return .notANumber }
     return text.flatMap(StoredDecimal.decimal).map { NSDecimalNumber(decimal: $0) }
   }
 
@@ -112,7 +112,7 @@ enum ColumnCoding {
     case (.double, .double(let value)), (.date, .date(let value)): return .real(value)
     case (.double, .float(let value)), (.float, .float(let value)): return .real(Double(value))
     case (.float, .double(let value)): return .real(Double(Float(value)))
-    case (.decimal, .object(let value as NSDecimalNumber)): return Self.number(value)
+    case (.decimal, .object(let value as NSDecimalNumber)): return StoredDecimal.number(value)
     case (.string, .string(let value)): return .text(value)
     case (.uri, .object(let value as NSURL)): return .text(value.absoluteString)
     case (.uuid, .uuid(let value)): return .blob(withUnsafeBytes(of: value.uuid) { Data($0) })
@@ -125,12 +125,4 @@ enum ColumnCoding {
   }
 
   /// What Core Data writes for a decimal that is no number.
-  private static let notANumber = "NaN"
-
-  /// Whole numbers as integers, others as reals: what a column of type DECIMAL would make of either.
-  static func number(_ decimal: NSDecimalNumber) -> SQLiteValue {
-    if decimal.decimalValue.isNaN { return .text(notANumber) }
-    let value = decimal.int64Value
-    return NSDecimalNumber(value: value).compare(decimal) == .orderedSame ? .integer(value) : .real(decimal.doubleValue)
-  }
 }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import CoreDataStoreFiles
 
 /// The entities of an open store: where they stand, and the descriptions that rows are handed out under.
@@ -92,4 +93,19 @@ final class StoredEntities {
 
   /// Whether the identifier is that of a row in this store.
   func owns(_ id: NSManagedObjectID) -> Bool { id.key.store == store?.number }
+}
+
+extension StoredEntities: ObjectKeys {
+  /// Builds statements over the store's tables.
+  var selects: SelectBuilder { SelectBuilder(schema: schema, objects: self) }
+
+  func primaryKey(of object: OpaqueObject, root: Int) throws -> Int64? {
+    let id: NSManagedObjectID
+    switch object.value.base {
+    case let value as NSManagedObjectID: id = value.current
+    case let value as any ObjectIdentified: id = value.objectID.current
+    default: throw NotExpressibleInSQL()
+    }
+    return owns(id) && Int(id.key.root) == root ? id.key.number : nil
+  }
 }

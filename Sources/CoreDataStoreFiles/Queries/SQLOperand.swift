@@ -4,11 +4,10 @@
 import CoreDataModelFiles
 import CoreDataPredicates
 import CoreDataSQLite
-import CoreDataStoreFiles
 import Foundation
 
 /// What an expression becomes in SQL.
-enum SQLOperand {
+package enum SQLOperand {
   /// A scalar of a table, or computed from some.
   case value(BoundSQL, Kind)
   /// The primary key of an object whose root entity has that number.
@@ -19,7 +18,7 @@ enum SQLOperand {
   case collection(SQLCollection)
 
   /// What can be compared with what.
-  enum Kind {
+  package enum Kind {
     case number
     case string
     case date
@@ -29,7 +28,7 @@ enum SQLOperand {
     /// Can only be asked whether there is a value.
     case opaque
 
-    init(_ layout: AttributeLayout) {
+    package init(_ layout: AttributeLayout) {
       switch layout.kind {
       case .integer16, .integer32, .integer64, .boolean, .decimal, .double, .float: self = .number
       case .string: self = .string
@@ -43,34 +42,49 @@ enum SQLOperand {
 
     /// The value that stands in such a column for a constant.
     ///
-    /// - Throws: `Unanswerable` for a constant of another type: what that means is for memory to say.
-    func binding(_ value: PlainValue) throws -> SQLiteValue {
+    /// - Throws: `NotExpressibleInSQL` for a constant of another type: what that means is for memory to say.
+    package func binding(_ value: PlainValue) throws -> SQLiteValue {
       switch (self, value) {
       case (.number, .integer(let value)): .integer(value)
       case (.number, .boolean(let value)): .integer(value ? 1 : 0)
       case (.number, .real(let value)): .real(value)
-      case (.number, .decimal(let value)): ColumnCoding.number(NSDecimalNumber(decimal: value))
+      case (.number, .decimal(let value)): StoredDecimal.number(NSDecimalNumber(decimal: value))
       case (.string, .string(let value)): .text(value)
       case (.date, .date(let value)): .real(value.timeIntervalSinceReferenceDate)
       case (.uuid, .uuid(let value)): .blob(withUnsafeBytes(of: value.uuid) { Data($0) })
       case (.uri, .url(let value)): .text(value.absoluteString)
       case (.data, .data(let value)): .blob(value)
-      default: throw Unanswerable()
+      default: throw NotExpressibleInSQL()
       }
     }
   }
 }
 
 /// A to-many relationship of a row, and what is asked of each member.
-struct SQLCollection {
-  let source: String
-  let relationship: RelationshipLayout
+package struct SQLCollection {
+  package let source: String
+  package let relationship: RelationshipLayout
   /// The key path from a member; empty for the member itself.
-  let rest: [String]
+  package let rest: [String]
+
+  package init(
+    source: String, relationship: RelationshipLayout, rest: [String]
+  ) {
+    self.source = source
+    self.relationship = relationship
+    self.rest = rest
+  }
 }
 
 /// The rows that expressions can name: the evaluated object and the variables of subqueries.
-struct SQLNames {
-  let evaluated: SQLScope
-  var variables: [String: SQLScope] = [:]
+package struct SQLNames {
+  package let evaluated: SQLScope
+  package var variables: [String: SQLScope] = [:]
+
+  package init(
+    evaluated: SQLScope, variables: [String: SQLScope] = [:]
+  ) {
+    self.evaluated = evaluated
+    self.variables = variables
+  }
 }

@@ -3,15 +3,14 @@
 
 import CoreDataPredicates
 import CoreDataSQLite
-import CoreDataStoreFiles
 import Foundation
 
 extension PredicateSQL {
   /// What an expression is in SQL.
   ///
-  /// - Throws: `Unanswerable` for what SQL cannot compute, and for key paths that the entity does not have, whose error is
+  /// - Throws: `NotExpressibleInSQL` for what SQL cannot compute, and for key paths that the entity does not have, whose error is
   ///   for memory to report.
-  func operand(_ expression: ExpressionSyntax, _ names: SQLNames) throws -> SQLOperand {
+  package func operand(_ expression: ExpressionSyntax, _ names: SQLNames) throws -> SQLOperand {
     switch expression {
     case .constant(.array(let values)), .constant(.set(let values)): return .list(values)
     case .constant(let value): return .constant(value)
@@ -23,7 +22,7 @@ extension PredicateSQL {
     case .keyPathOf(.variable(let name), let path): return try operand(path: components(path), from: scope(name, names))
     case .keyPathOf(let collection, "@count"): return .value(try count(of: collection, names), .number)
     case .function(nil, let name, let arguments): return try function(name, arguments, names)
-    default: throw Unanswerable()
+    default: throw NotExpressibleInSQL()
     }
   }
 
@@ -34,25 +33,25 @@ extension PredicateSQL {
   }
 
   private func scope(_ variable: String, _ names: SQLNames) throws -> SQLScope {
-    guard let scope = names.variables[variable] else { throw Unanswerable() }
+    guard let scope = names.variables[variable] else { throw NotExpressibleInSQL() }
     return scope
   }
 
   private func constant(_ expression: ExpressionSyntax) throws -> PlainValue {
     if case .constant(let value) = expression { return value }
-    throw Unanswerable()
+    throw NotExpressibleInSQL()
   }
 
   /// Follows a key path from a row.
-  func operand(path: [String], from scope: SQLScope) throws -> SQLOperand {
+  package func operand(path: [String], from scope: SQLScope) throws -> SQLOperand {
     var (alias, entity) = (scope.alias, scope.entity)
     for (position, name) in path.enumerated() {
       let rest = Array(path[(position + 1)...])
       if name.caseInsensitiveCompare("self") == .orderedSame { continue }
       if let attribute = entity.attributes[name] { return try value(of: attribute, rest, alias) }
       guard let relationship = entity.relationships[name],
-        let destination = entities.schema[relationship.destinationEntity]
-      else { throw Unanswerable() }
+        let destination = schema[relationship.destinationEntity]
+      else { throw NotExpressibleInSQL() }
       guard case .foreignKey(let key) = relationship.place, !relationship.isToMany else {
         return try collection(SQLCollection(source: alias, relationship: relationship, rest: rest))
       }
@@ -69,7 +68,7 @@ extension PredicateSQL {
     if let element = rest.first.flatMap({ name in attribute.elements.first { $0.name == name } }) {
       return try value(of: element, Array(rest.dropFirst()), alias)
     }
-    guard rest.isEmpty, let column = attribute.column else { throw Unanswerable() }
+    guard rest.isEmpty, let column = attribute.column else { throw NotExpressibleInSQL() }
     return .value(BoundSQL("\(raw: alias).\(raw: SQLName.quoted(column))"), .init(attribute))
   }
 
@@ -79,14 +78,14 @@ extension PredicateSQL {
       return .collection(collection)
     }
     let path = Array(collection.rest[(position + 1)...])
-    guard position == 0 else { throw Unanswerable() }
+    guard position == 0 else { throw NotExpressibleInSQL() }
     let members = SQLCollection(source: collection.source, relationship: collection.relationship, rest: [])
     if collection.rest[0] == "@count", path.isEmpty { return .value(try count(members), .number) }
     let functions = ["@sum": "SUM", "@min": "MIN", "@max": "MAX"]
-    guard let function = functions[collection.rest[0]], !path.isEmpty else { throw Unanswerable() }
+    guard let function = functions[collection.rest[0]], !path.isEmpty else { throw NotExpressibleInSQL() }
     let rows = try MemberRows(members, self)
     guard case .value(let value, let kind) = try rows.operand(path, self), kind == .number || kind == .date else {
-      throw Unanswerable()
+      throw NotExpressibleInSQL()
     }
     let sql: BoundSQL = "(SELECT \(raw: function)(\(value))\(raw: rows.from))"
     // The sum of nothing is 0 in memory, where SQL has none.
@@ -101,7 +100,7 @@ extension PredicateSQL {
     default: break
     }
     let operators = ["add:to:": "+", "from:subtract:": "-", "multiply:by:": "*"]
-    guard let sign = operators[name], arguments.count == 2 else { throw Unanswerable() }
+    guard let sign = operators[name], arguments.count == 2 else { throw NotExpressibleInSQL() }
     return .value(
       "(\(try number(arguments[0], names)) \(raw: sign) \(try number(arguments[1], names)))", .number)
   }
@@ -110,16 +109,16 @@ extension PredicateSQL {
     switch try operand(expression, names) {
     case .value(let sql, .number): return sql
     case .constant(let value): return "\(value: try SQLOperand.Kind.number.binding(value))"
-    default: throw Unanswerable()
+    default: throw NotExpressibleInSQL()
     }
   }
 
   private func count(of expression: ExpressionSyntax, _ names: SQLNames) throws -> BoundSQL {
     guard case .subquery(let source, let variable, let predicate) = expression else {
-      guard case .collection(let members) = try operand(expression, names) else { throw Unanswerable() }
+      guard case .collection(let members) = try operand(expression, names) else { throw NotExpressibleInSQL() }
       return try count(members)
     }
-    guard case .collection(let members) = try operand(source, names) else { throw Unanswerable() }
+    guard case .collection(let members) = try operand(source, names) else { throw NotExpressibleInSQL() }
     return try count(members) { scope in
       var inner = names
       inner.variables[variable] = scope

@@ -1,37 +1,63 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import CoreDataSQLite
-import CoreDataStoreFiles
 import Foundation
 
-/// Makes the statements that answer queries.
-struct SelectBuilder {
-  let entities: StoredEntities
+/// The rows of an entity that a query asks for.
+package struct RowCriteria {
+  package var includesSubentities = true
+  package var predicate: PredicateSyntax?
+  package var order: [SortKey] = []
+  /// The greatest number of rows; 0 for no limit.
+  package var limit = 0
+  package var offset = 0
+  /// The range of primary keys to search; nil for all.
+  package var keys: ClosedRange<Int64>?
+
+  /// Whether finding the rows takes more than their primary keys.
+  package var isSearch: Bool { predicate != nil || !order.isEmpty || keys == nil }
+
+  package init(includesSubentities: Bool = true) {
+    self.includesSubentities = includesSubentities
+  }
+}
+
+/// Builds the statements that answer queries.
+package struct SelectBuilder {
+  package let schema: StoreSchema
+  package let objects: any ObjectKeys
+
+  package init(
+    schema: StoreSchema, objects: any ObjectKeys
+  ) {
+    self.schema = schema
+    self.objects = objects
+  }
 
   /// A statement that selects columns of the rows which answer a query.
   ///
-  /// - Throws: `Unanswerable` when SQL cannot say the predicate or the order.
-  func select(_ columns: [String], for query: RowQuery) throws -> BoundSQL {
-    let (scope, condition, order) = try parts(of: query, isOrdered: true)
+  /// - Throws: `NotExpressibleInSQL` when SQL cannot say the predicate or the order.
+  package func select(_ columns: [String], of entity: EntityLayout, _ query: RowCriteria) throws -> BoundSQL {
+    let (scope, condition, order) = try parts(of: entity, query, isOrdered: true)
     let list = columns.map { "\(scope.alias).\(SQLName.quoted($0))" }.joined(separator: ", ")
     return "SELECT \(raw: list)\(raw: from(scope))\(condition)\(order)\(limit(of: query))"
   }
 
   /// A statement that counts the rows which answer a query.
   ///
-  /// - Throws: `Unanswerable` when SQL cannot say the predicate.
-  func count(_ query: RowQuery) throws -> BoundSQL {
-    let (scope, condition, _) = try parts(of: query, isOrdered: false)
+  /// - Throws: `NotExpressibleInSQL` when SQL cannot say the predicate.
+  package func count(of entity: EntityLayout, _ query: RowCriteria) throws -> BoundSQL {
+    let (scope, condition, _) = try parts(of: entity, query, isOrdered: false)
     guard query.limit > 0 || query.offset > 0 else { return "SELECT COUNT(*)\(raw: from(scope))\(condition)" }
     return "SELECT COUNT(*) FROM (SELECT 1\(raw: from(scope))\(condition)\(limit(of: query)))"
   }
 
   private func parts(
-    of query: RowQuery, isOrdered: Bool
+    of entity: EntityLayout, _ query: RowCriteria, isOrdered: Bool
   ) throws -> (scope: SQLScope, condition: BoundSQL, order: BoundSQL) {
-    let entity = try entities.layout(of: query.entity)
-    let builder = PredicateSQL(entities: entities, aliases: AliasNames())
+    let builder = PredicateSQL(schema: schema, objects: objects, aliases: AliasNames())
     let scope = SQLScope(entity: entity, names: builder.aliases)
     var conditions: [BoundSQL] = []
     if let test = entityTest(entity, includesSubentities: query.includesSubentities, alias: scope.alias) {
@@ -60,7 +86,7 @@ struct SelectBuilder {
 
   /// Restricts a shared table to the entities asked for; nil where all of its rows are of them.
   private func entityTest(_ entity: EntityLayout, includesSubentities: Bool, alias: String) -> BoundSQL? {
-    let inTable = entities.schema.entity(number: entity.rootNumber)?.numbers ?? []
+    let inTable = schema.entity(number: entity.rootNumber)?.numbers ?? []
     let wanted = includesSubentities ? entity.numbers : [entity.number]
     if Set(inTable) == Set(wanted) { return nil }
     let numbers = wanted.map { SQLiteValue.integer(Int64($0)) }
@@ -71,13 +97,13 @@ struct SelectBuilder {
   private func term(_ term: SortKey, from scope: SQLScope, _ builder: PredicateSQL) throws -> BoundSQL {
     let path = term.keyPath.split(separator: ".").map(String.init)
     guard case .value(let value, let kind) = try builder.operand(path: path, from: scope), kind.isOrdered else {
-      throw Unanswerable()
+      throw NotExpressibleInSQL()
     }
     let collation = kind == .string ? SortCollation.clause(for: term.method) : ""
     return "\(value)\(raw: collation)\(raw: term.isAscending ? "" : " DESC")"
   }
 
-  private func limit(of query: RowQuery) -> BoundSQL {
+  private func limit(of query: RowCriteria) -> BoundSQL {
     guard query.limit > 0 || query.offset > 0 else { return "" }
     let limit: BoundSQL = " LIMIT \(value: .integer(query.limit > 0 ? Int64(query.limit) : -1))"
     return query.offset > 0 ? "\(limit) OFFSET \(value: .integer(Int64(query.offset)))" : limit
@@ -85,19 +111,19 @@ struct SelectBuilder {
 }
 
 /// The orders of strings that sort descriptors name.
-enum SortCollation {
+package enum SortCollation {
   private static let names: [(SortKey.Method, String)] = [
     (.caseInsensitive, "CDCaseInsensitive"), (.localized, "CDLocalized"),
     (.localizedCaseInsensitive, "CDLocalizedCaseInsensitive"), (.localizedStandard, "CDLocalizedStandard"),
   ]
 
   /// What follows a column to sort it so; nothing for the literal order, which is SQLite's own.
-  static func clause(for method: SortKey.Method) -> String {
+  package static func clause(for method: SortKey.Method) -> String {
     names.first { $0.0 == method }.map { " COLLATE \($0.1)" } ?? ""
   }
 
   /// Makes the orders known to a connection.
-  static func register(with connection: SQLiteConnection) throws {
+  package static func register(with connection: SQLiteConnection) throws {
     for (method, name) in names {
       try connection.register(collation: name) { method.order($0, $1) }
     }

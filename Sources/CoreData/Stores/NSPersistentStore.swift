@@ -122,7 +122,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// What the store's identifiers refer to; asked for while the coordinator's lock is held.
   final var reference: StoreReference {
     if let knownReference { return knownReference }
-    let made = StoreReference(self)
+    let made = StoreReference(self, identifier: identifier)
     knownReference = made
     return made
   }
@@ -138,6 +138,11 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
 
   /// Has later identifiers carry the store's UUID as it is now.
   final func forgetReference() { knownReference = nil }
+}
+
+extension NSManagedObjectID {
+  /// The store that holds the object; nil for a temporary identifier, or when the store has been removed.
+  public var persistentStore: NSPersistentStore? { store?.store as? NSPersistentStore }
 }
 
 /// Numbers the stores that this process opens; 0 is no store.

@@ -1,15 +1,25 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import Foundation
 
-/// Decimal numbers as they stand in a column, as text.
-enum StoredDecimal {
+/// Decimal numbers in columns: whole numbers, reals, or texts.
+package enum StoredDecimal {
   /// A decimal has up to 38 digits, and a power of ten from -128 to 127.
   private static let (digitLimit, exponentLimit) = (38, 127)
 
+  package static let notANumber = "NaN"
+
+  /// Whole numbers as integers, others as reals: what a column of type DECIMAL would make of either.
+  package static func number(_ decimal: NSDecimalNumber) -> SQLiteValue {
+    if decimal.decimalValue.isNaN { return .text(notANumber) }
+    let value = decimal.int64Value
+    return NSDecimalNumber(value: value).compare(decimal) == .orderedSame ? .integer(value) : .real(decimal.doubleValue)
+  }
+
   /// The number that a whole text says; nil where it says none, or one that is too large.
-  static func decimal(_ text: String) -> Decimal? {
+  package static func decimal(_ text: String) -> Decimal? {
     // Foundation reads as far as it understands, and takes "12 apples" for 12.
     let isNumber = text.utf8.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
     guard isNumber, Double(text) != nil else { return nil }

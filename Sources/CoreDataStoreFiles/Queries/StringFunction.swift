@@ -3,11 +3,10 @@
 
 import CoreDataPredicates
 import CoreDataSQLite
-import CoreDataStoreFiles
 import Foundation
 
 /// Comparisons of strings that SQLite does not have: each a function in SQL.
-enum StringFunction: String, CaseIterable {
+package enum StringFunction: String, CaseIterable {
   case equal = "CDStringEquals"
   case beginsWith = "CDStringBeginsWith"
   case endsWith = "CDStringEndsWith"
@@ -15,7 +14,7 @@ enum StringFunction: String, CaseIterable {
   case like = "CDStringLike"
   case matches = "CDStringMatches"
 
-  init?(_ op: ComparisonSyntax.Operator) {
+  package init?(_ op: ComparisonSyntax.Operator) {
     switch op {
     case .beginsWith: self = .beginsWith
     case .endsWith: self = .endsWith
@@ -27,12 +26,12 @@ enum StringFunction: String, CaseIterable {
   }
 
   /// The call for two strings; what is missing makes it unknown.
-  func call(_ subject: BoundSQL, _ pattern: BoundSQL, _ options: ComparisonSyntax.Options) -> BoundSQL {
+  package func call(_ subject: BoundSQL, _ pattern: BoundSQL, _ options: ComparisonSyntax.Options) -> BoundSQL {
     "\(raw: rawValue)(\(subject), \(pattern), \(value: .integer(Int64(options.rawValue))))"
   }
 
   /// Makes the functions known to a connection.
-  static func register(with connection: SQLiteConnection) throws {
+  package static func register(with connection: SQLiteConnection) throws {
     for function in allCases {
       try connection.register(function: function.rawValue, argumentCount: 3, deterministic: true) { arguments in
         guard let subject = arguments[0].text, let pattern = arguments[1].text else { return .null }
@@ -56,7 +55,7 @@ enum StringFunction: String, CaseIterable {
   }
 
   /// The first string after all those that begin with a prefix; nil where there is none.
-  static func endOfPrefixRange(_ prefix: String) -> String? {
+  package static func endOfPrefixRange(_ prefix: String) -> String? {
     guard let last = prefix.unicodeScalars.last,
       let next = Unicode.Scalar(last.value == 0xD7FF ? 0xE000 : last.value + 1)
     else { return nil }

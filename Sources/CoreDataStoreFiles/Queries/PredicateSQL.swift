@@ -3,20 +3,28 @@
 
 import CoreDataPredicates
 import CoreDataSQLite
-import CoreDataStoreFiles
 
 /// Makes conditions of SQL from predicates; every constant is bound, none is written into the text.
 ///
 /// The conditions mean what the predicates mean in memory, also where values are missing: `a != 1` and `NOT (a == 1)` hold
-/// for rows without `a`. What SQL cannot say exactly so throws `Unanswerable`.
-struct PredicateSQL {
-  let entities: StoredEntities
-  let aliases: AliasNames
+/// for rows without `a`. What SQL cannot say exactly so throws `NotExpressibleInSQL`.
+package struct PredicateSQL {
+  package let schema: StoreSchema
+  package let objects: any ObjectKeys
+  package let aliases: AliasNames
+
+  package init(
+    schema: StoreSchema, objects: any ObjectKeys, aliases: AliasNames
+  ) {
+    self.schema = schema
+    self.objects = objects
+    self.aliases = aliases
+  }
 
   /// Lists longer than this are left to memory: SQLite limits the values of one statement.
-  static let longestList = 10_000
+  package static let longestList = 10_000
 
-  func condition(_ predicate: PredicateSyntax, _ names: SQLNames) throws -> BoundSQL {
+  package func condition(_ predicate: PredicateSyntax, _ names: SQLNames) throws -> BoundSQL {
     switch predicate {
     case .constant(let value): return value ? "1" : "0"
     case .and(let parts): return try combined(parts, " AND ", empty: "1", names)
@@ -34,10 +42,10 @@ struct PredicateSQL {
   }
 
   /// A condition that is never unknown: what SQL does not know is false in memory.
-  func definite(_ condition: BoundSQL) -> BoundSQL { "IFNULL(\(condition), 0)" }
+  package func definite(_ condition: BoundSQL) -> BoundSQL { "IFNULL(\(condition), 0)" }
 
   private func condition(_ comparison: ComparisonSyntax, _ names: SQLNames) throws -> BoundSQL {
-    guard comparison.op != .customSelector else { throw Unanswerable() }
+    guard comparison.op != .customSelector else { throw NotExpressibleInSQL() }
     let left = try operand(comparison.left, names)
     let right = try operand(comparison.right, names)
     switch (comparison.modifier, left, right) {
@@ -45,7 +53,7 @@ struct PredicateSQL {
       return try exists(collection, names) { try compare($0, comparison.op, right, comparison.options, names) }
     case (.all, .collection(let collection), _):
       return try all(collection, names) { try compare($0, comparison.op, right, comparison.options, names) }
-    case (.any, _, _), (.all, _, _): throw Unanswerable()
+    case (.any, _, _), (.all, _, _): throw NotExpressibleInSQL()
     case (.direct, .collection(let collection), _) where comparison.op == .contains:
       return try exists(collection, names) { try compare($0, .equalTo, right, comparison.options, names) }
     case (.direct, _, .collection(let collection)) where comparison.op == .in:
@@ -84,10 +92,10 @@ struct PredicateSQL {
   }
 
   /// How many members a collection has, or how many of them meet a condition.
-  func count(
+  package func count(
     _ collection: SQLCollection, where condition: (SQLScope) throws -> BoundSQL? = { _ in nil }
   ) throws -> BoundSQL {
-    guard collection.rest.isEmpty else { throw Unanswerable() }
+    guard collection.rest.isEmpty else { throw NotExpressibleInSQL() }
     let rows = try MemberRows(collection, self)
     guard let condition = try condition(rows.scope) else { return "(SELECT COUNT(*)\(raw: rows.from))" }
     return "(SELECT COUNT(*)\(raw: rows.from) AND \(condition))"
@@ -95,24 +103,24 @@ struct PredicateSQL {
 }
 
 /// The rows of a collection's members, as a table expression that refers to the owner's row.
-struct MemberRows {
-  let scope: SQLScope
+package struct MemberRows {
+  package let scope: SQLScope
   private let table: String
   private let condition: String
 
-  init(_ collection: SQLCollection, _ builder: PredicateSQL) throws {
-    guard let destination = builder.entities.schema[collection.relationship.destinationEntity] else {
-      throw Unanswerable()
+  package init(_ collection: SQLCollection, _ builder: PredicateSQL) throws {
+    guard let destination = builder.schema[collection.relationship.destinationEntity] else {
+      throw NotExpressibleInSQL()
     }
     scope = SQLScope(entity: destination, names: builder.aliases)
     let owner = "\(collection.source).Z_PK"
     switch collection.relationship.place {
-    case .foreignKey: throw Unanswerable()
+    case .foreignKey: throw NotExpressibleInSQL()
     case .inverseForeignKey(let table, let key):
       self.table = " FROM \(builder.aliases.table(table)) \(scope.alias)"
       condition = " WHERE \(scope.alias).\(SQLName.quoted(key.column)) = \(owner)"
     case .joinTable(let end):
-      guard !end.isReflexive else { throw Unanswerable() }
+      guard !end.isReflexive else { throw NotExpressibleInSQL() }
       let join = builder.aliases.next("j")
       table =
         " FROM \(builder.aliases.table(end.table)) \(join) JOIN \(builder.aliases.table(destination.table)) \(scope.alias) "
@@ -122,12 +130,22 @@ struct MemberRows {
   }
 
   /// To be asked for last: key paths of conditions add joins to the scope.
-  var from: String { table + scope.joins + condition }
+  package var from: String { table + scope.joins + condition }
 
-  func operand(_ path: [String], _ builder: PredicateSQL) throws -> SQLOperand {
+  package func operand(_ path: [String], _ builder: PredicateSQL) throws -> SQLOperand {
     try builder.operand(path: path, from: scope)
   }
 }
 
-/// Thrown where SQL cannot answer what a predicate or an order asks; the question is then put to memory.
-struct Unanswerable: Error {}
+/// Finds the rows that objects in predicates stand for.
+package protocol ObjectKeys {
+  /// The primary key of an object or identifier; nil for one that is no row of the root entity's table in this store.
+  ///
+  /// - Throws: `NotExpressibleInSQL` for a value that is neither.
+  func primaryKey(of object: OpaqueObject, root: Int) throws -> Int64?
+}
+
+/// The error for a predicate or an order that SQL cannot express; the caller evaluates it in memory.
+package struct NotExpressibleInSQL: Error {
+  package init() {}
+}

@@ -1,14 +1,13 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataPredicates
 import Foundation
 
 /// The comparison of strings with the options `[c]`, `[d]`, `[n]` and `[l]`.
-struct TextComparison {
+package struct TextComparison {
   private let options: ComparisonSyntax.Options
 
-  init(_ options: ComparisonSyntax.Options = []) {
+  package init(_ options: ComparisonSyntax.Options = []) {
     self.options = options
   }
 
@@ -24,26 +23,26 @@ struct TextComparison {
     return composed.folding(options: folding, locale: options.contains(.localeSensitive) ? .current : nil)
   }
 
-  func areEqual(_ left: String, _ right: String) -> Bool {
+  package func areEqual(_ left: String, _ right: String) -> Bool {
     folded(left).unicodeScalars.elementsEqual(folded(right).unicodeScalars)
   }
 
-  func order(_ left: String, _ right: String) -> ComparisonResult {
+  package func order(_ left: String, _ right: String) -> ComparisonResult {
     let (left, right) = (folded(left), folded(right))
     if options.contains(.localeSensitive) { return left.localizedCompare(right) }
     if left.unicodeScalars.elementsEqual(right.unicodeScalars) { return .orderedSame }
     return left.unicodeScalars.lexicographicallyPrecedes(right.unicodeScalars) ? .orderedAscending : .orderedDescending
   }
 
-  func begins(_ text: String, with prefix: String) -> Bool {
+  package func begins(_ text: String, with prefix: String) -> Bool {
     folded(text).unicodeScalars.starts(with: folded(prefix).unicodeScalars)
   }
 
-  func ends(_ text: String, with suffix: String) -> Bool {
+  package func ends(_ text: String, with suffix: String) -> Bool {
     folded(text).unicodeScalars.reversed().starts(with: folded(suffix).unicodeScalars.reversed())
   }
 
-  func contains(_ text: String, _ part: String) -> Bool {
+  package func contains(_ text: String, _ part: String) -> Bool {
     let (text, part) = (Array(folded(text).utf8), Array(folded(part).utf8))
     guard let first = part.first else { return true }
     guard part.count <= text.count else { return false }
@@ -51,7 +50,7 @@ struct TextComparison {
   }
 
   /// Whether a string matches a pattern of `LIKE`: `?` matches one character, `*` any number, and `\` escapes either.
-  func isLike(_ text: String, _ pattern: String) -> Bool {
+  package func isLike(_ text: String, _ pattern: String) -> Bool {
     let text = Array(folded(text))
     let pattern = Self.wildcards(folded(pattern))
     var (position, index) = (0, 0)
@@ -96,7 +95,7 @@ struct TextComparison {
   }
 
   /// Whether a regular expression matches the whole string, as `MATCHES` requires.
-  func matches(_ text: String, pattern: String) throws -> Bool {
+  package func matches(_ text: String, pattern: String) throws -> Bool {
     let isFolded = options.contains(.diacriticInsensitive)
     let diacritics = TextComparison(.diacriticInsensitive)
     let subject = isFolded ? diacritics.folded(text) : text
@@ -106,8 +105,19 @@ struct TextComparison {
         pattern: "\\A(?:\(isFolded ? diacritics.folded(pattern) : pattern))\\z",
         options: options.contains(.caseInsensitive) ? .caseInsensitive : [])
     } catch {
-      throw EvaluationError.invalidPattern(pattern)
+      throw InvalidPattern(pattern: pattern)
     }
     return expression.firstMatch(in: subject, range: NSRange(location: 0, length: subject.utf16.count)) != nil
+  }
+}
+
+/// The error for a pattern of `MATCHES` that is not a regular expression.
+package struct InvalidPattern: Error {
+  package let pattern: String
+
+  package init(
+    pattern: String
+  ) {
+    self.pattern = pattern
   }
 }

@@ -1,0 +1,41 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import Foundation
+
+/// Names of tables, columns and other objects in SQL text.
+package enum SQLName {
+  /// The name as SQL text: in double quotes where SQLite would not take it for this name otherwise.
+  ///
+  /// Core Data never quotes a name. Its own consist of letters, digits and underscores, and none is a keyword.
+  package static func quoted(_ name: String) -> String {
+    var name = name
+    let isPlain = name.withUTF8 { bytes in
+      guard let first = bytes.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first),
+        bytes.allSatisfy(isLetterDigitOrUnderscore)
+      else { return false }
+      return bytes.withMemoryRebound(to: CChar.self) { sqlite3_keyword_check($0.baseAddress, Int32($0.count)) == 0 }
+    }
+    return isPlain ? name : "\"" + name.replacingOccurrences(of: "\"", with: "\"\"") + "\""
+  }
+
+  private static func isLetterDigitOrUnderscore(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), 0x80...:
+      true
+    default: false
+    }
+  }
+
+  /// Whether SQLite treats two names as equal: it ignores the case of ASCII letters only.
+  package static func areEqual(_ first: String, _ second: String) -> Bool {
+    folded(first) == folded(second)
+  }
+
+  /// The name with its ASCII letters in lower case.
+  package static func folded(_ name: String) -> String {
+    String(decoding: name.utf8.map { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 }, as: UTF8.self)
+  }
+}
