@@ -166,8 +166,8 @@ extension NSManagedObjectContext {
       NSManagedObjectContext.didSaveObjectsNotification, Dictionary(filled.map { ($0.0, Set($0.2) as Any) }) { $1 })
     let ids: [String: Any] = Dictionary(filled.map { ($0.1, Set($0.2.map(\.objectID)) as Any) }) { $1 }
     post(NSManagedObjectContext.didSaveObjectIDsNotification, ids)
-    coordinator.tellOthers(
-      than: self, inserted: inserted.map(\.objectID), updated: updated.map(\.objectID),
+    coordinator.mergeChanges(
+      ofSave: self, inserted: inserted.map(\.objectID), updated: updated.map(\.objectID),
       deleted: deleted.map(\.objectID))
   }
 }

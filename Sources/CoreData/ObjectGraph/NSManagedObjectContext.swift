@@ -210,8 +210,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     guard let entity = entities.first, entities.count == 1 else {
       let names = entities.isEmpty ? "no entity" : entities.compactMap(\.name).sorted().joined(separator: ", ")
       preconditionFailure(
-        "init(context:) needs exactly one entity with the class \(String(reflecting: type)); the model has \(names). If "
-          + "the model gives the class another name, register that with ManagedObjectClasses.register(_:as:).")
+        "init(context:) needs exactly one entity with the class \(String(reflecting: type)); the model has \(names). "
+          + "If the model gives the class another name, register that with ManagedObjectClasses.register(_:as:).")
     }
     return entity
   }

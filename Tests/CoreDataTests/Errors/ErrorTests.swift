@@ -116,11 +116,9 @@ struct ErrorTests {
     "Every builder gives reason, advice and code",
     arguments: [
       (134000, StoreErrors.invalidType("XYZ", known: ["SQLite", "InMemory"])),
-      (134010, StoreErrors.typeMismatch(url: URL(fileURLWithPath: "/a"), expected: "XML", found: "SQLite")),
       (134070, StoreErrors.operationFailed(url: nil, reason: "It is gone.")),
       (134080, StoreErrors.cannotOpen(url: nil, reason: "It is gone.")),
       (134080, StoreErrors.unknownConfiguration("A", known: ["B"], url: nil)),
-      (134091, StoreErrors.unsupportedRequest("A", url: nil)),
       (259, StoreErrors.notAStore(url: URL(fileURLWithPath: "/a"), reason: "It is text.")),
       (260, StoreErrors.noSuchFile(url: URL(fileURLWithPath: "/a"))),
       (134110, MigrationErrors.missingMandatoryValues(url: nil, entity: "E", attribute: "a")),
