@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import Foundation
 
 /// What opening a store with `NSMigratePersistentStoresAutomaticallyOption` does when store and model differ.

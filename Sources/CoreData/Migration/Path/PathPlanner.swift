@@ -56,7 +56,7 @@ struct PathPlanner {
         mappingURL: nil, reason: inferredReason(leg))
     }
     let files = search.mappings.fitting[.init(source: leg.source, destination: leg.destination)] ?? [file]
-    let mapping = try JoinedMapping(files, source: sourceModel, destination: destinationModel)
+    let mapping = try CombinedMappingModel(files, source: sourceModel, destination: destinationModel)
     return StoreMigration.Step(
       source: source.name, destination: destination.name, kind: .mapping, sourceModel: sourceModel,
       destinationModel: destinationModel, mappingModel: mapping.model, mappingURL: file.url, reason: mapping.reason)
@@ -210,5 +210,19 @@ struct PathPlanner {
       return nil
     }
     return MigrationErrors.cannotInfer(failure.obstacles)
+  }
+}
+
+extension InferredSteps {
+  /// The mapping model between two versions.
+  ///
+  /// - Throws: 134190 where none can be inferred.
+  func mappingModel(from source: Int, to destination: Int) throws -> NSMappingModel {
+    do {
+      return NSMappingModel(
+        try result(from: source, to: destination).get(), from: sides[source], to: sides[destination])
+    } catch let failure as InferenceFailure {
+      throw MigrationErrors.cannotInfer(failure.obstacles)
+    }
   }
 }

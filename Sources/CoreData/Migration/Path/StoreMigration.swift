@@ -134,12 +134,12 @@ public struct StoreMigration {
     self.busyTimeout = busyTimeout
     self.allowsLoss = allowsLoss
     self.destination = destination.name
-    let planner = VersionPath(known: known, configuration: configuration, search: search)
+    let planner = SourceVersionFinder(known: known, configuration: configuration, search: search)
     let (start, siblings) = try planner.sourceVersion(of: url, metadata: metadata)
     // A destination that was read from a file of its own does not tell of the versions in between.
     let known = known.names.count > 1 ? known : ModelVersions(siblings + known.versions)
     source = start.name
-    let isOwn = start.name == VersionPath.storesOwnName
+    let isOwn = start.name == SourceVersionFinder.storesOwnName
     let configuration =
       isOwn && configuration == nil ? ModelVersions([start]).configuration(fitting: metadata) : configuration
     self.configuration = configuration
@@ -152,7 +152,7 @@ public struct StoreMigration {
     let counted =
       counted ?? { items in try SQLiteStore.counted(items, at: url, model: model, configuration: configuration) }
     let entities = Set((metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]).keys)
-    let nearest = try NearestVersion(model: model, entities: entities, counted: counted)
+    let nearest = try NearestVersion(model: start, entities: entities, counted: counted)
       .choose(among: rules.isProgressive ? known.versions : [])
     let path = try MigrationPath(
       known: known, from: start, to: destination, rules: rules, nearest: nearest, storeURL: url)
@@ -219,7 +219,7 @@ public struct StoreMigration {
   }
 
   /// Whether none of the known versions has written the store, so that the way begins with the model that it carries.
-  package var beginsWithOwnModel: Bool { source == VersionPath.storesOwnName && isNeeded }
+  package var beginsWithOwnModel: Bool { source == SourceVersionFinder.storesOwnName && isNeeded }
 
   /// Whether there is anything to do.
   public var isNeeded: Bool { !steps.isEmpty }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
@@ -56,7 +57,7 @@ final class StageModels {
       return ModelVersion(name: other.place, model: other.model)
     }
     if let model = try own.get(), model.versionChecksum == checksum {
-      return ModelVersion(name: VersionPath.storesOwnName, model: model)
+      return ModelVersion(name: SourceVersionFinder.storesOwnName, model: model)
     }
     return nil
   }

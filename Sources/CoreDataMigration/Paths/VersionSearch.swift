@@ -9,12 +9,21 @@ import Foundation
 /// its neighbours come first, then versions far apart, and then those between the two that have the most entities in common
 /// with the store. The order of looking decides how much is read, and not what is found: a version that fits is found wherever
 /// it is.
-struct VersionSearch {
-  let shelf: VersionShelf
+package struct VersionSearch {
+  package let shelf: VersionShelf
   /// The position of the current version.
-  let current: Int?
-  let stored: [String: Data]
-  let fits: (ModelVersion) -> Bool
+  package let current: Int?
+  package let stored: [String: Data]
+  package let fits: (ModelVersion) -> Bool
+
+  package init(
+    shelf: VersionShelf, current: Int?, stored: [String: Data], fits: @escaping (ModelVersion) -> Bool
+  ) {
+    self.shelf = shelf
+    self.current = current
+    self.stored = stored
+    self.fits = fits
+  }
 
   /// Bundles of no more versions are read as a whole.
   private static let few = 8
@@ -22,7 +31,7 @@ struct VersionSearch {
   /// The positions of the versions that fit, in order.
   ///
   /// Of versions with equal hashes those may be left out that do not stand beside the others.
-  func run() -> [Int] {
+  package func run() -> [Int] {
     let all = Array(shelf.names.indices)
     guard all.count > Self.few else { return fitting(all) }
     let noted = all.filter { position in

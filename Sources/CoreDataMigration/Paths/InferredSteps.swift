@@ -1,26 +1,25 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
 /// The inferred mappings between versions, each worked out when it is first asked for, and once.
-final class InferredSteps {
+package final class InferredSteps {
   private struct Pair: Hashable {
     let source: Int
     let destination: Int
   }
 
-  private let sides: [ModelSide]
+  package let sides: [ModelSide]
   private var results: [Pair: Result<InferredMapping, any Error>] = [:]
 
-  init(_ versions: [ModelVersion]) {
+  package init(_ versions: [ModelVersion]) {
     sides = versions.map { ModelSide($0.document, hashes: $0.hashes) }
   }
 
   /// The mapping between two versions, or what stands in the way.
-  func result(from source: Int, to destination: Int) -> Result<InferredMapping, any Error> {
+  package func result(from source: Int, to destination: Int) -> Result<InferredMapping, any Error> {
     let pair = Pair(source: source, destination: destination)
     if let known = results[pair] { return known }
     let result = Result { try MappingInference(source: sides[source], destination: sides[destination]).run() }
@@ -29,20 +28,8 @@ final class InferredSteps {
   }
 
   /// The mapping between two versions; nil where none can be inferred.
-  func mapping(from source: Int, to destination: Int) -> InferredMapping? {
+  package func mapping(from source: Int, to destination: Int) -> InferredMapping? {
     guard case .success(let mapping) = result(from: source, to: destination) else { return nil }
     return mapping
-  }
-
-  /// The mapping model between two versions.
-  ///
-  /// - Throws: 134190 where none can be inferred.
-  func mappingModel(from source: Int, to destination: Int) throws -> NSMappingModel {
-    do {
-      return NSMappingModel(
-        try result(from: source, to: destination).get(), from: sides[source], to: sides[destination])
-    } catch let failure as InferenceFailure {
-      throw MigrationErrors.cannotInfer(failure.obstacles)
-    }
   }
 }

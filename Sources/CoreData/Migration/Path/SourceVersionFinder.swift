@@ -6,7 +6,7 @@ import CoreDataModelFiles
 import Foundation
 
 /// Finds the steps from the version that a store has to the one that it is to have.
-struct VersionPath {
+struct SourceVersionFinder {
   /// What a version is called that only the store itself knows.
   static let storesOwnName = "the store's own model"
 
@@ -22,7 +22,7 @@ struct VersionPath {
     if let version = known.version(fitting: metadata, configuration: configuration) { return (version, []) }
     if let found = search?.version(fitting: metadata, configuration: configuration) { return found }
     if let model = try SQLiteStore.cachedModel(at: url), Self.wrote(model, metadata, configuration) {
-      return (ModelVersion(name: VersionPath.storesOwnName, model: model), [])
+      return (ModelVersion(name: SourceVersionFinder.storesOwnName, model: model), [])
     }
     throw missingSourceModel(of: url, metadata: metadata)
   }

@@ -7,15 +7,15 @@ import Foundation
 ///
 /// Versions with equal hashes are one version with several names. An end that is none of the versions known has its place
 /// beside the version that it has the most in common with: before it as the source, after it as the destination.
-struct VersionOrder {
-  private(set) var versions: [ModelVersion] = []
-  private(set) var source = 0
-  private(set) var destination = 0
+package struct VersionOrder {
+  package private(set) var versions: [ModelVersion] = []
+  package private(set) var source = 0
+  package private(set) var destination = 0
   /// The positions of versions by name.
-  private(set) var names: [String: Int] = [:]
+  package private(set) var names: [String: Int] = [:]
 
   /// - Parameter nearest: the version before which an unknown source has its place; nil for the most similar one.
-  init(
+  package init(
     known: [ModelVersion], source: ModelVersion, destination: ModelVersion,
     nearest: ModelVersion? = nil
   ) {

@@ -14,24 +14,31 @@ import Foundation
 /// their order, of whose entities it knows at least half the hashes, counted over both sides, and more than of any other two;
 /// in doubt for each of them. A source is stale for the versions that it names when one of these lacks an entity that it
 /// maps, unless most of its entities are missing: then it is for another model with versions of the same names.
-struct KnownMappings {
-  struct Pair: Hashable {
-    let source: Int
-    let destination: Int
+package struct KnownMappings {
+  package struct Pair: Hashable {
+    package let source: Int
+    package let destination: Int
+
+    package init(
+      source: Int, destination: Int
+    ) {
+      self.source = source
+      self.destination = destination
+    }
   }
 
   private let versions: [ModelVersion]
   private let names: [String: Int]
   private let all: [MappingFile]
   /// The mapping models for two versions, those that map the most entities first.
-  private(set) var fitting: [Pair: [MappingFile]] = [:]
+  package private(set) var fitting: [Pair: [MappingFile]] = [:]
   /// The mapping models that were meant for two versions, and do not fit them.
-  private(set) var stale: [Pair: [MappingFile]] = [:]
+  package private(set) var stale: [Pair: [MappingFile]] = [:]
 
   /// - Parameters:
   ///   - versions: in their order.
   ///   - names: the positions of versions by name, where some have several names.
-  init(_ mappings: [MappingFile], versions: [ModelVersion], names: [String: Int]) {
+  package init(_ mappings: [MappingFile], versions: [ModelVersion], names: [String: Int]) {
     self.versions = versions
     self.names = names
     all = mappings
@@ -54,7 +61,7 @@ struct KnownMappings {
   }
 
   /// The mapping model that goes on where one ends, or that ends where it begins, at a version that is not known.
-  func continuation(of mapping: MappingFile, at side: MappingMismatch.Side) -> MappingFile? {
+  package func continuation(of mapping: MappingFile, at side: MappingMismatch.Side) -> MappingFile? {
     let wanted = Self.hashes(of: mapping, side)
     let other: MappingMismatch.Side = side == .destination ? .source : .destination
     return all.first { candidate in
@@ -69,7 +76,7 @@ struct KnownMappings {
   }
 
   /// Keeps what Core Data would find for two versions: every mapping model that fits them, whatever else it may be for.
-  mutating func keep(_ mappings: [MappingFile], from source: Int, to destination: Int) {
+  package mutating func keep(_ mappings: [MappingFile], from source: Int, to destination: Int) {
     let ends = [versions[source], versions[destination]]
     // Models that were made in code may have one name, which tells nothing then.
     let names = ends[0].name == ends[1].name ? [:] : [ends[0].name: 0, ends[1].name: 1]

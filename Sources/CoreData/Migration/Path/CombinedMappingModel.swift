@@ -1,13 +1,14 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import Foundation
 
 /// The mapping model for a step: the best of those that fit, and from the others what it leaves out.
 ///
 /// Programs with large stores have several mapping models for the same two versions, each for some of the entities, to run
 /// them one after another. Taking one alone would leave the objects of the others behind.
-struct JoinedMapping {
+struct CombinedMappingModel {
   let model: NSMappingModel
   /// Why these were taken, in sentences.
   let reason: String

@@ -5,22 +5,22 @@ import CoreDataModelFiles
 import Foundation
 
 /// The versions that `ModelVersions` hands out, each made when it is first asked for.
-final class VersionShelf {
+package final class VersionShelf {
   /// The names of all versions in their order, of those too that cannot be read.
-  let names: [String]
+  package let names: [String]
   /// The hashes that a compiled bundle notes for its versions; nil for a version of which it notes none.
-  let recordedHashes: [[String: Data]?]
+  package let recordedHashes: [[String: Data]?]
   private let bundle: ModelBundle?
   private var made: [Int: ModelVersion?]
 
-  init(_ bundle: ModelBundle) {
+  package init(_ bundle: ModelBundle) {
     self.bundle = bundle
     names = bundle.names
     recordedHashes = names.map { bundle.recordedHashes[$0] }
     made = [:]
   }
 
-  init(_ versions: [ModelVersion]) {
+  package init(_ versions: [ModelVersion]) {
     bundle = nil
     names = versions.map(\.name)
     recordedHashes = versions.map { _ in nil }
@@ -28,7 +28,7 @@ final class VersionShelf {
   }
 
   /// The versions at some positions that can be read.
-  func versions(at positions: [Int]) -> [ModelVersion] {
+  package func versions(at positions: [Int]) -> [ModelVersion] {
     let missing = positions.filter { made[$0] == nil }
     if let bundle, !missing.isEmpty {
       for (position, content) in zip(missing, bundle.versions(at: missing)) {
@@ -42,5 +42,5 @@ final class VersionShelf {
   }
 
   /// The version at a position; nil where it cannot be read.
-  func version(at position: Int) -> ModelVersion? { versions(at: [position]).first }
+  package func version(at position: Int) -> ModelVersion? { versions(at: [position]).first }
 }

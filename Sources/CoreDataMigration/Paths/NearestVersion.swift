@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
@@ -9,19 +8,27 @@ import Foundation
 ///
 /// It is the one to which an inferred step drops the least of what the store holds, and among these the one that has the most
 /// properties in common with the store's model.
-struct NearestVersion {
+package struct NearestVersion {
   /// Fills in how much the store holds of each item, and leaves out those of which it holds nothing.
-  typealias Counter = ([DroppedContent]) throws -> [DroppedContent]
+  package typealias Counter = ([DroppedContent]) throws -> [DroppedContent]
 
-  let model: NSManagedObjectModel
+  package let model: ModelVersion
   /// The entities that the store has.
-  let entities: Set<String>
-  let counted: Counter
+  package let entities: Set<String>
+  package let counted: Counter
+
+  package init(
+    model: ModelVersion, entities: Set<String>, counted: @escaping Counter
+  ) {
+    self.model = model
+    self.entities = entities
+    self.counted = counted
+  }
 
   /// - Throws: the errors of counting.
-  func choose(among versions: [ModelVersion]) throws -> ModelVersion? {
-    let side = ModelSide(model.document, hashes: model.entityVersionHashesByName)
-    let own = ModelVersion(name: "", model: model).likeness
+  package func choose(among versions: [ModelVersion]) throws -> ModelVersion? {
+    let side = ModelSide(model.document, hashes: model.hashes)
+    let own = model.likeness
     var best: (version: ModelVersion, losses: Int, distance: Int)?
     for version in versions {
       let other = ModelSide(version.document, hashes: version.hashes)

@@ -4,24 +4,45 @@
 import Foundation
 
 /// Searches for the way from one version to another. `MigrationPath` says by what rules.
-struct PathSearch {
+package struct PathSearch {
   /// From one version to another, by their positions.
-  struct Leg {
-    let source: Int
-    let destination: Int
+  package struct Leg {
+    package let source: Int
+    package let destination: Int
     /// Nil for an inferred step.
-    let mapping: MappingFile?
+    package let mapping: MappingFile?
+
+    package init(
+      source: Int, destination: Int, mapping: MappingFile?
+    ) {
+      self.source = source
+      self.destination = destination
+      self.mapping = mapping
+    }
   }
 
   /// In their order; no two have the same hashes.
-  let versions: [ModelVersion]
-  let source: Int
-  let destination: Int
-  let mappings: KnownMappings
-  let inferred: InferredSteps
-  let infers: Bool
+  package let versions: [ModelVersion]
+  package let source: Int
+  package let destination: Int
+  package let mappings: KnownMappings
+  package let inferred: InferredSteps
+  package let infers: Bool
   /// Whether there may be several steps.
-  let isProgressive: Bool
+  package let isProgressive: Bool
+
+  package init(
+    versions: [ModelVersion], source: Int, destination: Int, mappings: KnownMappings, inferred: InferredSteps,
+    infers: Bool, isProgressive: Bool
+  ) {
+    self.versions = versions
+    self.source = source
+    self.destination = destination
+    self.mappings = mappings
+    self.inferred = inferred
+    self.infers = infers
+    self.isProgressive = isProgressive
+  }
 
   /// A version, and where the inferred steps began that have led there.
   private struct State: Hashable {
@@ -39,10 +60,10 @@ struct PathSearch {
   ///
   /// Steps that leave objects without a value they must have are gone only where nothing else leads there: they can be gone
   /// by stores without such objects.
-  func legs() -> [Leg]? { legs(isStrict: true) ?? legs(isStrict: false) }
+  package func legs() -> [Leg]? { legs(isStrict: true) ?? legs(isStrict: false) }
 
   /// Whether an inferred step can be gone, in a strict sense by all stores.
-  func canInfer(from source: Int, to destination: Int, isStrict: Bool) -> Bool {
+  package func canInfer(from source: Int, to destination: Int, isStrict: Bool) -> Bool {
     guard let mapping = inferred.mapping(from: source, to: destination) else { return false }
     return !isStrict || mapping.attributeWithoutValue == nil
   }
@@ -134,7 +155,7 @@ struct PathSearch {
   }
 
   /// A mapping model that does not fit any more, and that lies between two versions.
-  func stale(between start: Int, and end: Int) -> (pair: KnownMappings.Pair, mapping: MappingFile)? {
+  package func stale(between start: Int, and end: Int) -> (pair: KnownMappings.Pair, mapping: MappingFile)? {
     let pairs = mappings.stale.keys.filter { isWithin($0, start, end) }
     guard
       let pair = pairs.min(by: { (rank($0.source), rank($0.destination)) < (rank($1.source), rank($1.destination)) }),
@@ -144,14 +165,14 @@ struct PathSearch {
   }
 
   /// The mapping models that lie between two versions, in the order of going.
-  func passed(between start: Int, and end: Int) -> [(pair: KnownMappings.Pair, mapping: MappingFile)] {
+  package func passed(between start: Int, and end: Int) -> [(pair: KnownMappings.Pair, mapping: MappingFile)] {
     mappings.fitting.filter { isWithin($0.key, start, end) }.compactMap { pair, files in files.first.map { (pair, $0) }
     }
     .sorted { (rank($0.pair.source), rank($0.pair.destination)) < (rank($1.pair.source), rank($1.pair.destination)) }
   }
 
   /// The versions that lie strictly between two others, in the order of going; none where there may be only one step.
-  func between(_ start: Int, _ end: Int) -> [Int] {
+  package func between(_ start: Int, _ end: Int) -> [Int] {
     guard isProgressive else { return [] }
     let inside = versions.indices.filter { $0 > min(start, end) && $0 < max(start, end) }
     return start < end ? inside : inside.reversed()

@@ -2,26 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What a way over versions costs: what is told first weighs more than all that is told after it.
-struct PathCost: Comparable {
+package struct PathCost: Comparable {
   /// How many mapping models lie between two versions that only inferred steps connect.
-  var passedOver = 0
+  package var passedOver = 0
   /// How many steps need code of the program.
-  var codeSteps = 0
+  package var codeSteps = 0
   /// How many steps make a copy of the store.
-  var copies = 0
+  package var copies = 0
   /// How many mapping models lead over versions that do not lie between the two ends.
-  var outside = 0
+  package var outside = 0
   /// How many versions in between are not gone through by an inferred step.
-  var skipped = 0
-  var steps = 0
+  package var skipped = 0
+  package var steps = 0
 
   private var parts: [Int] { [passedOver, codeSteps, copies, outside, skipped, steps] }
 
-  static func < (left: PathCost, right: PathCost) -> Bool {
+  package static func < (left: PathCost, right: PathCost) -> Bool {
     left.parts.lexicographicallyPrecedes(right.parts)
   }
 
-  static func + (left: PathCost, right: PathCost) -> PathCost {
+  package static func + (left: PathCost, right: PathCost) -> PathCost {
     PathCost(
       passedOver: left.passedOver + right.passedOver, codeSteps: left.codeSteps + right.codeSteps,
       copies: left.copies + right.copies, outside: left.outside + right.outside, skipped: left.skipped + right.skipped,
@@ -30,11 +30,11 @@ struct PathCost: Comparable {
 }
 
 /// Elements of which the cheapest comes out first; of equals the one that went in first.
-struct CheapestFirst<Element> {
+package struct CheapestFirst<Element> {
   private var heap: [(cost: PathCost, order: Int, element: Element)] = []
   private var count = 0
 
-  mutating func insert(_ element: Element, _ cost: PathCost) {
+  package mutating func insert(_ element: Element, _ cost: PathCost) {
     heap.append((cost, count, element))
     count += 1
     var child = heap.count - 1
@@ -44,7 +44,7 @@ struct CheapestFirst<Element> {
     }
   }
 
-  mutating func removeCheapest() -> (element: Element, cost: PathCost)? {
+  package mutating func removeCheapest() -> (element: Element, cost: PathCost)? {
     guard let first = heap.first, let last = heap.popLast() else { return nil }
     if !heap.isEmpty {
       heap[0] = last

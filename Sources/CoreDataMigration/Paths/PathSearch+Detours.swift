@@ -1,14 +1,13 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataMigration
 import CoreDataModelFiles
 
 /// The order of versions need not be that of their making: a version in between may lack what
 /// the versions at both ends have, and going through it would cost the data.
 extension PathSearch {
   /// The legs without versions between inferred steps that would drop an entity or property which the direct way keeps.
-  func withoutDetours(_ legs: [Leg]) -> [Leg] {
+  package func withoutDetours(_ legs: [Leg]) -> [Leg] {
     var result: [Leg] = []
     var run: [Leg] = []
     for leg in legs {
@@ -40,7 +39,7 @@ extension PathSearch {
   }
 
   /// What going through a version drops that the direct way keeps, as `Note.name`; nil where it is nothing.
-  func lost(from source: Int, through version: Int, to destination: Int) -> String? {
+  package func lost(from source: Int, through version: Int, to destination: Int) -> String? {
     inferred.mapping(from: source, to: destination).flatMap { lost($0, through: [source, version, destination]) }
   }
 

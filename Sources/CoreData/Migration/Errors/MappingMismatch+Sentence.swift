@@ -1,25 +1,10 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import Foundation
 
-/// An entity that a mapping model knows in another state than a model has it.
-internal struct MappingMismatch: Hashable, Sendable {
-  /// The side of the mapping.
-  enum Side: String, Hashable, Sendable {
-    case source, destination
-  }
-
-  /// The name of the entity mapping.
-  var mapping: String
-  var side: Side
-  /// The entity that the mapping names.
-  var entity: String
-  /// The version hash that the mapping wants; nil where it has none.
-  var wanted: Data?
-  /// The version hash that the model has; nil where it does not have the entity.
-  var found: Data?
-
+extension MappingMismatch {
   /// The mismatch as a sentence.
   var sentence: String {
     let subject = "The mapping '\(mapping)' is for the \(side.rawValue) entity '\(entity)'"
