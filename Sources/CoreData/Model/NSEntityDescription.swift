@@ -217,9 +217,7 @@ extension NSEntityDescription {
     ownProperties = own
     for property in own { property.owningEntity = self }
   }
-}
 
-extension NSEntityDescription {
   /// The parent entity.
   public var superentity: NSEntityDescription? { parent }
 

@@ -110,9 +110,7 @@ extension NSManagedObjectModel {
       throw ModelErrors.cannotRead(error.inFile(url))
     }
   }
-}
 
-extension NSManagedObjectModel {
   /// Merges all models in the resources of bundles, each in its current version.
   ///
   /// Traps if two models have different entities of the same name.
@@ -196,9 +194,7 @@ extension NSManagedObjectModel {
   private static func currentModels(in search: ModelSearch) throws -> [NSManagedObjectModel] {
     try search.models().map { try load(contentsOf: $0) }
   }
-}
 
-extension NSManagedObjectModel {
   /// Reads the localized names of a model from `<Model>Model.strings` or `<Model>.strings`, in the directory of the
   /// user's language or else in the model's own. An addition to Apple's API.
   ///

@@ -161,9 +161,7 @@ extension NSManagedObjectModel {
     }
     configurationMembers[configuration] = entities
   }
-}
 
-extension NSManagedObjectModel {
   /// All fetch request templates by name. Changing a returned request does not change the model.
   public var fetchRequestTemplatesByName: [String: NSFetchRequest<any NSFetchRequestResult>] {
     templates.mapValues { $0.request(in: self) }
@@ -195,9 +193,7 @@ extension NSManagedObjectModel {
     request.predicate = request.predicate?.withSubstitutionVariables(variables)
     return request
   }
-}
 
-extension NSManagedObjectModel {
   /// Returns an editable copy, with copies of all entities.
   public func copy(with zone: NSZone? = nil) -> Any {
     let copy = type(of: self).init()

@@ -160,9 +160,7 @@ extension NSManagedObject {
     }
     holds?.update()
   }
-}
 
-extension NSManagedObject {
   /// Returns a live set of a to-many relationship: changing it changes the relationship.
   ///
   /// - Parameter key: the name of an unordered to-many relationship.

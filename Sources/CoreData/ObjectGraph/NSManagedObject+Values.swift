@@ -113,9 +113,7 @@ extension NSManagedObject {
   private func unacceptable(_ value: Any?, _ property: NSPropertyDescription, wanted: String) -> NSError {
     ValidationErrors.wrongClass(.init(property, value, self), expected: wanted)
   }
-}
 
-extension NSManagedObject {
   /// The positions of slots that differ from the snapshot; for a new object, of those that are not empty.
   final func changedSlots() -> [Int] {
     guard isRealized else { return [] }

@@ -110,13 +110,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   open var hasChanges: Bool { !changed.isEmpty }
 
   /// Objects that the next save inserts.
-  open var insertedObjects: Set<NSManagedObject> { objects { $0.isInserted && !$0.isDeleted } }
+  open var insertedObjects: Set<NSManagedObject> { Set(changed.objects.filter { $0.isInserted && !$0.isDeleted }) }
 
   /// Objects with unsaved changes.
-  open var updatedObjects: Set<NSManagedObject> { objects { $0.isUpdated } }
+  open var updatedObjects: Set<NSManagedObject> { Set(changed.objects.filter(\.isUpdated)) }
 
   /// Objects that the next save deletes.
-  open var deletedObjects: Set<NSManagedObject> { objects { $0.isDeleted && !$0.isInserted } }
+  open var deletedObjects: Set<NSManagedObject> { Set(changed.objects.filter { $0.isDeleted && !$0.isInserted }) }
 
   /// All objects registered with the context.
   open var registeredObjects: Set<NSManagedObject> { Set(registry.objects + changed.objects) }
@@ -126,10 +126,6 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// - Parameter objectID: an identifier.
   public func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
     registry[objectID.current.key]
-  }
-
-  private func objects(where isWanted: (NSManagedObject) -> Bool) -> Set<NSManagedObject> {
-    Set(changed.objects.filter(isWanted))
   }
 
   /// Inserts an object that belongs to no context.

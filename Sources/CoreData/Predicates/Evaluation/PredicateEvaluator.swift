@@ -90,7 +90,7 @@ struct PredicateEvaluator {
   }
 }
 
-/// Evaluation for Foundation's methods that cannot throw. A mistake in the program stops it.
+/// Evaluation for methods of Foundation that cannot throw: any other error than one of the data stops the program.
 extension PredicateEvaluator {
   /// Returns whether an object satisfies a predicate; false for values that cannot be compared, which are a matter of
   /// data.

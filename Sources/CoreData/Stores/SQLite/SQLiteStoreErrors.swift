@@ -17,8 +17,7 @@ enum SQLiteStoreErrors {
     } catch let failure as SQLiteError {
       throw failure.isUniqueConstraint
         ? notUnique(failure, url: url)
-        : SQLiteErrors.error(
-          failure, url: url, isOpening: isOpening)
+        : SQLiteErrors.error(failure, url: url, isOpening: isOpening)
     } catch let failure as SQLiteRollbackFailure {
       throw StoreErrors.operationFailed(url: url, reason: failure.description, underlying: failure.cause)
     } catch let problem as StoreFileProblem {
