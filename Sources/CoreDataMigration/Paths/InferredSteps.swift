@@ -4,7 +4,7 @@
 import CoreDataModelFiles
 import Foundation
 
-/// The inferred mappings between versions, each worked out when it is first asked for, and once.
+/// The inferred mappings between versions, each computed once, when it is first needed.
 package final class InferredSteps {
   private struct Pair: Hashable {
     let source: Int
@@ -18,7 +18,7 @@ package final class InferredSteps {
     sides = versions.map { ModelSide($0.document, hashes: $0.hashes) }
   }
 
-  /// The mapping between two versions, or what stands in the way.
+  /// The mapping between two versions, or the reason why it cannot be inferred.
   package func result(from source: Int, to destination: Int) -> Result<InferredMapping, any Error> {
     let pair = Pair(source: source, destination: destination)
     if let known = results[pair] { return known }

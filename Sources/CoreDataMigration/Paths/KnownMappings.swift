@@ -4,16 +4,16 @@
 import CoreDataModelFiles
 import Foundation
 
-/// Which mapping models lead from which version to which.
+/// The mapping models between the versions of a model.
 ///
 /// A source (`.xcmappingmodel`) that names two of the versions is for these two, whatever hashes it holds: those inside a
 /// source grow stale with every edit. Any other mapping model is for the versions whose entities have the hashes that it
-/// wants; where these are several, and it maps all entities of some, for those.
+/// names; if there are several and it maps all entities of some, for those.
 ///
-/// **Stale mapping models.** A mapping model that fits no two versions is stale for versions, source before destination in
-/// their order, of whose entities it knows at least half the hashes, counted over both sides, and more than of any other two;
-/// in doubt for each of them. A source is stale for the versions that it names when one of these lacks an entity that it
-/// maps, unless most of its entities are missing: then it is for another model with versions of the same names.
+/// **Stale mapping models.** A mapping model that fits no two versions is stale for the two versions, in order, of which it
+/// has the most entity hashes right, and at least half of them over both sides; on a tie, for each such pair. A source is
+/// stale for the versions that it names when one of them lacks an entity that it maps. If most of its entities are missing,
+/// the source belongs to another model with versions of the same names.
 package struct KnownMappings {
   package struct Pair: Hashable {
     package let source: Int
@@ -30,9 +30,9 @@ package struct KnownMappings {
   private let versions: [ModelVersion]
   private let names: [String: Int]
   private let all: [MappingFile]
-  /// The mapping models for two versions, those that map the most entities first.
+  /// The mapping models that fit two versions; those that map the most entities come first.
   package private(set) var fitting: [Pair: [MappingFile]] = [:]
-  /// The mapping models that were meant for two versions, and do not fit them.
+  /// The mapping models that were meant for two versions and do not fit them.
   package private(set) var stale: [Pair: [MappingFile]] = [:]
 
   /// - Parameters:
@@ -60,7 +60,7 @@ package struct KnownMappings {
     }
   }
 
-  /// The mapping model that goes on where one ends, or that ends where it begins, at a version that is not known.
+  /// Returns the mapping model that continues where another ends, or ends where it begins, at an unknown version.
   package func continuation(of mapping: MappingFile, at side: MappingMismatch.Side) -> MappingFile? {
     let wanted = Self.hashes(of: mapping, side)
     let other: MappingMismatch.Side = side == .destination ? .source : .destination
@@ -75,10 +75,10 @@ package struct KnownMappings {
     return Dictionary(entities.compactMap { entity in entity.hash.map { (entity.entity, $0) } }) { first, _ in first }
   }
 
-  /// Keeps what Core Data would find for two versions: every mapping model that fits them, whatever else it may be for.
+  /// Keeps the mapping models that Core Data would find for two versions: all that fit them, whatever other versions they fit.
   package mutating func keep(_ mappings: [MappingFile], from source: Int, to destination: Int) {
     let ends = [versions[source], versions[destination]]
-    // Models that were made in code may have one name, which tells nothing then.
+    // Models made in code may share one name, which then identifies none of them.
     let names = ends[0].name == ends[1].name ? [:] : [ends[0].name: 0, ends[1].name: 1]
     let two = KnownMappings(mappings, versions: ends, names: names)
     let pair = Pair(source: source, destination: destination)
@@ -86,7 +86,7 @@ package struct KnownMappings {
     stale = stale.filter { $0.key == pair }
   }
 
-  /// The versions that a source names, where both are known.
+  /// The versions that a source names, if both are known.
   private func named(_ mapping: MappingFile) -> Pair? {
     guard let source = mapping.document.sourceVersionName, let destination = mapping.document.destinationVersionName,
       let first = names[source], let second = names[destination], first != second
@@ -131,10 +131,10 @@ package struct KnownMappings {
     for pair in best.pairs { stale[pair, default: []].append(mapping) }
   }
 
-  /// Of the versions that have all entities of either side, the pairs that the mapping model is for.
+  /// Returns the pairs that the mapping model is for, of the versions that have all its entities.
   ///
-  /// On each side these are the versions that have no other entities, if there are any. A mapping model that leaves some out,
-  /// or whose entities all stay the same, is for the two versions, the earlier one first, of which it leaves out the fewest.
+  /// On each side these are the versions without other entities, if there are any. A mapping model that omits entities, or
+  /// whose entities are all unchanged, is for the two versions, in order, of which it omits the fewest entities.
   private func pairs(
     from sources: [Int], to destinations: [Int],
     of sides: (Set<MappingFile.NamedEntity>, Set<MappingFile.NamedEntity>), _ hashes: [[String: Data]]
@@ -155,13 +155,13 @@ package struct KnownMappings {
     return counted.filter { $0.count == least }.map(\.0)
   }
 
-  /// Of versions that have all of the entities the ones that have no others, or all where each has others.
+  /// Returns the versions whose entities are all named; all given versions where there are none.
   private func tightest(_ fitting: [Int], of side: Set<MappingFile.NamedEntity>) -> [Int] {
     let complete = fitting.filter { unmapped($0, side) == 0 }
     return complete.isEmpty ? fitting : complete
   }
 
-  /// How many entities of a version one side of a mapping model does not name.
+  /// The number of entities of a version that one side of a mapping model does not name.
   private func unmapped(_ version: Int, _ side: Set<MappingFile.NamedEntity>) -> Int {
     let names = Set(side.map(\.entity))
     return versions[version].document.entities.count { !$0.isAbstract && !names.contains($0.name) }

@@ -4,7 +4,7 @@
 import CoreDataModelFiles
 import Foundation
 
-/// A mapping model that a migration may use: one from a file, or one made in code.
+/// A mapping model that a migration may use, from a file or made in code.
 package struct MappingFile {
   /// The file; nil for a mapping model that was made in code.
   package let url: URL?
@@ -18,10 +18,10 @@ package struct MappingFile {
     self.object = object
   }
 
-  /// What the mapping model is called in sentences.
+  /// The mapping model's name in messages.
   package var name: String { url.map { "'\($0.lastPathComponent)'" } ?? "made in code" }
 
-  /// One entity as one side of the mapping model knows it.
+  /// An entity on one side of an entity mapping.
   package struct NamedEntity: Hashable {
     package let mapping: String
     package let side: MappingMismatch.Side
@@ -38,7 +38,7 @@ package struct MappingFile {
     }
   }
 
-  /// The entities that the mapping model names.
+  /// Returns the entities that the mapping model names.
   package static func entities(of document: MappingDocument) -> [NamedEntity] {
     document.entityMappings.flatMap { mapping in
       [
@@ -53,7 +53,7 @@ package struct MappingFile {
     }
   }
 
-  /// The entities that the mapping model knows in another state than the models have them; empty where it fits.
+  /// Returns the entities whose hashes differ between the mapping model and the models; empty where it fits.
   package static func mismatches(
     of document: MappingDocument, source: [String: Data], destination: [String: Data]
   ) -> [MappingMismatch] {
@@ -65,8 +65,36 @@ package struct MappingFile {
     }
   }
 
-  /// Whether objects are made by code of the program, and not by expressions alone.
+  /// Whether the mapping model uses policies of the program.
   package var needsCode: Bool {
     document.entityMappings.contains { $0.kind == .custom || !($0.policyClassName ?? "").isEmpty }
+  }
+}
+
+/// An entity whose version hash differs between a mapping model and a model.
+package struct MappingMismatch: Hashable, Sendable {
+  /// The side of the mapping.
+  package enum Side: String, Hashable, Sendable {
+    case source, destination
+  }
+
+  /// The name of the entity mapping.
+  package var mapping: String
+  package var side: Side
+  /// The entity that the mapping names.
+  package var entity: String
+  /// The version hash in the mapping; nil where it has none.
+  package var wanted: Data?
+  /// The version hash in the model; nil where it lacks the entity.
+  package var found: Data?
+
+  package init(
+    mapping: String, side: Side, entity: String, wanted: Data? = nil, found: Data? = nil
+  ) {
+    self.mapping = mapping
+    self.side = side
+    self.entity = entity
+    self.wanted = wanted
+    self.found = found
   }
 }

@@ -4,7 +4,7 @@
 import CoreDataModelFiles
 import Foundation
 
-/// A version of a model by its name.
+/// A named version of a model.
 ///
 /// Most versions are only compared, so a version consists of the document in its file and its hashes. A program's model is
 /// made only of the versions that a migration goes through.
@@ -12,7 +12,7 @@ package struct ModelVersion {
   package let name: String
   private let content: Content
 
-  /// What copies of a version share.
+  /// The content that copies of a version share.
   private final class Content {
     let url: URL?
     var object: AnyObject?
@@ -47,7 +47,7 @@ package struct ModelVersion {
     nonmutating set { content.object = newValue }
   }
 
-  /// What the version says.
+  /// The model of the version.
   package var document: ModelDocument { content.made.0 }
 
   /// The hashes of its entities and properties.
@@ -56,10 +56,10 @@ package struct ModelVersion {
   /// The hash of each entity.
   package var hashes: [String: Data] { versionHashes.entities }
 
-  /// What it has in common with others.
+  /// Its likeness, for comparison with other versions.
   package var likeness: ModelLikeness { ModelLikeness(document, versionHashes) }
 
-  /// Whether one of a store's identifiers, of which empty ones count for nothing, is the version's.
+  /// Whether one of a store's identifiers is the version's. Empty identifiers are ignored.
   package func isNamed(by identifiers: [String]) -> Bool {
     identifiers.contains { !$0.isEmpty && ($0 == name || document.versionIdentifiers.contains($0)) }
   }

@@ -1,14 +1,14 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataModelFiles
 import Foundation
 
-/// Looks for the version that has the hashes of a store, and reads as few versions as it can.
+/// The search for the version with the hashes of a store; it reads as few versions as possible.
 ///
-/// A compiled bundle notes the hashes of its versions: those that seem to fit are read first. Of others the current version and
-/// its neighbours come first, then versions far apart, and then those between the two that have the most entities in common
-/// with the store. The order of looking decides how much is read, and not what is found: a version that fits is found wherever
-/// it is.
+/// A compiled bundle records the hashes of its versions, so those that seem to fit are read first. In other bundles the
+/// current version and its neighbours come first, then versions far apart, and then those between the two that have the most
+/// entities in common with the store. The order determines only how many versions are read: a fitting version is always found.
 package struct VersionSearch {
   package let shelf: VersionShelf
   /// The position of the current version.
@@ -25,12 +25,12 @@ package struct VersionSearch {
     self.fits = fits
   }
 
-  /// Bundles of no more versions are read as a whole.
+  /// Bundles with at most this many versions are read completely.
   private static let few = 8
 
-  /// The positions of the versions that fit, in order.
+  /// Returns the positions of the fitting versions, in order.
   ///
-  /// Of versions with equal hashes those may be left out that do not stand beside the others.
+  /// Versions with equal hashes may be missing where they are not neighbours.
   package func run() -> [Int] {
     let all = Array(shelf.names.indices)
     guard all.count > Self.few else { return fitting(all) }
@@ -45,7 +45,7 @@ package struct VersionSearch {
   }
 
   private func fitting(_ positions: [Int]) -> [Int] {
-    // All at once, so that they are read on all processors.
+    // Reading them together uses all processors.
     _ = shelf.versions(at: positions)
     return positions.filter { shelf.version(at: $0).map(fits) == true }
   }
@@ -82,7 +82,7 @@ package struct VersionSearch {
     return Set(found + run(from: first, by: -1) + run(from: last, by: 1)).sorted()
   }
 
-  /// Of the stretches of versions that have not been read the one between the two versions that are most like the store.
+  /// Returns the range of unread versions between the two read versions that are most similar to the store.
   private func bestGap(_ likeness: [Int: Int]) -> ClosedRange<Int>? {
     let read = likeness.keys.sorted()
     let gaps = zip(read, read.dropFirst()).filter { $0.1 - $0.0 > 1 }
@@ -94,4 +94,45 @@ package struct VersionSearch {
     }
     return best.map { ($0.0 + 1)...($0.1 - 1) }
   }
+}
+
+/// The versions of `ModelVersions`, each made when it is first needed.
+package final class VersionShelf {
+  /// The names of all versions in order, including versions that cannot be read.
+  package let names: [String]
+  /// The hashes that a compiled bundle records for its versions; nil for a version without a record.
+  package let recordedHashes: [[String: Data]?]
+  private let bundle: ModelBundle?
+  private var made: [Int: ModelVersion?]
+
+  package init(_ bundle: ModelBundle) {
+    self.bundle = bundle
+    names = bundle.names
+    recordedHashes = names.map { bundle.recordedHashes[$0] }
+    made = [:]
+  }
+
+  package init(_ versions: [ModelVersion]) {
+    bundle = nil
+    names = versions.map(\.name)
+    recordedHashes = versions.map { _ in nil }
+    made = Dictionary(uniqueKeysWithValues: versions.enumerated().map { ($0.offset, $0.element) })
+  }
+
+  /// Returns the readable versions at some positions.
+  package func versions(at positions: [Int]) -> [ModelVersion] {
+    let missing = positions.filter { made[$0] == nil }
+    if let bundle, !missing.isEmpty {
+      for (position, content) in zip(missing, bundle.versions(at: missing)) {
+        made[position] = .some(
+          content.map {
+            ModelVersion(name: names[position], document: $0.document, versionHashes: $0.hashes, url: bundle.url)
+          })
+      }
+    }
+    return positions.compactMap { made[$0] ?? nil }
+  }
+
+  /// Returns the version at a position; nil where it cannot be read.
+  package func version(at position: Int) -> ModelVersion? { versions(at: [position]).first }
 }
