@@ -7,8 +7,8 @@ import Foundation
 
 /// Differences of two models in what goes into version hashes, down to the aspects of properties.
 extension VersionDifference {
-  /// All differences, entity by entity in the order of names; an entity whose own definition is equal and whose ancestor
-  /// differs is told as such by its hash.
+  /// All differences, entity by entity in the order of names; an entity whose own definition is equal and whose
+  /// ancestor differs is told as such by its hash.
   ///
   /// - Parameters:
   ///   - store: the model that the store was made with.

@@ -5,7 +5,7 @@ import Foundation
 
 /// A sort key that a store can apply: a key path, a direction, and a comparison method for strings.
 package struct SortKey: Hashable, Sendable {
-  /// The common comparison methods of sort descriptors.
+  /// The comparison methods of strings that a sort descriptor may name.
   package enum Method: String, Sendable {
     case compare = "compare:"
     case caseInsensitive = "caseInsensitiveCompare:"
