@@ -41,8 +41,8 @@ final class ObjectReferences {
 
   /// The identifiers of a to-many relationship's members.
   func members(of relationship: RelationshipLayout, owner: Int64) throws -> [String] {
-    guard let destination = reader.schema?[relationship.destinationEntity] else { return [] }
-    let sql = statements[relationship] ?? Self.statement(for: relationship, destination: destination)
+    guard let schema = reader.schema, let destination = schema[relationship.destinationEntity] else { return [] }
+    let sql = statements[relationship] ?? RelationshipPairs(of: relationship, in: schema).members(of: destination)
     statements[relationship] = sql
     return try reader.connection.cached(sql) { statement in
       try statement.bind([.integer(owner)])
@@ -53,29 +53,6 @@ final class ObjectReferences {
       }
       if !relationship.isOrdered { found.sort { ($0.name, $0.key) < ($1.name, $1.key) } }
       return found.map { id($0.name, $0.key) }
-    }
-  }
-
-  private static func statement(for relationship: RelationshipLayout, destination: EntityLayout) -> String {
-    let table = SQLName.quoted(destination.table)
-    switch relationship.place {
-    case .foreignKey(let key):
-      return "SELECT d.Z_PK, d.Z_ENT FROM \(table) d WHERE d.\(SQLName.quoted(key.column)) = ?1"
-    case .inverseForeignKey(let other, let key):
-      let order = key.orderColumn.map { " ORDER BY d.\(SQLName.quoted($0)), d.Z_PK" } ?? ""
-      return "SELECT d.Z_PK, d.Z_ENT FROM \(SQLName.quoted(other)) d "
-        + "WHERE d.\(SQLName.quoted(key.column)) = ?1\(relationship.isOrdered ? order : "")"
-    case .joinTable(let end):
-      let join = SQLName.quoted(end.table)
-      let (source, target) = (SQLName.quoted(end.sourceColumn), SQLName.quoted(end.destinationColumn))
-      guard relationship.inverseName != relationship.name || relationship.declaringEntity != destination.name else {
-        // A relationship that is its own inverse stands in the table once, in either direction.
-        return "SELECT d.Z_PK, d.Z_ENT FROM \(table) d WHERE d.Z_PK IN (SELECT \(target) FROM \(join) "
-          + "WHERE \(source) = ?1 UNION SELECT \(source) FROM \(join) WHERE \(target) = ?1)"
-      }
-      let order = end.orderColumn.map { " ORDER BY j.\(SQLName.quoted($0)), d.Z_PK" } ?? ""
-      return "SELECT d.Z_PK, d.Z_ENT FROM \(join) j JOIN \(table) d ON d.Z_PK = j.\(target) "
-        + "WHERE j.\(source) = ?1\(order)"
     }
   }
 

@@ -105,26 +105,12 @@ extension StoreReader {
     let table = SQLName.quoted(layout.table)
     let isOwner = condition == "1" ? condition : "o." + condition
     for (name, relationship) in layout.relationships.sorted(by: { $0.key < $1.key }) {
-      switch relationship.place {
-      case .foreignKey(let key):
+      if case .foreignKey(let key) = relationship.place {
         names.append(name)
         terms.append("COUNT(o.\(SQLName.quoted(key.column)))")
-      case .inverseForeignKey(let other, let key):
-        let column = SQLName.quoted(key.column)
-        links.append(
-          (
-            name,
-            "SELECT COUNT(*) FROM \(SQLName.quoted(other)) d JOIN \(table) o ON o.Z_PK = d.\(column) "
-              + "WHERE \(isOwner)"
-          ))
-      case .joinTable(let end):
-        let column = SQLName.quoted(end.sourceColumn)
-        links.append(
-          (
-            name,
-            "SELECT COUNT(*) FROM \(SQLName.quoted(end.table)) j JOIN \(table) o ON o.Z_PK = j.\(column) "
-              + "WHERE \(isOwner)"
-          ))
+      } else if let schema {
+        let pairs = RelationshipPairs(of: relationship, in: schema)
+        links.append((name, "\(pairs.count(ofOwnersIn: layout.table)) WHERE \(isOwner)"))
       }
     }
     var result: [String: Int] = [:]

@@ -91,22 +91,15 @@ package struct DerivedColumns {
       let destination = step.destinationSchema[relationship.destinationEntity]
     else { return nil }
     let alias = "d\(depth)"
-    let table = SQLName.quoted(destination.table)
     switch relationship.place {
     case .foreignKey(let key):
       guard let value = value(at: rest, of: destination, row: alias, depth: depth + 1) else { return nil }
       let condition = "\(alias).Z_PK = \(row).\(SQLName.quoted(key.column))"
-      return ("(SELECT \(value.sql) FROM \(table) \(alias) WHERE \(condition))", value.kind)
-    case .inverseForeignKey(_, let key):
-      let condition = "\(alias).\(SQLName.quoted(key.column)) = \(row).Z_PK"
-      return aggregate(rest, of: destination, alias, "FROM \(table) \(alias) WHERE \(condition)", depth)
-    case .joinTable(let end):
-      func members(_ near: String, _ far: String) -> String {
-        "SELECT \(SQLName.quoted(far)) FROM \(SQLName.quoted(end.table)) WHERE \(SQLName.quoted(near)) = \(row).Z_PK"
-      }
-      let forward = members(end.sourceColumn, end.destinationColumn)
-      let all = end.isReflexive ? forward + " UNION " + members(end.destinationColumn, end.sourceColumn) : forward
-      return aggregate(rest, of: destination, alias, "FROM \(table) \(alias) WHERE \(alias).Z_PK IN (\(all))", depth)
+      return ("(SELECT \(value.sql) FROM \(SQLName.quoted(destination.table)) \(alias) WHERE \(condition))", value.kind)
+    case .inverseForeignKey, .joinTable:
+      let members = RelationshipPairs(of: relationship, in: step.destinationSchema)
+        .memberRows(of: destination, as: alias, owner: "\(row).Z_PK")
+      return aggregate(rest, of: destination, alias, members, depth)
     }
   }
 

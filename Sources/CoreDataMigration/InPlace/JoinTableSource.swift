@@ -82,8 +82,8 @@ package struct JoinTablePlanner {
     return .query(
       JoinTableQuery(
         values: values,
-        pairs: forward.map { (RelationshipPairs(of: $0, step: step), true) }
-          + backward.map { (RelationshipPairs(of: $0, step: step), false) }))
+        pairs: forward.map { (RelationshipPairs(of: $0, in: step.sourceSchema), true) }
+          + backward.map { (RelationshipPairs(of: $0, in: step.sourceSchema), false) }))
   }
 
   /// Takes rows out whose objects are gone, or are of another kind now.

@@ -104,9 +104,9 @@ package struct RelationshipKey {
   package func collecting(into link: String) -> [MigrationStatement] {
     guard case .links(let sources, let own) = filling else { return [] }
     // The places of the members are those that their owners' relationship gives them.
-    let known = own.flatMap { RelationshipPairs(of: $0, step: step).queries(fromOwner: false) }
+    let known = own.flatMap { RelationshipPairs(of: $0, in: step.sourceSchema).queries(fromOwner: false) }
       .map { "SELECT OWNER, MEMBER, NULL AS PLACE, NULL AS OWNERPLACE FROM (\($0))" }
-    let queries = sources.flatMap { RelationshipPairs(of: $0, step: step).queries(fromOwner: true) } + known
+    let queries = sources.flatMap { RelationshipPairs(of: $0, in: step.sourceSchema).queries(fromOwner: true) } + known
     return [
       MigrationStatement("CREATE TABLE \(link) (MEMBER INTEGER, OWNER INTEGER, PLACE INTEGER)"),
       MigrationStatement(

@@ -45,14 +45,13 @@ package struct StoreContents {
       let value = columns.count == 1 ? first : "COALESCE(\(columns.joined(separator: ", ")))"
       return try count("SELECT COUNT(\(value)) FROM \(table) o NOT INDEXED", layout)
     }
-    switch layout.relationships[property]?.place {
+    guard let relationship = layout.relationships[property] else { return 0 }
+    switch relationship.place {
     case .foreignKey(let key):
       return try count("SELECT COUNT(o.\(SQLName.quoted(key.column))) FROM \(table) o NOT INDEXED", layout)
-    case .joinTable(let end):
-      return try count(
-        "SELECT COUNT(*) FROM \(SQLName.quoted(end.table)) j JOIN \(table) o "
-          + "ON o.Z_PK = j.\(SQLName.quoted(end.sourceColumn))", layout)
-    case .inverseForeignKey, nil: return 0
+    case .joinTable:
+      return try count(RelationshipPairs(of: relationship, in: schema).count(ofOwnersIn: layout.table), layout)
+    case .inverseForeignKey: return 0
     }
   }
 
