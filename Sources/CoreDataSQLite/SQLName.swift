@@ -13,14 +13,14 @@ package enum SQLName {
     var name = name
     let isPlain = name.withUTF8 { bytes in
       guard let first = bytes.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first),
-        bytes.allSatisfy(isPlain)
+        bytes.allSatisfy(isLetterDigitOrUnderscore)
       else { return false }
       return bytes.withMemoryRebound(to: CChar.self) { sqlite3_keyword_check($0.baseAddress, Int32($0.count)) == 0 }
     }
     return isPlain ? name : "\"" + name.replacingOccurrences(of: "\"", with: "\"\"") + "\""
   }
 
-  private static func isPlain(_ byte: UInt8) -> Bool {
+  private static func isLetterDigitOrUnderscore(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
       UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), 0x80...:

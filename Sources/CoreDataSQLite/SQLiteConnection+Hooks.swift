@@ -48,6 +48,37 @@ extension SQLiteConnection {
     handle.progressHandler = handler
   }
 
+  /// Calls a closure while the statements of a body run; what it throws ends them, and is thrown in place of their error.
+  /// A progress handler that is set already stays, and the closure is not called.
+  ///
+  /// - Parameters:
+  ///   - instructions: how many steps of SQLite's virtual machine lie between two calls.
+  ///   - check: must not use the connection.
+  package func checking<Result>(
+    every instructions: Int, _ check: () throws -> Void, during body: () throws -> Result
+  ) throws -> Result {
+    guard handle.progressHandler == nil else { return try body() }
+    return try withoutActuallyEscaping(check) { check in
+      var failure: (any Error)?
+      setProgressHandler(every: instructions) {
+        do {
+          if failure == nil { try check() }
+        } catch {
+          failure = error
+        }
+        return failure == nil
+      }
+      defer { setProgressHandler(nil) }
+      do {
+        let result = try body()
+        if let failure { throw failure }
+        return result
+      } catch {
+        throw failure ?? error
+      }
+    }
+  }
+
   /// Has a closure see the SQL of every statement when it starts to run.
   ///
   /// - Parameters:

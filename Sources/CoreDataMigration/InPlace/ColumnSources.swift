@@ -68,16 +68,16 @@ package struct ColumnSources {
       result[column] = .constant(fallback ?? .null)
       return
     }
-    var expression = ColumnExpression.column
-    if let converted = try ValueConversion(from: oldDocument, to: document, entity: destination.name).applied(
-      to: expression)
-    {
-      expression = converted
+    let conversion = try ValueConversion(from: oldDocument, to: document, entity: destination.name)
+    let needsValue = oldDocument.isOptional && !document.isOptional ? fallback : nil
+    guard !conversion.keepsValues || needsValue != nil else {
+      result[column] = .column(oldColumn)
+      return
     }
-    if oldDocument.isOptional, !document.isOptional, let fallback {
-      expression = expression.wrapped("IFNULL(", ", ?)", [fallback])
+    result[column] = .changed(column: oldColumn) { value in
+      let converted = conversion.sql(value)
+      return needsValue.map { "IFNULL(\(converted), \(value: $0))" } ?? converted
     }
-    result[column] = expression == .column ? .column(oldColumn) : .changed(column: oldColumn, expression)
   }
 
   // MARK: Relationships
@@ -113,12 +113,10 @@ package struct ColumnSources {
     let renumbering = step.renumbering(of: target)
     guard let column = key.entityColumn else {
       guard let only = renumbering.first, step.sourceSchema[target]?.hasSubentities == false else { return nil }
-      return .changed(
-        column: key.column, ColumnExpression.column.wrapped("CASE WHEN ", " IS NULL THEN NULL ELSE \(only.new) END"))
+      return .changed(column: key.column) { "CASE WHEN \($0) IS NULL THEN NULL ELSE \(raw: "\(only.new)") END" }
     }
     if renumbering.allSatisfy({ $0.old == $0.new }) { return .column(column) }
-    return .changed(
-      column: column, ColumnExpression.column.wrapped("CASE ", " \(InPlaceStep.cases(renumbering)) END"))
+    return .changed(column: column) { "CASE \($0) \(raw: InPlaceStep.cases(renumbering)) END" }
   }
 
   /// The columns by which to-many relationships without inverse point from here to their owners.

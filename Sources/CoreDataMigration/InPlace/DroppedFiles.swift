@@ -26,11 +26,11 @@ package struct DroppedFiles {
     for source in step.sourceSchema.entities {
       for column in columns(of: source, step) {
         try connection.run("CREATE TEMP TABLE IF NOT EXISTS Z_MIGRATION_FILES (VALUE BLOB)")
-        let condition = step.condition(source).isEmpty ? " WHERE" : step.condition(source) + " AND"
         let name = SQLName.quoted(column)
+        let isFileName = "typeof(\(name)) = 'blob' AND LENGTH(\(name)) = \(ExternalData.fileNameLength)"
         try connection.run(
-          "INSERT INTO \(Self.table) (VALUE) SELECT \(name) FROM \(SQLName.quoted(source.table))\(condition) "
-            + "typeof(\(name)) = 'blob' AND LENGTH(\(name)) = \(ExternalData.fileNameLength)")
+          "INSERT INTO \(Self.table) (VALUE) SELECT \(name) FROM \(SQLName.quoted(source.table))"
+            + InPlaceStep.whereClause(step.condition(source), isFileName))
       }
     }
   }

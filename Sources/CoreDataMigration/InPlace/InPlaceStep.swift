@@ -155,11 +155,17 @@ package struct InPlaceStep {
     }
   }
 
-  /// The condition by which the rows of a source entity are told from others in its table; none where they have it to
-  /// themselves, whatever number they carry.
-  package func condition(_ entity: EntityLayout) -> String {
+  /// The condition that selects the rows of a source entity in its table; nil for the only entity of a table, whose rows may
+  /// carry any number.
+  package func condition(_ entity: EntityLayout) -> String? {
     let hierarchy = sourceSchema.entity(number: entity.rootNumber)?.numbers ?? []
-    return hierarchy.count == 1 ? "" : " WHERE Z_ENT = \(entity.number)"
+    return hierarchy.count == 1 ? nil : "Z_ENT = \(entity.number)"
+  }
+
+  /// A WHERE clause, with the space before it, of those conditions that are there; empty where none is.
+  package static func whereClause(_ conditions: String?...) -> String {
+    let conditions = conditions.compactMap { $0 }
+    return conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
   }
 
   /// The source entities whose rows are dropped.

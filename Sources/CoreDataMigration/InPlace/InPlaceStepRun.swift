@@ -81,11 +81,12 @@ package struct InPlaceStepRun {
     try progress(nil, 0, total, false)
     for statement in statements {
       let changes = connection.totalChanges
-      try execute(statement, shifts)
+      let rows = expectedRows(statement, counted)
+      try execute(statement, shifts, rows: rows) { try progress($0, done + $1, total, false) }
       if statement.isCopy, case .rows(let table) = statement.purpose {
         census.note(connection.totalChanges - changes, copiedInto: table, in: &before)
       }
-      done += expectedRows(statement, counted)
+      done += rows
       switch statement.purpose {
       case .rows(let table), .keys(let table): try progress(table, done, total, false)
       case .structure, .index, .link, .housekeeping: break
@@ -97,12 +98,25 @@ package struct InPlaceStepRun {
     try integrity.didMake(census.madeTables)
     let counts = try checkedCounts(before: before, after: census.after(before, includingAll: countsEverything))
     try progress(nil, total, total, true)
-    return (statements.map(\.sql), counts, countsEverything)
+    return (statements.map(\.sql.sql), counts, countsEverything)
   }
 
-  private func execute(_ statement: MigrationStatement, _ shifts: KeyShifts) throws {
+  /// How many rows of a large table are dealt with between two reports of progress.
+  private static let rowsAtOnce = 16_384
+
+  /// - Parameter progress: called inside a large table, with the destination table and the rows that are done.
+  private func execute(
+    _ statement: MigrationStatement, _ shifts: KeyShifts, rows: Int, _ progress: (String, Int) throws -> Void
+  ) throws {
     do {
-      try connection.run(statement.sql, statement.bindings)
+      guard rows > Self.rowsAtOnce, let table = statement.scannedTable, case .rows(let destination) = statement.purpose,
+        let keys = try KeyRanges(table: table, rows: rows, rowsAtOnce: Self.rowsAtOnce, connection)
+      else { return try connection.run(statement.sql.sql, statement.sql.values) }
+      for range in keys {
+        let sql = statement.sql(keys: range.keys)
+        try connection.run(sql.sql, sql.values)
+        try progress(destination, range.rowsDone)
+      }
     } catch let error as SQLiteError where error.isUniqueConstraint {
       switch statement.purpose {
       case .index: throw try duplicates() ?? error
@@ -144,13 +158,14 @@ package struct InPlaceStepRun {
         guard let wanted = step.destination.attribute(name, of: destination.name), !wanted.isOptional,
           wanted.defaultValue == nil, wanted.derivation == nil
         else { continue }
-        var condition = step.condition(source)
+        var isNull: String?
         if let oldName = step.mapping.sourceAttribute(of: name, in: destination.name) {
           guard step.source.attribute(oldName, of: sourceName)?.isOptional == true,
             let column = source.attributes[oldName]?.column
           else { continue }
-          condition += (condition.isEmpty ? " WHERE " : " AND ") + "\(SQLName.quoted(column)) IS NULL"
+          isNull = "\(SQLName.quoted(column)) IS NULL"
         }
+        let condition = InPlaceStep.whereClause(step.condition(source), isNull)
         if try connection.scalar("SELECT 1 FROM \(SQLName.quoted(source.table))\(condition) LIMIT 1") != nil {
           throw InPlaceProblem(
             kind: .missingValues, entity: destination.name, property: name,

@@ -4,7 +4,20 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// Tells which objects would have several objects where the destination keeps one.
+/// A to-one relationship whose pairs may give an object several objects, and the table that holds these pairs.
+package struct LinkCheck: Hashable, Sendable {
+  /// The entity that declares the relationship.
+  package let entity: String
+  package let relationship: String
+  /// The table of pairs.
+  package let table: String
+  /// The entity of the objects that can have one object.
+  package let memberEntity: String
+  /// The entity of the objects that they have.
+  package let ownerEntity: String
+}
+
+/// Finds the objects that would have several objects where the destination keeps one.
 package struct LinkProblem {
   package let check: LinkCheck
   package let step: InPlaceStep

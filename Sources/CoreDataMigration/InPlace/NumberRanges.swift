@@ -50,8 +50,8 @@ package struct NumberRanges {
     }
     let conversion = NumberConversion(column: SQLName.quoted(column), from: old.kind, to: new.kind)
     guard let misfit = conversion.refused else { return }
-    let condition = step.condition(source).isEmpty ? " WHERE" : step.condition(source) + " AND"
-    let rows = "FROM \(SQLName.quoted(source.table))\(condition) (\(misfit))"
+    let rows =
+      "FROM \(SQLName.quoted(source.table))" + InPlaceStep.whereClause(step.condition(source), "(\(misfit))")
     guard
       let example = try connection.rows("SELECT Z_PK, \(SQLName.quoted(column)) \(rows) ORDER BY Z_PK LIMIT 1").first
     else { return }

@@ -83,7 +83,7 @@ package struct RowCensus {
     let pairs = step.pairs(in: table)
     guard entities.count == 1, let entity = entities.first, pairs.count == 1, let pair = pairs.first,
       pair.source.name == entity.name, !entity.isAbstract, !pair.destination.isAbstract,
-      step.condition(entity).isEmpty,
+      step.condition(entity) == nil,
       step.destinationSchema.tables.allSatisfy({ other in
         other.name == table.name || !step.pairs(in: other).contains { $0.source.name == entity.name }
       })

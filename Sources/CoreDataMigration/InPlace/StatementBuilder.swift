@@ -171,38 +171,34 @@ package struct StatementBuilder {
       statements.append(
         MigrationStatement("ALTER TABLE \(name) ADD COLUMN \(SQLName.quoted(column.name)) \(column.type.rawValue)"))
     }
+    /// Changes the rows of the table one by one.
+    func change(_ sql: String, _ values: [SQLiteValue] = [], where condition: String?) {
+      statements.append(MigrationStatement(eachRowOf: table.name, sql, values, where: condition, in: table.name))
+    }
     let removed = step.removedEntities.filter { $0.table == old.name }.map(\.number)
     if !removed.isEmpty {
-      let list = removed.map(String.init).joined(separator: ", ")
-      statements.append(
-        MigrationStatement("DELETE FROM \(name) WHERE Z_ENT IN (\(list))", [], .rows(table: table.name)))
+      change("DELETE FROM \(name)", where: "Z_ENT IN (\(removed.map(String.init).joined(separator: ", ")))")
     }
     for update in columns.updates {
       let values = update.values.map { "\(SQLName.quoted($0.column)) = \($0.value.sql)" }.joined(separator: ", ")
-      statements.append(
-        MigrationStatement(
-          "UPDATE \(name) SET \(values)\(step.condition(update.entity))",
-          update.values.flatMap(\.value.values), .rows(table: table.name)))
+      change(
+        "UPDATE \(name) SET \(values)", update.values.flatMap(\.value.values), where: step.condition(update.entity))
     }
     let pairs = step.pairs(in: table)
-    if let only = pairs.first, step.condition(only.source).isEmpty {
+    if let only = pairs.first, step.condition(only.source) == nil {
       let number = only.destination.number
       guard only.source.number != number || only.destination.hasSubentities || !only.destination.isRoot else {
         return statements
       }
-      statements.append(
-        MigrationStatement(
-          "UPDATE \(name) SET Z_ENT = \(number) WHERE Z_ENT IS NOT \(number)", [], .rows(table: table.name)))
+      change("UPDATE \(name) SET Z_ENT = \(number)", where: "Z_ENT IS NOT \(number)")
       return statements
     }
     let renumbering = pairs.map { InPlaceStep.Renumbering(old: $0.source.number, new: $0.destination.number) }
       .filter { $0.old != $0.new }
     if !renumbering.isEmpty {
       let list = renumbering.map { String($0.old) }.joined(separator: ", ")
-      statements.append(
-        MigrationStatement(
-          "UPDATE \(name) SET Z_ENT = CASE Z_ENT \(InPlaceStep.cases(renumbering)) END WHERE Z_ENT IN (\(list))", [],
-          .rows(table: table.name)))
+      change(
+        "UPDATE \(name) SET Z_ENT = CASE Z_ENT \(InPlaceStep.cases(renumbering)) END", where: "Z_ENT IN (\(list))")
     }
     return statements
   }
@@ -214,10 +210,11 @@ package struct StatementBuilder {
       let values = columns.compactMap { sources[$0.name]?.expression }
       let names = (["Z_PK", "Z_ENT", "Z_OPT"] + columns.map { SQLName.quoted($0.name) }).joined(separator: ", ")
       let expressions = (["Z_PK", "\(destination.number)", "Z_OPT"] + values.map(\.sql)).joined(separator: ", ")
+      let old = moved[source.table] ?? source.table
       var statement = MigrationStatement(
-        "INSERT INTO \(SQLName.quoted(table.name)) (\(names)) SELECT \(expressions) "
-          + "FROM \(SQLName.quoted(moved[source.table] ?? source.table))\(step.condition(source))",
-        values.flatMap(\.values), .rows(table: table.name))
+        eachRowOf: old,
+        "INSERT INTO \(SQLName.quoted(table.name)) (\(names)) SELECT \(expressions) FROM \(SQLName.quoted(old))",
+        values.flatMap(\.values), where: step.condition(source), in: table.name)
       statement.isCopy = true
       return statement
     }

@@ -95,10 +95,10 @@ package struct TablePlanner {
       for (pair, value) in given {
         switch value {
         case .column, .constant(.null): continue
-        case .changed(_, let expression):
-          updates[pair.source.number, default: []].append((column.name, expression.over(column.name)))
+        case .changed(_, let change):
+          updates[pair.source.number, default: []].append((column.name, change("\(column: column.name)")))
         case .constant(let constant):
-          updates[pair.source.number, default: []].append((column.name, BoundSQL("?", [constant])))
+          updates[pair.source.number, default: []].append((column.name, "\(value: constant)"))
         }
       }
     }

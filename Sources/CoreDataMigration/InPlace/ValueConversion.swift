@@ -4,61 +4,59 @@
 import CoreDataModelFiles
 import CoreDataPredicates
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
-/// What must be done to stored values when an attribute's type, or the way in which it is stored, changes.
+/// The conversion of stored values when an attribute's type, or the way in which it is stored, changes.
 package struct ValueConversion {
-  private let old: AttributeDocument
-  private let new: AttributeDocument
-  private let entity: String
-
-  package init(from old: AttributeDocument, to new: AttributeDocument, entity: String) {
-    self.old = old
-    self.new = new
-    self.entity = entity
-  }
-
-  /// The converted expression; nil when the stored values serve as they are.
-  ///
-  /// - Throws: 134110 for types that cannot be converted, which inference refuses before this is asked.
-  package func applied(to value: ColumnExpression) throws -> ColumnExpression? {
-    if old.kind == new.kind {
-      guard old.kind == .binaryData, old.allowsExternalBinaryDataStorage != new.allowsExternalBinaryDataStorage else {
-        return nil
-      }
-      return externalStorageConversion(of: value)
-    }
-    guard Self.numbers.contains(old.kind), Self.numbers.contains(new.kind) else {
-      throw InPlaceProblem(
-        entity: entity, property: new.name,
-        reason:
-          "The type of '\(new.name)' changes from \(old.kind) to \(new.kind), which keeps no meaning of its values.",
-        suggestion: "Write a mapping model, or give the attribute another name.")
-    }
-    switch new.kind {
-    case .boolean: return value.wrapped("(", " <> 0)")
-    case .integer16, .integer32, .integer64:
-      if [.double, .float, .decimal].contains(old.kind) {
-        return value.wrapped("CAST(", " AS INTEGER)")
-      }
-      return nil
-    case .float, .double:
-      return value.wrapped("CAST(", " AS REAL)")
-    default: return nil
-    }
-  }
-
-  private static let numbers: Set<AttributeKind> = [
-    .integer16, .integer32, .integer64, .boolean, .double, .float, .decimal,
-  ]
-
-  /// The SQL function that gives the value for which the bytes of a column stand, be it in a file of its own.
+  /// The SQL function that returns the value of a column's bytes, also where it is in a file of its own.
   package static let inlineFunction = "Z_MIGRATION_INLINE"
 
-  /// Values that may be kept in files begin with a byte that says where they are: 1 for here.
-  private func externalStorageConversion(of value: ColumnExpression) -> ColumnExpression {
-    new.allowsExternalBinaryDataStorage
-      ? value.unlessNull("CAST(x'01' || ", " AS BLOB)") : value.unlessNull("\(Self.inlineFunction)(", ")")
+  private enum Change {
+    case none, boolean, integer, real, intoFiles, outOfFiles
+  }
+
+  private let change: Change
+
+  /// - Throws: `InPlaceProblem` for types that cannot be converted, which inference refuses before.
+  package init(from old: AttributeDocument, to new: AttributeDocument, entity: String) throws {
+    if old.kind == new.kind {
+      let movesValues = old.allowsExternalBinaryDataStorage != new.allowsExternalBinaryDataStorage
+      change =
+        old.kind != .binaryData || !movesValues ? .none : new.allowsExternalBinaryDataStorage ? .intoFiles : .outOfFiles
+      return
+    }
+    guard old.kind.isNumeric, new.kind.isNumeric else {
+      throw InPlaceProblem(
+        entity: entity, property: new.name,
+        reason: "The type of '\(new.name)' changes from \(old.kind) to \(new.kind), and no conversion is defined.",
+        suggestion: "Write a mapping model, or give the attribute another name.")
+    }
+    let isReal = [.double, .float, .decimal].contains(old.kind)
+    change =
+      switch new.kind {
+      case .boolean: .boolean
+      case .integer16, .integer32, .integer64: isReal ? .integer : .none
+      case .float, .double: .real
+      default: .none
+      }
+  }
+
+  /// Whether the stored values serve as they are.
+  package var keepsValues: Bool { change == .none }
+
+  /// The converted value as SQL.
+  package func sql(_ value: BoundSQL) -> BoundSQL {
+    switch change {
+    case .none: value
+    case .boolean: "(\(value) <> 0)"
+    case .integer: "CAST(\(value) AS INTEGER)"
+    case .real: "CAST(\(value) AS REAL)"
+    // Values that may be kept in files begin with a byte that says where they are: 1 for here.
+    case .intoFiles: "CASE WHEN \(value) IS NULL THEN NULL ELSE CAST(x'01' || \(value) AS BLOB) END"
+    case .outOfFiles:
+      "CASE WHEN \(value) IS NULL THEN NULL ELSE \(raw: Self.inlineFunction)(\(value)) END"
+    }
   }
 }
 

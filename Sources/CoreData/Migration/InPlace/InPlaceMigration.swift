@@ -14,6 +14,9 @@ struct InPlaceMigration {
 
   private var connection: SQLiteConnection { file.connection }
 
+  /// How many instructions of SQLite's virtual machine lie between two checks for cancellation; some hundredths of a second.
+  private static let instructionsBetweenChecks = 500_000
+
   /// - Parameter lock: where given, the files of values that are not needed any more are written down before the commit, so
   ///   that whoever opens the store next can remove them if this process is killed before it has.
   /// - Throws: `InPlaceProblem`, `SchemaProblem`, `StoreFileProblem`, `SQLiteError`, or what `progress` has thrown, as
@@ -32,34 +35,18 @@ struct InPlaceMigration {
     try DerivedColumns.register(in: connection, FrameworkValues())
     let dropped = DroppedFiles(connection: connection)
     let integrity = IntegrityGuard(connection, url: migration.storeURL, policy: migration.integrityCheck.policy)
+    var latest = MigrationProgress(
+      step: 1, stepCount: migration.steps.count, table: nil, rowsDone: 0, rowCount: 0, isStepDone: false)
     var result = try connection.transaction(.exclusive) {
-      try migration.checkMetadata(of: file)
-      try migration.checkDropped(in: file)
-      try integrity.begin()
-      let cleanup = try self.cleanup()
-      var executed: [String] = []
-      var counts: [String: MigrationReport.RowCounts] = [:]
-      var known: [String: Int] = [:]
-      for (position, step) in migration.steps.enumerated() {
-        let run = try InPlaceStepRun(step, configuration: migration.configuration, file: file, cleanup: cleanup)
-        let found = try run.carryOut(
-          dropped, integrity, countsAllRows: migration.countsAllRows, known: known
-        ) {
-          table, done, total, isStepDone in
-          try report(
-            MigrationProgress(
-              step: position + 1, stepCount: migration.steps.count, table: table, rowsDone: done, rowCount: total,
-              isStepDone: isStepDone),
-            to: progress)
+      // What takes long between two reports repeats the last one, so that the migration can be cancelled at any time.
+      try connection.checking(every: Self.instructionsBetweenChecks, { try report(latest, to: progress) }) {
+        let report = try self.runSteps(dropped, integrity) { event in
+          latest = event
+          try self.report(event, to: progress)
         }
-        executed += found.statements
-        counts = chain(counts, found.counts)
-        known = found.isCounted ? Self.rows(found.counts) : [:]
+        if let lock { try dropped.writeDown(lock, from: migration.source, to: migration.destination) }
+        return report
       }
-      try finish()
-      try check(known)
-      if let lock { try dropped.writeDown(lock, from: migration.source, to: migration.destination) }
-      return MigrationReport(rows: counts, statements: executed)
     }
     do {
       try dropped.remove(from: external)
@@ -68,6 +55,35 @@ struct InPlaceMigration {
       result.leftover = error
     }
     return result
+  }
+
+  /// What happens in the transaction.
+  private func runSteps(
+    _ dropped: DroppedFiles, _ integrity: IntegrityGuard, _ progress: (MigrationProgress) throws -> Void
+  ) throws -> MigrationReport {
+    try migration.checkMetadata(of: file)
+    try migration.checkDropped(in: file)
+    try integrity.begin()
+    let cleanup = try self.cleanup()
+    var executed: [String] = []
+    var counts: [String: MigrationReport.RowCounts] = [:]
+    var known: [String: Int] = [:]
+    for (position, step) in migration.steps.enumerated() {
+      let run = try InPlaceStepRun(step, configuration: migration.configuration, file: file, cleanup: cleanup)
+      let found = try run.carryOut(dropped, integrity, countsAllRows: migration.countsAllRows, known: known) {
+        table, done, total, isStepDone in
+        try progress(
+          MigrationProgress(
+            step: position + 1, stepCount: migration.steps.count, table: table, rowsDone: done, rowCount: total,
+            isStepDone: isStepDone))
+      }
+      executed += found.statements
+      counts = chain(counts, found.counts)
+      known = found.isCounted ? Self.rows(found.counts) : [:]
+    }
+    try finish()
+    try check(known)
+    return MigrationReport(rows: counts, statements: executed)
   }
 
   /// The rows after a step.
