@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
@@ -47,7 +48,8 @@ struct ModelMerge {
       duplicates.append(entity)
       let isSettled = settled[name].map { first.versionHash == $0 && entity.versionHash == $0 } ?? false
       if isSettled || first == entity { continue }
-      let differences = ContentDifference.between(first.document, entity.document)
+      let differences = ContentDifference.between(
+        ContentTree(everythingIn: first.document), ContentTree(everythingIn: entity.document))
       conflicts.append(Conflict(subject: .entity, name: name, differences: differences))
     }
     for (name, template) in models.flatMap({ $0.templates.sorted { $0.key < $1.key } }) {
@@ -56,7 +58,8 @@ struct ModelMerge {
         continue
       }
       if first.document == template.document { continue }
-      let differences = ContentDifference.between(first.document, template.document)
+      let differences = ContentDifference.between(
+        ContentTree(everythingIn: first.document), ContentTree(everythingIn: template.document))
       conflicts.append(Conflict(subject: .template, name: name, differences: differences))
     }
     // Where only ancestors differ, those are what there is to tell.

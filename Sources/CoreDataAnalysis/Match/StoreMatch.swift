@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
@@ -103,9 +104,8 @@ public struct StoreMatch: Hashable, Sendable {
     // Properties are compared only where they decide.
     let limit = counted.map(\.count).sorted().prefix(3).last ?? 0
     let detailed = counted.filter { $0.count <= limit }.map { position, version, count, hashes in
-      let differences =
-        known.map { VersionDifference.between(store: $0, model: version.document) }
-        ?? VersionDifference.between(store: stored, model: hashes)
+      let differences = VersionDifference.between(
+        store: stored, model: hashes, documents: known.map { ($0, version.document) })
       return (position: position, name: version.name, count: count, differences: differences)
     }
     return detailed.sorted {
