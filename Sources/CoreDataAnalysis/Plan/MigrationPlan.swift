@@ -5,6 +5,7 @@ import CoreData
 import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// What a migration of a store would do: its steps with what changes in each, findings weighed by the store's rows, and
@@ -96,9 +97,8 @@ package struct MigrationPlan {
     allowances: FindingAllowances = []
   ) throws {
     let end = Date().addingTimeInterval(Self.patience)
-    let file = DatabaseFile.target(of: url.path)
     while true {
-      let before = StoreAccess.stamps(file)
+      let before = StoreFile.stamps(of: url)
       do {
         let plain = try StoreReader(url: url)
         self = try Self(plain, known, version: version, mappings: mappings, allowances: allowances)
@@ -108,7 +108,7 @@ package struct MigrationPlan {
       } catch {
         // The store is read more than once, and without a log also without locks: what was read while another process
         // migrated it may be of two states. Then it is planned for anew.
-        guard Date() < end, StoreAccess.stamps(file) != before else { throw error }
+        guard Date() < end, StoreFile.stamps(of: url) != before else { throw error }
       }
     }
   }
@@ -152,7 +152,7 @@ package struct MigrationPlan {
       if step.kind == .mapping { counts.origins = [:] }
     }
     self.steps = steps
-    bytesNeeded = reader.access.sizes.store + reader.access.sizes.log
+    bytesNeeded = reader.file.sizes.store + reader.file.sizes.log
     // Where the file system does not tell, the plan says nothing of it.
     let attributes = try? FileManager.default.attributesOfFileSystem(
       forPath: url.deletingLastPathComponent().path)

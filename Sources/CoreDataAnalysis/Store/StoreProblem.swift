@@ -1,7 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Why a store cannot be read: what was found, and what to do about it.
@@ -26,6 +28,36 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
   package init(_ kind: Kind, _ description: String) {
     self.kind = kind
     self.description = description
+  }
+
+  /// Runs a body, and explains the errors of a store's file and of SQLite.
+  static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
+    let path = DatabaseFile.target(of: url.path)
+    let name = (path as NSString).lastPathComponent
+    do {
+      return try body()
+    } catch let error as SQLiteError {
+      throw from(error, path: path)
+    } catch let problem as StoreFileProblem {
+      switch problem {
+      case .busy: throw StoreProblem(.locked, "\(name) is being written by another program. Close it and try again.")
+      case .notAStore(_, let table):
+        throw StoreProblem(
+          .notAStore, "\(name) is a SQLite database, but not a Core Data store: it has no table \(table).")
+      case .missing, .notRegular, .notADatabase: throw StoreProblem(.notAStore, problem.description)
+      default: throw StoreProblem(.damaged, "\(problem) Restore the store from a backup.")
+      }
+    } catch let failure as FileFailure {
+      throw uncopied(
+        name, "to \(failure.operation) '\(failure.path)' failed: \(String(cString: strerror(failure.number))).")
+    } catch let problem as RegularFile.Problem {
+      throw uncopied(name, problem.description)
+    }
+  }
+
+  private static func uncopied(_ name: String, _ reason: String) -> StoreProblem {
+    StoreProblem(
+      .noAccess, "\(name) has a write-ahead log, and could not be copied to be read safely: \(reason)")
   }
 
   /// What an error of SQLite means for the store at a path.

@@ -51,7 +51,7 @@ extension StoreReader {
         left -= 1
       }
     }
-    try access.checkUnchanged()
+    try StoreProblem.translating(url, file.checkUnchanged)
   }
 
   /// The entity and all its sub-entities by name; nil where the store has no such entity.

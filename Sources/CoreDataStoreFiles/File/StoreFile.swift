@@ -10,18 +10,34 @@ import Foundation
 package final class StoreFile {
   package let url: URL
   package let connection: SQLiteConnection
-  /// Set where the store is read from a copy: its folder cannot be written, and its log has to be read.
+  /// The directory of the private copy that the store is read from; nil where it is read where it is.
   private let copy: PrivateDirectory?
+  /// The state of the files when they were opened without locks.
+  let stamps: [[Int64]?]?
 
-  package init(url: URL, connection: SQLiteConnection, copy: PrivateDirectory? = nil) {
+  package init(
+    url: URL, connection: SQLiteConnection, copy: PrivateDirectory? = nil, stamps: [[Int64]?]? = nil
+  ) {
     self.url = url
     self.connection = connection
     self.copy = copy
+    self.stamps = stamps
   }
 
   deinit {
-    // The copy is private, and the next one of the same store removes it.
-    try? copy?.remove()
+    guard let copy else { return }
+    // Nothing of the copy is needed any more. It is private, and the next copy of the same store removes it.
+    try? connection.close()
+    try? copy.remove()
+  }
+
+  /// Whether the store is read from a private copy.
+  package var isCopy: Bool { copy != nil }
+
+  /// The bytes of the file and of its write-ahead log.
+  package var sizes: (store: Int, log: Int) {
+    let path = DatabaseFile.target(of: url.path)
+    return (Int(FileCalls.size(URL(fileURLWithPath: path))), Int(FileCalls.size(URL(fileURLWithPath: path + "-wal"))))
   }
 
   /// Whether nothing can be written.
@@ -37,17 +53,20 @@ package final class StoreFile {
   /// Where `Z_PLIST` is empty, they are what the model that the store carries tells; what apps had put there is lost.
   ///
   /// - Throws: `StoreFileProblem` when there are none or they cannot be read.
-  package func metadata() throws -> [String: Any] {
+  package func metadata() throws -> [String: Any] { try readMetadata().metadata }
+
+  /// As `metadata()`, with whether they were derived from the model that the store carries.
+  package func readMetadata() throws -> (metadata: [String: Any], isDerived: Bool) {
     let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM Z_METADATA ORDER BY Z_VERSION DESC LIMIT 1")
     guard let row = rows.first else {
       throw StoreFileProblem.unreadableMetadata(path: url.path, found: "the table Z_METADATA holds none")
     }
     var metadata: [String: Any]
     do {
-      guard let list = row[1].blob, !list.isEmpty else {
+      guard let list = row[1].blob ?? row[1].text.map({ Data($0.utf8) }), !list.isEmpty else {
         var derived = try derivedMetadata()
         derived[StoreMetadata.Key.uuid] = row[0].text
-        return derived
+        return (derived, true)
       }
       metadata = try StoreMetadata.decode(list)
     } catch let problem as PropertyLists.Unreadable {
@@ -57,7 +76,7 @@ package final class StoreFile {
     }
     metadata[StoreMetadata.Key.uuid] = row[0].text
     if metadata[StoreMetadata.Key.type] == nil { metadata[StoreMetadata.Key.type] = StoreMetadata.sqliteType }
-    return metadata
+    return (metadata, false)
   }
 
   private func derivedMetadata() throws -> [String: Any] {

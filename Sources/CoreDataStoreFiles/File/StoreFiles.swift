@@ -38,7 +38,7 @@ package enum StoreFiles {
     let support = SupportDirectory(store: store)
     let others = support.openOthers()
     guard !others.isEmpty else { return 0 }
-    let file = try openForReading(store)
+    let file = try StoreFile.openToCopy(store)
     defer {
       // Opened for reading, so that nothing can be lost.
       try? file.close()
@@ -68,7 +68,7 @@ package enum StoreFiles {
   package static func copy(from source: URL, to destination: URL, values: ValueCopy = .copied) throws {
     try FileCalls.makePrivateFile(destination)
     do {
-      let file = try openForReading(source)
+      let file = try StoreFile.openToCopy(source)
       defer {
         // Opened for reading, so that nothing can be lost.
         try? file.close()
@@ -142,40 +142,6 @@ package enum StoreFiles {
     }
   }
 
-  /// Opens a store to copy it, and leaves beside it what is there.
-  ///
-  /// Who reads a store with a log only must not be the last one who has it open, and leave the files that SQLite needs for
-  /// it. Who may write takes them away, and folds in a log that is there, which is not wanted here; but rolls back what a
-  /// process has left that was killed, which is.
-  package static func openForReading(_ store: URL) throws -> StoreFile {
-    // Where a writer was killed, what is read is a copy of the store as SQLite rolls it back.
-    if DatabaseCompanions.hasJournal(store.path) { return try StoreFile.open(store, isReadOnly: true) }
-    let hasLog = FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: store.path) + "-wal")) > 0
-    let modes: [SQLiteConnection.Mode] = hasLog ? [.readOnly, .readWrite] : [.readWrite, .readOnly]
-    do {
-      return try opened(store, modes[0])
-    } catch let failure as SQLiteError where failure.isCannotOpen || failure.isReadOnly || failure.isIOError {
-      do {
-        return try opened(store, modes[1])
-      } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
-        // Neither allowed: a store with a log in a directory that cannot be written.
-        return try StoreFile.open(store, isReadOnly: true)
-      }
-    }
-  }
-
-  private static func opened(_ store: URL, _ mode: SQLiteConnection.Mode) throws -> StoreFile {
-    let connection = try SQLiteConnection(url: store, mode: mode)
-    do {
-      _ = try connection.pragma("schema_version")
-    } catch {
-      // Why the store cannot be read is what matters.
-      try? connection.close()
-      throw error
-    }
-    return StoreFile(url: store, connection: connection)
-  }
-
   // MARK: Removing
 
   /// Removes a store: its database, and the files of values that its rows name and no other's.
@@ -185,7 +151,7 @@ package enum StoreFiles {
   /// - Throws: `FileFailure`.
   package static func remove(at store: URL) throws {
     // Of a database that cannot be read nobody knows which files are its own; they stay.
-    let names = (try? openForReading(store)).flatMap { file -> Set<String>? in
+    let names = (try? StoreFile.openToCopy(store)).flatMap { file -> Set<String>? in
       defer { try? file.close() }
       return try? ExternalReferences.names(in: file.connection)
     }
