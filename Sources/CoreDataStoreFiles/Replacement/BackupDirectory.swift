@@ -35,8 +35,35 @@ package struct BackupDirectory {
 
   // MARK: Making
 
+  /// Makes a backup of a store.
+  ///
+  /// - Returns: where the backup is.
+  /// - Throws: `StoreReplacement.Refusal`, `StoreFileProblem`, `FileFailure`, `SQLiteError`, `RegularFile.Problem`,
+  ///   `CocoaError`. No backup is left then.
+  package static func makeBackup(of url: URL, in folder: URL) throws -> URL {
+    let place = StorePlace(url)
+    guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
+    if place.holds(folder) { throw StoreReplacement.Refusal.ownDirectory(path: folder.path) }
+    if !FileCalls.exists(folder) {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+    _ = try settleAll(of: url, in: folder)
+    var directory = try reserve(for: url, in: folder)
+    do {
+      try directory.fill(from: place)
+      while true {
+        if let backup = try directory.publish() { return backup }
+        directory = try directory.renumbered(for: url)
+      }
+    } catch {
+      // What stays has no backup's name, and the next backup removes it; why there is none is what matters.
+      try? directory.remove()
+      throw error
+    }
+  }
+
   /// Reserves the first number that is free.
-  package static func reserve(for store: URL, in folder: URL) throws -> BackupDirectory {
+  private static func reserve(for store: URL, in folder: URL) throws -> BackupDirectory {
     var number = 1
     while true {
       let name = BackupName(of: store, number: number)
@@ -53,12 +80,12 @@ package struct BackupDirectory {
     }
   }
 
-  package static func url(_ base: String, in folder: URL) -> URL {
+  static func url(_ base: String, in folder: URL) -> URL {
     folder.appendingPathComponent(".\(base)\(suffix)", isDirectory: true)
   }
 
   /// Copies the store, its values included, and waits until all of it is on the disk.
-  package func fill(from store: StorePlace) throws {
+  private func fill(from store: StorePlace) throws {
     try StoreFiles.copy(from: store.url, to: draft)
     if let log = StorePlace(draft).companions.first(where: FileCalls.exists) {
       throw StoreVerification.Problem(reason: "'\(log.lastPathComponent)' is left beside the backup.")
@@ -87,7 +114,7 @@ package struct BackupDirectory {
   ///
   /// - Returns: where it is; nil where something else has got its name meanwhile.
   /// - Throws: `FileFailure`.
-  package func publish() throws -> URL? {
+  private func publish() throws -> URL? {
     let (values, target) = (StoreFiles.externalData(of: whole), StoreFiles.externalData(of: place))
     let hasValues = FileCalls.exists(values)
     if hasValues {
@@ -114,7 +141,7 @@ package struct BackupDirectory {
   }
 
   /// The same backup under the next number that is free.
-  package func renumbered(for store: URL) throws -> BackupDirectory {
+  private func renumbered(for store: URL) throws -> BackupDirectory {
     let next = try Self.reserve(for: store, in: folder)
     let values = StoreFiles.externalData(of: whole)
     if FileCalls.exists(values) { try FileCalls.rename(values, to: StoreFiles.externalData(of: next.whole)) }
@@ -124,12 +151,28 @@ package struct BackupDirectory {
   }
 
   /// Removes a backup that has not got its place.
-  package func remove() throws { try directory.remove() }
+  private func remove() throws { try directory.remove() }
+
+  /// Removes a backup that has its place, with its files of values.
+  ///
+  /// - Throws: `FileFailure`.
+  package static func removeBackup(_ backup: URL) throws {
+    try StoreFiles.remove(at: backup)
+    // The number of a backup is its own, and so are all files of values under it; the directory of a store may be shared.
+    let name = backup.deletingPathExtension().lastPathComponent
+    guard let mark = name.lastIndex(of: "~"), name[mark...].dropFirst().allSatisfy(\.isNumber) else { return }
+    let others = try FileCalls.names(in: backup.deletingLastPathComponent())
+      .filter { $0 == name || $0.hasPrefix(name + ".") }
+    if others.isEmpty { try FileCalls.removeTree(StoreFiles.externalData(of: backup)) }
+  }
 
   // MARK: Clearing up
 
   /// Finishes or removes what processes have left that were killed while they made backups of a store.
+  ///
+  /// - Throws: `StoreReplacement.Refusal`, `FileFailure`.
   package static func settleAll(of store: URL, in folder: URL) throws -> Leftovers {
+    if StorePlace(store).holds(folder) { throw StoreReplacement.Refusal.ownDirectory(path: folder.path) }
     var found = Leftovers()
     let prefix = "." + BackupName.prefix(of: store)
     for name in try FileCalls.names(in: folder).sorted() where name.hasPrefix(prefix) && name.hasSuffix(suffix) {

@@ -38,6 +38,24 @@ internal enum RecoveryErrors {
         [ErrorDetail.url: url, NSFilePathErrorKey: note.path])
     } catch let refusal as WorkDirectory.Refusal {
       throw refused(refusal, url: url)
+    } catch let refusal as StoreReplacement.Refusal {
+      throw refused(refusal, url: url)
+    }
+  }
+
+  private static func refused(_ refusal: StoreReplacement.Refusal, url: URL) -> NSError {
+    switch refusal {
+    case .linkToOtherFile:
+      StoreErrors.notAStore(
+        url: url, reason: "'\(url.path)' is a symbolic link to a file that is no store; nothing was changed.")
+    case .readOnly: StoreErrors.readOnly(url: url)
+    case .ownDirectory(let path):
+      StoreErrors.operationFailed(
+        url: url, reason: "'\(path)' is in a directory that belongs to the store itself, which is no place for backups."
+      )
+    case .sameStore(let backup):
+      StoreErrors.operationFailed(
+        url: url, reason: "The backup '\(backup)' is the store itself; nothing was restored.")
     }
   }
 
