@@ -86,11 +86,11 @@ extension NSPersistentStoreCoordinator {
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
   ) throws -> NSPersistentStore {
     // What only reads changes nothing; the store is whole also where work on it is unfinished.
-    var outcome: UnfinishedWork.Outcome?
+    var outcome: InterruptedWork.Outcome?
     if kind == SQLiteStore.self, !StoreOptions(options).isReadOnly {
       outcome = try SQLiteStoreErrors.translating(url: url, isOpening: true) {
         try RecoveryErrors.translating(url: url) {
-          try SQLiteStoreErrors.translating(url: url, isOpening: true) { try UnfinishedWork.settle(beforeOpening: url) }
+          try SQLiteStoreErrors.translating(url: url, isOpening: true) { try InterruptedWork.settle(beforeOpening: url) }
         }
       }
     }

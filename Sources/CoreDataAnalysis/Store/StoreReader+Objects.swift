@@ -61,8 +61,8 @@ extension StoreReader {
     return entities.filter { layout.numbers.contains($0.number) }.map(\.name)
   }
 
-  private func rowPlan(of entity: ReadableEntity, table: String) -> RowPlan {
-    var plan = RowPlan(entity: entity.name)
+  private func rowPlan(of entity: ReadableEntity, table: String) -> ExportPlan {
+    var plan = ExportPlan(entity: entity.name)
     guard let layout = entity.layout else {
       plan.addDeclared(catalog.table(named: table)?.columns ?? [])
       return plan
@@ -75,7 +75,7 @@ extension StoreReader {
 }
 
 /// Which columns of a table are needed for an entity's properties, and how each property is made from them.
-struct RowPlan {
+struct ExportPlan {
   /// How one property is read from the current row.
   struct Step {
     let name: String

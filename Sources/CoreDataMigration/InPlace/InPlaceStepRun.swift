@@ -64,11 +64,11 @@ package struct InPlaceStepRun {
   ) throws -> (statements: [String], counts: [Count], isCounted: Bool) {
     try checkRequiredValues()
     try NumberRanges(step: step, connection: connection).check()
-    let census = try RowCensus(step: step, connection: connection)
-    if census.movesRows { try integrity.willMoveRows() }
+    let counter = try RowCounter(step: step, connection: connection)
+    if counter.movesRows { try integrity.willMoveRows() }
     // Counting takes little time beside moving rows, or beside the check, which has read the whole file.
-    let countsEverything = countsAllRows || census.movesRows || integrity.hasChecked
-    var before = try census.before(includingAll: countsEverything, allowsStrays: !countsAllRows, known: known)
+    let countsEverything = countsAllRows || counter.movesRows || integrity.hasChecked
+    var before = try counter.before(includingAll: countsEverything, allowsStrays: !countsAllRows, known: known)
     try checkAbstractEntities(before)
     try checkConfiguration(before)
     try dropped.note(step)
@@ -84,7 +84,7 @@ package struct InPlaceStepRun {
       let rows = expectedRows(statement, counted)
       try execute(statement, shifts, rows: rows) { try progress($0, done + $1, total, false) }
       if statement.isCopy, case .rows(let table) = statement.purpose {
-        census.note(connection.totalChanges - changes, copiedInto: table, in: &before)
+        counter.note(connection.totalChanges - changes, copiedInto: table, in: &before)
       }
       done += rows
       switch statement.purpose {
@@ -92,11 +92,11 @@ package struct InPlaceStepRun {
       case .structure, .index, .link, .housekeeping: break
       }
     }
-    try numberStrays(census)
+    try numberStrays(counter)
     try writePrimaryKeys(maxima, shifts)
     try remapHistory()
-    try integrity.didMake(census.madeTables)
-    let counts = try checkedCounts(before: before, after: census.after(before, includingAll: countsEverything))
+    try integrity.didMake(counter.madeTables)
+    let counts = try checkedCounts(before: before, after: counter.after(before, includingAll: countsEverything))
     try progress(nil, total, total, true)
     return (statements.map(\.sql.sql), counts, countsEverything)
   }
@@ -235,8 +235,8 @@ package struct InPlaceStepRun {
   // MARK: Housekeeping
 
   /// Gives rows their entity's number in tables of one entity, where rows put in by hand may have any.
-  private func numberStrays(_ census: RowCensus) throws {
-    for table in step.destinationSchema.tables where census.mayHaveStrays(table) {
+  private func numberStrays(_ counter: RowCounter) throws {
+    for table in step.destinationSchema.tables where counter.mayHaveStrays(table) {
       let hierarchy = step.destinationSchema.entities.filter { $0.table == table.name }
       guard hierarchy.count == 1, let number = hierarchy.first?.number else { continue }
       try connection.run(

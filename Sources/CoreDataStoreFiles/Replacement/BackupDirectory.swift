@@ -41,7 +41,7 @@ package struct BackupDirectory {
   /// - Throws: `StoreReplacement.Refusal`, `StoreFileProblem`, `FileFailure`, `SQLiteError`, `RegularFile.Problem`,
   ///   `CocoaError`. No backup is left then.
   package static func makeBackup(of url: URL, in folder: URL) throws -> URL {
-    let place = StorePlace(url)
+    let place = StoreLocation(url)
     guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
     if place.holds(folder) { throw StoreReplacement.Refusal.ownDirectory(path: folder.path) }
     if !FileCalls.exists(folder) {
@@ -85,9 +85,9 @@ package struct BackupDirectory {
   }
 
   /// Copies the store, its values included, and waits until all of it is on the disk.
-  private func fill(from store: StorePlace) throws {
+  private func fill(from store: StoreLocation) throws {
     try StoreFiles.copy(from: store.url, to: draft)
-    if let log = StorePlace(draft).companions.first(where: FileCalls.exists) {
+    if let log = StoreLocation(draft).companions.first(where: FileCalls.exists) {
       throw StoreVerification.Problem(reason: "'\(log.lastPathComponent)' is left beside the backup.")
     }
     try FileCalls.takePermissions(of: store.file, for: draft)
@@ -96,7 +96,7 @@ package struct BackupDirectory {
       try SupportDirectory(store: draft).takePermissions(of: found)
     }
     try FileCalls.synchronize(draft)
-    let values = StorePlace.externalData(of: draft)
+    let values = StoreLocation.externalData(of: draft)
     if FileCalls.exists(values) {
       // The files themselves were synced when they were copied.
       try FileCalls.synchronize(values)
@@ -172,7 +172,7 @@ package struct BackupDirectory {
   ///
   /// - Throws: `StoreReplacement.Refusal`, `FileFailure`.
   package static func settleAll(of store: URL, in folder: URL) throws -> Leftovers {
-    if StorePlace(store).holds(folder) { throw StoreReplacement.Refusal.ownDirectory(path: folder.path) }
+    if StoreLocation(store).holds(folder) { throw StoreReplacement.Refusal.ownDirectory(path: folder.path) }
     var found = Leftovers()
     let prefix = "." + BackupName.prefix(of: store)
     for name in try FileCalls.names(in: folder).sorted() where name.hasPrefix(prefix) && name.hasSuffix(suffix) {

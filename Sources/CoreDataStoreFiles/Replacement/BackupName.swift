@@ -41,7 +41,7 @@ package struct BackupName {
   package static func canKeep(_ old: URL, at target: URL, values: [String], in directory: URL) -> Bool {
     if let found = FileCalls.identity(target) { return found == FileCalls.identity(old) }
     guard FileCalls.exists(StoreFiles.externalData(of: target)) else { return true }
-    let present = StorePlace.externalData(of: target)
+    let present = StoreLocation.externalData(of: target)
     // Where the directory cannot be listed, it is somebody else's.
     guard let names = try? FileCalls.names(in: present) else { return false }
     return names.allSatisfy { name in

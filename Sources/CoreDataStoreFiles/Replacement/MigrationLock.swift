@@ -8,7 +8,7 @@ import Foundation
 /// to finish or undo what another process has left behind.
 ///
 /// It is a lock of the operating system on a file in the work directory, so that it ends with the process, however that
-/// ends. Writers of rows do not know it; `StoreHold` keeps them away.
+/// ends. Writers of rows do not know it; `StoreWriteLock` keeps them away.
 package final class MigrationLock {
   /// Somebody else has the lock.
   package struct Held: Error {
@@ -22,18 +22,18 @@ package final class MigrationLock {
     }
   }
 
-  package let place: StorePlace
+  package let place: StoreLocation
   /// The directory that the store is in.
   package let folder: OpenDirectory
   /// The work directory.
   package let work: OpenDirectory
   /// What became of unfinished work that was found when the lock was taken.
-  package var settled: UnfinishedWork.Outcome?
+  package var settled: InterruptedWork.Outcome?
   private let descriptor: Int32
   /// Whether the file of the lock was made here.
   private var isNew = false
 
-  private init(place: StorePlace, folder: OpenDirectory, work: OpenDirectory, descriptor: Int32) {
+  private init(place: StoreLocation, folder: OpenDirectory, work: OpenDirectory, descriptor: Int32) {
     self.place = place
     self.folder = folder
     self.work = work
@@ -53,7 +53,7 @@ package final class MigrationLock {
   ///
   /// - Parameter timeout: seconds to wait for another who has it.
   /// - Throws: `Held`; `WorkDirectory.Refusal`; `FileFailure`.
-  package static func take(_ place: StorePlace, timeout: TimeInterval = 0) throws -> MigrationLock {
+  package static func take(_ place: StoreLocation, timeout: TimeInterval = 0) throws -> MigrationLock {
     let end = Date().addingTimeInterval(timeout)
     let folder = try OpenDirectory.open(place.folder)
     while true {
@@ -66,7 +66,7 @@ package final class MigrationLock {
     }
   }
 
-  package static func attempt(_ place: StorePlace, _ folder: OpenDirectory) throws -> MigrationLock? {
+  package static func attempt(_ place: StoreLocation, _ folder: OpenDirectory) throws -> MigrationLock? {
     while true {
       guard let work = try WorkDirectory.make(place, in: folder) else {
         // Removed by who has used it; or the store's own directory is no more.
@@ -76,9 +76,9 @@ package final class MigrationLock {
         continue
       }
       try refuseIrregularLock(work, place)
-      let isNew = !work.exists(StorePlace.lockName)
+      let isNew = !work.exists(StoreLocation.lockName)
       let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
-      let descriptor = openat(work.descriptor, StorePlace.lockName, flags, 0o600)
+      let descriptor = openat(work.descriptor, StoreLocation.lockName, flags, 0o600)
       // Who had the lock has removed the directory in this moment.
       if descriptor < 0, errno == ENOENT { continue }
       guard descriptor >= 0 else {
@@ -100,14 +100,14 @@ package final class MigrationLock {
     }
   }
 
-  private static func refuseIrregularLock(_ work: OpenDirectory, _ place: StorePlace) throws {
-    guard let found = work.status(StorePlace.lockName), found.st_mode & S_IFMT != S_IFREG else { return }
+  private static func refuseIrregularLock(_ work: OpenDirectory, _ place: StoreLocation) throws {
+    guard let found = work.status(StoreLocation.lockName), found.st_mode & S_IFMT != S_IFREG else { return }
     throw WorkDirectory.Refusal(path: place.lockFile.path, reason: "The file of the lock is no regular file.")
   }
 
   /// Whether a process has the lock at this moment.
-  package static func isHeld(_ work: OpenDirectory, _ place: StorePlace) throws -> Bool {
-    let descriptor = openat(work.descriptor, StorePlace.lockName, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+  package static func isHeld(_ work: OpenDirectory, _ place: StoreLocation) throws -> Bool {
+    let descriptor = openat(work.descriptor, StoreLocation.lockName, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     if descriptor < 0, errno == ENOENT { return false }
     guard descriptor >= 0 else {
       let failure = FileFailure(operation: "open", path: place.lockFile.path, number: errno)
@@ -123,25 +123,25 @@ package final class MigrationLock {
   private var isInPlace: Bool {
     var (file, directory) = (stat(), stat())
     guard fstat(descriptor, &file) == 0, fstat(work.descriptor, &directory) == 0 else { return false }
-    return work.identity(StorePlace.lockName) == .init(file)
+    return work.identity(StoreLocation.lockName) == .init(file)
       && folder.identity(place.workFolder.lastPathComponent) == .init(directory)
   }
 
   /// Leaves a work directory that cannot be judged as it was found.
   package func leaveUntouched() {
     // Without a process that has its lock the file harms nobody.
-    if isNew { try? work.removeFile(StorePlace.lockName) }
+    if isNew { try? work.removeFile(StoreLocation.lockName) }
   }
 
   /// What is in the work directory of ours, but for the lock.
   package func leftovers() throws -> [String] {
-    try work.names().filter { $0 != StorePlace.lockName && StorePlace.isOwn($0) }
+    try work.names().filter { $0 != StoreLocation.lockName && StoreLocation.isOwn($0) }
   }
 
   /// Removes what is ours from the work directory, the journal and the lock last, and the directory where nothing else is in
   /// it. The lock is of no use afterwards.
   package func removeWorkFolder() throws {
-    let last = [StorePlace.journalName, StorePlace.lockName]
+    let last = [StoreLocation.journalName, StoreLocation.lockName]
     for name in try leftovers() where !last.contains(name) { try work.removeTree(name) }
     for name in last { try work.removeTree(name) }
     // Another process may have made a lock file of its own in this moment.

@@ -14,18 +14,18 @@ import Foundation
 package struct StoreExchange {
   package let lock: MigrationLock
   /// The store that is there, which nobody else can write; nil where there is none, or one that SQLite cannot open.
-  package let hold: StoreHold?
+  package let hold: StoreWriteLock?
   package var journal: WorkJournal
 
   package init(
-    lock: MigrationLock, hold: StoreHold?, journal: WorkJournal
+    lock: MigrationLock, hold: StoreWriteLock?, journal: WorkJournal
   ) {
     self.lock = lock
     self.hold = hold
     self.journal = journal
   }
 
-  private var place: StorePlace { lock.place }
+  private var place: StoreLocation { lock.place }
 
   /// What has become of the old store, and of the work.
   package struct Outcome {
@@ -34,10 +34,10 @@ package struct StoreExchange {
     /// Why the work folder could not be cleared; the next who opens the store does it.
     package var leftover: (any Error)?
     /// What became of unfinished work that was found before.
-    package var recovered: UnfinishedWork.Outcome?
+    package var recovered: InterruptedWork.Outcome?
 
     package init(
-      kept: URL? = nil, leftover: (any Error)? = nil, recovered: UnfinishedWork.Outcome? = nil
+      kept: URL? = nil, leftover: (any Error)? = nil, recovered: InterruptedWork.Outcome? = nil
     ) {
       self.kept = kept
       self.leftover = leftover
@@ -50,7 +50,7 @@ package struct StoreExchange {
   /// - Parameters:
   ///   - external: the files of values that the new store's rows name.
   ///   - keptAt: where the old store is to stay; nil where it is not to.
-  /// - Throws: `FileFailure`, `SQLiteError`, `StoreHold.Intrusion`; the old store is untouched then, and nothing is left.
+  /// - Throws: `FileFailure`, `SQLiteError`, `StoreWriteLock.Intrusion`; the old store is untouched then, and nothing is left.
   package func carryOut(external: Set<String>, keptAt: URL?) throws -> Outcome {
     var exchange = self
     do {
@@ -59,13 +59,13 @@ package struct StoreExchange {
     } catch {
       hold?.giveBack()
       // What cannot be undone now is undone by the next who opens the store; why it had to be is what matters.
-      try? UnfinishedWork(lock: lock, journal: exchange.journal).undo()
+      try? InterruptedWork(lock: lock, journal: exchange.journal).undo()
       throw error
     }
     hold?.letGo()
     do {
       return Outcome(
-        kept: try UnfinishedWork(lock: lock, journal: exchange.journal).finish(), recovered: lock.settled)
+        kept: try InterruptedWork(lock: lock, journal: exchange.journal).finish(), recovered: lock.settled)
     } catch {
       // The new store is in its place, whole. What remains is to clear up.
       return Outcome(kept: keptAt, leftover: error, recovered: lock.settled)
@@ -86,7 +86,7 @@ package struct StoreExchange {
     }
     journal.phase = .exchanging
     try FileCalls.takePermissions(of: place.file, for: place.newStore)
-    try work.synchronize(StorePlace.newName)
+    try work.synchronize(StoreLocation.newName)
     let values = try work.directoryIfPresent(SupportDirectory(store: place.newStore).url.lastPathComponent)?
       .directoryIfPresent(SupportDirectory.valuesName)
     for name in journal.added { try values?.synchronize(name) }
@@ -105,19 +105,19 @@ package struct StoreExchange {
       try StoreFiles.setDeadLogsAside(of: place.file)
     } else {
       // What lies beside a file that SQLite cannot open must not be taken for that of the new one.
-      for suffix in StorePlace.companionSuffixes where folder.exists(name + suffix) {
-        try folder.rename(name + suffix, to: work, StorePlace.oldName + suffix)
+      for suffix in StoreLocation.companionSuffixes where folder.exists(name + suffix) {
+        try folder.rename(name + suffix, to: work, StoreLocation.oldName + suffix)
       }
     }
     if let found = folder.status(name) {
       try RegularFile.check(found, place.file)
       if journal.keptAt != nil {
-        _ = try folder.link(name, to: work, StorePlace.oldName) { try DatabaseFile(path: $0.path).copy(to: $1.path) }
+        _ = try folder.link(name, to: work, StoreLocation.oldName) { try DatabaseFile(path: $0.path).copy(to: $1.path) }
       }
     }
     try work.synchronize()
     try folder.synchronize()
-    try work.rename(StorePlace.newName, to: folder, name)
+    try work.rename(StoreLocation.newName, to: folder, name)
   }
 
   /// A journal names files as seen from the store's folder, which may be moved as a whole.

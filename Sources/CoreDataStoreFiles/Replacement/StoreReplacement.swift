@@ -20,7 +20,7 @@ package struct StoreReplacement {
   }
 
   /// The place of the store that is replaced.
-  package let place: StorePlace
+  package let place: StoreLocation
   package let journal: WorkJournal
   /// How long to wait for other users of the store, in seconds.
   package let timeout: TimeInterval
@@ -29,7 +29,7 @@ package struct StoreReplacement {
   /// Whether a file that somebody has open may be replaced.
   package var ignoresLocks: Bool
 
-  /// The new store, complete and closed, at `StorePlace.newStore`.
+  /// The new store, complete and closed, at `StoreLocation.newStore`.
   package struct Draft {
     /// The files of values that its rows name.
     package var external: Set<String>
@@ -38,7 +38,7 @@ package struct StoreReplacement {
   }
 
   package init(
-    place: StorePlace, journal: WorkJournal, timeout: TimeInterval, replacesDamaged: Bool = false,
+    place: StoreLocation, journal: WorkJournal, timeout: TimeInterval, replacesDamaged: Bool = false,
     ignoresLocks: Bool = false
   ) {
     self.place = place
@@ -55,13 +55,13 @@ package struct StoreReplacement {
   ///   - make: makes the new store. Its parameter is the present store, which nobody else can write meanwhile; nil where
   ///     there is none.
   /// - Throws: what `make` throws; `Refusal`, `RegularFile.Problem`, `MigrationLock.Held`, `WorkDirectory.Refusal`,
-  ///   `StoreHold.Intrusion`, `FileFailure`, `SQLiteError`, `WorkJournal.Unreadable`. The store is as it was then, and
+  ///   `StoreWriteLock.Intrusion`, `FileFailure`, `SQLiteError`, `WorkJournal.Unreadable`. The store is as it was then, and
   ///   nothing is left beside it.
-  package func run(keptAt: URL?, make: (StoreHold?) throws -> Draft) throws -> StoreExchange.Outcome {
+  package func run(keptAt: URL?, make: (StoreWriteLock?) throws -> Draft) throws -> StoreExchange.Outcome {
     try place.checkFile()
     try checkLink()
-    let lock = try UnfinishedWork.takeSettled(place, timeout: timeout)
-    var hold: StoreHold?
+    let lock = try InterruptedWork.takeSettled(place, timeout: timeout)
+    var hold: StoreWriteLock?
     let draft: Draft
     do {
       try journal.write(lock.work)
@@ -70,7 +70,7 @@ package struct StoreReplacement {
     } catch {
       hold?.giveBack()
       // What cannot be removed now is removed by the next process to open the store; why the work failed is what matters.
-      try? UnfinishedWork(lock: lock, journal: journal).undo()
+      try? InterruptedWork(lock: lock, journal: journal).undo()
       throw error
     }
     return try StoreExchange(lock: lock, hold: hold, journal: journal)
@@ -83,7 +83,7 @@ package struct StoreReplacement {
     throw Refusal.linkToOtherFile
   }
 
-  private func makeHold() throws -> StoreHold? {
+  private func makeHold() throws -> StoreWriteLock? {
     guard !ignoresLocks, FileCalls.exists(place.file) else { return nil }
     // Of a file without a byte, and without a log, nobody can have rows.
     if FileCalls.size(place.file) == 0, !place.companions.contains(where: FileCalls.exists) { return nil }
@@ -94,7 +94,7 @@ package struct StoreReplacement {
     let connection = try SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: timeout)
     do {
       if connection.isReadOnly { throw Refusal.readOnly }
-      return try StoreHold(connection, url: place.file, timeout: timeout)
+      return try StoreWriteLock(connection, url: place.file, timeout: timeout)
     } catch {
       // Why the store cannot be had is the error to be told.
       try? connection.close()
@@ -132,9 +132,9 @@ package struct StoreReplacement {
   /// - Returns: where the store is kept that was there; nil where there was none.
   /// - Throws: as `run(keptAt:make:)`; `StoreVerification.Problem`.
   package static func restore(_ backup: URL, to url: URL, usesLog: Bool, timeout: TimeInterval) throws -> URL? {
-    let place = StorePlace(url)
+    let place = StoreLocation(url)
     if place.holds(backup) { throw Refusal.ownDirectory(path: backup.path) }
-    if FileCalls.exists(place.file), FileCalls.identity(place.file) == FileCalls.identity(StorePlace(backup).file) {
+    if FileCalls.exists(place.file), FileCalls.identity(place.file) == FileCalls.identity(StoreLocation(backup).file) {
       throw Refusal.sameStore(backup: backup.lastPathComponent)
     }
     let keptAt =
@@ -149,7 +149,7 @@ package struct StoreReplacement {
       verification.requiresExternalData = false
       let found = try verification.carryOut(leaving: usesLog ? .wal : .delete)
       let present = try [place.newStore, place.file].flatMap {
-        try FileCalls.names(in: StorePlace.externalData(of: $0))
+        try FileCalls.names(in: StoreLocation.externalData(of: $0))
       }
       return .init(external: found.external.intersection(present))
     }.kept

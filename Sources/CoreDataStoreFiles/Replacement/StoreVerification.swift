@@ -59,7 +59,7 @@ package struct StoreVerification {
       try file.connection.setJournalMode(.delete)
       if journalMode == .wal { try file.connection.setJournalMode(.wal) }
       try file.close()
-      if let log = StorePlace(url).companions.first(where: FileCalls.exists) {
+      if let log = StoreLocation(url).companions.first(where: FileCalls.exists) {
         throw Problem(reason: "'\(log.lastPathComponent)' is left beside it.")
       }
       return result
@@ -85,7 +85,7 @@ package struct StoreVerification {
     let damage = try file.connection.integrityCheck(quick: true, limit: 3)
     guard damage.isEmpty else { throw Problem(reason: "SQLite finds: \(damage.joined(separator: "; ")).") }
     let external = try ExternalReferences.names(in: file.connection)
-    let folder = StorePlace.externalData(of: url)
+    let folder = StoreLocation.externalData(of: url)
     let missing = external.sorted().first { !FileCalls.exists(folder.appendingPathComponent($0)) }
     if requiresExternalData, let missing {
       throw Problem(reason: "The file \(missing) of one of its values is missing.")

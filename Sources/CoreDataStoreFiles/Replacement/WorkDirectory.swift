@@ -27,7 +27,7 @@ package enum WorkDirectory {
   ///
   /// - Parameter folder: the directory that the store is in.
   /// - Throws: `Refusal`; `FileFailure`.
-  package static func open(_ place: StorePlace, in folder: OpenDirectory) throws -> OpenDirectory? {
+  package static func open(_ place: StoreLocation, in folder: OpenDirectory) throws -> OpenDirectory? {
     let name = place.workFolder.lastPathComponent
     do {
       guard let work = try folder.directoryIfPresent(name) else { return nil }
@@ -42,7 +42,7 @@ package enum WorkDirectory {
   ///
   /// - Returns: nil where it was removed meanwhile by the process that used it.
   /// - Throws: as `open(_:in:)`.
-  package static func make(_ place: StorePlace, in folder: OpenDirectory) throws -> OpenDirectory? {
+  package static func make(_ place: StoreLocation, in folder: OpenDirectory) throws -> OpenDirectory? {
     if let work = try open(place, in: folder) { return work }
     do {
       _ = try folder.makeDirectory(place.workFolder.lastPathComponent, mode: 0o700)
@@ -57,7 +57,7 @@ package enum WorkDirectory {
 
   /// Whoever may write the directory decides which files of the store are removed: this user, the owner of the store, or
   /// root; and a group only where it may write the store's own directory as well.
-  private static func check(_ work: OpenDirectory, _ place: StorePlace, in folder: OpenDirectory) throws {
+  private static func check(_ work: OpenDirectory, _ place: StoreLocation, in folder: OpenDirectory) throws {
     let (found, outer) = (try work.status(), try folder.status())
     let owners = [geteuid(), 0] + (folder.status(place.file.lastPathComponent).map { [$0.st_uid] } ?? [])
     guard owners.contains(found.st_uid) else {

@@ -63,7 +63,7 @@ package struct WorkJournal: Codable, Hashable {
   }
 
   /// Whether the new store has the store's name.
-  package func isCommitted(_ work: OpenDirectory) -> Bool { phase == .exchanging && !work.exists(StorePlace.newName) }
+  package func isCommitted(_ work: OpenDirectory) -> Bool { phase == .exchanging && !work.exists(StoreLocation.newName) }
 
   /// A journal that cannot be read, or that a later version of the framework has written.
   package struct Unreadable: Error {
@@ -84,8 +84,8 @@ package struct WorkJournal: Codable, Hashable {
   /// Reads the journal of a store; nil where there is none.
   ///
   /// - Throws: `Unreadable`, also for names that this framework does not write; `FileFailure`.
-  package static func read(_ work: OpenDirectory, _ place: StorePlace) throws -> WorkJournal? {
-    let name = StorePlace.journalName
+  package static func read(_ work: OpenDirectory, _ place: StoreLocation) throws -> WorkJournal? {
+    let name = StoreLocation.journalName
     guard work.exists(name) else { return nil }
     let path = work.path(name).path
     let journal: WorkJournal
@@ -121,15 +121,15 @@ package struct WorkJournal: Codable, Hashable {
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     let data = try encoder.encode(self)
     guard data.count <= Self.greatestSize else {
-      throw FileFailure(operation: "write", path: work.path(StorePlace.journalName).path, number: EFBIG)
+      throw FileFailure(operation: "write", path: work.path(StoreLocation.journalName).path, number: EFBIG)
     }
-    try work.write(data, to: StorePlace.journalName, mode: 0o600)
+    try work.write(data, to: StoreLocation.journalName, mode: 0o600)
   }
 
   // MARK: Names
 
   /// A name in the journal that leads out of the places which this framework uses; nil where there is none.
-  private func foreignName(_ place: StorePlace) -> String? {
+  private func foreignName(_ place: StoreLocation) -> String? {
     for names in [added, obsolete, kept] {
       if let name = names.first(where: { !ExternalData.isFileName($0) }) { return name }
     }
@@ -138,7 +138,7 @@ package struct WorkJournal: Codable, Hashable {
 
   /// Whether a path is one under which a replaced store stays: `Data~2.sqlite` beside the store, or
   /// `Incompatible/2026-11-21 214503 2/Data.sqlite`.
-  private static func isKept(_ path: String, _ place: StorePlace) -> Bool {
+  private static func isKept(_ path: String, _ place: StoreLocation) -> Bool {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     guard !path.utf8.contains(0) else { return false }
     switch parts.count {

@@ -21,7 +21,7 @@ internal enum RecoveryErrors {
       throw FileErrors.error(error, store: url)
     } catch let held as MigrationLock.Held {
       throw inProgress(held.journal, url: url)
-    } catch let intrusion as StoreHold.Intrusion {
+    } catch let intrusion as StoreWriteLock.Intrusion {
       throw error(for: intrusion, url: url)
     } catch let problem as StoreVerification.Problem {
       throw MigrationErrors.destinationStore(
@@ -77,7 +77,7 @@ internal enum RecoveryErrors {
       suggestion: "Wait until it is done, and open the store again.")
   }
 
-  private static func error(for intrusion: StoreHold.Intrusion, url: URL) -> NSError {
+  private static func error(for intrusion: StoreWriteLock.Intrusion, url: URL) -> NSError {
     switch intrusion {
     case .inUse:
       .cocoa(

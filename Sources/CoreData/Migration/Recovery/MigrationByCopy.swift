@@ -20,7 +20,7 @@ struct MigrationByCopy {
   /// The steps, and the store that they begin with.
   let migration: StoreMigration
   /// Where the new store is to come: into the place of the old one, unless something else is said.
-  var place: StorePlace
+  var place: StoreLocation
   var journal: WorkJournal
   let copyStep: CopyStep
 
@@ -31,10 +31,10 @@ struct MigrationByCopy {
         let manager =
           try migration.managerFactory?.manager(for: step, of: migration.storeURL)
           ?? NSMigrationManager(sourceModel: step.sourceModel, destinationModel: step.destinationModel)
-        try ManagerStep(step: step, timeout: migration.busyTimeout, manager: manager)
+        try MappingModelStep(step: step, timeout: migration.busyTimeout, manager: manager)
           .run(from: source, to: destination, progress: progress)
       }
-    place = StorePlace(migration.storeURL)
+    place = StoreLocation(migration.storeURL)
     journal = WorkJournal(purpose: .migration, source: migration.source, destination: migration.destination)
   }
 
@@ -92,7 +92,7 @@ struct MigrationByCopy {
   }
 
   private func makeDraft(
-    _ hold: StoreHold?, _ report: inout MigrationReport, _ progress: (MigrationProgress) throws -> Void
+    _ hold: StoreWriteLock?, _ report: inout MigrationReport, _ progress: (MigrationProgress) throws -> Void
   ) throws -> StoreReplacement.Draft {
     let isOwnSource = place.url == migration.storeURL
     let origin =
@@ -111,7 +111,7 @@ struct MigrationByCopy {
     let before = try rowsBefore(origin)
     // Those of the store that the next step begins with.
     var rows = before
-    var account: RowAccount?
+    var account: ExpectedRows?
     var isCounted = true
     var current: URL?
     for group in groups {
@@ -133,7 +133,7 @@ struct MigrationByCopy {
         try checkMappings(of: group.steps[0], rows)
         try runCopy(group, from: current ?? migration.storeURL, to: file, progress)
         // A manager of the program's own may make what it likes.
-        if migration.managerFactory == nil { account = RowAccount(group.steps[0].mappingModel, from: rows) }
+        if migration.managerFactory == nil { account = ExpectedRows(group.steps[0].mappingModel, from: rows) }
         isCounted = false
         if let current { try removeStore(current) }
         current = file
@@ -219,7 +219,7 @@ struct MigrationByCopy {
   /// SQLite folds a log in when the last connection closes, and does not tell where that fails: the log stays then, and
   /// the file alone may hold the one half of a change and not the other.
   private func foldLog(_ url: URL) throws {
-    let companions = StorePlace(url).companions
+    let companions = StoreLocation(url).companions
     guard companions.contains(where: FileCalls.exists) else { return }
     let connection = try SQLiteConnection(url: url, mode: .readWrite)
     do {

@@ -28,7 +28,7 @@ public struct SetAsideStore: Hashable, Sendable {
       let (name, stamp) = (url.lastPathComponent, url.deletingLastPathComponent())
       let outer = try OpenDirectory.open(stamp.deletingLastPathComponent(), followsLinks: false)
       guard let directory = try outer.directoryIfPresent(stamp.lastPathComponent) else { return }
-      for file in [name] + StorePlace.companionSuffixes.map({ name + $0 }) { try directory.removeFile(file) }
+      for file in [name] + StoreLocation.companionSuffixes.map({ name + $0 }) { try directory.removeFile(file) }
       try directory.removeTree(SupportDirectory(store: url).url.lastPathComponent)
       try directory.removeFile(SetAsideNote.name(besideStore: name))
       try outer.removeDirectoryIfEmpty(stamp.lastPathComponent)

@@ -50,7 +50,7 @@ struct SettingAside {
   func run(because error: NSError?) throws -> SetAsideStore {
     try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       try RecoveryErrors.translating(url: url) {
-        let place = StorePlace(url)
+        let place = StoreLocation(url)
         guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
         // The store is set aside as SQLite would have it, and not with half a transaction.
         try StoreFile.rollBackHotJournal(place.file, timeout: timeout)
@@ -77,7 +77,7 @@ struct SettingAside {
   /// A directory that bears the date, and that is not there yet: what lies in one may be the log of another store.
   ///
   /// - Throws: `RegularFile.Problem.notDirectory` where the directory of such stores is a link, or something else.
-  static func freePlace(for place: StorePlace, date: Date) throws -> URL {
+  static func freePlace(for place: StoreLocation, date: Date) throws -> URL {
     let stamp = dateName(date)
     let folder = place.folder.appendingPathComponent(SetAsideNote.folderName, isDirectory: true)
     let directory = try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideNote.folderName)

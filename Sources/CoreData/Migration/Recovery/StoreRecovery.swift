@@ -59,7 +59,7 @@ public enum StoreRecovery {
     /// before that transaction.
     case rolledBack
 
-    init(_ outcome: CoreDataStoreFiles.UnfinishedWork.Outcome) {
+    init(_ outcome: InterruptedWork.Outcome) {
       switch outcome {
       case .finished: self = .finished
       case .undone: self = .undone
@@ -77,10 +77,10 @@ public enum StoreRecovery {
   ///   the work directory may not be read.
   public static func inspect(storeAt url: URL) throws -> UnfinishedWork? {
     try translating(url: url) {
-      let place = StorePlace(url)
+      let place = StoreLocation(url)
       guard FileCalls.exists(place.workFolder),
         let work = try WorkDirectory.open(place, in: OpenDirectory.open(place.folder)),
-        try work.names().contains(where: StorePlace.isOwn)
+        try work.names().contains(where: StoreLocation.isOwn)
       else {
         guard try StoreFile.hasHotJournal(place.file) else { return nil }
         return UnfinishedWork(
@@ -97,7 +97,7 @@ public enum StoreRecovery {
         purpose: UnfinishedWork.Purpose(rawValue: journal.purpose.rawValue), started: journal.started,
         process: Int(journal.process), source: journal.source, destination: journal.destination, isRunning: isRunning,
         isCommitted: try journal.isCommitted(work)
-          && (journal.isInPlace != true || CoreDataStoreFiles.UnfinishedWork.namesNothing(of: journal, place)))
+          && (journal.isInPlace != true || InterruptedWork.namesNothing(of: journal, place)))
     }
   }
 
@@ -111,11 +111,11 @@ public enum StoreRecovery {
   @discardableResult
   public static func recover(storeAt url: URL) throws -> Outcome? {
     try translating(url: url) {
-      let place = StorePlace(url)
+      let place = StoreLocation(url)
       let isRolledBack = try StoreFile.rollBackHotJournal(place.file)
       let found =
         FileCalls.exists(place.workFolder)
-        ? try CoreDataStoreFiles.UnfinishedWork.settle(MigrationLock.take(place)).map(Outcome.init) : nil
+        ? try InterruptedWork.settle(MigrationLock.take(place)).map(Outcome.init) : nil
       return found ?? (isRolledBack ? .rolledBack : nil)
     }
   }
@@ -126,7 +126,7 @@ public enum StoreRecovery {
   package static func recover(interruptedAt url: URL) throws -> Outcome? {
     try translating(url: url) {
       try SQLiteStoreErrors.translating(url: url, isOpening: true) {
-        try CoreDataStoreFiles.UnfinishedWork.settle(beforeOpening: url).map(Outcome.init)
+        try InterruptedWork.settle(beforeOpening: url).map(Outcome.init)
       }
     }
   }
@@ -164,14 +164,14 @@ public enum StoreRecovery {
   /// - Throws: errors of reading the folder `Incompatible`, or of a note in it.
   public static func storesSetAside(from url: URL) throws -> [SetAsideStore] {
     try translating(url: url) {
-      let place = StorePlace(url)
+      let place = StoreLocation(url)
       guard FileCalls.exists(place.folder) else { return [] }
       return try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideNote.folderName)
         .map { try stores(in: $0, of: place) } ?? []
     }
   }
 
-  private static func stores(in folder: OpenDirectory, of place: StorePlace) throws -> [SetAsideStore] {
+  private static func stores(in folder: OpenDirectory, of place: StoreLocation) throws -> [SetAsideStore] {
     let name = place.file.lastPathComponent
     return try folder.names().compactMap { stamp -> SetAsideStore? in
       guard let kind = folder.status(stamp), kind.st_mode & S_IFMT == S_IFDIR else { return nil }
@@ -209,7 +209,7 @@ public enum StoreRecovery {
   ) throws -> MigrationReport {
     try migration.translating {
       var work = MigrationByCopy(migration)
-      work.place = StorePlace(url)
+      work.place = StoreLocation(url)
       work.journal = WorkJournal(
         purpose: .restoring, source: migration.source, destination: migration.destination)
       let note = SetAsideNote(MigrationErrors.replaced(by: migration.storeURL, url: url))

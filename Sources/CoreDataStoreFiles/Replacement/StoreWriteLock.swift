@@ -8,7 +8,7 @@ import Foundation
 /// A store that nobody else can write, by SQLite's own lock, for as long as a new one is made from it.
 ///
 /// Others may read meanwhile. At the end the store is taken for this process alone, and its log is folded into it.
-package final class StoreHold {
+package final class StoreWriteLock {
   package let url: URL
   package let connection: SQLiteConnection
   /// How the store keeps the way back from unfinished transactions.
@@ -66,7 +66,7 @@ package final class StoreHold {
     guard try connection.pragma("data_version") == version else { throw Intrusion.changed }
     if try connection.hasMoved() { throw Intrusion.moved }
     // Another one has put the mode back before this one had the lock.
-    if StorePlace(url).companions.contains(where: FileCalls.exists) { throw Intrusion.inUse }
+    if StoreLocation(url).companions.contains(where: FileCalls.exists) { throw Intrusion.inUse }
   }
 
   /// Tries until nobody is in the way.
@@ -100,8 +100,8 @@ package final class StoreHold {
   /// Has SQLite remove the journal that it leaves when it is stopped while it leaves the mode of write-ahead logs.
   ///
   /// Such a journal is empty or has been rolled back, and harms nobody; a store in that mode would keep it for ever, though.
-  package static func removeIdleJournal(of place: StorePlace) {
-    guard FileCalls.exists(StorePlace.url(place.file, "-journal")) else { return }
+  package static func removeIdleJournal(of place: StoreLocation) {
+    guard FileCalls.exists(StoreLocation.url(place.file, "-journal")) else { return }
     // Where somebody has the store open this is impossible, and there is no need for it.
     guard let connection = try? SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: 0) else { return }
     if (try? connection.journalMode()) == .wal {

@@ -12,7 +12,7 @@ import CoreDataStoreFiles
 /// and what it has made of them is counted. Where SQLite has checked the file, which reads all of it, everything is counted.
 ///
 /// Counting never uses an index: one that does not fit its table would hide rows.
-package struct RowCensus {
+package struct RowCounter {
   private let step: InPlaceStep
   private let connection: SQLiteConnection
   /// The destination tables whose rows stay, by the names of the source tables: no row is moved or removed.

@@ -9,7 +9,7 @@ import Foundation
 ///
 /// The work folder lies beside the store, on the same file system: what is made there can be given the store's name in
 /// one step.
-package struct StorePlace {
+package struct StoreLocation {
   /// Where the caller says that the store is.
   package let url: URL
   /// The database itself: where the caller's path is a symbolic link, what it leads to.
@@ -28,7 +28,7 @@ package struct StorePlace {
   package var folder: URL { file.deletingLastPathComponent() }
 
   /// What SQLite keeps beside the database.
-  package var companions: [URL] { StorePlace.companionSuffixes.map { StorePlace.url(file, $0) } }
+  package var companions: [URL] { StoreLocation.companionSuffixes.map { StoreLocation.url(file, $0) } }
 
   package static let companionSuffixes = ["-wal", "-shm", "-journal"]
 

@@ -8,7 +8,7 @@ import CoreDataStoreFiles
 ///
 /// It does for an entity into which all objects of some source entities go. Where a policy has a hand in the migration
 /// nothing is foreseen, since it makes what it likes.
-struct RowAccount {
+struct ExpectedRows {
   /// The rows that there have to be, by entity.
   private let expected: [String: Int]
 

@@ -7,7 +7,7 @@ import Foundation
 
 /// Work on a store that is to be finished or undone: by who does it, or by who comes after a process that has ended in the
 /// midst of it. Both may end in the midst again; every part can be done twice.
-package struct UnfinishedWork {
+package struct InterruptedWork {
   package let lock: MigrationLock
   package let journal: WorkJournal
 
@@ -18,7 +18,7 @@ package struct UnfinishedWork {
     self.journal = journal
   }
 
-  private var place: StorePlace { lock.place }
+  private var place: StoreLocation { lock.place }
 
   /// What became of the work.
   package enum Outcome: Hashable {
@@ -40,12 +40,12 @@ package struct UnfinishedWork {
   /// - Throws: `SQLiteError`, and as `settle(_:)`.
   @discardableResult
   package static func settle(beforeOpening url: URL) throws -> Outcome? {
-    let place = StorePlace(url)
+    let place = StoreLocation(url)
     let isRolledBack = try StoreFile.rollBackHotJournal(place.file)
     return try settleWork(place) ?? (isRolledBack ? .rolledBack : nil)
   }
 
-  private static func settleWork(_ place: StorePlace) throws -> Outcome? {
+  private static func settleWork(_ place: StoreLocation) throws -> Outcome? {
     guard FileCalls.exists(place.workFolder) else { return nil }
     do {
       return try settle(MigrationLock.take(place))
@@ -59,7 +59,7 @@ package struct UnfinishedWork {
   /// Takes the lock, after what another process has left behind has been finished or undone.
   ///
   /// - Throws: `MigrationLock.Held`, and as `settle(_:)`.
-  package static func takeSettled(_ place: StorePlace, timeout: TimeInterval) throws -> MigrationLock {
+  package static func takeSettled(_ place: StoreLocation, timeout: TimeInterval) throws -> MigrationLock {
     var settled: Outcome?
     // Other processes may leave work, again and again; but not for ever.
     for _ in 0..<100 {
@@ -92,7 +92,7 @@ package struct UnfinishedWork {
       try lock.removeWorkFolder()
       return isEmpty ? nil : .undone
     }
-    let work = UnfinishedWork(lock: lock, journal: journal)
+    let work = InterruptedWork(lock: lock, journal: journal)
     guard journal.isCommitted(lock.work) else {
       try work.undo(isLate: true)
       return .undone
@@ -104,7 +104,7 @@ package struct UnfinishedWork {
 
   /// Whether the rows of a store name none of the files that are removed with the last step of a journal: the transaction
   /// of a migration in place has been committed then.
-  package static func namesNothing(of journal: WorkJournal, _ place: StorePlace) throws -> Bool {
+  package static func namesNothing(of journal: WorkJournal, _ place: StoreLocation) throws -> Bool {
     try namesOfStore(place)?.isDisjoint(with: journal.obsolete) ?? false
   }
 
@@ -115,15 +115,15 @@ package struct UnfinishedWork {
   /// - Parameter isLate: as that of `finish(isLate:)`.
   package func undo(isLate: Bool = false) throws {
     let (folder, work, name) = (lock.folder, lock.work, place.file.lastPathComponent)
-    for suffix in StorePlace.companionSuffixes {
-      let moved = StorePlace.oldName + suffix
+    for suffix in StoreLocation.companionSuffixes {
+      let moved = StoreLocation.oldName + suffix
       guard let found = work.status(moved), found.st_mode & S_IFMT == S_IFREG, !folder.exists(name + suffix) else {
         continue
       }
       try work.rename(moved, to: folder, name + suffix)
     }
     try remove(journal.added, isLate: isLate)
-    StoreHold.removeIdleJournal(of: place)
+    StoreWriteLock.removeIdleJournal(of: place)
     try lock.removeWorkFolder()
   }
 
@@ -150,7 +150,7 @@ package struct UnfinishedWork {
   }
 
   /// The files that the store of now names; nil where it is damaged, so that nobody knows.
-  private static func namesOfStore(_ place: StorePlace) throws -> Set<String>? {
+  private static func namesOfStore(_ place: StoreLocation) throws -> Set<String>? {
     try place.checkFile()
     guard FileCalls.exists(place.file) else { return [] }
     // A process that was killed may have left a transaction to be rolled back, which a reader could not do.
@@ -167,7 +167,7 @@ package struct UnfinishedWork {
   }
 
   private func keepOldStore() throws -> URL? {
-    let (work, old) = (lock.work, StorePlace.oldName)
+    let (work, old) = (lock.work, StoreLocation.oldName)
     guard let path = journal.keptAt else { return nil }
     let parts = path.split(separator: "/").map(String.init)
     guard let last = parts.last, let original = work.status(old) else {
@@ -186,7 +186,7 @@ package struct UnfinishedWork {
     }
     try keepFiles(journal.kept, of: name, in: directory)
     if let note = journal.setAside { try note.write(in: directory, besideStore: name) }
-    for suffix in StorePlace.companionSuffixes where work.exists(old + suffix) {
+    for suffix in StoreLocation.companionSuffixes where work.exists(old + suffix) {
       try work.rename(old + suffix, to: directory, name + suffix)
     }
     if !directory.exists(name) { try work.rename(old, to: directory, name) }

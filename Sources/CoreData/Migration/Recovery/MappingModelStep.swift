@@ -6,7 +6,7 @@ import CoreDataStoreFiles
 import Foundation
 
 /// A step by a mapping model: a migration manager makes the next store from the one before.
-struct ManagerStep {
+struct MappingModelStep {
   let step: StoreMigration.Step
   /// How long to wait for other users of the store, in seconds.
   let timeout: TimeInterval
