@@ -90,7 +90,9 @@ extension NSPersistentStoreCoordinator {
     if kind == SQLiteStore.self, !StoreOptions(options).isReadOnly {
       outcome = try SQLiteStoreErrors.translating(url: url, isOpening: true) {
         try RecoveryErrors.translating(url: url) {
-          try SQLiteStoreErrors.translating(url: url, isOpening: true) { try InterruptedWork.settle(beforeOpening: url) }
+          try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+            try InterruptedWork.settle(beforeOpening: url)
+          }
         }
       }
     }

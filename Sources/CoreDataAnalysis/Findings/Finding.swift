@@ -110,3 +110,53 @@ public struct Finding: Hashable, Sendable {
     return (left.code.rawValue, left.place) < (right.code.rawValue, right.place)
   }
 }
+
+/// The codes of findings about migrations: every code that a finding can have, and no other.
+public enum FindingCode: String, Hashable, Sendable, CaseIterable {
+  case entityRemoved = "DS101"
+  case attributeRemoved = "DS102"
+  case relationshipRemoved = "DS103"
+  case toManyBecomesToOne = "DS104"
+  case numberNarrowed = "DS105"
+  case storedBecomesTransient = "DS106"
+  case orderLost = "DS107"
+  case externalDataDropped = "DS108"
+  case newRequiredAttribute = "DD201"
+  case optionalBecomesRequired = "DD202"
+  case uniquenessAdded = "DD203"
+  case validationTightened = "DD204"
+  case minimumCountRaised = "DD205"
+  case notInferable = "CM303"
+  case hierarchiesMerged = "CM304"
+  case destinationChanged = "CM305"
+
+  /// Whether the code tells of data that would be lost.
+  public var isLoss: Bool { rawValue.hasPrefix("DS") || self == .destinationChanged }
+
+  /// The code that a person has written, in capitals or not; nil for a text that is none.
+  public init?(text: String) {
+    self.init(rawValue: text.uppercased())
+  }
+
+  /// The codes that are most like a text that is none, at most three.
+  package static func nearest(to text: String) -> [FindingCode] {
+    let wanted = Array(text.uppercased())
+    func likeness(_ code: FindingCode) -> Int {
+      zip(wanted, code.rawValue).reduce(0) { $0 + ($1.0 == $1.1 ? 1 : 0) }
+    }
+    let best = allCases.map(likeness).max() ?? 0
+    guard best >= 2 else { return [] }
+    return Array(allCases.filter { likeness($0) == best }.prefix(3))
+  }
+
+  /// What an unknown code is told to be, with the codes that may have been meant.
+  package static func unknown(_ text: String) -> String {
+    let near = nearest(to: text).map(\.rawValue)
+    let shown = text.count > 40 ? "\(text.prefix(40))…" : text
+    let advice =
+      near.isEmpty
+      ? "`coredata explain` lists all codes."
+      : "The nearest codes are \(near.joined(separator: ", ")); `coredata explain` lists all of them."
+    return "\"\(shown)\" is no code of a finding. \(advice)"
+  }
+}

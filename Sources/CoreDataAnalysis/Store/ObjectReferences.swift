@@ -7,15 +7,15 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Finds what stands at the other ends of relationships, and in files beside the store.
+/// Finds the objects at the other ends of relationships, and the values in files beside the store.
 final class ObjectReferences {
   private let reader: StoreReader
   private let prefix: String
   private let names: [Int: String]
   private let support: SupportDirectory
-  /// Called for a value whose file cannot be read, which is null then; nil where that is an error.
+  /// Called for a value whose file cannot be read, which is then exported as null; nil to throw an error.
   private let didMissValue: ((StoreProblem) throws -> Void)?
-  /// Where a member list comes from, by relationship; the texts are made once.
+  /// The queries for members, by relationship.
   private var statements: [RelationshipLayout: String] = [:]
 
   init(reader: StoreReader, didMissValue: ((StoreProblem) throws -> Void)? = nil) {
@@ -56,10 +56,9 @@ final class ObjectReferences {
     }
   }
 
-  /// The value for which the bytes of an attribute that allows files stand: 1 is followed by the value itself, 2 by the
-  /// name of a file.
+  /// The value that the bytes of an attribute with external storage represent.
   ///
-  /// - Returns: nil where the file cannot be read, and the caller wants to go on.
+  /// - Returns: nil where the file cannot be read, and `didMissValue` has been called.
   /// - Throws: `StoreProblem` where the file is missing, or is a link, a device or anything but a regular file.
   func externalData(_ bytes: Data, property: String, of entity: String, key: Int64) throws -> Data? {
     if bytes.first == 1 { return Data(bytes.dropFirst()) }

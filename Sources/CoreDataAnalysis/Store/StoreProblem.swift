@@ -8,7 +8,7 @@ import Foundation
 
 /// Why a store cannot be read: what was found, and what to do about it.
 package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The kinds of trouble, for callers that tell them apart.
+  /// The kinds of problem, for callers that distinguish them.
   package enum Kind: Hashable, Sendable {
     case missing
     case notAStore
@@ -30,7 +30,7 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
     self.description = description
   }
 
-  /// Runs a body, and explains the errors of a store's file and of SQLite.
+  /// Runs a body, and translates the errors of a store's file and of SQLite.
   static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
     let path = DatabaseFile.target(of: url.path)
     let name = (path as NSString).lastPathComponent
@@ -60,7 +60,7 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
       .noAccess, "\(name) has a write-ahead log, and could not be copied to be read safely: \(reason)")
   }
 
-  /// What an error of SQLite means for the store at a path.
+  /// Translates an error of SQLite.
   static func from(_ error: SQLiteError, path: String) -> StoreProblem {
     let name = (path as NSString).lastPathComponent
     if error.isBusy {
@@ -79,14 +79,14 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
     }
     if error.isCannotOpen || error.isReadOnly {
       return StoreProblem(
-        .noAccess, "\(name) cannot be opened: \(error.message). Check the rights of the file and its folder.")
+        .noAccess, "\(name) cannot be opened: \(error.message). Check the permissions of the file and its directory.")
     }
     return StoreProblem(.damaged, "\(name) cannot be read: \(error.message).")
   }
 
-  /// Says where a file is shorter than its own header promises.
+  /// A sentence for a file that is shorter than its header says; otherwise empty.
   private static func sizeRemark(_ path: String) -> String {
-    // Only to explain another error; where the file cannot be read at all, there is nothing to add.
+    // This only adds detail to another error.
     guard let header = try? SQLiteFileHeader.read(path: path),
       let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
     else { return "" }

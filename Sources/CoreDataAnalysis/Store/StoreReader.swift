@@ -8,15 +8,15 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Reads a SQLite store without a model, a stack or a change to its files: for reports, exports and plans.
+/// Reads a SQLite store for reports, exports and plans, without a model or a stack, and without changing its files.
 package final class StoreReader {
-  /// Where names and types of what is read come from.
+  /// The source of names and types.
   package enum ModelOrigin: String, Hashable, Sendable {
     /// The model that the store carries.
     case cache
     /// A model that the caller has given.
     case given
-    /// No model: the names of entities from `Z_PRIMARYKEY`, those of columns as they are, types as declared.
+    /// No model: entity names come from `Z_PRIMARYKEY`, column names and types from the tables.
     case tables
   }
 
@@ -25,12 +25,12 @@ package final class StoreReader {
   package let catalog: DatabaseCatalog
   package let metadata: StoreFacts
   package let origin: ModelOrigin
-  /// The model that rows are read with; nil where they are read by the tables alone.
+  /// The model that rows are read with; nil where only the tables are used.
   package let model: ModelDocument?
-  /// Entities and where they stand, history's left out, sorted by name.
+  /// The entities without those of persistent history, sorted by name.
   let entities: [ReadableEntity]
   let schema: StoreSchema?
-  /// What a reader should know, as sentences: why the store's own model was not used, and the like.
+  /// Remarks for the user in sentences, such as why the store's own model was not used.
   package let remarks: [String]
 
   var connection: SQLiteConnection { file.connection }
@@ -92,7 +92,7 @@ package final class StoreReader {
   /// The names of all entities, sorted.
   package var entityNames: [String] { entities.map(\.name) }
 
-  /// Looks whether entities have tables to be read from: to count nothing would be to say that there is nothing.
+  /// Throws if an entity has no table, since counting no rows would hide that.
   ///
   /// - Throws: `StoreProblem`.
   func checkTables(of entities: [ReadableEntity]) throws {
@@ -107,7 +107,7 @@ package final class StoreReader {
     }
   }
 
-  /// Runs a body that reads one state of the store, and explains its errors.
+  /// Runs a body that reads one state of the store, and translates errors.
   func reading<Result>(_ body: () throws -> Result) throws -> Result { try Self.reading(file, body) }
 
   private static func reading<Result>(_ file: StoreFile, _ body: () throws -> Result) throws -> Result {
@@ -116,7 +116,7 @@ package final class StoreReader {
     return result
   }
 
-  /// Runs a part of something that reads, and explains its errors.
+  /// Runs a part of a longer read, and translates errors.
   func explaining<Result>(_ body: () throws -> Result) throws -> Result { try Self.explaining(file, body) }
 
   private static func explaining<Result>(_ file: StoreFile, _ body: () throws -> Result) throws -> Result {
@@ -124,7 +124,7 @@ package final class StoreReader {
       do {
         return try body()
       } catch let error where error is SQLiteError || error is StoreFileProblem {
-        // Pages of two states contradict each other, which is no damage.
+        // If another program has written meanwhile, pages of two states were read, which is not damage.
         try file.checkUnchanged()
         throw error
       }
@@ -133,7 +133,7 @@ package final class StoreReader {
 
   // MARK: Opening
 
-  /// Explains what a file is that cannot be a store.
+  /// Throws if a file cannot be a store, and says what it is instead.
   private static func checkKind(of url: URL) throws {
     let path = DatabaseFile.target(of: url.path)
     let name = (path as NSString).lastPathComponent
@@ -177,7 +177,7 @@ package final class StoreReader {
   }
 }
 
-/// What a store says about itself, apart from its rows.
+/// The metadata of a store, its entities and its model.
 package struct StoreFacts {
   package let uuid: String
   /// The whole dictionary of `Z_METADATA`, application keys included.
@@ -189,13 +189,13 @@ package struct StoreFacts {
   package let model: ModelDocument?
   /// Why the model that the store carries cannot be used; nil where it can, or where there is none.
   package let modelProblem: String?
-  /// Whether the store's own metadata are empty, and the model that it carries stands in for them.
+  /// Whether the store's own metadata are empty, and were derived from the model that it carries.
   package let isDerived: Bool
 
-  /// `SQLite`, as the store itself has it.
+  /// The store type in the metadata, `SQLite`.
   package var type: String { dictionary[StoreMetadata.Key.type] as? String ?? StoreMetadata.sqliteType }
 
-  /// One text for all hashes; computed where the store is too old to hold it.
+  /// The checksum of all hashes; computed where the store is too old to have it.
   package var checksum: String {
     dictionary[StoreMetadata.Key.checksum] as? String ?? VersionHashes.checksum(of: hashes)
   }
@@ -210,7 +210,7 @@ package struct StoreFacts {
 
   package var frameworkVersion: Int? { dictionary[StoreMetadata.Key.frameworkVersion] as? Int }
 
-  /// The keys that an application has put there, sorted.
+  /// The keys of the app, sorted.
   package var applicationKeys: [String] {
     dictionary.keys.filter { !$0.hasPrefix("NS") && !$0.hasPrefix("_NS") }.sorted()
   }
@@ -230,22 +230,21 @@ package struct StoreFacts {
   }
 }
 
-/// An entity as far as it is known where it stands.
+/// An entity of the store, and its table where that is known.
 struct ReadableEntity {
   let name: String
   let number: Int
   /// Nil where the store has no table for it.
   let table: String?
-  /// The table that it should have.
+  /// The name of the table that it should have.
   let wantedTable: String
   let isAbstract: Bool
   /// Nil where no model is known.
   let layout: EntityLayout?
-  /// Whether the table has rows of no other entity. Core Data then looks at no `Z_ENT`, and there are stores where it is
-  /// wrong.
+  /// Whether the table has rows of no other entity. Core Data then ignores `Z_ENT`, which is wrong in some stores.
   var isAlone = false
 
-  /// Narrows a query down to rows of exactly this entity.
+  /// The condition that selects rows of exactly this entity.
   var condition: String { isAlone ? "1" : "Z_ENT = \(number)" }
 
   init(layout: EntityLayout) {
@@ -266,7 +265,7 @@ struct ReadableEntity {
     layout = nil
   }
 
-  /// The entities sorted by name, knowing which of them share a table.
+  /// Sorts entities by name, and notes which of them share a table.
   static func prepared(_ entities: [ReadableEntity]) -> [ReadableEntity] {
     let shares = Dictionary(grouping: entities) { $0.table }
     return entities.sorted { $0.name < $1.name }.map { entity in
@@ -305,11 +304,10 @@ extension StoreReader {
 }
 
 extension StoreReader {
-  /// What a reader should know of a store's triggers: those that Core Data does not make do nothing here, but run where
-  /// other programs write.
+  /// A remark about triggers that Core Data does not make: they do not run here, but in other programs that write.
   static func remarks(onTriggersOf catalog: DatabaseCatalog, store name: String) -> [String] {
     let foreign = catalog.triggers.filter { trigger in
-      // Those of derived attributes call a function of the framework.
+      // Triggers of derived attributes call a function of the framework.
       !(trigger.name.hasPrefix("Z_DA_") && trigger.sql.contains("NSCoreDataDATrigger"))
     }
     guard !foreign.isEmpty else { return [] }

@@ -6,7 +6,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// One step carried out inside a transaction that the caller has begun.
+/// Executes one step inside a transaction of the caller.
 package struct InPlaceStepRun {
   /// The rows of an entity before and after the step.
   package struct Count {
@@ -55,7 +55,7 @@ package struct InPlaceStepRun {
   private var connection: SQLiteConnection { file.connection }
 
   /// - Parameters:
-  ///   - countsAllRows: whether the caller wants the rows of entities to know that the step does not touch.
+  ///   - countsAllRows: whether to count the rows of entities that the step does not touch.
   ///   - known: the rows of source entities that have been counted.
   /// - Returns: the statements; the rows of every entity, and whether all of them were counted.
   package func carryOut(
@@ -66,7 +66,7 @@ package struct InPlaceStepRun {
     try NumberRanges(step: step, connection: connection).check()
     let counter = try RowCounter(step: step, connection: connection)
     if counter.movesRows { try integrity.willMoveRows() }
-    // Counting takes little time beside moving rows, or beside the check, which has read the whole file.
+    // Counting takes little time compared with moving rows, or with the check, which has read the whole file.
     let countsEverything = countsAllRows || counter.movesRows || integrity.hasChecked
     var before = try counter.before(includingAll: countsEverything, allowsStrays: !countsAllRows, known: known)
     try checkAbstractEntities(before)
@@ -101,10 +101,10 @@ package struct InPlaceStepRun {
     return (statements.map(\.sql.sql), counts, countsEverything)
   }
 
-  /// How many rows of a large table are dealt with between two reports of progress.
+  /// How many rows of a large table are processed between two reports of progress.
   private static let rowsAtOnce = 16_384
 
-  /// - Parameter progress: called inside a large table, with the destination table and the rows that are done.
+  /// - Parameter progress: called inside a large table, with the destination table and the number of rows done.
   private func execute(
     _ statement: MigrationStatement, _ shifts: KeyShifts, rows: Int, _ progress: (String, Int) throws -> Void
   ) throws {
@@ -135,7 +135,7 @@ package struct InPlaceStepRun {
     }
   }
 
-  /// How many rows a statement goes through: those of the table before the step.
+  /// How many rows a statement processes: those of the table before the step.
   private func expectedRows(_ statement: MigrationStatement, _ before: [String: Int]) -> Int {
     if case .keys(let name) = statement.purpose {
       return step.sourceSchema.entities.reduce(0) { $0 + ($1.table == name ? before[$1.name] ?? 0 : 0) }
@@ -148,7 +148,7 @@ package struct InPlaceStepRun {
 
   // MARK: Checks
 
-  /// Attributes that become required, or come as such, must have values, or a default value to fill in.
+  /// Throws if rows have no value for an attribute that is required after the step and has no default value.
   private func checkRequiredValues() throws {
     for destination in step.destinationSchema.entities {
       guard let sourceName = step.mapping.sourceEntity(of: destination.name),
@@ -175,7 +175,7 @@ package struct InPlaceStepRun {
     }
   }
 
-  /// An abstract entity has no objects: rows of one could not be read any more.
+  /// Throws if rows of an entity that becomes abstract could not be read any more.
   private func checkAbstractEntities(_ before: [String: Int]) throws {
     for entity in step.destinationSchema.entities where entity.isAbstract {
       guard let source = step.mapping.sourceEntity(of: entity.name), let count = before[source], count > 0 else {
@@ -190,7 +190,7 @@ package struct InPlaceStepRun {
     }
   }
 
-  /// Objects of an entity that lives on in another store cannot be taken there, and are not to be dropped.
+  /// Throws if the store has objects of an entity that leaves its configuration: they would be dropped.
   private func checkConfiguration(_ before: [String: Int]) throws {
     for entity in step.sourceSchema.entities {
       guard let name = step.mapping.destinationEntity(of: entity.name), step.destinationSchema[name] == nil,
@@ -204,7 +204,7 @@ package struct InPlaceStepRun {
     }
   }
 
-  /// Rows are not there that should have lived on.
+  /// The problem of rows that were lost.
   package static func loss(of entity: String, before: Int, after: Int) -> InPlaceProblem {
     InPlaceProblem(
       entity: entity,
@@ -214,7 +214,7 @@ package struct InPlaceStepRun {
         + "defect of the migration.")
   }
 
-  /// Every row that was to live on must be there; the migration is taken back otherwise.
+  /// Throws if rows were lost, so that the transaction is rolled back.
   private func checkedCounts(before: [String: Int], after: [String: Int]) throws -> [Count] {
     var result: [Count] = []
     for entity in step.destinationSchema.entities {
@@ -234,7 +234,7 @@ package struct InPlaceStepRun {
 
   // MARK: Housekeeping
 
-  /// Gives rows their entity's number in tables of one entity, where rows put in by hand may have any.
+  /// Sets the entity number of rows in tables of one entity, where rows inserted by hand may have any number.
   private func numberStrays(_ counter: RowCounter) throws {
     for table in step.destinationSchema.tables where counter.mayHaveStrays(table) {
       let hierarchy = step.destinationSchema.entities.filter { $0.table == table.name }
@@ -244,19 +244,19 @@ package struct InPlaceStepRun {
     }
   }
 
-  /// Numbers, names and greatest keys as a store of the destination version has them.
+  /// Writes the numbers, names and greatest keys of the destination's entities.
   private func writePrimaryKeys(_ maxima: [Int: Int64], _ shifts: KeyShifts) throws {
     let rows = try step.destinationSchema.entities.map { entity -> PrimaryKeyRow in
       var maximum: Int64 = 0
       if entity.isRoot {
-        // Keys that were given out once are not given out again, even when their rows are gone.
+        // Keys are never reused, even when their rows have been deleted.
         for member in step.destinationSchema.entities where member.rootNumber == entity.number {
           let source = step.mapping.sourceEntity(of: member.name).flatMap { step.sourceSchema[$0] }
           if let source {
             maximum = max(maximum, (maxima[source.rootNumber] ?? 0) + (shifts.offsets[source.table] ?? 0))
           }
         }
-        // Stores that were edited by hand have rows beyond the number recorded.
+        // Stores that were edited by hand may have keys beyond the recorded maximum.
         let present = try connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer
         maximum = max(maximum, present ?? 0)
       }
@@ -266,7 +266,7 @@ package struct InPlaceStepRun {
     try file.setPrimaryKeys(rows)
   }
 
-  /// Persistent history names entities by number: the numbers are changed along, and changes of removed entities dropped.
+  /// Updates the entity numbers in persistent history, and deletes the changes of removed entities.
   private func remapHistory() throws {
     guard catalog.table(named: "ACHANGE") != nil else { return }
     let removed = step.removedEntities.map { String($0.number) }

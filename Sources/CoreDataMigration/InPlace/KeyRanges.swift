@@ -16,14 +16,13 @@ struct KeyRanges: Sequence, IteratorProtocol {
   private let ends: [Int64]
   private var position = 0
 
-  /// - Parameter rows: how many rows the table has.
-  /// - Returns: nil where `Z_PK` is not the table's row identifier, so that rows without an integer key could be missed.
+  /// - Parameters:
+  ///   - table: a table of which `StoreSchema` has made sure that `Z_PK` is its row identifier.
+  ///   - rows: how many rows the table has.
+  /// - Returns: nil for an empty table.
   init?(table: String, rows: Int, rowsAtOnce: Int, _ connection: SQLiteConnection) throws {
     let name = SQLName.quoted(table)
-    let primaryKey = try connection.rows("PRAGMA table_info(\(name))").filter { ($0["pk"]?.integer ?? 0) > 0 }
-    guard primaryKey.count == 1, primaryKey[0]["name"]?.text == "Z_PK",
-      primaryKey[0]["type"]?.text?.uppercased() == "INTEGER",
-      let first = try connection.scalar("SELECT MIN(Z_PK) FROM \(name)")?.integer,
+    guard let first = try connection.scalar("SELECT MIN(Z_PK) FROM \(name)")?.integer,
       let last = try connection.scalar("SELECT MAX(Z_PK) FROM \(name)")?.integer
     else { return nil }
     self.rows = rows

@@ -16,20 +16,20 @@ extension StoreFile {
 
   /// Opens an existing store.
   ///
-  /// A transaction that a writer was killed in is rolled back first: in the store itself where it can be written, else in a
-  /// private copy. A store with a write-ahead log can be read only with files beside it. Where its directory allows none,
-  /// the store is read as it lies when its log is empty, else from a copy, too; a copy is read-only.
+  /// A hot journal is rolled back first: in the store itself where it can be written, otherwise in a private copy. A store
+  /// with a write-ahead log can be read only with files beside it. Where its directory allows none, the store is read without
+  /// locks if its log is empty, otherwise from a copy; a copy is read-only.
   ///
   /// - Parameters:
   ///   - url: the file.
-  ///   - isReadOnly: whether nothing is to be written.
+  ///   - isReadOnly: whether nothing will be written.
   ///   - timeout: seconds to wait for the locks of others; nil for the default.
   /// - Throws: `StoreFileProblem` when the file is not a store; `SQLiteError` when SQLite cannot open it.
   package static func open(_ url: URL, isReadOnly: Bool, timeout: TimeInterval? = nil) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
     try checkKind(of: url)
     do {
-      // What the file itself says is worth nothing before its journal has been rolled back.
+      // The file must not be trusted before its journal has been rolled back.
       let hadJournal = DatabaseCompanions.hasJournal(url.path)
       if !hadJournal { try checkHeader(of: url) }
       let file = try connect(to: url, isReadOnly: isReadOnly, timeout: timeout)
@@ -67,7 +67,7 @@ extension StoreFile {
   /// writer removes them, but also checkpoints a log, which is not wanted here. Either way a transaction whose writer was
   /// killed is rolled back.
   package static func openToCopy(_ store: URL) throws -> StoreFile {
-    // Where a writer was killed, what is read is a copy of the store as SQLite rolls it back.
+    // Where a writer was killed, a private copy is read in which SQLite has rolled the journal back.
     if DatabaseCompanions.hasJournal(store.path) { return try open(store, isReadOnly: true) }
     let hasLog = FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: store.path) + "-wal")) > 0
     let modes: [SQLiteConnection.Mode] = hasLog ? [.readOnly, .readWrite] : [.readWrite, .readOnly]
@@ -269,13 +269,13 @@ extension StoreFile {
 
   // MARK: Rollback journals
 
-  /// Whether a rollback journal beside a store waits to be rolled back, because its writer was killed.
+  /// Whether a hot rollback journal is beside a store: one whose writer was killed.
   ///
-  /// Nothing is changed. The journal of a writer that is at work does not wait.
+  /// Nothing is changed. The journal of a running writer is not hot.
   ///
   /// - Throws: `SQLiteError` where the store cannot be opened.
   package static func hasHotJournal(_ url: URL) throws -> Bool {
-    // A journal beside no file at all belongs to nobody; SQLite removes it when a file comes there.
+    // SQLite removes a journal without a database when a database is created there.
     guard FileManager.default.fileExists(atPath: url.path), DatabaseCompanions.hasJournal(url.path) else {
       return false
     }
@@ -288,17 +288,17 @@ extension StoreFile {
       _ = try connection.pragma("schema_version")
       return false
     } catch let error as SQLiteError {
-      // Whatever else is wrong is told by the one who opens the store.
+      // Opening the store reports any other error.
       return error.isHotJournal
     }
   }
 
-  /// Rolls back the transaction in which a store's writer was killed, where there is one.
+  /// Rolls back a hot journal, if there is one.
   ///
-  /// Opening the store for writing does the same. It has to be done before a decision is taken by what the file says.
+  /// Opening the store for writing does the same. It must happen before any decision that depends on the file's content.
   ///
   /// - Parameter timeout: seconds to wait for the locks of others.
-  /// - Returns: whether there was one. False as well where the store cannot be written: then a copy is read.
+  /// - Returns: whether there was one. Also false where the store cannot be written: then a copy is read.
   /// - Throws: `SQLiteError` where SQLite cannot roll back.
   @discardableResult
   package static func rollBackHotJournal(_ url: URL, timeout: TimeInterval = 5) throws -> Bool {
@@ -307,11 +307,11 @@ extension StoreFile {
     do {
       _ = try connection.pragma("schema_version")
     } catch let error as SQLiteError where error.isReadOnly || error.isCannotOpen {
-      // The directory allows no change of the journal.
+      // The directory cannot be written.
       try connection.close()
       return false
     } catch let error as SQLiteError where error.isNotADatabase || error.isCorrupt {
-      // The journal has been rolled back, and the file is damaged all the same: who opens it is told.
+      // The journal has been rolled back, but the file is damaged, which opening it reports.
     }
     try connection.close()
     return true

@@ -3,7 +3,7 @@
 
 import CoreDataModelFiles
 
-/// Where one entity's objects and all their properties, inherited ones included, stand in a store.
+/// The table and columns of one entity, including those of inherited properties.
 package struct EntityLayout: Hashable, Sendable {
   package var name: String
   /// `Z_ENT`
@@ -18,7 +18,7 @@ package struct EntityLayout: Hashable, Sendable {
   package var numbers: [Int]
   /// Persistent attributes by name.
   package var attributes: [String: AttributeLayout]
-  /// Persistent relationships by name, save those that lead to entities outside the store.
+  /// Persistent relationships by name, except those to entities outside the store.
   package var relationships: [String: RelationshipLayout]
 
   package init(
@@ -42,7 +42,7 @@ package struct EntityLayout: Hashable, Sendable {
   package var isRoot: Bool { parentNumber == 0 }
 }
 
-/// Where an attribute's value stands.
+/// The columns of an attribute.
 package struct AttributeLayout: Hashable, Sendable {
   package var name: String
   package var kind: AttributeKind
@@ -68,7 +68,7 @@ package struct AttributeLayout: Hashable, Sendable {
   }
 }
 
-/// Where a relationship stands.
+/// The columns of a relationship.
 package struct RelationshipLayout: Hashable, Sendable {
   package var name: String
   /// The entity that declares it.
@@ -108,7 +108,7 @@ package struct ForeignKeyLayout: Hashable, Sendable {
   package var column: String
   /// The column with the destination's entity number, where the destination has sub-entities.
   package var entityColumn: String?
-  /// The column with the row's place in the ordered relationship at the other end.
+  /// The column with the row's order key, where the inverse is ordered.
   package var orderColumn: String?
 
   package init(
@@ -127,9 +127,9 @@ package struct JoinEnd: Hashable, Sendable {
   package var sourceColumn: String
   /// Holds the primary key of the object at the other end.
   package var destinationColumn: String
-  /// The place of the destination among the source's, where the relationship is ordered.
+  /// The order key of the destination among the source's members, where the relationship is ordered.
   package var orderColumn: String?
-  /// The place of the source among the destination's, where the inverse is ordered.
+  /// The order key of the source among the destination's members, where the inverse is ordered.
   package var inverseOrderColumn: String?
 
   package init(

@@ -5,8 +5,8 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// Work on a store that is to be finished or undone: by who does it, or by who comes after a process that has ended in the
-/// midst of it. Both may end in the midst again; every part can be done twice.
+/// Finishes or undoes work on a store as a whole: at its end, after a failure, or after the process has ended partway
+/// through. Every part can be repeated, since this may be interrupted too.
 package struct InterruptedWork {
   package let lock: MigrationLock
   package let journal: WorkJournal
@@ -24,17 +24,16 @@ package struct InterruptedWork {
   package enum Outcome: Hashable {
     case finished
     case undone
-    /// Only a transaction of the store's own file was unfinished, which SQLite has rolled back.
+    /// Only a transaction of the store's own file was interrupted, which SQLite has rolled back.
     case rolledBack
   }
 
   // MARK: Finding
 
-  /// Finishes or undoes what another process has left behind, before a store is opened.
+  /// Finishes or undoes interrupted work before a store is opened.
   ///
-  /// A transaction in which a writer was killed is rolled back, too. Where there is nothing this costs one question to the
-  /// file system or two. Work of a process that still runs is left alone; so is what may not be changed, since the store is
-  /// whole at every moment and can be read.
+  /// A hot journal is rolled back too. Where there is nothing to do, this costs one or two calls of the file system. Work of a
+  /// running process is left alone, and so is work that may not be changed: the store is whole at any time and can be read.
   ///
   /// - Returns: what was done; nil where there was nothing.
   /// - Throws: `SQLiteError`, and as `settle(_:)`.
@@ -56,12 +55,12 @@ package struct InterruptedWork {
     }
   }
 
-  /// Takes the lock, after what another process has left behind has been finished or undone.
+  /// Takes the lock, and finishes or undoes interrupted work.
   ///
   /// - Throws: `MigrationLock.Held`, and as `settle(_:)`.
   package static func takeSettled(_ place: StoreLocation, timeout: TimeInterval) throws -> MigrationLock {
     var settled: Outcome?
-    // Other processes may leave work, again and again; but not for ever.
+    // Other processes may leave interrupted work repeatedly, but not forever.
     for _ in 0..<100 {
       let lock = try MigrationLock.take(place, timeout: timeout)
       if try lock.leftovers().isEmpty {
@@ -74,7 +73,7 @@ package struct InterruptedWork {
       path: place.workFolder.path, reason: "What was in it was removed a hundred times, and is there again.")
   }
 
-  /// Finishes or undoes what another process has left behind.
+  /// Finishes or undoes interrupted work.
   ///
   /// - Returns: nil where there was nothing.
   /// - Throws: `FileFailure`; `RegularFile.Problem`; `WorkJournal.Unreadable`.
@@ -87,7 +86,7 @@ package struct InterruptedWork {
       throw error
     }
     guard let journal = found else {
-      // Ended before it said what it was: nothing but the work directory was touched.
+      // Interrupted before the journal was written: only the work directory has been changed.
       let isEmpty = try lock.leftovers().isEmpty
       try lock.removeWorkFolder()
       return isEmpty ? nil : .undone
@@ -102,15 +101,15 @@ package struct InterruptedWork {
     return isUndone ? .undone : .finished
   }
 
-  /// Whether the rows of a store name none of the files that are removed with the last step of a journal: the transaction
-  /// of a migration in place has been committed then.
+  /// Whether the rows of a store reference none of the obsolete files in a journal: then the transaction of an in-place
+  /// migration has been committed.
   package static func namesNothing(of journal: WorkJournal, _ place: StoreLocation) throws -> Bool {
     try namesOfStore(place)?.isDisjoint(with: journal.obsolete) ?? false
   }
 
   // MARK: Undoing
 
-  /// Removes what has been made; the old store is in its place, and untouched.
+  /// Removes the new files. The old store is in place and unchanged.
   ///
   /// - Parameter isLate: as that of `finish(isLate:)`.
   package func undo(isLate: Bool = false) throws {
@@ -129,12 +128,12 @@ package struct InterruptedWork {
 
   // MARK: Finishing
 
-  /// Keeps the old store where it is to be kept, and removes what only it needed otherwise.
+  /// Moves the old store to where it is kept, or removes the files that only it needed.
   ///
-  /// - Parameter isLate: whether time has passed since the exchange, in which others may have used the store.
+  /// - Parameter isLate: whether others may have used the store since the exchange.
   /// - Returns: where the old store is kept.
   package func finish(isLate: Bool = false) throws -> URL? {
-    // Before the new name is certain to last nothing may be removed that the old store needs.
+    // Files of the old store must not be removed before the rename has been synced to disk.
     try lock.folder.synchronize()
     let kept = try keepOldStore()
     try remove(journal.obsolete, isLate: isLate)
@@ -143,17 +142,17 @@ package struct InterruptedWork {
     return kept
   }
 
-  /// Removes files of values, but for those that the store names: somebody may have put a copy of the other one back.
+  /// Removes files of values that the present store does not reference: somebody may have restored a copy of the other one.
   private func remove(_ names: [String], isLate: Bool) throws {
     guard !names.isEmpty, let needed = isLate ? try Self.namesOfStore(place) : [] else { return }
     try place.support.remove(names.filter { !needed.contains($0) })
   }
 
-  /// The files that the store of now names; nil where it is damaged, so that nobody knows.
+  /// The files that the present store references; nil where it is damaged.
   private static func namesOfStore(_ place: StoreLocation) throws -> Set<String>? {
     try place.checkFile()
     guard FileCalls.exists(place.file) else { return [] }
-    // A process that was killed may have left a transaction to be rolled back, which a reader could not do.
+    // A killed process may have left a hot journal, which a reader cannot roll back.
     let connection = try SQLiteConnection(url: place.file, mode: .readWrite)
     defer {
       // Nothing was written.
@@ -200,7 +199,7 @@ package struct InterruptedWork {
     let target = SupportDirectory(store: directory.path(store))
     let support = try directory.makeDirectory(target.url.lastPathComponent)
     let values = try support.makeDirectory(SupportDirectory.valuesName)
-    // Rows may have been deleted since the exchange, and their files with them.
+    // Rows and their files may have been deleted since the exchange.
     for name in names where source.exists(name) { _ = try source.link(name, to: values, name) }
     try values.synchronize()
     try support.synchronize()

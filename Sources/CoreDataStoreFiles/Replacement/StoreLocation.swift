@@ -5,14 +5,14 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// Where the files of a store are, and where work on the store as a whole is done.
+/// The paths of a store's files, and of the work directory for work on the store as a whole.
 ///
-/// The work folder lies beside the store, on the same file system: what is made there can be given the store's name in
-/// one step.
+/// The work directory is beside the store, on the same file system, so that a file in it can be renamed to the store's name
+/// atomically.
 package struct StoreLocation {
-  /// Where the caller says that the store is.
+  /// The URL that the caller has given.
   package let url: URL
-  /// The database itself: where the caller's path is a symbolic link, what it leads to.
+  /// The database itself: the target if the caller's URL is a symbolic link.
   package let file: URL
   /// `.Data.sqlite-migration`, hidden, beside the database.
   package let workFolder: URL
@@ -24,10 +24,10 @@ package struct StoreLocation {
       .appendingPathComponent(".\(file.lastPathComponent)-migration", isDirectory: true)
   }
 
-  /// The folder that the database is in.
+  /// The directory of the database.
   package var folder: URL { file.deletingLastPathComponent() }
 
-  /// What SQLite keeps beside the database.
+  /// SQLite's companion files beside the database.
   package var companions: [URL] { StoreLocation.companionSuffixes.map { StoreLocation.url(file, $0) } }
 
   package static let companionSuffixes = ["-wal", "-shm", "-journal"]
@@ -43,7 +43,7 @@ package struct StoreLocation {
 
   package static func externalData(of store: URL) -> URL { SupportDirectory(store: store).values }
 
-  /// Throws where something else than a regular file has the store's name: that is never replaced or removed.
+  /// Throws if the store's name belongs to anything but a regular file, which is never replaced or removed.
   ///
   /// - Throws: `RegularFile.Problem.notRegular`.
   package func checkFile() throws {
@@ -57,17 +57,15 @@ package struct StoreLocation {
 
   package static let (lockName, journalName, newName, oldName) = ("lock", "journal.json", "new.sqlite", "old.sqlite")
 
-  /// The file whose lock says that somebody is at work.
+  /// The file of `MigrationLock`.
   package var lockFile: URL { workFolder.appendingPathComponent(Self.lockName) }
-  /// What is going on.
   package var journalFile: URL { workFolder.appendingPathComponent(Self.journalName) }
-  /// The complete store that is to take the place.
+  /// The new store.
   package var newStore: URL { workFolder.appendingPathComponent(Self.newName) }
-  /// A hard link to the store whose place is taken.
+  /// A hard link to the replaced store.
   package var oldStore: URL { workFolder.appendingPathComponent(Self.oldName) }
 
-  /// Whether a name in the work directory is one that this framework gives there: what has another belongs to somebody
-  /// else, and stays.
+  /// Whether this framework uses a name in the work directory. Files with other names belong to somebody else, and stay.
   package static func isOwn(_ name: String) -> Bool {
     let bare = name.hasPrefix(".") ? name.dropFirst() : name[...]
     if bare == lockName || bare.hasPrefix(journalName) { return true }
@@ -77,7 +75,7 @@ package struct StoreLocation {
     return ["new", "old", "step"].contains(stem)
   }
 
-  /// Whether a path leads into the work directory, or among the files of values.
+  /// Whether a path is inside the work directory or the support directory.
   package func holds(_ other: URL) -> Bool {
     var path = other.resolvingSymlinksInPath()
     while path.path != "/", path.path != path.deletingLastPathComponent().path {
@@ -94,4 +92,73 @@ package struct StoreLocation {
 
   /// A store between two steps.
   package func intermediateStore(_ number: Int) -> URL { workFolder.appendingPathComponent("step\(number).sqlite") }
+}
+
+/// The hidden directory `.Data.sqlite-migration` beside a store.
+///
+/// It may have come with the store in an archive from anybody. So it is opened once, refused unless this framework could have
+/// made it, and used through its descriptor from then on.
+package enum WorkDirectory {
+  /// Why the directory is not used. Nothing was changed.
+  package struct Refusal: Error {
+    package let path: String
+    /// Sentences.
+    package let reason: String
+
+    package init(
+      path: String, reason: String
+    ) {
+      self.path = path
+      self.reason = reason
+    }
+  }
+
+  /// Opens the work directory; nil where there is none.
+  ///
+  /// - Parameter folder: the directory that the store is in.
+  /// - Throws: `Refusal`; `FileFailure`.
+  package static func open(_ place: StoreLocation, in folder: OpenDirectory) throws -> OpenDirectory? {
+    let name = place.workFolder.lastPathComponent
+    do {
+      guard let work = try folder.directoryIfPresent(name) else { return nil }
+      try check(work, place, in: folder)
+      return work
+    } catch let problem as RegularFile.Problem {
+      throw Refusal(path: place.workFolder.path, reason: "\(problem) Work on a store is done in a directory.")
+    }
+  }
+
+  /// Opens the work directory, and creates it if it does not exist. Only its owner can read it.
+  ///
+  /// - Returns: nil where the process that used it has removed it meanwhile.
+  /// - Throws: as `open(_:in:)`.
+  package static func make(_ place: StoreLocation, in folder: OpenDirectory) throws -> OpenDirectory? {
+    if let work = try open(place, in: folder) { return work }
+    do {
+      _ = try folder.makeDirectory(place.workFolder.lastPathComponent, mode: 0o700)
+    } catch let failure as FileFailure where failure.number == ENOENT {
+      // Made and removed by another process.
+      return nil
+    } catch let problem as RegularFile.Problem {
+      throw Refusal(path: place.workFolder.path, reason: "\(problem) Work on a store is done in a directory.")
+    }
+    return try open(place, in: folder)
+  }
+
+  /// Whoever can write to the directory decides which files of the store are removed. So only this user, the owner of the
+  /// store and root may be able to, and a group only if it can write to the store's own directory too.
+  private static func check(_ work: OpenDirectory, _ place: StoreLocation, in folder: OpenDirectory) throws {
+    let (found, outer) = (try work.status(), try folder.status())
+    let owners = [geteuid(), 0] + (folder.status(place.file.lastPathComponent).map { [$0.st_uid] } ?? [])
+    guard owners.contains(found.st_uid) else {
+      throw Refusal(
+        path: work.url.path,
+        reason: "The directory belongs to the user with the number \(found.st_uid), who is neither the one that runs "
+          + "this program nor the owner of the store.")
+    }
+    let isGroupShared = found.st_gid == outer.st_gid && outer.st_mode & 0o020 != 0
+    guard found.st_mode & 0o002 == 0, found.st_mode & 0o020 == 0 || isGroupShared else {
+      throw Refusal(path: work.url.path, reason: "Users other than its owner may write to the directory.")
+    }
+  }
 }

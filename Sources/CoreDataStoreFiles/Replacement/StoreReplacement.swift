@@ -5,8 +5,7 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// Makes a new store beside another, and puts it in that one's place: the way in which every change of a store as a whole
-/// is made.
+/// Makes a new store beside another and atomically replaces that one. Every change of a store as a whole is made this way.
 package struct StoreReplacement {
   /// Why a store is not replaced. Nothing was changed.
   package enum Refusal: Error {
@@ -85,7 +84,7 @@ package struct StoreReplacement {
 
   private func makeHold() throws -> StoreWriteLock? {
     guard !ignoresLocks, FileCalls.exists(place.file) else { return nil }
-    // Of a file without a byte, and without a log, nobody can have rows.
+    // An empty file without a log holds no rows.
     if FileCalls.size(place.file) == 0, !place.companions.contains(where: FileCalls.exists) { return nil }
     guard FileManager.default.isWritableFile(atPath: place.file.path) else {
       throw Refusal.readOnly
@@ -96,7 +95,7 @@ package struct StoreReplacement {
       if connection.isReadOnly { throw Refusal.readOnly }
       return try StoreWriteLock(connection, url: place.file, timeout: timeout)
     } catch {
-      // Why the store cannot be had is the error to be told.
+      // Why the store cannot be locked is what matters.
       try? connection.close()
       if replacesDamaged, let failure = error as? SQLiteError, failure.isNotADatabase || failure.isCorrupt {
         return nil
@@ -105,7 +104,7 @@ package struct StoreReplacement {
     }
   }
 
-  /// Whether the file does not even begin like a database. SQLite would take away the log beside such a file.
+  /// Whether the file does not begin like a database. SQLite would remove the log beside such a file.
   private func isNoDatabase() throws -> Bool {
     do {
       _ = try SQLiteFileHeader.read(path: place.file.path)
@@ -117,7 +116,7 @@ package struct StoreReplacement {
 
   /// Makes the new store as a copy of another, its log included, with hard links to its files of values.
   package static func copy(_ source: URL, to destination: URL) throws {
-    // Not by the connection of a hold: SQLite copies nothing from a connection that may write.
+    // Not by the connection of a write lock: SQLite does not back up from a connection with an open write transaction.
     try StoreFiles.copy(from: source, to: destination, values: .linked)
   }
 
@@ -153,5 +152,130 @@ package struct StoreReplacement {
       }
       return .init(external: found.external.intersection(present))
     }.kept
+  }
+}
+
+/// Exchanges the complete store in the work directory for another store, atomically.
+///
+/// A store is its database and the files of large values. Those files never change, and their names are unique. So the new
+/// ones are put beside the old ones first; then the new database is renamed to the store's name, which is atomic; then the
+/// files that only the old store needed are removed. Any program that opens the store sees either the old or the new one.
+package struct StoreExchange {
+  package let lock: MigrationLock
+  /// The lock on the present store; nil where there is no store, or one that SQLite cannot open.
+  package let hold: StoreWriteLock?
+  package var journal: WorkJournal
+
+  package init(
+    lock: MigrationLock, hold: StoreWriteLock?, journal: WorkJournal
+  ) {
+    self.lock = lock
+    self.hold = hold
+    self.journal = journal
+  }
+
+  private var place: StoreLocation { lock.place }
+
+  /// The result of an exchange.
+  package struct Outcome {
+    /// Where the old store is kept; nil where it is not.
+    package var kept: URL?
+    /// Why the work directory could not be cleared; the next process to open the store clears it.
+    package var leftover: (any Error)?
+    /// The outcome of interrupted work that was found before.
+    package var recovered: InterruptedWork.Outcome?
+
+    package init(
+      kept: URL? = nil, leftover: (any Error)? = nil, recovered: InterruptedWork.Outcome? = nil
+    ) {
+      self.kept = kept
+      self.leftover = leftover
+      self.recovered = recovered
+    }
+  }
+
+  /// Exchanges the stores. The new store must be complete and closed.
+  ///
+  /// - Parameters:
+  ///   - external: the files of values that the new store's rows reference.
+  ///   - keptAt: where the old store is kept; nil to remove it.
+  /// - Throws: `FileFailure`, `SQLiteError`, `StoreWriteLock.Intrusion`; the old store is untouched then, and nothing is left.
+  package func carryOut(external: Set<String>, keptAt: URL?) throws -> Outcome {
+    var exchange = self
+    do {
+      try exchange.prepare(external: external, keptAt: keptAt)
+      try exchange.commit()
+    } catch {
+      hold?.giveBack()
+      // What cannot be undone now is undone by the next process to open the store; why the exchange failed is what matters.
+      try? InterruptedWork(lock: lock, journal: exchange.journal).undo()
+      throw error
+    }
+    hold?.letGo()
+    do {
+      return Outcome(
+        kept: try InterruptedWork(lock: lock, journal: exchange.journal).finish(), recovered: lock.settled)
+    } catch {
+      // The new store is in place; only the cleanup has failed.
+      return Outcome(kept: keptAt, leftover: error, recovered: lock.settled)
+    }
+  }
+
+  /// Writes the journal, and puts the new store's files of values beside the old ones.
+  private mutating func prepare(external: Set<String>, keptAt: URL?) throws {
+    let work = lock.work
+    let present = try place.support.names()
+    let old = try hold.map { try ExternalReferences.presentNames(in: $0.connection, among: present) }
+    journal.added = external.subtracting(present).sorted()
+    journal.obsolete = (old ?? []).subtracting(external).sorted()
+    if let keptAt {
+      // It is unknown which files an unreadable store needs.
+      journal.kept = (old ?? present.filter(ExternalData.isFileName)).sorted()
+      journal.keptAt = try relativePath(of: keptAt)
+    }
+    journal.phase = .exchanging
+    try FileCalls.takePermissions(of: place.file, for: place.newStore)
+    try work.synchronize(StoreLocation.newName)
+    let values = try work.directoryIfPresent(SupportDirectory(store: place.newStore).url.lastPathComponent)?
+      .directoryIfPresent(SupportDirectory.valuesName)
+    for name in journal.added { try values?.synchronize(name) }
+    try journal.write(work)
+    guard !journal.added.isEmpty, let values else { return }
+    let target = try place.support.make()
+    for name in journal.added { _ = try values.link(name, to: target, name) }
+    try place.support.synchronize()
+  }
+
+  private func commit() throws {
+    let (folder, work, name) = (lock.folder, lock.work, place.file.lastPathComponent)
+    if let hold {
+      try hold.takeAlone()
+    } else if !FileCalls.exists(place.file) {
+      try StoreFiles.setDeadLogsAside(of: place.file)
+    } else {
+      // SQLite must not apply the companion files of an unreadable file to the new one.
+      for suffix in StoreLocation.companionSuffixes where folder.exists(name + suffix) {
+        try folder.rename(name + suffix, to: work, StoreLocation.oldName + suffix)
+      }
+    }
+    if let found = folder.status(name) {
+      try RegularFile.check(found, place.file)
+      if journal.keptAt != nil {
+        _ = try folder.link(name, to: work, StoreLocation.oldName) { try DatabaseFile(path: $0.path).copy(to: $1.path) }
+      }
+    }
+    try work.synchronize()
+    try folder.synchronize()
+    try work.rename(StoreLocation.newName, to: folder, name)
+  }
+
+  /// A journal has paths relative to the store's directory, which may be moved as a whole.
+  private func relativePath(of url: URL) throws -> String {
+    let base = place.folder.standardizedFileURL.path + "/"
+    let path = url.standardizedFileURL.path
+    guard path.hasPrefix(base) else {
+      throw FileFailure(operation: "keep a store outside of the folder of the one it was", path: path, number: EXDEV)
+    }
+    return String(path.dropFirst(base.count))
   }
 }

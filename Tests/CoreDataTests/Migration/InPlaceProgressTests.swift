@@ -68,7 +68,7 @@ struct InPlaceProgressTests {
     #expect(report.rows["Note"]?.after == Self.count)
     let file = try StoreFile.open(store.url, isReadOnly: true)
     let sums = try file.connection.rows(
-      "SELECT COUNT(*), SUM(Z_PK), SUM(ZNAME = 'note ' || Z_PK / \(distance)) FROM ZNOTE")
+      "SELECT COUNT(*), SUM(Z_PK), SUM(ZNAME = 'note ' || (Z_PK / \(distance))) FROM ZNOTE")
     let keys = Int64(Self.count * (Self.count + 1) / 2 * distance)
     #expect(sums.first?.values == [.integer(Int64(Self.count)), .integer(keys), .integer(Int64(Self.count))])
     if change == .update {
@@ -125,7 +125,5 @@ struct InPlaceProgressTests {
       #expect(ranges.map(\.rowsDone) == ranges.map(\.rowsDone).sorted())
       #expect(ranges.last?.rowsDone == keys.count)
     }
-    try connection.execute("CREATE TABLE U (Z_PK INT PRIMARY KEY); INSERT INTO U VALUES (NULL)")
-    #expect(try KeyRanges(table: "U", rows: 1, rowsAtOnce: 1, connection) == nil)
   }
 }

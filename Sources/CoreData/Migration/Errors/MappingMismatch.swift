@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// An entity that a mapping model knows in another state than a model has it.
+/// An entity whose version hash in a mapping model differs from that in a model.
 internal struct MappingMismatch: Hashable, Sendable {
   /// The side of the mapping.
   enum Side: String, Hashable, Sendable {
@@ -15,9 +15,9 @@ internal struct MappingMismatch: Hashable, Sendable {
   var side: Side
   /// The entity that the mapping names.
   var entity: String
-  /// The version hash that the mapping wants; nil where it has none.
+  /// The version hash in the mapping; nil where it has none.
   var wanted: Data?
-  /// The version hash that the model has; nil where it does not have the entity.
+  /// The version hash in the model; nil where it does not have the entity.
   var found: Data?
 
   /// The mismatch as a sentence.

@@ -7,7 +7,7 @@ import Foundation
 
 /// Errors of work on stores as a whole: migration by copying, replacement, setting aside, recovery.
 internal enum RecoveryErrors {
-  /// Runs a body, and makes an `NSError` of what the room of recovery throws.
+  /// Runs a body, and translates errors of `CoreDataStoreFiles` to `NSError`.
   static func translating<Result>(url: URL, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -96,7 +96,7 @@ internal enum RecoveryErrors {
     }
   }
 
-  /// 134070: unfinished work that nobody here can judge.
+  /// 134070: unfinished work with an unreadable journal.
   private static func unreadable(_ journal: WorkJournal.Unreadable, url: URL) -> NSError {
     .cocoa(
       NSPersistentStoreOperationError, "Unfinished work on the persistent store can be neither finished nor undone.",

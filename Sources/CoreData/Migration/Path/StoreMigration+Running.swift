@@ -58,7 +58,8 @@ extension StoreMigration {
       }
       try StoreFiles.bringBackValues(of: storeURL)
       let keptAt =
-        keepsReplacedStore ? BackupName.free(for: StoreLocation(storeURL).file, in: StoreLocation(storeURL).folder) : nil
+        keepsReplacedStore
+        ? BackupName.free(for: StoreLocation(storeURL).file, in: StoreLocation(storeURL).folder) : nil
       return try MigrationByCopy(self).run(keptAt: keptAt, progress: progress)
     }
   }

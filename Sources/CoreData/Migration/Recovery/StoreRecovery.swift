@@ -6,17 +6,17 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// What to do where work on a store as a whole was interrupted, or where a store does not fit its model any more. An
-/// addition to Apple's interface.
+/// Recovers stores after interrupted work, and sets stores aside that do not fit their model. An addition to Apple's
+/// interface.
 ///
-/// A migration that makes a new store, the replacement of a store, and setting one aside are done in a directory beside the
-/// store, `.Data.sqlite-migration` for `Data.sqlite`, with a journal in it. Until the new store takes the old one's name,
-/// in one moment, the old store is whole; from then on the new one is. A process that ends in between leaves the folder
-/// behind, and opening the store clears it away. So these functions are for tools that want to see or do it themselves.
+/// Migrating to a new store, replacing a store and setting one aside are done in a directory beside the store,
+/// `.Data.sqlite-migration` for `Data.sqlite`, with a journal in it. The new store replaces the old one by an atomic rename,
+/// so that one of them is whole at any time. A process that ends partway through leaves the directory behind, and opening the
+/// store removes it. So these functions are for tools that want to inspect or recover a store themselves.
 public enum StoreRecovery {
-  /// Work that has begun and has not come to its end.
+  /// Work that has begun and has not been finished.
   public struct UnfinishedWork: Hashable, Sendable {
-    /// What was, or is, being done.
+    /// The purpose of the work.
     public enum Purpose: String, Sendable {
       /// The store is migrated by way of a new one.
       case migration
@@ -33,27 +33,27 @@ public enum StoreRecovery {
       case transaction
     }
 
-    /// What was, or is, being done; nil where the process ended before it had said.
+    /// The purpose of the work; nil if the process ended before it was recorded.
     public let purpose: Purpose?
     /// When it began.
     public let started: Date?
-    /// The number of the process that does, or did, it.
+    /// The identifier of the process that does, or did, the work.
     public let process: Int?
     /// The name of the version that the store had, where it is migrated.
     public let source: String?
-    /// The name of the version that it is to have.
+    /// The name of the version that the store gets.
     public let destination: String?
-    /// Whether the process still works on it. Then it is none of anybody else's business.
+    /// Whether the process is still at work. Other processes must leave the store alone then.
     public let isRunning: Bool
-    /// Whether the new store is in its place already, so that only leftovers are to be removed.
+    /// Whether the new store is already in place, so that only leftovers have to be removed.
     public let isCommitted: Bool
   }
 
   /// What `recover(storeAt:)` has done.
   public enum Outcome: String, Hashable, Sendable {
-    /// The new store was in its place: what was left to do has been done.
+    /// The new store was in place, and the remaining work has been finished.
     case finished
-    /// The old store was in its place: what had been made beside it has been removed.
+    /// The old store was in place, and everything made beside it has been removed.
     case undone
     /// A writer of rows was killed in a transaction, which has been rolled back by its journal. The store is as it was
     /// before that transaction.
@@ -68,7 +68,7 @@ public enum StoreRecovery {
     }
   }
 
-  /// Looks for work that has not come to its end. Nothing is changed.
+  /// Looks for unfinished work, without changing anything.
   ///
   /// - Parameter url: where the store is.
   /// - Returns: nil where there is none.
@@ -101,8 +101,7 @@ public enum StoreRecovery {
     }
   }
 
-  /// Finishes or undoes work that has not come to its end, as opening the store does. A journal that a killed writer of rows
-  /// has left is rolled back.
+  /// Finishes or undoes unfinished work, as opening the store does. The journal of a killed writer of rows is rolled back.
   ///
   /// - Parameter url: where the store is.
   /// - Returns: what was done; nil where there was nothing to do.
@@ -120,7 +119,7 @@ public enum StoreRecovery {
     }
   }
 
-  /// Finishes or undoes work that was interrupted, and leaves alone what another process is doing.
+  /// Finishes or undoes interrupted work, and ignores work of a running process.
   ///
   /// - Throws: as `recover(storeAt:)`, but for 134110.
   package static func recover(interruptedAt url: URL) throws -> Outcome? {
