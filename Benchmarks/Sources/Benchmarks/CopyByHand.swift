@@ -5,22 +5,52 @@ import CoreData
 import Foundation
 
 /// The migrations of `CopyWorkloads` as a loop over SQLite's C interface: prepared statements, one transaction, Swift's
-/// strings; the new store is a file of its own in Core Data's layout, and whole on disk at the end.
+/// strings. The new store is a file of its own in Core Data's layout, and complete on disk at the end.
 enum CopyByHand {
+  /// As a careful programmer writes it: a new file needs no journal until it is complete, and indexes are built faster from
+  /// all rows than row by row.
   @Sendable static func copy(_ place: Workload.Place) throws -> Measurement {
     let model = NotesModel.split()
     return try Measurement.of {
-      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-      try coordinator.remove(try coordinator.addPersistentStore(type: .sqlite, at: place.destination))
-      let source = try Database(place.store.path)
+      try create(place.destination, model, pragmas: ["journal_mode": "DELETE"])
       let destination = try Database(place.destination.path)
-      try destination.run("BEGIN IMMEDIATE")
-      let keys = try copyNotes(source, destination)
-      try copyAttachments(source, destination, keys)
-      try destination.run("COMMIT")
-      try destination.close()
-      try source.close()
+      try destination.run("PRAGMA journal_mode = OFF")
+      try destination.run("PRAGMA synchronous = OFF")
+      let indexes = try destination.texts("SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
+      for name in try destination.texts("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL") {
+        try destination.run("DROP INDEX \"\(name)\"")
+      }
+      try fill(destination, from: place.store) { for index in indexes { try destination.run(index) } }
+      let file = try FileHandle(forUpdating: place.destination)
+      try file.synchronize()
+      try file.close()
     }
+  }
+
+  /// With what the store has from the start: a write-ahead log, and its indexes.
+  @Sendable static func copyWithLog(_ place: Workload.Place) throws -> Measurement {
+    let model = NotesModel.split()
+    return try Measurement.of {
+      try create(place.destination, model, pragmas: [:])
+      try fill(Database(place.destination.path), from: place.store)
+    }
+  }
+
+  private static func create(_ store: URL, _ model: NSManagedObjectModel, pragmas: [String: String]) throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let options = [NSSQLitePragmasOption: pragmas]
+    try coordinator.remove(try coordinator.addPersistentStore(type: .sqlite, at: store, options: options))
+  }
+
+  private static func fill(_ destination: Database, from store: URL, finish: () throws -> Void = {}) throws {
+    let source = try Database(store.path)
+    try destination.run("BEGIN IMMEDIATE")
+    let keys = try copyNotes(source, destination)
+    try copyAttachments(source, destination, keys)
+    try finish()
+    try destination.run("COMMIT")
+    try destination.close()
+    try source.close()
   }
 
   /// - Returns: the new keys by the old ones.

@@ -11,12 +11,15 @@ import Foundation
 enum CopyWorkloads {
   static let all = [
     Workload(
-      name: "mapping model of expressions", start: .plain, limit: 0.7, library: expressions, byHand: CopyByHand.copy),
+      name: "mapping model of expressions", start: .plain, limit: 0.9, library: expressions, byHand: CopyByHand.copy),
     Workload(
-      name: "policy on notes", start: .plain, limit: 2.5,
+      name: "mapping model of expressions, by hand with a log", start: .plain, library: expressions,
+      byHand: CopyByHand.copyWithLog),
+    Workload(
+      name: "policy on notes", start: .plain, limit: 2.0,
       library: { try migrate($0, notes: NotePolicy.self, attachments: nil) }, byHand: CopyByHand.copy),
     Workload(
-      name: "policies on notes and attachments", start: .plain, limit: 2.5,
+      name: "policies on notes and attachments", start: .plain, limit: 3.0,
       library: { try migrate($0, notes: NotePolicy.self, attachments: AttachmentPolicy.self) },
       byHand: CopyByHand.copy),
     Workload(

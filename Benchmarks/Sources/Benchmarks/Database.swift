@@ -31,6 +31,15 @@ final class Database {
     return statement.integer(0)
   }
 
+  /// The first column of all rows.
+  func texts(_ sql: String) throws -> [String] {
+    let statement = try prepare(sql)
+    defer { statement.finish() }
+    var texts: [String] = []
+    while try statement.step() { texts.append(statement.text(0)) }
+    return texts
+  }
+
   func prepare(_ sql: String) throws -> Statement {
     var statement: OpaquePointer?
     guard sqlite3_prepare_v2(pointer, sql, -1, &statement, nil) == SQLITE_OK, let statement else { throw failure(sql) }

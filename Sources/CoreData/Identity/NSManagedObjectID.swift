@@ -12,7 +12,8 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
   final let key: ObjectKey
   /// The entity, for those who ask for every row.
   final let entityDescription: NSEntityDescription
-  private let store: StoreReference?
+  /// The store's reference; nil for a temporary identifier.
+  final let store: StoreReference?
   private let successor = Mutex<NSManagedObjectID?>(nil)
 
   /// The identifier of a row.
@@ -31,9 +32,6 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
 
   /// The entity of the object.
   open var entity: NSEntityDescription { entityDescription }
-
-  /// The store that holds the object; nil for a temporary identifier, or when the store has been removed.
-  open var persistentStore: NSPersistentStore? { store?.store }
 
   /// Whether the object has no place in a store yet.
   open var isTemporaryID: Bool { key.store == 0 }

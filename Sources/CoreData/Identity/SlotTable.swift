@@ -5,7 +5,7 @@
 ///
 /// Attributes come first, then relationships, each sorted by name, inherited ones included. Fetched properties have no
 /// slot: they are requests, carried out anew at each access.
-final class SlotTable: @unchecked Sendable {
+final class SlotTable: EntityTable, @unchecked Sendable {
   /// What stands in one slot.
   enum Property {
     case attribute(NSAttributeDescription)
@@ -76,7 +76,10 @@ final class SlotTable: @unchecked Sendable {
 
 extension NSEntityDescription {
   /// Where the properties stand in objects of this entity.
-  var slotTable: SlotTable { slotTableState.value { SlotTable(self) } }
+  var slotTable: SlotTable {
+    // Nothing else is kept there, and every access to a property asks for it.
+    unsafeDowncast(slotTableState.value { SlotTable(self) }, to: SlotTable.self)
+  }
 }
 
 extension NSAttributeDescription {

@@ -3,28 +3,29 @@
 
 import Synchronization
 
-/// What identifiers keep of their store: one for all of them, since there are as many identifiers as rows.
+/// A weak reference to a store, shared by the identifiers of all its rows.
 ///
-/// Identifiers are used on any thread, also while a store is moved.
+/// Identifiers are used on any thread, even while a store is being moved. `NSManagedObjectID.persistentStore` gives the store
+/// its type.
 final class StoreReference: Sendable {
   private struct Place: @unchecked Sendable {
-    weak var store: NSPersistentStore?
+    weak var store: AnyObject?
   }
 
   private let place: Mutex<Place>
   /// The store's UUID.
   let identifier: String?
 
-  init(_ store: NSPersistentStore) {
+  init(_ store: AnyObject, identifier: String?) {
     place = Mutex(Place(store: store))
-    identifier = store.identifier
+    self.identifier = identifier
   }
 
-  /// Nil when the store is gone.
-  var store: NSPersistentStore? { place.withLock { $0.store } }
+  /// The store; nil after its removal.
+  var store: AnyObject? { place.withLock { $0.store } }
 
-  /// Has all identifiers lead to a copy of the store.
-  func move(to copy: NSPersistentStore) {
+  /// Redirects all identifiers to a copy of the store.
+  func move(to copy: AnyObject) {
     place.withLock { $0.store = copy }
   }
 }

@@ -23,11 +23,15 @@ internal final class EntityDerivedState: Sendable {
   }
 }
 
+/// A table derived from an entity by a room that `Model` does not know, kept with the entity.
+internal class EntityTable: @unchecked Sendable {}
+
 /// Holds derived state that edits drop: behind a lock while the model can be edited, without one after it was sealed.
 internal final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked Sendable {
   private let isSealed = Atomic(false)
   private let lock = NSRecursiveLock()
   private var state: State?
+  private var isFinal = false
 
   /// The state, made on demand.
   func value(_ make: () -> State) -> State {
@@ -37,6 +41,7 @@ internal final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked S
     if let state { return state }
     let made = make()
     state = made
+    if isFinal { isSealed.store(true, ordering: .releasing) }
     return made
   }
 
@@ -53,11 +58,13 @@ internal final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked S
     isSealed.store(true, ordering: .releasing)
   }
 
-  /// As `seal(_:)`, without what was made before.
-  func sealAnew(_ make: () -> State) {
-    if isSealed.load(ordering: .acquiring) { return }
-    drop()
-    seal(make)
+  /// Drops the state, and seals it the next time it is made. There must be no edits afterwards.
+  func sealWhenMade() {
+    lock.lock()
+    defer { lock.unlock() }
+    guard !isFinal else { return }
+    state = nil
+    isFinal = true
   }
 }
 
@@ -69,7 +76,7 @@ extension NSEntityDescription {
   internal func sealDerivedState() {
     derivedState.seal(makeDerivedState)
     // Objects may have been made of the entity while its properties were still being changed.
-    slotTableState.sealAnew { SlotTable(self) }
+    slotTableState.sealWhenMade()
   }
 
   /// Drops everything that was derived from the entity's content, in its sub-entities and its model too.

@@ -3,6 +3,7 @@
 
 import CoreDataModelFiles
 import Foundation
+import Synchronization
 
 /// An entity: the description of a kind of object.
 ///
@@ -25,17 +26,18 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   internal var declaredClassName: String? {
     willSet {
       willEdit("managedObjectClassName")
-      foundClass.type = nil
+      foundClass.withLock { $0 = nil }
     }
   }
-  /// The class of that name, which every object that is made asks for.
-  internal let foundClass = FoundClass()
+  /// The class of that name once `ManagedObjectClasses` has found it; read whenever an object is made.
+  internal let foundClass = Mutex<AnyClass?>(nil)
   internal var declaredRenamingIdentifier: String? { willSet { willEdit("renamingIdentifier") } }
 
   /// Copies of inherited properties by the original, kept so that they stay the same objects over edits.
   internal var inheritedCopies: [ObjectIdentifier: NSPropertyDescription] = [:]
   internal let derivedState = DerivedStateCell<EntityDerivedState>()
-  internal let slotTableState = DerivedStateCell<SlotTable>()
+  /// The positions of the properties in objects; see `slotTable`.
+  internal let slotTableState = DerivedStateCell<EntityTable>()
 
   deinit {
     ownReference.clear()

@@ -110,15 +110,4 @@ extension NSManagedObjectModel {
       throw ModelErrors.cannotRead(error.inFile(url))
     }
   }
-
-  static func bundle(at url: URL) throws -> ModelBundle {
-    if let carried = try CarriedModel(storeAt: url) {
-      return ModelBundle(url: url, name: carried.name, document: carried.document)
-    }
-    do {
-      return try ModelBundle(contentsOf: url)
-    } catch let error as ModelFileError {
-      throw ModelErrors.cannotRead(error.inFile(url))
-    }
-  }
 }

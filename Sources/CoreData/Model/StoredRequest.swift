@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataPredicates
 import Foundation
 
 /// A fetch request as a model keeps it: out of reach of later changes, its entity by name.

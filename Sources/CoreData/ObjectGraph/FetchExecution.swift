@@ -21,7 +21,7 @@ struct FetchExecution {
   init(
     _ specification: FetchSpecification, in context: NSManagedObjectContext, affectedStores: [NSPersistentStore]?
   ) throws {
-    context.willAskStores?()
+    context.willQueryStores()
     self.specification = specification
     self.context = context
     let entity = try FetchExecution.entity(of: specification, in: context)

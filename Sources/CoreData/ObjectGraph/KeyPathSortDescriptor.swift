@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import Foundation
 
 /// A sort descriptor over a Swift key path whose values Foundation cannot compare: optional ones, identifiers.

@@ -27,22 +27,26 @@ public enum ManagedObjectClasses {
 
   /// The class of an entity's objects; `NSManagedObject` where the model names none that can be found, as on Apple.
   static func of(_ entity: NSEntityDescription) -> NSManagedObject.Type {
-    if let known = entity.foundClass.type { return known }
+    if let known = found(for: entity) { return known }
     let name: String = entity.managedObjectClassName
     let found = name == "NSManagedObject" ? nil : registry.type(named: name, of: NSManagedObject.self)
     // A class that cannot be found may be registered later.
     guard found != nil || name == "NSManagedObject" else { return NSManagedObject.self }
-    entity.foundClass.type = found ?? NSManagedObject.self
+    entity.foundClass.withLock { $0 = found ?? NSManagedObject.self }
     return found ?? NSManagedObject.self
+  }
+
+  private static func found(for entity: NSEntityDescription) -> NSManagedObject.Type? {
+    entity.foundClass.withLock { $0 } as? NSManagedObject.Type
   }
 
   /// Takes a class that the program has named by its type for that of an entity whose own cannot be found, where the
   /// entity names it without a module.
   static func offer(_ type: NSManagedObject.Type, for entity: NSEntityDescription) {
-    guard type != NSManagedObject.self, entity.foundClass.type == nil, of(entity) == NSManagedObject.self,
+    guard type != NSManagedObject.self, found(for: entity) == nil, of(entity) == NSManagedObject.self,
       names(type, entity)
     else { return }
-    entity.foundClass.type = type
+    entity.foundClass.withLock { $0 = type }
   }
 
   /// Whether an entity has the name of a class, without a module.

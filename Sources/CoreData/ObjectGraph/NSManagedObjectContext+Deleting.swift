@@ -31,7 +31,7 @@ extension NSManagedObjectContext {
       }
       if object.isRealized { object.slotsAtEventStart = object.slots }
     }
-    guard isObserved else { return }
+    guard postsNotifications else { return }
     let sets = [
       (NSInsertedObjectsKey, inserted), (NSUpdatedObjectsKey, updated), (NSDeletedObjectsKey, deleted),
     ].filter { !$0.1.isEmpty }

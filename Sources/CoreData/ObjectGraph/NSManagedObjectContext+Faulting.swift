@@ -11,17 +11,6 @@ extension NSManagedObjectContext {
     object(for: objectID)
   }
 
-  /// The object of that identifier if the context knows it.
-  ///
-  /// - Parameter objectID: an identifier.
-  public func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
-    let key = objectID.current.key
-    if let known = registry[key] { return known }
-    guard let madeByMigration else { return nil }
-    _ = madeByMigration()
-    return registry[key]
-  }
-
   /// The object of that identifier, with its values.
   ///
   /// - Parameter objectID: an identifier.
@@ -30,7 +19,7 @@ extension NSManagedObjectContext {
     if let known = registry[objectID.current.key], known.isRealized, !known.isDeleted { return known }
     let id = objectID.current
     if id.isTemporaryID { throw ObjectGraphErrors.missingObject(id) }
-    willReadRow?()
+    willReadStoredRow()
     guard let row = try coordinator.row(for: id) else { throw ObjectGraphErrors.missingObject(id) }
     let object = object(for: row)
     object.realize()
@@ -78,7 +67,7 @@ extension NSManagedObjectContext {
   /// written. `existingObject(with:)` and fetches throw at once.
   func readRow(for object: NSManagedObject) -> RowSnapshot? {
     if object.hasTemporaryID { return nil }
-    willReadRow?()
+    willReadStoredRow()
     do {
       if let batch = object.batch {
         try batch.readRows(around: object, in: self)
@@ -95,7 +84,7 @@ extension NSManagedObjectContext {
   func readMembers(
     of relationship: NSRelationshipDescription, for object: NSManagedObject
   ) -> [NSManagedObjectID]? {
-    willAskStores?()
+    willQueryStores()
     do {
       return try coordinator.members(of: relationship, for: object.identifier)
     } catch {
@@ -205,7 +194,7 @@ extension NSManagedObjectContext {
     // New objects are in no registry before somebody asks for their identifiers.
     let new = changed.objects.filter { $0.knownIdentifier == nil }
     let all = registry.objects + new
-    let ids = isObserved ? all.map(\.objectID) : []
+    let ids = postsNotifications ? all.map(\.objectID) : []
     for object in all { object.turnIntoFault(keeping: nil) }
     for object in new { object.registry = nil }
     registry.removeAll()

@@ -24,11 +24,13 @@ extension NSManagedObjectContext {
     }
     if T.self == NSManagedObject.self, specification.resultType == .managedObjectResultType {
       let objects = try fetching(specification, request.affectedStores) { try $0.objects() }
-      didFetch?(objects)
-      if let typed = objects as? [T] { return typed }
+      if let typed = objects as? [T] {
+        noteFetchResults(typed)
+        return typed
+      }
     }
     let results = try results(of: specification, affectedStores: request.affectedStores)
-    if let didFetch { didFetch(results.compactMap { $0 as? NSManagedObject }) }
+    noteFetchResults(results)
     return try results.map { result in
       guard let typed = result as? T else {
         throw ObjectGraphErrors.badRequest(

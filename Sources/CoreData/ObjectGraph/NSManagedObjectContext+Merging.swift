@@ -35,7 +35,7 @@ extension NSManagedObjectContext {
   /// whoever is told of them may keep.
   func merge(inserted: [NSManagedObjectID], updated: [NSManagedObjectID], deleted: [NSManagedObjectID]) {
     readAhead = [:]
-    let new = isObserved ? inserted.filter { !$0.current.isTemporaryID && registry[$0.current.key] == nil } : []
+    let new = postsNotifications ? inserted.filter { !$0.current.isTemporaryID && registry[$0.current.key] == nil } : []
     let added = new.map { object(for: $0) }
     let isAdded = Set(added)
     let renewed = (inserted + updated).compactMap { registry[$0.current.key] }.filter {

@@ -13,14 +13,6 @@ extension NSManagedObjectContext {
   ///   the merge policy does not settle it; 133010 for a relationship to an object of another store; 134060 when
   ///   `willSave()` never ends; the store's errors (134030 and its family). Nothing is written then.
   public func save() throws {
-    try save(releasingValues: false)
-  }
-
-  /// Writes all changes to the stores.
-  ///
-  /// - Parameter isReleasing: whether the objects give up their values, as those of a migration do, which has no more use for
-  ///   them.
-  func save(releasingValues isReleasing: Bool) throws {
     if let failure = readingFailure {
       readingFailure = nil
       throw failure
@@ -35,7 +27,7 @@ extension NSManagedObjectContext {
       throw ObjectGraphErrors.abstractEntity(object)
     }
     if validatesOnSave { try validate() }
-    try write(releasingValues: isReleasing)
+    try write()
   }
 
   /// Follows deletion rules, calls `willSave()` and computes derived attributes until nothing changes any more.
@@ -77,7 +69,7 @@ extension NSManagedObjectContext {
     if let error = ValidationErrors.combined(failures) { throw error }
   }
 
-  private func write(releasingValues isReleasing: Bool) throws {
+  private func write() throws {
     if let failure = readingFailure {
       readingFailure = nil
       throw failure
@@ -94,7 +86,7 @@ extension NSManagedObjectContext {
     if coordinator.persistentStores.count > 1 { try checkStores(of: changes) }
     defer { for object in objects { object.isBeingWritten = false } }
     try coordinator.write(changes, for: self)
-    finishSave(objects, releasingValues: isReleasing)
+    finishSave(objects)
   }
 
   /// Makes sure that relationships lead to objects of the same store: a row has keys of its own store alone.
@@ -136,7 +128,7 @@ extension NSManagedObjectContext {
     return true
   }
 
-  private func finishSave(_ objects: [NSManagedObject], releasingValues isReleasing: Bool) {
+  private func finishSave(_ objects: [NSManagedObject]) {
     var inserted: [NSManagedObject] = []
     var updated: [NSManagedObject] = []
     var deleted: [NSManagedObject] = []
@@ -154,8 +146,6 @@ extension NSManagedObjectContext {
       forgetChanges(of: object)
       if isGone {
         registry.remove(object)
-      } else if isReleasing {
-        object.turnIntoFault(keeping: nil)
       } else if object.isRealized {
         let written = object.snapshot?.version ?? 0
         let version = object.isBeingWritten ? RowVersion.next(after: written) : written
@@ -164,7 +154,7 @@ extension NSManagedObjectContext {
     }
     readAhead = [:]
     for object in objects { object.didSave() }
-    guard isObserved else { return }
+    guard postsNotifications else { return }
     let groups: [(String, String, [NSManagedObject])] = [
       (NSInsertedObjectsKey, NSInsertedObjectIDsKey, inserted),
       (NSUpdatedObjectsKey, NSUpdatedObjectIDsKey, updated),
@@ -181,7 +171,7 @@ extension NSManagedObjectContext {
   }
 
   func post(_ name: Notification.Name, _ userInfo: [AnyHashable: Any]) {
-    guard isObserved else { return }
+    guard postsNotifications else { return }
     NotificationCenter.default.post(name: name, object: self, userInfo: userInfo)
   }
 }

@@ -39,23 +39,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   @exclusivity(unchecked) var touched: [NSManagedObject] = []
   /// Rows that a fetch has read ahead, for faults that are yet to be made; kept until the next such fetch or save.
   var readAhead: [ObjectKey: RowSnapshot] = [:]
-  /// Whether anybody may want to be told of changes and saves. The contexts of a migration are the migration's own.
-  var isObserved = true
   /// Why a fault could not be read: there was no way to throw then, so the next `save()` does.
   var readingFailure: (any Error)?
-  /// Whether a save validates objects. A migration validates when all objects are made, and not before.
-  var validatesOnSave = true
-  /// How many objects have been deleted in this context so far.
-  var deletionCount = 0
-  /// Called before the stores are asked for members or answer a fetch: what has been related on one side only is to be
-  /// saved then.
-  var willAskStores: (() -> Void)?
-  /// Called before a single row is read.
-  var willReadRow: (() -> Void)?
-  /// Registers all objects that a migration has made in this context so far, and gives them.
-  var madeByMigration: (() -> Set<NSManagedObject>)?
-  /// Called with the objects that a program has fetched.
-  var didFetch: (([NSManagedObject]) -> Void)?
   private var knownCoordinator: NSPersistentStoreCoordinator?
 
   /// Makes a context.
@@ -123,12 +108,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Whether anything is to be saved.
   open var hasChanges: Bool { !changed.isEmpty }
 
-  /// New objects. In the destination context of a migration, all that it has made so far.
-  open var insertedObjects: Set<NSManagedObject> {
-    let inserted = objects { $0.isInserted && !$0.isDeleted }
-    guard let madeByMigration else { return inserted }
-    return inserted.union(madeByMigration().filter { !$0.isDeleted })
-  }
+  /// New objects, which the next save inserts.
+  open var insertedObjects: Set<NSManagedObject> { objects { $0.isInserted && !$0.isDeleted } }
 
   /// Objects with unsaved changes.
   open var updatedObjects: Set<NSManagedObject> { objects { $0.isUpdated } }
@@ -137,9 +118,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   open var deletedObjects: Set<NSManagedObject> { objects { $0.isDeleted && !$0.isInserted } }
 
   /// All objects that the context knows.
-  open var registeredObjects: Set<NSManagedObject> {
-    _ = madeByMigration?()
-    return Set(registry.objects + changed.objects)
+  open var registeredObjects: Set<NSManagedObject> { Set(registry.objects + changed.objects) }
+
+  /// The object of that identifier if the context knows it.
+  ///
+  /// - Parameter objectID: an identifier.
+  public func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
+    registry[objectID.current.key]
   }
 
   private func objects(where isWanted: (NSManagedObject) -> Bool) -> Set<NSManagedObject> {
@@ -177,7 +162,6 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       "The object \(object.objectID) belongs to another context, and is to be deleted there.")
     guard object.context != nil, !object.isDeleted else { return }
     object.prepareForDeletion()
-    deletionCount += 1
     object.changes.insert(.deleted)
     note(object, .deleted)
     unprocessedDeletions.append(object)
@@ -211,7 +195,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Has the changes processed at the end of the current turn of the main run loop. Other contexts process them after the
   /// block in which they were made.
   private func processChangesLater() {
-    guard concurrencyType == .mainQueueConcurrencyType, isObserved, ContextQueue.isOnMain else { return }
+    guard concurrencyType == .mainQueueConcurrencyType, ContextQueue.isOnMain else { return }
     // The registry knows whether the context is still there then.
     DispatchQueue.main.async { [registry] in registry.context?.processPendingChanges() }
   }
@@ -228,6 +212,25 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     object.isInaccessible = true
     object.changes.insert(.deleted)
   }
+
+  // MARK: What a context inside the framework may change by overriding
+
+  /// Whether the context posts notifications, and tells other contexts of the same coordinator what it has saved.
+  var postsNotifications: Bool { true }
+
+  /// Whether `save()` validates the objects.
+  var validatesOnSave: Bool { true }
+
+  /// Called before a fetch, and before the members of a relationship are read.
+  func willQueryStores() {}
+
+  /// Called before a single row is read.
+  func willReadStoredRow() {}
+
+  /// Called with what the program has fetched.
+  func noteFetchResults<Result>(_ results: [Result]) {}
+
+  // MARK: Changes
 
   /// Changed objects in the order in which they were first changed.
   var changedInOrder: [NSManagedObject] {

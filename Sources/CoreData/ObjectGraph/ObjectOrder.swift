@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import Foundation
 
 /// Sorts objects in memory, as the store would.

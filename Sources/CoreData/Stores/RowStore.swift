@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPredicates
+import CoreDataStoreFiles
 
 /// What contexts ask, through the coordinator, of a store that keeps rows.
 ///
@@ -49,20 +50,21 @@ protocol RowStore: NSPersistentStore {
   func write(_ changes: [RowChange]) throws
 }
 
-/// A question about the rows of an entity.
+/// A query for the rows of an entity.
+@dynamicMemberLookup
 struct RowQuery {
-  var entity: NSEntityDescription
-  var includesSubentities = true
-  var predicate: PredicateSyntax?
-  var order: [SortKey] = []
-  /// 0 for no limit.
-  var limit = 0
-  var offset = 0
-  /// The primary keys to look at; nil for all.
-  var keys: ClosedRange<Int64>?
+  let entity: NSEntityDescription
+  private(set) var criteria: RowCriteria
 
-  /// Whether rows are looked for by something that is no key.
-  var isSearch: Bool { predicate != nil || !order.isEmpty || keys == nil }
+  init(entity: NSEntityDescription, includesSubentities: Bool = true) {
+    self.entity = entity
+    criteria = RowCriteria(includesSubentities: includesSubentities)
+  }
+
+  subscript<Value>(dynamicMember member: WritableKeyPath<RowCriteria, Value>) -> Value {
+    get { criteria[keyPath: member] }
+    set { criteria[keyPath: member] = newValue }
+  }
 }
 
 /// A change of one row.

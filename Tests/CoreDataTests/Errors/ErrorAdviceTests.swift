@@ -7,6 +7,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataMigration
 
 @Suite("What errors of migrations carry, and what they advise")
 struct ErrorAdviceTests {

@@ -63,10 +63,10 @@ struct CopyDerivations {
     // Counts and sums over relationships.
     do {
       guard case .value(let sql, _) = try builder.operand(derivation, SQLNames(evaluated: scope)) else {
-        throw Unanswerable()
+        throw NotExpressibleInSQL()
       }
       return sql
-    } catch is Unanswerable {
+    } catch is NotExpressibleInSQL {
       throw barrier(copy, layout)
     }
   }

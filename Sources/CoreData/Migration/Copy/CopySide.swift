@@ -38,7 +38,9 @@ struct CopySide {
   func description(of entity: EntityLayout) -> NSEntityDescription? { entities.description(number: entity.number) }
 
   /// Makes conditions over the store's tables.
-  func predicates() -> PredicateSQL { PredicateSQL(entities: entities, aliases: AliasNames(database: database)) }
+  func predicates() -> PredicateSQL {
+    PredicateSQL(schema: schema, objects: entities, aliases: AliasNames(database: database))
+  }
 
   /// Whether rows of an entity need their number to be told from others in their table.
   func sharesTable(_ entity: EntityLayout) -> Bool {

@@ -66,7 +66,7 @@ struct SourceRows {
     do {
       _ = try builder.condition(filter, SQLNames(evaluated: SQLScope(entity: entity, names: builder.aliases)))
       keyTable = nil
-    } catch is Unanswerable {
+    } catch is NotExpressibleInSQL {
       keyTable = "temp.CDCOPYKEYS\(position)"
     }
   }

@@ -1,8 +1,65 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
+
+/// The places where a migration searches for mapping models.
+struct MappingPlaces {
+  /// Files and directories of mapping models.
+  var urls: [URL] = []
+  /// Mapping models made in code.
+  var models: [NSMappingModel] = []
+
+  /// Nowhere.
+  static var none: MappingPlaces { MappingPlaces() }
+
+  /// The resources of the program.
+  ///
+  /// - Throws: the error of `FileManager` for a directory that exists and cannot be listed.
+  static func program() throws -> MappingPlaces { MappingPlaces(urls: try ModelSearch.program.mappingModels()) }
+
+  /// Reads the mapping models.
+  ///
+  /// - Throws: 260 for a missing file, 259 for one without a mapping model. An unreadable mapping model may be the one that
+  ///   is needed, so it is never skipped silently.
+  func mappings() throws -> [MappingFile] {
+    let files = try urls.flatMap { url -> [URL] in
+      var isFolder: ObjCBool = false
+      let exists = FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder)
+      let isMapping = ModelSearch.mappingModelKinds.contains(url.pathExtension)
+      return exists && isFolder.boolValue && !isMapping ? try ModelSearch(folders: [url]).mappingModels() : [url]
+    }
+    return models.map(MappingFile.init) + (try files.map(MappingFile.init(contentsOf:)))
+  }
+}
+
+extension MappingFile {
+  /// Reads a file.
+  ///
+  /// - Throws: as `NSMappingModel.load(contentsOf:forSourceModel:destinationModel:)`.
+  init(contentsOf url: URL) throws {
+    self.init(url: url, document: try NSMappingModel.document(at: url))
+  }
+
+  /// Wraps a mapping model that was made in code.
+  init(_ model: NSMappingModel) {
+    self.init(url: nil, document: model.document, object: model)
+  }
+
+  /// Returns the mapping model for two versions. A source that names them is compiled with their hashes and properties.
+  ///
+  /// - Throws: as `init(contentsOf:)`.
+  func mappingModel(source: NSManagedObjectModel, destination: NSManagedObjectModel) throws -> NSMappingModel {
+    if let made = object as? NSMappingModel { return made }
+    let fits = Self.mismatches(
+      of: document, source: source.entityVersionHashesByName, destination: destination.entityVersionHashesByName
+    ).isEmpty
+    guard let url, !fits else { return NSMappingModel(document: document) }
+    return try NSMappingModel.load(contentsOf: url, forSourceModel: source, destinationModel: destination)
+  }
+}
 
 /// Finds the mapping model between two versions among the resources of a program.
 internal struct MappingSearch {
@@ -18,9 +75,9 @@ internal struct MappingSearch {
     destinationHashes = destination.entityVersionHashesByName
   }
 
-  /// The mapping model that fits and maps the most entities; of equals the first that the search comes upon.
+  /// Returns the fitting mapping model with the most entity mappings; among equals, the first one found.
   internal func mapping(in search: ModelSearch) -> MappingDocument? {
-    // Folders that cannot be listed have nothing to offer.
+    // A directory that cannot be listed contributes nothing.
     let files = (try? search.mappingModels()) ?? []
     var best: MappingDocument?
     for file in files {
@@ -33,7 +90,7 @@ internal struct MappingSearch {
   }
 
   private func mapping(at file: URL, in search: ModelSearch) -> MappingDocument? {
-    // A mapping that cannot be read is not the one that is asked for.
+    // An unreadable mapping model is not the requested one.
     guard let document = try? MappingDocument(contentsOf: file) else { return nil }
     if fits(document) { return document }
     guard let sourceName = document.sourceVersionName, let destinationName = document.destinationVersionName,

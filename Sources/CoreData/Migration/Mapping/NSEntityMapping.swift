@@ -1,18 +1,19 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// What happens to the objects of an entity in a migration.
+/// The kind of an entity mapping.
 public enum NSEntityMappingType: UInt, Sendable {
-  /// Nothing is said.
+  /// Not specified.
   case undefinedEntityMappingType = 0
   /// A policy makes the destination objects.
   case customEntityMappingType = 1
   /// The entity is new in the destination.
   case addEntityMappingType = 2
-  /// The entity is not in the destination; its objects are left behind.
+  /// The entity is not in the destination; its objects are dropped.
   case removeEntityMappingType = 3
   /// The entity is the same on both sides; its objects are copied.
   case copyEntityMappingType = 4
@@ -20,11 +21,11 @@ public enum NSEntityMappingType: UInt, Sendable {
   case transformEntityMappingType = 5
 }
 
-/// How objects of a source entity become objects of a destination entity.
+/// The mapping of a source entity to a destination entity.
 open class NSEntityMapping: NSObject {
   private var declaredName: String?
 
-  /// What happens to the objects.
+  /// The kind of the mapping.
   open var mappingType = NSEntityMappingType.undefinedEntityMappingType
 
   /// The name of the source entity; nil for an added entity.
@@ -39,25 +40,25 @@ open class NSEntityMapping: NSObject {
   /// The version hash that the destination entity must have.
   open var destinationEntityVersionHash: Data?
 
-  /// How attributes get their values, in the order of processing.
+  /// The attribute mappings, in processing order.
   open var attributeMappings: [NSPropertyMapping]?
 
-  /// How relationships get their objects, in the order of processing.
+  /// The relationship mappings, in processing order.
   open var relationshipMappings: [NSPropertyMapping]?
 
   /// The class of the migration policy; nil for `NSEntityMigrationPolicy`. A custom mapping needs one.
   open var entityMigrationPolicyClassName: String?
 
-  /// Anything the developer wants to keep with the mapping.
+  /// Custom information.
   ///
   /// An inferred mapping holds the names of properties here, as sets: `mappedProperties`, `addedProperties`,
   /// `removedProperties`.
   open var userInfo: [AnyHashable: Any]?
 
-  /// The tree of the expression that gives the source objects.
+  /// The syntax tree of `sourceExpression`.
   internal var sourceSyntax: ExpressionSyntax?
 
-  /// What gives the source objects: a fetch request expression, or anything that gives a collection.
+  /// The expression for the source objects: a fetch request expression, or any expression that returns a collection.
   open var sourceExpression: NSExpression? {
     get { sourceSyntax.map { NSExpression(syntax: $0) } }
     set { sourceSyntax = newValue?.syntax }
@@ -77,4 +78,71 @@ open class NSEntityMapping: NSObject {
   open override var description: String {
     "(\(type(of: self)) \(name ?? ""))"
   }
+}
+
+extension NSEntityMapping {
+  /// Whether the mapping copies all properties: it has the copy type, and no property mappings.
+  package var copiesAll: Bool {
+    mappingType == .copyEntityMappingType && (attributeMappings ?? []).isEmpty && (relationshipMappings ?? []).isEmpty
+  }
+
+  /// Returns the mapping's attribute mappings, or mappings that copy all attributes.
+  func attributeMappings(from source: NSEntityDescription?, to destination: NSEntityDescription?) -> [NSPropertyMapping]
+  {
+    guard copiesAll, let source, let destination else { return attributeMappings ?? [] }
+    let names = destination.attributesByName.filter { name, attribute in
+      !attribute.isTransient && !(attribute is NSDerivedAttributeDescription)
+        && source.attributesByName[name]?.isTransient == false
+    }.keys
+    return names.sorted().map { Self.copying($0, MappingExpressions.sourceValue($0)) }
+  }
+
+  /// Returns the mapping's relationship mappings, or mappings that copy all relationships.
+  func relationshipMappings(
+    from source: NSEntityDescription?, to destination: NSEntityDescription?
+  ) -> [NSPropertyMapping] {
+    guard copiesAll, let source, let destination else { return relationshipMappings ?? [] }
+    let names = destination.relationshipsByName.filter { name, relationship in
+      !relationship.isTransient && source.relationshipsByName[name]?.isTransient == false
+    }.keys
+    return names.sorted().map { Self.copying($0, MappingExpressions.destinationObjects(relationship: $0)) }
+  }
+
+  private static func copying(_ name: String, _ value: ExpressionSyntax) -> NSPropertyMapping {
+    let mapping = NSPropertyMapping()
+    mapping.name = name
+    mapping.valueSyntax = value
+    return mapping
+  }
+}
+
+extension NSMappingModel {
+  /// Returns the source entities whose rows some entity mapping covers: it migrates them, passes them to a policy, or removes
+  /// them.
+  package func takenEntities(of source: NSManagedObjectModel) -> Set<String> {
+    (entityMappings ?? []).reduce(into: []) { $0.formUnion($1.takenEntities(of: source)) }
+  }
+}
+
+extension NSEntityMapping {
+  /// Returns the source entities whose rows the mapping covers.
+  package func takenEntities(of source: NSManagedObjectModel) -> Set<String> {
+    guard mappingType != .addEntityMappingType else { return [] }
+    var taken = Set([sourceEntityName].compactMap { $0 })
+    guard case .fetch(let request, _, _)? = sourceSyntax else { return taken }
+    switch request {
+    case .function(.variable("manager"), "fetchRequestForSourceEntityNamed:predicateString:", let arguments):
+      if case .constant(.string(let name))? = arguments.first { taken.insert(name) }
+    default:
+      // Any other request may include sub-entities.
+      let entity = sourceEntityName.flatMap { source.entitiesByName[$0] }
+      taken.formUnion((entity?.descendants ?? []).compactMap(\.name))
+    }
+    return taken
+  }
+}
+
+extension NSEntityDescription {
+  /// All direct and indirect sub-entities.
+  fileprivate var descendants: [NSEntityDescription] { subentities.flatMap { [$0] + $0.descendants } }
 }

@@ -17,15 +17,14 @@ extension NSMappingModel {
     }
   }
 
-  /// Reads a mapping model, or says why that cannot be done. An addition to Apple's interface.
+  /// Reads a mapping model, or throws the reason for a failure. An addition to Apple's interface.
   ///
-  /// An `.xcmappingmodel` is compiled on the way: properties without an expression get the one that Xcode's compiler
-  /// would write.
+  /// An `.xcmappingmodel` is compiled: properties without an expression get the one that Xcode's compiler would write.
   ///
   /// - Parameters:
   ///   - url: a `.cdm`, an `.xcmappingmodel`, or a text (`.mapping`), which needs both models.
-  ///   - sourceModel: the source version. Where it is given, entity mappings take the hashes of its entities, and default
-  ///     expressions go by its properties; what the file says about that version may be stale.
+  ///   - sourceModel: the source version. If given, entity mappings get the hashes of its entities, and default expressions
+  ///     follow its properties; the file's own copy of that version may be stale.
   ///   - destinationModel: the destination version, likewise.
   /// - Throws: 260 for a missing file, 259 for one that holds no mapping model, `NSCoreDataError` for one with an expression
   ///   that cannot be read.
@@ -38,7 +37,7 @@ extension NSMappingModel {
     return NSMappingModel(document: document)
   }
 
-  /// Refuses a mapping model whose properties and hashes are not known for want of its versions.
+  /// Throws for a mapping model that contains no copies of its versions, so that properties and hashes are unknown.
   private static func requireModels(_ document: MappingDocument, _ url: URL) throws {
     guard document.lacksModels else { return }
     throw MigrationErrors.cannotReadMapping(
@@ -47,15 +46,15 @@ extension NSMappingModel {
         advice: "Give the source and the destination model.", file: url))
   }
 
-  /// Writes the mapping model, in one step: compiled (`.cdm`), as a source for Xcode (`.xcmappingmodel`), or as a text that
-  /// people can review and merge (`.mapping`), as the name says. An addition to Apple's interface.
+  /// Writes the mapping model atomically: compiled (`.cdm`), as a source for Xcode (`.xcmappingmodel`), or as a text that people
+  /// can review and merge (`.mapping`), by the file's extension. An addition to Apple's interface.
   ///
   /// - Parameters:
   ///   - url: the file; one that is there is replaced.
   ///   - sourceModel: the source version, which an `.xcmappingmodel` holds a copy of.
   ///   - destinationModel: the destination version, likewise.
-  /// - Throws: `NSCoreDataError` for what the form cannot say, 259 for an `.xcmappingmodel` without models or another name;
-  ///   what the file system says.
+  /// - Throws: `NSCoreDataError` for content that the format cannot express; 259 for an `.xcmappingmodel` without models, and
+  ///   for another extension; errors of the file system.
   public func write(
     to url: URL, sourceModel: NSManagedObjectModel? = nil, destinationModel: NSManagedObjectModel? = nil
   ) throws {
@@ -71,9 +70,9 @@ extension NSMappingModel {
 
   /// Finds the mapping model between two versions in the bundles' resources.
   ///
-  /// A mapping model fits when the hashes of all its entity mappings are those of the models. An `.xcmappingmodel` fits
-  /// too when it names versions, found beside it, that have the hashes of the models: what it holds itself is stale as
-  /// soon as a version is edited. Of several the one with the most entity mappings is taken. Nil where none fits.
+  /// A mapping model fits when the hashes of all its entity mappings are those of the models. An `.xcmappingmodel` also fits
+  /// when it names versions, found beside it, that have the hashes of the models: its own copies become stale whenever a
+  /// version is edited. Of several the one with the most entity mappings is used. Nil where none fits.
   ///
   /// - Parameters:
   ///   - bundles: nil for the main bundle, or the resource bundles beside the executable where it has no model.

@@ -7,12 +7,12 @@ import CoreDataPredicates
 import Foundation
 
 extension NSMappingModel {
-  /// Infers how to get from one version of a model to another, by renaming identifiers.
+  /// Infers the mapping from one version of a model to another; renaming identifiers connect renamed entities and properties.
   ///
   /// This is also the dry run of an inferred migration; no store is touched. The mappings are named `IEM_Add_<destination>`,
-  /// `IEM_Copy_<source>`, `IEM_Transform_<source>` and `IEM_Remove_<source>`, and sorted: those with a destination by its
-  /// name, then removals. An optional relationship that leads to another entity than before loses its objects; models of
-  /// published apps show that inference accepts it.
+  /// `IEM_Copy_<source>`, `IEM_Transform_<source>` and `IEM_Remove_<source>`, and sorted: by
+  /// destination, then removals. An optional relationship with a different destination entity loses its objects; models of
+  /// published apps show that inference accepts this.
   ///
   /// - Throws: 134190 with `reason`, `entity` and `property` when something cannot be inferred: attribute types that do not
   ///   convert, a new required attribute without default value, a new required relationship, to-many to to-one, a
@@ -30,7 +30,7 @@ extension NSMappingModel {
     }
   }
 
-  /// Makes the mapping model of what was inferred.
+  /// Makes a mapping model from an inferred mapping.
   convenience init(_ inferred: InferredMapping, from source: ModelSide, to destination: ModelSide) {
     self.init()
     entityMappings = InferredMappings(source: source, destination: destination).mappings(of: inferred)
@@ -38,7 +38,7 @@ extension NSMappingModel {
   }
 }
 
-/// Makes entity mappings of what was inferred.
+/// Makes entity mappings from an inferred mapping.
 private struct InferredMappings {
   let source: ModelSide
   let destination: ModelSide
@@ -112,7 +112,7 @@ private struct InferredMappings {
   }
 }
 
-/// The expressions that inference on Apple's systems was seen to write.
+/// The expressions that Apple's inference writes, as observed.
 private enum Expressions {
   /// `FUNCTION($source, "valueForKey:", "name")`
   static func value(_ property: String) -> ExpressionSyntax {

@@ -9,7 +9,7 @@ open class NSPropertyMapping: NSObject {
   /// The name of the property in the destination entity.
   open var name: String?
 
-  /// Anything the developer wants to keep with the mapping.
+  /// Custom information.
   open var userInfo: [AnyHashable: Any]?
 
   /// The tree of the value's expression; nil where the property keeps its default value.

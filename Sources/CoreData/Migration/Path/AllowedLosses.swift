@@ -3,17 +3,17 @@
 
 import CoreDataMigration
 
-/// What a migration may drop of what a store holds. An addition to Apple's interface.
+/// The content of a store that a migration may drop. An addition to Apple's interface.
 ///
-/// `true` allows everything and `false` nothing. A list names entities, of which everything may be dropped, and properties:
-/// `["Legacy", "Order.note"]`. The names are those of any version on the way. What is not allowed stops the migration.
+/// `true` allows every loss and `false` none. A list names entities, with all their content, and properties:
+/// `["Legacy", "Order.note"]`. The names may be those of any version on the path. Any other loss stops the migration.
 public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, ExpressibleByArrayLiteral {
-  /// What can be dropped.
+  /// Kinds of content.
   package enum Content: Hashable, Sendable, CaseIterable {
     case rows, values, links
   }
 
-  /// One thing that may be dropped.
+  /// Content that may be dropped.
   package struct Item: Hashable, Sendable {
     let contents: Set<Content>
     /// Nil for all entities.
@@ -34,12 +34,12 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
     self.items = Set(items)
   }
 
-  /// Nothing may be dropped.
+  /// No loss is allowed.
   public static let none = AllowedLosses(items: [])
-  /// Everything may be dropped.
+  /// Every loss is allowed.
   public static let all = AllowedLosses(items: [Item(contents: Set(Content.allCases), entity: nil, property: nil)])
 
-  /// Allows what is named.
+  /// Allows losses in the named places.
   ///
   /// - Parameter places: entities, as `Legacy`, and properties, as `Order.note`.
   public init(places: [String]) {
@@ -51,17 +51,17 @@ public struct AllowedLosses: Hashable, Sendable, ExpressibleByBooleanLiteral, Ex
       })
   }
 
-  /// Allows everything, or nothing.
+  /// Allows every loss, or none.
   public init(booleanLiteral value: Bool) {
     self = value ? .all : .none
   }
 
-  /// Allows what is named, as `init(places:)`.
+  /// Allows losses in the named places, like `init(places:)`.
   public init(arrayLiteral elements: String...) {
     self.init(places: elements)
   }
 
-  /// Those that are not allowed.
+  /// Returns the losses that are not allowed.
   func refused(_ contents: [DroppedContent]) -> [DroppedContent] {
     contents.filter { content in
       !items.contains { item in

@@ -1,12 +1,13 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import Foundation
 
-/// What opening a store with `NSMigratePersistentStoresAutomaticallyOption` does when store and model differ.
+/// The migration of a store that is opened with `NSMigratePersistentStoresAutomaticallyOption` and does not fit its model.
 ///
-/// In Core Data's order: the model of the store is looked for; then mapping models; and where none leads to the destination,
-/// and `NSInferMappingModelAutomaticallyOption` is set, mappings are inferred.
+/// It follows Core Data's order: find the store's model, then mapping models; where none leads to the destination and
+/// `NSInferMappingModelAutomaticallyOption` is set, infer the mapping.
 struct AutomaticMigration {
   let url: URL
   let metadata: [String: Any]
@@ -14,10 +15,9 @@ struct AutomaticMigration {
   let configuration: String?
   let options: StoreOptions
 
-  /// - Throws: 134110 for a store that may only be read, and for rows that a mapping model leaves out; 134130 when no model
-  ///   fits the store, or only its own, and something would be dropped; 134140 when no mapping model is
-  ///   found, and none may be or can be inferred, or when one does not fit any more; the errors of reading mapping models,
-  ///   and of `StoreMigration.run(progress:)`.
+  /// - Throws: 134110 for a read-only store, and for rows that a mapping model omits; 134130 when no model fits the store, or
+  ///   only its own and something would be dropped; 134140 when no mapping model is found and none may or can be inferred,
+  ///   or when one no longer fits; the errors of reading mapping models, and of `StoreMigration.run(progress:)`.
   func run() throws {
     if options.isReadOnly {
       throw MigrationErrors.failed(
@@ -32,12 +32,12 @@ struct AutomaticMigration {
       guard try isCurrent() else { throw error }
       return
     }
-    // Nobody sees the report.
+    // The report is discarded.
     migration.countsAllRows = false
     try migration.run()
   }
 
-  /// Whether the store fits the model now.
+  /// Whether the store has the wanted version by now.
   private func isCurrent() throws -> Bool {
     destination.isConfiguration(
       withName: configuration, compatibleWithStoreMetadata: try SQLiteStore.metadataForPersistentStore(with: url))

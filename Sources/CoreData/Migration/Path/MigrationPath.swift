@@ -1,52 +1,52 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// The way over the versions of a model, from the one that a store has to the one that it is to have. An addition to Apple's
-/// interface.
+/// A path through the versions of a model, from a store's version to the wanted one. An addition to Apple's interface.
 ///
-/// These are the rules by which it is chosen, the first that decides:
+/// The path is chosen by these rules; the first that decides wins:
 ///
-/// 1. A mapping model that somebody wrote for exactly the two versions is used. It is what Core Data would use, and it was
-///    written on purpose: also where all steps in between could be inferred.
-/// 2. Inferred steps do not pass over a mapping model. Where one leads from a version on the way to a later one, the two were
-///    not meant to be connected by inference, and what the mapping model carries over would be lost: so the way is one that
-///    uses it, even where the direct way could be inferred. Only where no such way leads to the destination it is passed
-///    over; then the explanation says so.
-/// 3. As few steps as possible need code of the program (a policy), and then as few as possible make a copy of the store: one
-///    mapping model over three versions is better than three of them.
-/// 4. Inferred steps go through all versions in between, so that renamings and default values of each come to bear. A version
-///    is left out where no mapping to it or from it can be inferred, and where going through it would drop what both ends
-///    have: the order of versions, by their names or by what they have in common, need not be that of their making.
+/// 1. A mapping model written for exactly the two versions is used, even where all steps in between could be inferred. Core
+///    Data would use it, and it was written on purpose.
+/// 2. Inferred steps do not bypass a mapping model. Where one connects two versions on the path, inference was not meant to
+///    connect them, and what the mapping model carries over would be lost. So the path uses the mapping model, even where
+///    the direct step could be inferred. It is bypassed only where no path through it reaches the destination; the
+///    explanation says so.
+/// 3. As few steps as possible need code of the program (a policy), and then as few as possible copy the store: one mapping
+///    model across three versions is better than three of them.
+/// 4. Inferred steps go through all versions in between, so that the renamings and default values of each take effect. A
+///    version is skipped where no mapping to or from it can be inferred, and where going through it would drop what both
+///    ends have: the order of versions, by name or by similarity, need not be the order in which they were made.
 ///
-/// A mapping model that was meant for two versions on the way and does not fit them any more is an error: it is never left
-/// out in silence.
+/// A mapping model that was meant for two versions on the path and no longer fits them is an error; it is never skipped
+/// silently.
 ///
-/// The way back to an earlier version is found by the same rules. It may drop what only later versions have, as it does with
-/// Apple's inference.
+/// The same rules apply to a path back to an earlier version. It may drop what only later versions have, as Apple's
+/// inference does.
 ///
-/// A store that none of the versions has written, and that carries its own model, is taken first to the version to which an
-/// inferred step drops the least of what the store holds, and among these to the one that is most like the store's model.
-/// Such a way must not drop anything that the store holds, unless `StoreMigration` is told to allow it.
+/// A store that no version has written, and that carries its own model, is first migrated to the version where an inferred
+/// step drops the least of the store's content; among equals, to the version most similar to the store's model. Such a path
+/// must not drop anything that the store holds, unless `StoreMigration` allows it.
 public struct MigrationPath {
-  /// The name of the version that the way begins with.
+  /// The name of the first version.
   public let source: String
-  /// The name of the version that the way ends with.
+  /// The name of the last version.
   public let destination: String
-  /// What is to be done, in order; empty where the two versions are the same to the hash.
+  /// The steps, in order; empty where the two versions have the same hashes.
   public let steps: [StoreMigration.Step]
-  /// Why this way was chosen, in sentences; the reason of each step is with the step.
+  /// Why this path was chosen, in sentences. Each step has its own reason.
   public let explanation: [String]
 
-  /// Finds the way between two versions of a model.
+  /// Finds the path between two versions of a model.
   ///
   /// - Parameters:
   ///   - modelURL: an `.xcdatamodeld` or `.momd` with the versions.
-  ///   - source: the name of the version to begin with.
-  ///   - destination: the name of the version to end with; nil for the current one.
-  ///   - mappings: mapping models (`.cdm`, `.xcmappingmodel`), and folders of such.
+  ///   - source: the name of the first version.
+  ///   - destination: the name of the last version; nil for the current one.
+  ///   - mappings: mapping models (`.cdm`, `.xcmappingmodel`), and directories of them.
   ///   - isProgressive: false for Core Data's own way: one step, by a mapping model for exactly the two versions, or else
   ///     inferred.
   /// - Throws: the errors of reading models and mapping models; 134060 for an unknown version; 134140 for a mapping model that
@@ -61,17 +61,17 @@ public struct MigrationPath {
       rules: Rules(mappings: MappingPlaces(urls: mappings), isProgressive: isProgressive))
   }
 
-  /// What a way may consist of.
+  /// What a path may consist of.
   struct Rules {
     var mappings = MappingPlaces.none
     var infers = true
     var isProgressive = true
   }
 
-  /// Finds the way between two versions.
+  /// Finds the path between two versions.
   ///
   /// - Parameters:
-  ///   - nearest: the known version that comes first on the way from a source that is none of those known.
+  ///   - nearest: the first known version on the path, where the source is not a known version.
   ///   - storeURL: the store that the errors are about.
   init(
     known: ModelVersions, from source: ModelVersion, to destination: ModelVersion, rules: Rules,

@@ -1,25 +1,26 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// The versions of a model that a migration can go through, in order. Each is read when it is first asked for.
+/// The versions of a model, in order. Each is read when it is first needed.
 package struct ModelVersions {
   package let currentName: String?
-  /// Where the versions were found, for error messages; nil for a model that was built in code.
+  /// The file of the versions, for error messages; nil for a model made in code.
   let url: URL?
-  /// Why the versions beside a single one cannot be read, where that is so.
+  /// Why the other versions in the directory of a single version cannot be read; nil where they can.
   private(set) var problemOfOthers: (url: URL, error: any Error)?
   private let shelf: VersionShelf
 
-  /// Finds all versions of a model. Of a single version in a folder of versions the others are found too.
+  /// Finds all versions of a model. Given a single version in a version bundle, it finds the others too.
   ///
   /// - Throws: the errors of `NSManagedObjectModel.load(contentsOf:version:)`.
   package init(contentsOf url: URL) throws {
     let siblings = Self.siblings(of: url)
     if let found = try? siblings?.get() {
-      // Below it is said why they cannot be read.
+      // A failure is recorded below.
       self = found
       return
     }
@@ -27,7 +28,7 @@ package struct ModelVersions {
     if let folder = Self.folder(of: url), case .failure(let error)? = siblings { problemOfOthers = (folder, error) }
   }
 
-  /// The folder of versions that a single version is in; nil where it is in none.
+  /// The version bundle that contains a single version; nil where there is none.
   private static func folder(of url: URL) -> URL? {
     let folder = url.deletingLastPathComponent()
     guard ["mom", "omo", "xcdatamodel"].contains(url.pathExtension),
@@ -36,8 +37,8 @@ package struct ModelVersions {
     return folder
   }
 
-  /// The versions in the folder that a single version is in, which is the current one then; nil where it is in none, or
-  /// cannot be read there.
+  /// The versions in the bundle of a single version, with that version as the current one; nil where there is no bundle, or
+  /// where the version cannot be read there.
   private static func siblings(of url: URL) -> Result<ModelVersions, any Error>? {
     guard let folder = folder(of: url) else { return nil }
     let name = url.deletingPathExtension().lastPathComponent
@@ -46,7 +47,7 @@ package struct ModelVersions {
     return found
   }
 
-  /// The versions of a bundle; of a single version in a folder of versions the others are found too.
+  /// The versions of a bundle. Given a single version in a version bundle, it finds the others too.
   ///
   /// - Throws: as `NSManagedObjectModel.load(contentsOf:version:)`, for a model that contradicts itself.
   package init(_ bundle: ModelBundle) throws {
@@ -57,7 +58,7 @@ package struct ModelVersions {
     try self.init(contentsOf: bundle.url)
   }
 
-  /// The versions of a bundle, and no others.
+  /// Exactly the versions of a bundle.
   ///
   /// - Throws: as `init(_:)`.
   package init(only bundle: ModelBundle) throws {
@@ -72,7 +73,7 @@ package struct ModelVersions {
       shelf: VersionShelf(bundle), currentName: bundle.currentVersionName, url: bundle.url)
   }
 
-  /// Versions that are at hand, in order.
+  /// The given versions, in order.
   package init(_ versions: [ModelVersion]) {
     self.init(shelf: VersionShelf(versions), currentName: nil, url: nil)
   }
@@ -83,7 +84,7 @@ package struct ModelVersions {
     self.url = url
   }
 
-  /// What to know where the versions beside a single one cannot be read, in a sentence.
+  /// A sentence about other versions that cannot be read; nil where all can.
   var noteOnOthers: String? {
     problemOfOthers.map { folder, error in
       let reason = (error as? ModelFileError)?.found ?? error.localizedDescription
@@ -91,13 +92,13 @@ package struct ModelVersions {
     }
   }
 
-  /// The names of all versions in their order, of those too that cannot be read.
+  /// The names of all versions in order, including versions that cannot be read.
   package var names: [String] { shelf.names }
 
   /// All versions that can be read.
   package var versions: [ModelVersion] { shelf.versions(at: Array(names.indices)) }
 
-  /// The versions from one to another, both of them included; all of them where one of the two is not known.
+  /// The versions from one to another, both included; all versions where one of the two is not known.
   func versions(between first: ModelVersion, and second: ModelVersion) -> [ModelVersion] {
     let ends = [first, second].compactMap { end in
       names.firstIndex(of: end.name).flatMap { shelf.version(at: $0)?.hashes == end.hashes ? $0 : nil }
@@ -109,7 +110,7 @@ package struct ModelVersions {
   /// Whether there is a version of a name that can be read.
   private func has(_ name: String) -> Bool { names.firstIndex(of: name).flatMap { shelf.version(at: $0) } != nil }
 
-  /// A model alone, together with the versions beside it in the file that it was read from.
+  /// A model, with the other versions in the file that it was read from.
   ///
   /// - Throws: as `init(contentsOf:)`.
   init(around model: NSManagedObjectModel) throws {
@@ -136,7 +137,7 @@ package struct ModelVersions {
     return last
   }
 
-  /// The version whose hashes are those of a model.
+  /// The version with the hashes of a model.
   func version(like model: NSManagedObjectModel) -> ModelVersion? {
     let hashes = model.entityVersionHashesByName
     return versions(fitting: hashes) { $0.hashes == hashes }.first
@@ -144,7 +145,7 @@ package struct ModelVersions {
 
   /// The version that a store was written with.
   ///
-  /// Of several with equal hashes it is the one whose identifier the store has, else the first.
+  /// Among versions with equal hashes, the one whose identifier the store records, else the first.
   func version(fitting metadata: [String: Any], configuration: String?) -> ModelVersion? {
     let identifiers = (metadata[NSStoreModelVersionIdentifiersKey] as? [Any] ?? []).compactMap { $0 as? String }
     let fitting = versions(
@@ -153,10 +154,10 @@ package struct ModelVersions {
     return fitting.first { $0.isNamed(by: identifiers) } ?? fitting.first
   }
 
-  /// The versions that have the hashes of a store, in their order, and of which a condition holds. Few others are read.
+  /// Returns the versions that have the hashes of a store and meet a condition, in order. It reads few others.
   ///
-  /// Of versions with equal hashes those are found that stand beside one another; all of them in a bundle of few versions, in
-  /// a compiled one, and where the store has identifiers and none of these names a version that was found.
+  /// Versions with equal hashes are found where they are neighbours. All of them are found in a bundle of few versions, in a
+  /// compiled one, and where the store records identifiers of which none names a version found so far.
   package func versions(
     fitting stored: [String: Data], identifiers: [String] = [], where fits: @escaping (ModelVersion) -> Bool
   ) -> [ModelVersion] {
@@ -169,7 +170,7 @@ package struct ModelVersions {
     return versions.filter(fits)
   }
 
-  /// The configuration that a store was made with, where one of the versions has it; nil for all entities.
+  /// The configuration of a version that fits a store; nil for a store with all entities.
   func configuration(fitting metadata: [String: Any]) -> String? {
     guard version(fitting: metadata, configuration: nil) == nil else { return nil }
     for version in versions {
@@ -182,9 +183,38 @@ package struct ModelVersions {
     return nil
   }
 
-  /// A name for a model that has none of its own: the developer's identifier for the version.
+  /// A name for a model without a file: its version identifiers.
   static func name(of model: NSManagedObjectModel) -> String {
     let identifiers = model.versionIdentifiers.compactMap { $0.base as? String }.filter { !$0.isEmpty }.sorted()
     return identifiers.isEmpty ? "the app's model" : identifiers.joined(separator: ", ")
+  }
+}
+
+extension ModelVersion {
+  /// Wraps a model.
+  package init(name: String, model: NSManagedObjectModel) {
+    self.init(name: name, object: model) { (model.document, model.versionHashes) }
+  }
+
+  /// The version as a model.
+  ///
+  /// - Throws: as `NSManagedObjectModel.load(contentsOf:version:)`, for indexes that contradict the entity.
+  package func model() throws -> NSManagedObjectModel {
+    if let made = object as? NSManagedObjectModel { return made }
+    let model = try NSManagedObjectModel(document: document)
+    model.takeVersionHashes(versionHashes)
+    if let url { model.wasRead(from: url) }
+    object = model
+    return model
+  }
+
+  /// Whether a store was written with this version's entities of a configuration.
+  func wrote(_ metadata: [String: Any], configuration: String?) -> Bool {
+    guard let stored = metadata[NSStoreModelVersionHashesKey] as? [String: Data] else { return false }
+    guard let configuration else { return hashes == stored }
+    // The store's entities must all be in the version; that alone excludes most versions. A version that cannot become a
+    // model has written no store.
+    guard stored.allSatisfy({ hashes[$0.key] == $0.value }), let model = try? model() else { return false }
+    return model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
   }
 }

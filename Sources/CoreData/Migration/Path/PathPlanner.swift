@@ -5,14 +5,14 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// Makes steps, and reasons for them, of what a search finds.
+/// Turns the result of a search into steps, each with its reason.
 struct PathPlanner {
   let search: PathSearch
-  /// The store that the errors are about.
+  /// The store, for error messages.
   let storeURL: URL?
 
-  /// - Throws: 134140 for a mapping model that does not fit any more, and where nothing may be inferred; 134190 of the step
-  ///   that cannot be inferred.
+  /// - Throws: 134140 for a mapping model that no longer fits, and where inference is not allowed; 134190 for a step that
+  ///   cannot be inferred.
   func plan() throws -> (steps: [StoreMigration.Step], explanation: [String]) {
     guard let found = search.legs() else { throw try failure() }
     let legs = search.withoutDetours(found)
@@ -26,7 +26,7 @@ struct PathPlanner {
 
   private func name(_ version: Int) -> String { search.versions[version].name }
 
-  /// The stretches of inferred steps.
+  /// The runs of consecutive inferred steps.
   private func runs(of legs: [PathSearch.Leg]) -> [(start: Int, end: Int)] {
     var runs: [(start: Int, end: Int)] = []
     var isRunning = false
@@ -56,7 +56,7 @@ struct PathPlanner {
         mappingURL: nil, reason: inferredReason(leg))
     }
     let files = search.mappings.fitting[.init(source: leg.source, destination: leg.destination)] ?? [file]
-    let mapping = try JoinedMapping(files, source: sourceModel, destination: destinationModel)
+    let mapping = try CombinedMappingModel(files, source: sourceModel, destination: destinationModel)
     return StoreMigration.Step(
       source: source.name, destination: destination.name, kind: .mapping, sourceModel: sourceModel,
       destinationModel: destinationModel, mappingModel: mapping.model, mappingURL: file.url, reason: mapping.reason)
@@ -141,7 +141,7 @@ struct PathPlanner {
     let (source, destination) = (search.versions[pair.source], search.versions[pair.destination])
     var document = mapping.document
     if document.sourceVersionName == source.name, document.destinationVersionName == destination.name {
-      // What a source holds of the hashes is not believed: only entities that are not there keep it from being compiled.
+      // The hashes in a source are not trusted. Only missing entities prevent it from being compiled.
       document.takeHashes(
         source: source.hashes, destination: destination.hashes)
     }
@@ -157,7 +157,7 @@ struct PathPlanner {
       url: storeURL, mapping: mapping.url, models: .init(source, destination), mismatches: mismatches)
   }
 
-  /// Two mapping models lead to a version and on from it that is not among those known.
+  /// The error for two mapping models that lead to and from a version which is not known.
   private func missingVersion(
     _ mappings: (first: MappingFile, second: MappingFile), _ source: ModelVersion,
     _ destination: ModelVersion
@@ -171,7 +171,7 @@ struct PathPlanner {
         + ".xcdatamodeld or .momd that the program has.")
   }
 
-  /// Why there is no way.
+  /// The error for a search without result.
   private func failure() throws -> NSError {
     if let stale = search.stale(between: search.source, and: search.destination) {
       return staleMapping(stale.pair, stale.mapping)
@@ -181,7 +181,7 @@ struct PathPlanner {
         url: storeURL, models: .init(search.versions[search.source], search.versions[search.destination]),
         detail: missingStep(), suggestion: "Add a mapping model, or set NSInferMappingModelAutomaticallyOption.")
     }
-    // The step between neighbours is the one that a person can mend; what fails directly is beside the point.
+    // A person can fix the step between neighbours; the direct step may fail for many reasons.
     let path = [search.source] + search.between(search.source, search.destination) + [search.destination]
     for (source, destination) in zip(path, path.dropFirst()) where !isPassable(source, destination) {
       if let error = obstacle(source, destination) { return error }
@@ -191,7 +191,7 @@ struct PathPlanner {
         url: storeURL, models: .init(search.versions[search.source], search.versions[search.destination]))
   }
 
-  /// Which step has no mapping model, where others have one.
+  /// A sentence about the one step that has no mapping model; nil where no step has one.
   private func missingStep() -> String? {
     let path = [search.source] + search.between(search.source, search.destination) + [search.destination]
     let steps = Array(zip(path, path.dropFirst()))
@@ -210,5 +210,54 @@ struct PathPlanner {
       return nil
     }
     return MigrationErrors.cannotInfer(failure.obstacles)
+  }
+}
+
+extension InferredSteps {
+  /// The mapping model between two versions.
+  ///
+  /// - Throws: 134190 where none can be inferred.
+  func mappingModel(from source: Int, to destination: Int) throws -> NSMappingModel {
+    do {
+      return NSMappingModel(
+        try result(from: source, to: destination).get(), from: sides[source], to: sides[destination])
+    } catch let failure as InferenceFailure {
+      throw MigrationErrors.cannotInfer(failure.obstacles)
+    }
+  }
+}
+
+/// The mapping model of a step, combined from all that fit: the best one, and the entity mappings it lacks from the others.
+///
+/// Programs with large stores split the mapping between two versions into several mapping models, each for some of the
+/// entities, and run them one after another. Using one of them alone would leave the objects of the others behind.
+struct CombinedMappingModel {
+  let model: NSMappingModel
+  /// Why these mapping models are used, in sentences.
+  let reason: String
+
+  /// - Parameter files: the mapping models that fit, best first; not empty.
+  /// - Throws: the errors of reading mapping models.
+  init(_ files: [MappingFile], source: NSManagedObjectModel, destination: NSManagedObjectModel) throws {
+    let models = try files.map { try $0.mappingModel(source: source, destination: destination) }
+    var mappings = models.first?.entityMappings ?? []
+    var sentences = ["The mapping model \(files.first?.name ?? "") is for these two versions."]
+    for (file, other) in zip(files, models).dropFirst() {
+      let sources = Set(mappings.compactMap(\.sourceEntityName))
+      let names = Set(mappings.map(\.name))
+      let more = (other.entityMappings ?? []).filter { mapping in
+        mapping.sourceEntityName.map { !sources.contains($0) } == true && !names.contains(mapping.name)
+      }
+      mappings += more
+      let entities = Set(more.compactMap(\.sourceEntityName)).sorted().map { "'\($0)'" }.joined(separator: ", ")
+      sentences.append(
+        more.isEmpty
+          ? "\(file.name) is for them too, and is not used: it maps no other entities."
+          : "\(file.name) is for them too, and maps \(entities).")
+    }
+    let joined = NSMappingModel()
+    joined.entityMappings = mappings
+    model = files.count == 1 ? models[0] : joined
+    reason = sentences.joined(separator: " ")
   }
 }

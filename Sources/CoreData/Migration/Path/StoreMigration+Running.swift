@@ -137,7 +137,7 @@ extension StoreMigration {
     let schema = try file.schema(for: document, configuration: document.configuration(configuration))
     let dropped = try StoreContents(file.connection, schema: schema).counted(watched)
     guard dropped.isEmpty else {
-      guard source == VersionPath.storesOwnName else {
+      guard source == SourceVersionFinder.storesOwnName else {
         throw MigrationErrors.unplannedLoss(url: storeURL, dropped: dropped)
       }
       throw MigrationErrors.missingSourceModel(url: storeURL, metadata: metadata, searched: [], dropped: dropped)

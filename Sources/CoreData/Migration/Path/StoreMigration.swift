@@ -5,94 +5,94 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// The migration of one SQLite store to a version of its model: what would be done, and doing it.
+/// The migration of one SQLite store to a version of its model: a plan, and its execution.
 ///
-/// Opening a store with `NSMigratePersistentStoresAutomaticallyOption` does the same in one go. This type is an addition to
-/// Apple's interface, for tools and tests that want to see the steps first, keep a backup, show progress, or cancel.
+/// Opening a store with `NSMigratePersistentStoresAutomaticallyOption` plans and runs the same migration. This type is an
+/// addition to Apple's interface, for tools and tests that inspect the steps first, keep a backup, show progress, or cancel.
 ///
-/// A store that is several versions behind is taken through the versions in between, as `MigrationPath` tells. A store is
-/// either of the version it was or of the version asked for, and nothing in between.
+/// A store that is several versions behind is migrated through the versions in between; `MigrationPath` has the rules.
+/// Afterwards the store has either its old version or the wanted one, never one in between.
 public struct StoreMigration {
-  /// From one version to the next.
+  /// A step from one version to the next.
   public struct Step {
     /// How a step is carried out.
     public enum Kind: String, Sendable {
-      /// By a mapping that follows from the two models; the store's own file is changed, in a transaction.
+      /// By a mapping inferred from the two models; the store's own file is changed, in a transaction.
       case inferred
-      /// By a mapping model that somebody wrote; a new store is made, which takes the old one's place when it is complete.
+      /// By a written mapping model; a new store replaces the old one when it is complete.
       case mapping
     }
 
-    /// The name of the version that the step begins with.
+    /// The name of the source version.
     public let source: String
-    /// The name of the version that the step ends with.
+    /// The name of the destination version.
     public let destination: String
     /// How the step is carried out.
     public let kind: Kind
-    /// Whether the store's own file is changed, in a transaction, instead of a copy.
+    /// Whether the step changes the store's own file, in a transaction, and makes no new store.
     public var isInPlace: Bool { kind == .inferred }
-    /// The model that the step begins with.
+    /// The source model.
     public let sourceModel: NSManagedObjectModel
-    /// The model that the step ends with.
+    /// The destination model.
     public let destinationModel: NSManagedObjectModel
-    /// What becomes of entities and properties.
+    /// The mapping of entities and properties.
     public let mappingModel: NSMappingModel
-    /// The file that the mapping model was read from; nil for an inferred one, and for one that was made in code.
+    /// The file of the mapping model; nil for one that was inferred or made in code.
     public let mappingURL: URL?
-    /// Why the step goes this way, in a sentence.
+    /// Why this mapping is used, in sentences.
     public let reason: String
 
-    /// The reason of a step about which there is nothing more to say.
+    /// The reason of an ordinary inferred step.
     package static let plainReason = "No mapping model is for these two versions; one can be inferred."
   }
 
   /// Where the store is.
   public let storeURL: URL
-  /// The store's metadata as it was when the migration was planned.
+  /// The store's metadata when the migration was planned.
   public let metadata: [String: Any]
-  /// The name of the version that the store has now; "the store's own model" where that is none of the versions known.
+  /// The name of the store's version; "the store's own model" where it is not a known version.
   public let source: String
-  /// The name of the version that the store is to have.
+  /// The name of the wanted version.
   public let destination: String
-  /// What is to be done, in order; empty when the store has the wanted version already.
+  /// The steps, in order; empty when the store already has the wanted version.
   public let steps: [Step]
-  /// Why this way over the versions was chosen, in sentences.
+  /// Why this path was chosen, in sentences.
   public let explanation: [String]
-  /// What may be dropped of entities that a mapping model leaves out, and of a store that no version has written.
+  /// What the migration may drop of entities that a mapping model omits, and of a store that no known version has written.
   public let allowsLoss: AllowedLosses
-  /// What the inferred steps would drop if the store held any, where that is watched: for stores that no known version has
-  /// written, and for callers that ask for it.
+  /// What the inferred steps would drop if the store had it. Filled in for stores that no known version has written, and by
+  /// `watchLosses()`.
   var droppable: [DroppedContent]
   let configuration: String?
   let busyTimeout: TimeInterval
-  /// Whether rows that no step touches are counted for the report, which takes longer than a step that adds a column.
+  /// Whether the report counts rows that no step touches. Counting takes longer than adding a column.
   var countsAllRows = true
-  /// Whether a store that another file has taken the place of stays beside it: `Data.sqlite` as `Data~.sqlite`.
+  /// Whether a replaced store is kept beside the new one: `Data.sqlite` as `Data~.sqlite`.
   ///
-  /// Core Data's guide tells so of migrations by mapping models. A migration that changes the store's own file replaces
-  /// nothing, and leaves nothing.
+  /// Core Data's guide describes this for migrations by mapping models. A migration in place replaces no file, so it keeps
+  /// none.
   public var keepsReplacedStore = true
-  /// Whether columns that no property needs any more stay until
-  /// `NSPersistentStoreCoordinator.finishDeferredLightweightMigration()` removes them.
+  /// Whether columns of removed properties stay until
+  /// `NSPersistentStoreCoordinator.finishDeferredLightweightMigration()` drops them.
   public var defersCleanup = false
-  /// When SQLite checks the file of the store before it is migrated.
+  /// When SQLite checks the store's file before the migration.
   public var integrityCheck = StoreIntegrityCheck.automatic
-  /// Makes the migration managers of steps by mapping models, where they are not to be ordinary ones.
+  /// Makes the migration managers for steps by mapping models; nil for `NSMigrationManager` itself.
   public var managerFactory: MigrationManagerFactory?
-  /// What comes into the store's metadata together with the last step.
+  /// Metadata written together with the last step.
   var addedMetadata: [String: Any] = [:]
 
-  /// Plans the migration of a store. Nothing is changed.
+  /// Plans the migration of a store, without changing anything.
   ///
   /// - Parameters:
   ///   - url: where the store is.
   ///   - modelURL: an `.xcdatamodeld` or `.momd` with the versions, or a single model.
-  ///   - version: the name of the version that the store is to have; nil for the current one.
-  ///   - mappings: mapping models (`.cdm`, `.xcmappingmodel`), and folders of such.
+  ///   - version: the name of the wanted version; nil for the current one.
+  ///   - mappings: mapping models (`.cdm`, `.xcmappingmodel`), and directories of them.
   ///   - isProgressive: false for Core Data's own way: one step, by a mapping model for exactly the two versions, or else
   ///     inferred.
-  ///   - allowsLoss: what may be dropped of rows that a mapping model leaves out, and of what a store holds that no version
-  ///     has written and the versions do not have: `true`, or a list as `["Legacy", "Order.note"]`.
+  ///   - allowsLoss: what the migration may drop, of entities that a mapping model omits and of a store that no known version
+  ///     has written: `true`, or a list such as `["Legacy", "Order.note"]`.
   /// - Throws: the errors of reading store, model and mapping models; 134130 when no model fits the store, or only the one
   ///   that it carries, and something would be dropped; 134140 for a mapping model that does not fit any more; 134190 when a
   ///   step cannot be inferred.
@@ -106,9 +106,9 @@ public struct StoreMigration {
       allowsLoss: allowsLoss)
   }
 
-  /// Plans the migration of a store among versions that are known.
+  /// Plans the migration of a store among known versions.
   ///
-  /// - Parameter counted: counts what the store holds, where its rows are in another file.
+  /// - Parameter counted: counts the store's content where its rows are in another file.
   package init(
     storeAt url: URL, known: ModelVersions, version: String?, mappings: [URL] = [], isProgressive: Bool = true,
     allowsLoss: AllowedLosses, counted: (([DroppedContent]) throws -> [DroppedContent])? = nil
@@ -122,7 +122,7 @@ public struct StoreMigration {
       counted: counted)
   }
 
-  /// Plans the migration of a store whose metadata are known, among versions that are known.
+  /// Plans the migration of a store with the given metadata, among known versions.
   init(
     storeAt url: URL, metadata: [String: Any], known: ModelVersions, destination: ModelVersion,
     configuration: String?, rules: MigrationPath.Rules = .init(), search: SourceModelSearch? = nil,
@@ -134,12 +134,12 @@ public struct StoreMigration {
     self.busyTimeout = busyTimeout
     self.allowsLoss = allowsLoss
     self.destination = destination.name
-    let planner = VersionPath(known: known, configuration: configuration, search: search)
+    let planner = SourceVersionFinder(known: known, configuration: configuration, search: search)
     let (start, siblings) = try planner.sourceVersion(of: url, metadata: metadata)
-    // A destination that was read from a file of its own does not tell of the versions in between.
+    // A destination that was read from a single file does not include the versions in between.
     let known = known.names.count > 1 ? known : ModelVersions(siblings + known.versions)
     source = start.name
-    let isOwn = start.name == VersionPath.storesOwnName
+    let isOwn = start.name == SourceVersionFinder.storesOwnName
     let configuration =
       isOwn && configuration == nil ? ModelVersions([start]).configuration(fitting: metadata) : configuration
     self.configuration = configuration
@@ -152,7 +152,7 @@ public struct StoreMigration {
     let counted =
       counted ?? { items in try SQLiteStore.counted(items, at: url, model: model, configuration: configuration) }
     let entities = Set((metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]).keys)
-    let nearest = try NearestVersion(model: model, entities: entities, counted: counted)
+    let nearest = try NearestVersion(model: start, entities: entities, counted: counted)
       .choose(among: rules.isProgressive ? known.versions : [])
     let path = try MigrationPath(
       known: known, from: start, to: destination, rules: rules, nearest: nearest, storeURL: url)
@@ -167,8 +167,8 @@ public struct StoreMigration {
     }
   }
 
-  /// Has the migration look again, when it runs, whether inferred steps drop something that is not allowed: rows may have
-  /// been written since it was planned.
+  /// Makes `run(progress:)` check again whether inferred steps drop content without permission, since rows may have been
+  /// written after planning.
   ///
   /// - Throws: 134190 where a step cannot be inferred.
   package mutating func watchLosses() throws {
@@ -187,7 +187,7 @@ public struct StoreMigration {
     }
   }
 
-  /// The migration of a store along a way that is known.
+  /// The migration of a store along a known path.
   init(
     storeAt url: URL, metadata: [String: Any], path: MigrationPath, configuration: String?, busyTimeout: TimeInterval
   ) {
@@ -203,10 +203,11 @@ public struct StoreMigration {
     explanation = path.explanation
   }
 
-  /// How long to wait for other users of the store, in seconds.
+  /// The time to wait for other users of the store, in seconds.
   static let defaultBusyTimeout: TimeInterval = 5
 
-  /// The migration policies that mapping models on the way name and this program does not have, without which `run` fails.
+  /// The migration policy classes that mapping models on the path name and this program lacks. `run(progress:)` fails without
+  /// them.
   public var missingPolicies: [String] {
     var names: [String] = []
     for mapping in steps.filter({ $0.kind == .mapping }).flatMap({ $0.mappingModel.entityMappings ?? [] }) {
@@ -218,8 +219,8 @@ public struct StoreMigration {
     return names
   }
 
-  /// Whether none of the known versions has written the store, so that the way begins with the model that it carries.
-  package var beginsWithOwnModel: Bool { source == VersionPath.storesOwnName && isNeeded }
+  /// Whether no known version has written the store, so that the path begins with the model the store carries.
+  package var beginsWithOwnModel: Bool { source == SourceVersionFinder.storesOwnName && isNeeded }
 
   /// Whether there is anything to do.
   public var isNeeded: Bool { !steps.isEmpty }

@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// A series of versions that lead to one another by inferred mappings.
+/// A series of versions connected by inferred mappings.
 ///
-/// Differs from Apple: where the way through a stage cannot be inferred in one go, it is gone from each version to the next.
+/// Differs from Apple: where a stage cannot be inferred as one step, it is migrated version by version.
 open class NSLightweightMigrationStage: NSMigrationStage, @unchecked Sendable {
   /// The version checksums of the models, in the order of the versions.
   public let versionChecksums: [String]

@@ -3,23 +3,23 @@
 
 import Foundation
 
-/// Takes a store from stage to stage when it is opened: the value of `NSPersistentStoreStagedMigrationManagerOptionKey`.
+/// Migrates a store in stages when it is opened: the value of `NSPersistentStoreStagedMigrationManagerOptionKey`.
 ///
-/// The stages are a total order of all versions. A migration begins with the first stage that the store's version is of, and
-/// ends with the version that the store is opened with. Everything that can be known beforehand is checked before anything
-/// is changed: models, the order of the stages, and that each step can be inferred. Each stage is done for good when it is
-/// done: what fails later, and what is interrupted, goes on there the next time.
+/// The stages put all versions in one order. A migration begins at the first stage that has the store's version, and ends at
+/// the version that the store is opened with. Models, the order of the stages, and whether each step can be inferred are
+/// checked before anything changes. Each finished stage is final: after a failure or an interruption the next migration
+/// continues from there.
 ///
 /// Mapping models are not used.
 open class NSStagedMigrationManager: NSObject, @unchecked Sendable {
   /// The stages, in the order of the versions.
   public let stages: [NSMigrationStage]
-  /// While a handler runs, a container that has the store open, with the old model before a step and the new one after it.
+  /// While a handler runs, a container with the open store; it has the old model before a step, and the new one afterwards.
   open internal(set) var container: NSPersistentContainer?
 
   /// Makes a manager.
   ///
-  /// Traps when a version is of two stages. Only where one custom stage ends may the next one begin.
+  /// Traps when two stages have the same version, except that a custom stage may begin where the previous one ends.
   /// - Parameter stages: the stages, in the order of the versions.
   public init(_ stages: [NSMigrationStage]) {
     self.stages = stages

@@ -1,14 +1,15 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataStoreFiles
 import Foundation
 
-/// Takes one store from stage to stage.
+/// Runs the stages of a staged migration on one store.
 struct StagedMigration {
-  /// The metadata key of a stage whose step is made, and whose `didMigrateHandler` has not come to its end: the checksums
-  /// that the stage begins and ends with.
+  /// The metadata key of an unfinished stage: its step is done and its `didMigrateHandler` is not. The value has the checksums
+  /// of the stage's two versions.
   static let pendingKey = StoreMetadata.Key.pendingStage
 
   let manager: NSStagedMigrationManager
@@ -24,14 +25,14 @@ struct StagedMigration {
     case handler(NSCustomMigrationStage)
   }
 
-  /// Whether a stage of a manager was not brought to its end on a store.
+  /// Whether a stage of a manager is unfinished on a store.
   static func isPending(_ metadata: [String: Any], in manager: NSStagedMigrationManager) -> Bool {
     guard let pending = metadata[pendingKey] as? String else { return false }
     return manager.stages.contains { ($0 as? NSCustomMigrationStage).map(mark) == pending }
   }
 
-  /// - Throws: 134110 for a handler that has failed, and for stages that do not lead to the model; 134140 for a step that
-  ///   cannot be inferred; 134504 for a version that is of no stage, or whose model is not found; 134505; 134506; the errors
+  /// - Throws: 134110 for a handler that threw, and for stages that do not lead to the model; 134140 for a step that
+  ///   cannot be inferred; 134504 for a version that belongs to no stage, or whose model is not found; 134505; 134506; the errors
   ///   of `StoreMigration.run(progress:)`.
   func run() throws {
     if options.isReadOnly {
@@ -57,7 +58,7 @@ struct StagedMigration {
     }
   }
 
-  /// Checksums are made of hashes; those of other versions of hashing cannot be compared.
+  /// Checksums are computed from hashes, which can be compared only within one hash version.
   private func checkMetadata() throws {
     if metadata[NSStoreModelVersionHashesKey] as? [String: Data] == nil {
       throw MigrationErrors.stagedFrameworkMismatch(
@@ -88,7 +89,7 @@ struct StagedMigration {
         url: url, source: order.checksums[start], destination: order.checksums[end])
     }
     var works: [Work] = []
-    // A stage that was interrupted after its step is brought to its end first.
+    // A stage that was interrupted after its step is finished first.
     if let mark = metadata[Self.pendingKey] as? String,
       let custom = order.customs.first(where: { $0.end == start && Self.mark($0.stage) == mark })
     {
@@ -106,7 +107,7 @@ struct StagedMigration {
     return works
   }
 
-  /// The way between two versions of stages: in one go where that can be inferred, else from each to the next.
+  /// Returns the path between two versions: one step where that can be inferred, else one from each version to the next.
   private func path(from start: Int, to end: Int, _ order: StageOrder, _ models: StageModels) throws -> MigrationPath {
     func required(_ position: Int) throws -> ModelVersion {
       guard let version = try models.version(order.checksums[position]) else {
@@ -163,7 +164,7 @@ struct StagedMigration {
     try migration.run()
   }
 
-  /// Runs the `didMigrateHandler` of a stage, and takes the mark from the store that the stage is not at its end.
+  /// Runs the `didMigrateHandler` of a stage, and then removes the mark of an unfinished stage from the store.
   private func finish(_ stage: NSCustomMigrationStage) throws {
     try handle(stage.didMigrateHandler, "didMigrateHandler", of: stage, stage.nextModel)
     guard try SQLiteStore.metadataForPersistentStore(with: url)[Self.pendingKey] != nil else { return }
@@ -182,7 +183,7 @@ struct StagedMigration {
     }
   }
 
-  /// Runs a handler while the manager's container has the store open with a model.
+  /// Runs a handler with the store open in the manager's container.
   private func handle(
     _ handler: NSCustomMigrationStage.Handler?, _ name: String, of stage: NSCustomMigrationStage,
     _ reference: NSManagedObjectModelReference
@@ -220,5 +221,112 @@ struct StagedMigration {
   private func close(_ container: NSPersistentContainer) throws {
     let coordinator = container.persistentStoreCoordinator
     for store in coordinator.persistentStores { try coordinator.remove(store) }
+  }
+}
+
+/// The versions of all stages as one sequence.
+struct StageOrder {
+  /// A custom stage, with the positions of its two versions.
+  struct Custom {
+    let stage: NSCustomMigrationStage
+    let start: Int
+    let end: Int
+  }
+
+  /// Version checksums, in order.
+  private(set) var checksums: [String] = []
+  private(set) var customs: [Custom] = []
+  /// Checksums that occur in several stages.
+  private(set) var repeated: [String] = []
+
+  init(_ stages: [NSMigrationStage]) {
+    var seen: Set<String> = []
+    var isAfterCustom = false
+    for stage in stages {
+      let custom = stage as? NSCustomMigrationStage
+      var own = stage.checksums
+      if isAfterCustom, custom != nil, own.first == checksums.last { own.removeFirst() }
+      repeated += Set(own).intersection(seen).sorted()
+      seen.formUnion(own)
+      checksums += own
+      if let custom {
+        let end = checksums.count - 1
+        customs.append(Custom(stage: custom, start: end - 1, end: end))
+      }
+      isAfterCustom = custom != nil
+    }
+  }
+}
+
+/// Finds the models of stages: in the stages' references, among the versions beside the destination model, in the program's
+/// other models, and in the store.
+final class StageModels {
+  private let url: URL
+  private let metadata: [String: Any]
+  private let configuration: String?
+  private let references: [String: NSManagedObjectModelReference]
+  private let versions: [ModelVersion]
+  private let files: [URL]
+  private var found: [String: ModelVersion?] = [:]
+  private lazy var others = ModelVersionList(files).versions
+  private lazy var own = Result { try SQLiteStore.cachedModel(at: url) }
+
+  /// - Throws: the errors of reading the versions beside the destination model.
+  init(
+    of order: StageOrder, destination: NSManagedObjectModel, files: [URL], url: URL, metadata: [String: Any],
+    configuration: String?
+  ) throws {
+    self.url = url
+    self.metadata = metadata
+    self.configuration = configuration
+    self.files = files
+    let all = order.customs.flatMap { [$0.stage.currentModel, $0.stage.nextModel] }
+    references = Dictionary(all.map { ($0.versionChecksum, $0) }) { first, _ in first }
+    let known = try ModelVersions(around: destination)
+    let wanted =
+      known.version(like: destination)
+      ?? ModelVersion(name: ModelVersions.name(of: destination), model: destination)
+    versions = [ModelVersion(name: wanted.name, model: destination)] + known.versions
+  }
+
+  /// Returns the version with a checksum; nil where none is found.
+  ///
+  /// - Throws: 134504 for a reference that cannot be resolved; the errors of the model that the store carries.
+  func version(_ checksum: String) throws -> ModelVersion? {
+    if let known = found[checksum] { return known }
+    let version = try search(checksum)
+    found[checksum] = .some(version)
+    return version
+  }
+
+  private func search(_ checksum: String) throws -> ModelVersion? {
+    let beside = versions.first { $0.versionHashes.checksum == checksum }
+    if let reference = references[checksum] {
+      let model = try reference.resolve()
+      return ModelVersion(name: beside?.name ?? ModelVersions.name(of: model), model: model)
+    }
+    if let beside { return beside }
+    if let other = others.first(where: { $0.model.versionChecksum == checksum }) {
+      return ModelVersion(name: other.place, model: other.model)
+    }
+    if let model = try own.get(), model.versionChecksum == checksum {
+      return ModelVersion(name: SourceVersionFinder.storesOwnName, model: model)
+    }
+    return nil
+  }
+
+  /// Whether the store has the version with a checksum.
+  ///
+  /// - Throws: as `version(_:)`.
+  func isOfStore(_ checksum: String) throws -> Bool {
+    if checksum == storeChecksum { return true }
+    // A store with one configuration's entities has the checksum of these entities, not that of the model.
+    guard configuration != nil, let model = try version(checksum)?.model() else { return false }
+    return model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
+  }
+
+  /// The checksum of the store's entities.
+  var storeChecksum: String {
+    VersionHashes.checksum(of: metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:])
   }
 }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import Foundation
 
 /// What can be asked of any value in an evaluation.

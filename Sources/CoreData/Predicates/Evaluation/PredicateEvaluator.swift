@@ -48,7 +48,12 @@ internal struct PredicateEvaluator {
     case .beginsWith: return try compareTexts(left, right, "BEGINSWITH") { text.begins($0, with: $1) }
     case .endsWith: return try compareTexts(left, right, "ENDSWITH") { text.ends($0, with: $1) }
     case .like: return try compareTexts(left, right, "LIKE") { text.isLike($0, $1) }
-    case .matches: return try compareTexts(left, right, "MATCHES") { try text.matches($0, pattern: $1) }
+    case .matches:
+      do {
+        return try compareTexts(left, right, "MATCHES") { try text.matches($0, pattern: $1) }
+      } catch let error as InvalidPattern {
+        throw EvaluationError.invalidPattern(error.pattern)
+      }
     case .customSelector:
       throw EvaluationError.notEvaluable("A comparison by the selector \(comparison.selector ?? "")")
     }

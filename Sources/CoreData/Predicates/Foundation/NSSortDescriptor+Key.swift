@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import Foundation
 
 /// What lets `NSSortDescriptor` have initializers with a key: initializers of a protocol may choose the instance.

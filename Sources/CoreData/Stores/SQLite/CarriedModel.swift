@@ -31,3 +31,17 @@ struct CarriedModel {
     document = found
   }
 }
+
+extension NSManagedObjectModel {
+  /// The versions in a model file; a store that carries its model has one.
+  static func bundle(at url: URL) throws -> ModelBundle {
+    if let carried = try CarriedModel(storeAt: url) {
+      return ModelBundle(url: url, name: carried.name, document: carried.document)
+    }
+    do {
+      return try ModelBundle(contentsOf: url)
+    } catch let error as ModelFileError {
+      throw ModelErrors.cannotRead(error.inFile(url))
+    }
+  }
+}

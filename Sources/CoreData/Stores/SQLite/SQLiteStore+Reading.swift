@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
@@ -8,10 +9,11 @@ import Foundation
 extension SQLiteStore {
   func rows(for query: RowQuery) throws -> [RowSnapshot]? {
     try reading { state in
-      if query.isSearch { try willSearch?(state) }
+      if query.criteria.isSearch { try willSearch?(state) }
       let reader = try reader(for: query.entity, includesSubentities: query.includesSubentities)
       return try answer {
-        let select = try SelectBuilder(entities: state.entities).select(reader.columns, for: query)
+        let select = try state.entities.selects.select(
+          reader.columns, of: state.entities.layout(of: query.entity), query.criteria)
         return try state.connection.cached(select.sql) { statement in
           try statement.bind(select.values)
           var rows: [RowSnapshot] = []
@@ -24,10 +26,10 @@ extension SQLiteStore {
 
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
     try reading { state in
-      if query.isSearch { try willSearch?(state) }
+      if query.criteria.isSearch { try willSearch?(state) }
       return try answer {
-        let select = try SelectBuilder(entities: state.entities).select(["Z_PK", "Z_ENT"], for: query)
         let layout = try state.entities.layout(of: query.entity)
+        let select = try state.entities.selects.select(["Z_PK", "Z_ENT"], of: layout, query.criteria)
         return try state.connection.cached(select.sql) { statement in
           try statement.bind(select.values)
           var ids: [NSManagedObjectID] = []
@@ -48,9 +50,10 @@ extension SQLiteStore {
 
   func count(for query: RowQuery) throws -> Int? {
     try reading { state in
-      if query.isSearch { try willSearch?(state) }
+      if query.criteria.isSearch { try willSearch?(state) }
       return try answer {
-        let select = try SelectBuilder(entities: state.entities).count(query)
+        let select = try state.entities.selects.count(
+          of: state.entities.layout(of: query.entity), query.criteria)
         return Int(try state.connection.scalar(select.sql, select.values)?.integer ?? 0)
       }
     }
@@ -108,8 +111,10 @@ extension SQLiteStore {
   private func answer<Result>(_ body: () throws -> Result) throws -> Result? {
     do {
       return try body()
-    } catch is Unanswerable {
+    } catch is NotExpressibleInSQL {
       return nil
+    } catch let error as InvalidPattern {
+      throw EvaluationError.invalidPattern(error.pattern)
     }
   }
 }

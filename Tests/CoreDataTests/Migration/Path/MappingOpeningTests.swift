@@ -6,6 +6,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataMigration
 
 @Suite("Stores opened with mapping models on the way")
 struct MappingOpeningTests {
@@ -130,10 +131,10 @@ struct MappingOpeningTests {
       mapping.entityMappings = [entity]
       return MappingFile(mapping)
     }
-    let joined = try JoinedMapping(files, source: NSManagedObjectModel(), destination: NSManagedObjectModel())
+    let joined = try CombinedMappingModel(files, source: NSManagedObjectModel(), destination: NSManagedObjectModel())
     #expect(joined.model.entityMappings.map(\.name) == ["A", "B"])
     #expect(joined.reason.contains("made in code is for them too, and maps 'B'."))
-    let again = try JoinedMapping(
+    let again = try CombinedMappingModel(
       files + [files[0]], source: NSManagedObjectModel(), destination: NSManagedObjectModel())
     #expect(again.model.entityMappings.count == 2)
     #expect(again.reason.contains("is not used: it maps no other entities."))

@@ -7,6 +7,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataMigration
 
 @Suite("Stores that none of the known versions has written, and that carry their own model")
 struct OwnModelTests {
@@ -163,7 +164,8 @@ struct OwnModelTests {
     let own = try version("own", ["a", "b"]).model()
     let versions = [try version("similar", ["a"]), try version("complete", ["a", "b", "c", "d", "e", "f", "g"])]
     func nearest(_ rows: Int) throws -> String? {
-      try NearestVersion(model: own, entities: ["Note"]) { rows == 0 ? [] : $0 }.choose(among: versions)?.name
+      try NearestVersion(model: ModelVersion(name: "", model: own), entities: ["Note"]) { rows == 0 ? [] : $0 }.choose(
+        among: versions)?.name
     }
     #expect(try nearest(3) == "complete")
     #expect(try nearest(0) == "similar")

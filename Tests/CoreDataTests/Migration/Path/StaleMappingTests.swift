@@ -7,6 +7,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataMigration
 
 @Suite("Mapping models that were made for other states of the models")
 struct StaleMappingTests {

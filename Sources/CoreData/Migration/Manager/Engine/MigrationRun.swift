@@ -168,7 +168,7 @@ final class MigrationRun {
 
   /// Saves what there is to save, and has all objects give up their values, unless a policy lists them.
   func save() throws {
-    try saveChanges(releasingValues: !listing.isKeeping)
+    try saveChanges()
     releaseDestinationValues()
     source.releaseValues()
     stopListening()
@@ -181,10 +181,6 @@ final class MigrationRun {
 
   /// Saves what there is to save; objects keep their values.
   func saveChanges() throws {
-    try saveChanges(releasingValues: false)
-  }
-
-  private func saveChanges(releasingValues isReleasing: Bool) throws {
     let context = destination.context
     if let failure { throw failure }
     try objects.writeKeys()
@@ -195,7 +191,7 @@ final class MigrationRun {
       context.willAskStores = nil
       defer { context.willAskStores = hook }
       let inserted = context.changedInOrder.filter { $0.isInserted && !$0.isDeleted }
-      try context.save(releasingValues: isReleasing)
+      try context.save()
       listing.note(inserted)
     }
   }

@@ -7,7 +7,7 @@ import Foundation
 struct MigrationStack {
   let model: NSManagedObjectModel
   let store: SQLiteStore
-  let context: NSManagedObjectContext
+  let context: MigrationContext
   private let coordinator: NSPersistentStoreCoordinator
 
   /// Opens a store that is known to fit the model.
@@ -20,10 +20,8 @@ struct MigrationStack {
       persistentStoreCoordinator: coordinator, configurationName: configuration, at: url, options: options)
     try store.loadMetadata()
     coordinator.take(store)
-    context = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
+    context = MigrationContext(concurrencyType: .confinementConcurrencyType)
     context.persistentStoreCoordinator = coordinator
-    context.validatesOnSave = false
-    context.isObserved = false
   }
 
   /// A copy of a model in which no entity has a class of its own: the code of today's classes knows nothing of other

@@ -6,7 +6,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// How the values of one kind of attribute stand in a column.
+/// How one kind of attribute value is stored in a column.
 enum ColumnCoding {
   case integer
   case boolean
@@ -18,7 +18,7 @@ enum ColumnCoding {
   case uri
   case uuid
   case data
-  /// Data that may stand in a file of its own.
+  /// Data that may be in a file of its own.
   case externalData
   case archived
 
@@ -39,9 +39,9 @@ enum ColumnCoding {
     }
   }
 
-  /// The value of a column; nil when it cannot be one of this kind.
+  /// Reads the value of a column; nil when it is not of this kind.
   ///
-  /// Numbers are taken from any column that holds one, since SQLite keeps whole reals as integers.
+  /// Any number will do, since SQLite stores whole reals as integers.
   func slot(at index: Int, of statement: SQLiteStatement, external: ExternalData) throws -> Slot? {
     let type = statement.type(at: index)
     if type == .null { return .null }
@@ -64,7 +64,7 @@ enum ColumnCoding {
     }
   }
 
-  /// The value that stands in a column as `stored`; nil when it cannot be one of this kind.
+  /// Converts a stored value; nil when it is not of this kind.
   func slot(of stored: SQLiteValue, external: ExternalData) throws -> Slot? {
     switch (self, stored) {
     case (_, .null): return .null
@@ -88,12 +88,12 @@ enum ColumnCoding {
     }
   }
 
-  /// A real without its fraction; nil where no integer is that large.
+  /// Truncates a real; nil where the integer would overflow.
   private static func whole(_ real: Double) -> Int64? { Int64(exactly: real.rounded(.towardZero)) }
 
-  /// SQLite gives the shortest text of a real with 15 digits, and so the number as it was meant.
+  /// Parses the text of a number. For reals SQLite returns the shortest text with 15 digits, which is the number as written.
   private func decimal(_ text: String?) -> NSDecimalNumber? {
-    if text == Self.notANumber { return .notANumber }
+    if text == StoredDecimal.notANumber { return .notANumber }
     return text.flatMap(StoredDecimal.decimal).map { NSDecimalNumber(decimal: $0) }
   }
 
@@ -102,7 +102,7 @@ enum ColumnCoding {
     return .uuid(UUID(uuid: bytes.loadUnaligned(as: uuid_t.self)))
   }
 
-  /// What goes into the column for a slot; nil when the slot is not of this kind.
+  /// Returns the column value of a slot; nil when the slot is not of this kind.
   func value(of slot: Slot, external: ExternalData) throws -> SQLiteValue? {
     switch (self, slot) {
     case (_, .null): return .null
@@ -112,7 +112,7 @@ enum ColumnCoding {
     case (.double, .double(let value)), (.date, .date(let value)): return .real(value)
     case (.double, .float(let value)), (.float, .float(let value)): return .real(Double(value))
     case (.float, .double(let value)): return .real(Double(Float(value)))
-    case (.decimal, .object(let value as NSDecimalNumber)): return Self.number(value)
+    case (.decimal, .object(let value as NSDecimalNumber)): return StoredDecimal.number(value)
     case (.string, .string(let value)): return .text(value)
     case (.uri, .object(let value as NSURL)): return .text(value.absoluteString)
     case (.uuid, .uuid(let value)): return .blob(withUnsafeBytes(of: value.uuid) { Data($0) })
@@ -122,15 +122,5 @@ enum ColumnCoding {
     case (.archived, .unarchived(let value)): return .blob(value.data)
     default: return nil
     }
-  }
-
-  /// What Core Data writes for a decimal that is no number.
-  private static let notANumber = "NaN"
-
-  /// Whole numbers as integers, others as reals: what a column of type DECIMAL would make of either.
-  static func number(_ decimal: NSDecimalNumber) -> SQLiteValue {
-    if decimal.decimalValue.isNaN { return .text(notANumber) }
-    let value = decimal.int64Value
-    return NSDecimalNumber(value: value).compare(decimal) == .orderedSame ? .integer(value) : .real(decimal.doubleValue)
   }
 }

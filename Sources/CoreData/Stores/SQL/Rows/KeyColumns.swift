@@ -69,7 +69,7 @@ struct KeyColumns {
 
   private func key(_ column: Column, at position: Int, of statement: SQLiteStatement) -> RowKey? {
     if statement.isNull(at: position) { return nil }
-    // A row from before the destination had sub-entities has no number; the relationship's own entity stands in.
+    // A row older than the destination's sub-entities has no number; then the relationship's own entity is used.
     let stored = column.key.entityColumn == nil ? 0 : Int(statement.int64(at: position + 1))
     let entity = schema.entity(number: stored) == nil ? column.destination : stored
     return RowKey(entity: Int32(entity), number: statement.int64(at: position))

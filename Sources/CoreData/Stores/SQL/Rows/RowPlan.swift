@@ -4,32 +4,32 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// How the rows of one entity are written: worked out once for an open store, with the statements that do it.
+/// How rows of one entity are written, with the prepared statements. Made once for an open store.
 final class RowPlan {
-  /// What a slot puts into its row.
+  /// What a slot writes to its row.
   enum Step {
     case column(ColumnCoding, AttributeLayout, parameter: Int)
     /// A composite attribute: several columns.
     case columns(AttributeLayout)
     case key(RelationshipLayout, ForeignKeyLayout, parameter: Int)
-    /// A transient attribute, or a relationship that has no column in the row.
+    /// A transient attribute, or a relationship without a column in the row.
     case nothing
   }
 
-  /// Key, entity and version have the first three.
+  /// The first three parameters are the key, the entity and the version.
   private static let firstParameter = 4
-  /// How many different sets of changed slots are worth a statement each.
+  /// The number of update statements that are kept, one for each set of changed slots.
   private static let statementLimit = 32
 
   let entity: NSEntityDescription
   let layout: EntityLayout
   /// By slot.
   let steps: [Step]
-  /// The columns that may name files.
+  /// The columns whose values may be files.
   let filed: [(position: Int, column: String)]
-  /// The slots of relationships that keep something outside their row.
+  /// The slots of relationships that are stored outside the row.
   let outside: [(position: Int, relationship: RelationshipLayout)]
-  /// Whether a relationship gives the row, or rows that it leads to, places in an order.
+  /// Whether a relationship stores the position of the row, or of its members, in an order.
   let hasPlaces: Bool
   private let connection: SQLiteConnection
   private let indexes: [String: Int]
@@ -77,8 +77,8 @@ final class RowPlan {
     }
   }
 
-  /// Whether something has to be written elsewhere when the relationship changes. The members of a relationship with an
-  /// inverse write their own columns.
+  /// Whether a change of the relationship is written outside the row. If it has an inverse, its members write their own
+  /// columns.
   private static func isOutside(_ relationship: RelationshipLayout) -> Bool {
     switch relationship.place {
     case .foreignKey(let key): key.orderColumn != nil
@@ -95,7 +95,7 @@ final class RowPlan {
     }
   }
 
-  /// The statement that inserts a row, and the parameters of its columns: after key, entity and version.
+  /// Returns the statement that inserts a row. Its parameters are key, entity and version, and then the columns.
   func insertStatement() throws -> SQLiteStatement {
     if let insertion { return insertion }
     let columns = indexes.sorted { $0.value < $1.value }.map(\.key)
@@ -107,8 +107,8 @@ final class RowPlan {
     return made
   }
 
-  /// The statement that writes some slots of a row: parameter 1 is the key, 2 the version that the row is to have, 3 the
-  /// one that it has, and the columns have the parameters that they have in the other statement.
+  /// Returns the statement that updates some slots of a row. Parameter 1 is the key, 2 the new version and 3 the old one; the
+  /// columns have the same parameters as in `insertStatement()`.
   func updateStatement(_ changed: SlotSet) throws -> SQLiteStatement {
     if let known = updates[changed] { return known }
     let assignments = changed.flatMap { RowPlan.columns(of: steps[$0]) }
@@ -125,12 +125,12 @@ final class RowPlan {
   func index(of column: String) -> Int { indexes[column] ?? 0 }
 }
 
-/// The plans of an open store's entities.
+/// The row plans of an open store's entities.
 final class RowPlans {
   private let entities: StoredEntities
   private let connection: SQLiteConnection
   private var plans: [ObjectIdentifier: RowPlan] = [:]
-  /// The plan that was asked for last: changes come entity by entity.
+  /// The most recent plan: changes come entity by entity.
   private var last: RowPlan?
 
   init(entities: StoredEntities, connection: SQLiteConnection) {
@@ -138,7 +138,7 @@ final class RowPlans {
     self.connection = connection
   }
 
-  /// - Throws: `SchemaProblem` when the store does not hold the entity.
+  /// - Throws: `SchemaProblem` when the store does not have the entity.
   func plan(for entity: NSEntityDescription) throws -> RowPlan {
     if let last, last.entity === entity { return last }
     let plan = try plans[ObjectIdentifier(entity)] ?? RowPlan(entity, entities.layout(of: entity), connection)

@@ -5,13 +5,13 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Makes snapshots from the rows of one table, for an entity and, where wanted, its sub-entities.
+/// Makes snapshots from the rows of one table, for an entity and optionally its sub-entities.
 final class RowReader {
-  /// What a statement has to select, in this order.
+  /// The columns that a statement must select, in this order.
   let columns: [String]
   private let entity: EntityLayout
   private let table: String
-  /// By entity number; nil for those that are not asked for.
+  /// By entity number; nil for other entities.
   private let plans: [Plan?]
   private let entities: StoredEntities
   private let external: ExternalData
@@ -26,7 +26,7 @@ final class RowReader {
     }
   }
 
-  /// The columns that come before those of properties.
+  /// The columns before those of properties.
   private static let leading = ["Z_PK", "Z_ENT", "Z_OPT"]
 
   init(entity: EntityLayout, includesSubentities: Bool, entities: StoredEntities, external: ExternalData) {
@@ -49,9 +49,9 @@ final class RowReader {
     self.plans = plans
   }
 
-  /// The snapshot of the statement's current row.
+  /// Makes the snapshot of a statement's current row.
   ///
-  /// - Throws: `RowProblem` when the row is not one of the entities, or a value not of its type.
+  /// - Throws: `RowProblem` when the row is of another entity, or a value of another type.
   func snapshot(_ statement: SQLiteStatement) throws -> RowSnapshot {
     let primaryKey = statement.int64(at: 0)
     let number = statement.int64(at: 1)
@@ -83,7 +83,7 @@ final class RowReader {
   }
 }
 
-/// The columns of a statement, each once.
+/// The columns of a statement, without duplicates.
 struct SelectList {
   private(set) var columns: [String]
 
@@ -91,5 +91,91 @@ struct SelectList {
     if let position = columns.firstIndex(of: column) { return position }
     columns.append(column)
     return columns.count - 1
+  }
+}
+
+/// How a slot is read from a row's columns.
+enum RowStep {
+  case attribute(ColumnCoding, column: Int)
+  case composite(Elements)
+  case toOne(column: Int, entityColumn: Int?, destination: Int)
+  /// A to-many relationship, which is read on demand.
+  case unread
+  /// A transient attribute, or a relationship to another store.
+  case null
+
+  /// The elements of a composite attribute. It is an object so that other steps are copied without reference counting.
+  final class Elements {
+    let steps: [(name: String, step: RowStep)]
+
+    init(_ steps: [(name: String, step: RowStep)]) {
+      self.steps = steps
+    }
+  }
+
+  /// The error for a value that is not of its property's type.
+  struct Unreadable: Error {
+    /// The element of a composite attribute; nil for the property itself.
+    var element: String?
+    let found: String
+  }
+
+  init(property name: String, of layout: EntityLayout, entities: StoredEntities, _ list: inout SelectList) {
+    if let attribute = layout.attributes[name] {
+      self.init(attribute, &list)
+      return
+    }
+    guard let relationship = layout.relationships[name] else {
+      self = .null
+      return
+    }
+    guard case .foreignKey(let key) = relationship.place, !relationship.isToMany else {
+      self = .unread
+      return
+    }
+    self = .toOne(
+      column: list.position(of: key.column), entityColumn: key.entityColumn.map { list.position(of: $0) },
+      destination: entities.schema[relationship.destinationEntity]?.number ?? 0)
+  }
+
+  private init(_ attribute: AttributeLayout, _ list: inout SelectList) {
+    if let column = attribute.column, let coding = ColumnCoding(attribute) {
+      self = .attribute(coding, column: list.position(of: column))
+    } else {
+      self = .composite(Elements(attribute.elements.map { ($0.name, RowStep($0, &list)) }))
+    }
+  }
+
+  func slot(of statement: SQLiteStatement, entities: StoredEntities, external: ExternalData) throws -> Slot {
+    switch self {
+    case .null: return .null
+    case .unread: return .unread
+    case .attribute(let coding, let column):
+      if let slot = try coding.slot(at: column, of: statement, external: external) { return slot }
+      throw Unreadable(found: statement.value(at: column).shortLiteral)
+    case .composite(let elements):
+      let value = NSMutableDictionary()
+      for (name, step) in elements.steps {
+        let slot: Slot
+        do {
+          slot = try step.slot(of: statement, entities: entities, external: external)
+        } catch let problem as Unreadable {
+          throw Unreadable(element: problem.element ?? name, found: problem.found)
+        }
+        if let element = slot.publicValue { value[name as NSString] = element }
+      }
+      // A composite without values equals one whose elements are all null.
+      return value.count == 0 ? .null : .object(value.copy() as? NSDictionary ?? value)
+    case .toOne(let column, let entityColumn, let destination):
+      if statement.isNull(at: column) { return .null }
+      let primaryKey = statement.int64(at: column)
+      // A row older than the destination's sub-entities has no number; then the relationship's own entity is used.
+      let number = entityColumn.map { Int(statement.int64(at: $0)) } ?? 0
+      let id =
+        entities.id(entity: number == 0 ? destination : number, primaryKey: primaryKey)
+        ?? entities.id(entity: destination, primaryKey: primaryKey)
+      guard let id else { throw Unreadable(found: "a row of entity number \(number)") }
+      return .toOne(id)
+    }
   }
 }

@@ -5,10 +5,10 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 
 extension RowWriter {
-  /// Writes what relationships keep outside the changed rows: join tables, keys of relationships without inverse, and
-  /// places in ordered relationships.
+  /// Writes the parts of relationships outside the changed rows: join tables, keys of relationships without inverse, and
+  /// positions in ordered relationships.
   func writeRelationships(of changes: [RowChange]) throws {
-    // Places are given last: they are those of rows whose keys have been written.
+    // Positions come last: they belong to rows whose keys must be there.
     var ordered: [(RelationshipLayout, owner: Int64, members: [NSManagedObjectID])] = []
     let arranged = try arrangedOwners(of: changes)
     for position in changes.indices where changes[position].kind != .delete {
@@ -40,10 +40,10 @@ extension RowWriter {
     for (relationship, owner, members) in ordered { try arrange(members, of: relationship, owner: owner) }
   }
 
-  /// An object whose ordered members all get their places from its own change.
+  /// An object whose own change gives all its ordered members their positions.
   private struct ArrangedOwner: Hashable {
     let table: String
-    /// The column with the key of the object, in the members' rows or in a join table.
+    /// The column with the object's key, in the members' rows or in a join table.
     let column: String
     let owner: Int64
   }
@@ -67,7 +67,7 @@ extension RowWriter {
     return owners
   }
 
-  /// Has every other row forget one that has been deleted, where no change of theirs would tell.
+  /// Removes references to a deleted row from rows that have no change of their own.
   func forgetRelationships(of key: SQLiteValue, _ layout: EntityLayout) throws {
     for relationship in layout.relationships.values {
       switch relationship.place {
@@ -105,7 +105,7 @@ extension RowWriter {
     switch relationship.place {
     case .foreignKey: return
     case .inverseForeignKey(let table, let key):
-      // With an inverse, the members' own changes write the column.
+      // If there is an inverse, the members' own changes write the column.
       guard relationship.inverseName == nil else { return }
       let (table, column) = (SQLName.quoted(table), SQLName.quoted(key.column))
       for member in removed {
@@ -122,8 +122,8 @@ extension RowWriter {
     }
   }
 
-  /// Adds a pair to a join table; the inverse's change adds the same one, which then is there already. Members that are
-  /// arranged afterwards get no places here.
+  /// Adds a pair to a join table, unless the inverse's change has already added it. Members that are arranged afterwards get no
+  /// positions here.
   private func connect(_ end: JoinEnd, _ owner: Int64, _ member: Int64, _ arranged: Set<ArrangedOwner>) throws {
     let table = SQLName.quoted(end.table)
     let (source, target) = (SQLName.quoted(end.sourceColumn), SQLName.quoted(end.destinationColumn))
@@ -151,13 +151,13 @@ extension RowWriter {
     if end.isReflexive { try connection.run(sql, [.integer(member), .integer(owner)]) }
   }
 
-  /// Takes away the place that a row had among others.
+  /// Clears the position of a row in an order.
   private func forgetOrder(_ table: String, order: String, row: Int64) throws {
     try connection.run(
       "UPDATE \(SQLName.quoted(table)) SET \(SQLName.quoted(order)) = NULL WHERE Z_PK = ?", [.integer(row)])
   }
 
-  /// Gives a row whose key has changed the last place among the rows of that key.
+  /// Moves a row whose key has changed to the end of the rows with that key.
   private func appendToOrder(_ table: String, key: String, order: String, row: Int64) throws {
     let (table, key, order) = (SQLName.quoted(table), SQLName.quoted(key), SQLName.quoted(order))
     try connection.run(
@@ -165,7 +165,7 @@ extension RowWriter {
         + "WHERE o.\(key) = \(table).\(key) AND o.Z_PK <> ?1) WHERE Z_PK = ?1", [.integer(row)])
   }
 
-  /// Gives members places in this order, and leaves those alone that have fitting ones.
+  /// Gives members positions in the given order, and keeps the positions that already fit.
   private func arrange(_ members: [NSManagedObjectID], of relationship: RelationshipLayout, owner: Int64) throws {
     let (table, member, column, filter): (String, String, String, String)
     switch relationship.place {
@@ -189,5 +189,53 @@ extension RowWriter {
         "UPDATE \(quotedTable) SET \(quotedColumn) = ? WHERE \(quotedMember) = ? AND \(quotedFilter) = ?",
         [.integer(place), .integer(id.key.number), .integer(owner)])
     }
+  }
+}
+
+/// The positions in `Z_FOK_` columns: 2048, 3072, 4096 …, with gaps for later insertions.
+enum OrderKeys {
+  static let first: Int64 = 2048
+  static let step: Int64 = 1024
+
+  /// SQL for the position after the last one in a column. The result is an integer even where a file has other values, or no
+  /// room after the last one; such positions are renumbered the next time the order is written.
+  static func next(_ column: String) -> String {
+    "MIN(CAST(IFNULL(MAX(\(column)), \(first - step)) AS INTEGER), \(Int64.max - step)) + \(step)"
+  }
+
+  /// Returns ascending positions for a list. Ascending positions are kept, and new members get positions between their
+  /// neighbours; where there is no gap left, all are renumbered.
+  static func arranged(_ current: [Int64?]) -> [Int64] {
+    let fixed = current.compactMap { $0 }
+    let isGrowing = zip(fixed, fixed.dropFirst()).allSatisfy { $0 < $1 }
+    guard isGrowing, !fixed.isEmpty else { return renumbered(current.count) }
+    var keys: [Int64] = []
+    var position = 0
+    while position < current.count {
+      if let key = current[position] {
+        keys.append(key)
+        position += 1
+        continue
+      }
+      let end = current[position...].firstIndex { $0 != nil } ?? current.count
+      let count = Int64(end - position)
+      let lower = keys.last ?? 0
+      if end == current.count {
+        guard lower <= Int64.max - count * step else { return renumbered(current.count) }
+        keys += (1...count).map { lower + $0 * step }
+      } else {
+        // In a damaged file the distance can overflow.
+        guard let upper = current[end], case (let distance, false) = upper.subtractingReportingOverflow(lower),
+          distance / (count + 1) > 0
+        else { return renumbered(current.count) }
+        keys += (1...count).map { lower + distance / (count + 1) * $0 }
+      }
+      position = end
+    }
+    return keys
+  }
+
+  private static func renumbered(_ count: Int) -> [Int64] {
+    (0..<count).map { first + Int64($0) * step }
   }
 }

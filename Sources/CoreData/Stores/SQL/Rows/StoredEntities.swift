@@ -1,27 +1,28 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import CoreDataStoreFiles
 
-/// The entities of an open store: where they stand, and the descriptions that rows are handed out under.
+/// The entities of an open store: their tables, and the descriptions of their objects.
 ///
-/// One object for all who ask, since it is asked for every row, and a copy of a structure would count all its parts anew.
+/// It is a shared object because every row uses it; copying a structure would count references to all its parts.
 final class StoredEntities {
   let schema: StoreSchema
   /// By entity number.
   private let members: [Member?]
   private let numbers: [ObjectIdentifier: Int]
-  /// The entity that was asked for last, and its number: rows come entity by entity.
+  /// The most recent entity and its number: rows come entity by entity.
   private var last: (entity: ObjectIdentifier, number: Int)?
-  /// Nil where rows are not handed out, and need no identifiers. The store has these entities, so that it is there as long
-  /// as they are asked for anything, which is once for every row: too often for its uses to be counted.
+  /// Nil where rows need no identifiers. The store owns these entities, so it outlives every use; and every row uses it, so
+  /// reference counting would cost too much.
   private unowned(unsafe) let store: NSPersistentStore?
 
-  /// What is asked of an entity for every row.
+  /// The facts about an entity that every row needs.
   private struct Member {
     let root: Int
     let description: NSEntityDescription?
-    /// The entity of all rows in the table; 0 where there are several.
+    /// The only entity in the table; 0 where there are several.
     let only: Int
   }
 
@@ -47,7 +48,7 @@ final class StoredEntities {
 
   func description(number: Int) -> NSEntityDescription? { member(number)?.description }
 
-  /// The number of an entity in the store; nil when the store does not hold it.
+  /// The number of an entity in the store; nil when the store does not have it.
   func number(of entity: NSEntityDescription) -> Int? {
     let identity = ObjectIdentifier(entity)
     if let last, last.entity == identity { return last.number }
@@ -58,22 +59,22 @@ final class StoredEntities {
     return schema[entity.name ?? ""]?.number
   }
 
-  /// The layout of an entity.
+  /// Returns the layout of an entity.
   ///
-  /// - Throws: `SchemaProblem` when the store does not hold the entity.
+  /// - Throws: `SchemaProblem` when the store does not have the entity.
   func layout(of entity: NSEntityDescription) throws -> EntityLayout {
     let name = entity.name ?? ""
     guard let layout = schema[name] else { throw SchemaProblem.entityNotInStore(entity: name) }
     return layout
   }
 
-  /// What the row of an entity is known by; nil when the number is that of no entity.
+  /// The key of a row; nil for an unknown entity number.
   func key(entity number: Int, primaryKey: Int64) -> ObjectKey? {
     guard let store, members.indices.contains(number), let root = members[number]?.root else { return nil }
     return ObjectKey(store: store.number, root: UInt32(root), number: primaryKey)
   }
 
-  /// The identifier of a row; nil when the number is that of no entity.
+  /// The identifier of a row; nil for an unknown entity number.
   func id(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
     guard let store, let member = member(number), let description = member.description else { return nil }
     return NSManagedObjectID(
@@ -81,15 +82,29 @@ final class StoredEntities {
       store: store.reference)
   }
 
-  /// The number of the entity that a row is of; nil when its `Z_ENT` is that of no entity in its table.
+  /// The entity number of a row; nil when its `Z_ENT` names no entity of the table.
   ///
-  /// A table of one entity needs no number to tell its rows apart, and Core Data does not look at it there: rows that were
-  /// put in by hand have any.
+  /// In a table of one entity Core Data ignores the number, and rows inserted by hand may have any.
   func number(ofRow stored: Int64, like entity: EntityLayout) -> Int? {
     if let number = Int(exactly: stored), member(number)?.root == entity.rootNumber { return number }
     return member(entity.number).flatMap { $0.only == 0 ? nil : $0.only }
   }
 
-  /// Whether the identifier is that of a row in this store.
+  /// Whether an identifier belongs to this store.
   func owns(_ id: NSManagedObjectID) -> Bool { id.key.store == store?.number }
+}
+
+extension StoredEntities: ObjectKeys {
+  /// Builds statements over the store's tables.
+  var selects: SelectBuilder { SelectBuilder(schema: schema, objects: self) }
+
+  func primaryKey(of object: OpaqueObject, root: Int) throws -> Int64? {
+    let id: NSManagedObjectID
+    switch object.value.base {
+    case let value as NSManagedObjectID: id = value.current
+    case let value as any ObjectIdentified: id = value.objectID.current
+    default: throw NotExpressibleInSQL()
+    }
+    return owns(id) && Int(id.key.root) == root ? id.key.number : nil
+  }
 }

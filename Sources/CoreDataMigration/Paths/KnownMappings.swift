@@ -1,0 +1,169 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import Foundation
+
+/// The mapping models between the versions of a model.
+///
+/// A source (`.xcmappingmodel`) that names two of the versions is for these two, whatever hashes it holds: those inside a
+/// source grow stale with every edit. Any other mapping model is for the versions whose entities have the hashes that it
+/// names; if there are several and it maps all entities of some, for those.
+///
+/// **Stale mapping models.** A mapping model that fits no two versions is stale for the two versions, in order, of which it
+/// has the most entity hashes right, and at least half of them over both sides; on a tie, for each such pair. A source is
+/// stale for the versions that it names when one of them lacks an entity that it maps. If most of its entities are missing,
+/// the source belongs to another model with versions of the same names.
+package struct KnownMappings {
+  package struct Pair: Hashable {
+    package let source: Int
+    package let destination: Int
+
+    package init(
+      source: Int, destination: Int
+    ) {
+      self.source = source
+      self.destination = destination
+    }
+  }
+
+  private let versions: [ModelVersion]
+  private let names: [String: Int]
+  private let all: [MappingFile]
+  /// The mapping models that fit two versions; those that map the most entities come first.
+  package private(set) var fitting: [Pair: [MappingFile]] = [:]
+  /// The mapping models that were meant for two versions and do not fit them.
+  package private(set) var stale: [Pair: [MappingFile]] = [:]
+
+  /// - Parameters:
+  ///   - versions: in their order.
+  ///   - names: the positions of versions by name, where some have several names.
+  package init(_ mappings: [MappingFile], versions: [ModelVersion], names: [String: Int]) {
+    self.versions = versions
+    self.names = names
+    all = mappings
+    let hashes = versions.map(\.hashes)
+    for mapping in mappings {
+      if let pair = named(mapping) {
+        place(mapping, named: pair, hashes)
+      } else {
+        place(mapping, hashes)
+      }
+    }
+    for pair in fitting.keys {
+      // Of equals the first stays first.
+      let list = fitting[pair] ?? []
+      fitting[pair] = list.enumerated().sorted { left, right in
+        let counts = (left.element.document.entityMappings.count, right.element.document.entityMappings.count)
+        return counts.0 == counts.1 ? left.offset < right.offset : counts.0 > counts.1
+      }.map(\.element)
+    }
+  }
+
+  /// Returns the mapping model that continues where another ends, or ends where it begins, at an unknown version.
+  package func continuation(of mapping: MappingFile, at side: MappingMismatch.Side) -> MappingFile? {
+    let wanted = Self.hashes(of: mapping, side)
+    let other: MappingMismatch.Side = side == .destination ? .source : .destination
+    return all.first { candidate in
+      let found = Self.hashes(of: candidate, other).filter { wanted[$0.key] != nil }
+      return !found.isEmpty && found.allSatisfy { wanted[$0.key] == $0.value }
+    }
+  }
+
+  private static func hashes(of mapping: MappingFile, _ side: MappingMismatch.Side) -> [String: Data] {
+    let entities = MappingFile.entities(of: mapping.document).filter { $0.side == side }
+    return Dictionary(entities.compactMap { entity in entity.hash.map { (entity.entity, $0) } }) { first, _ in first }
+  }
+
+  /// Keeps the mapping models that Core Data would find for two versions: all that fit them, whatever other versions they fit.
+  package mutating func keep(_ mappings: [MappingFile], from source: Int, to destination: Int) {
+    let ends = [versions[source], versions[destination]]
+    // Models made in code may share one name, which then identifies none of them.
+    let names = ends[0].name == ends[1].name ? [:] : [ends[0].name: 0, ends[1].name: 1]
+    let two = KnownMappings(mappings, versions: ends, names: names)
+    let pair = Pair(source: source, destination: destination)
+    fitting = two.fitting[Pair(source: 0, destination: 1)].map { [pair: $0] } ?? [:]
+    stale = stale.filter { $0.key == pair }
+  }
+
+  /// The versions that a source names, if both are known.
+  private func named(_ mapping: MappingFile) -> Pair? {
+    guard let source = mapping.document.sourceVersionName, let destination = mapping.document.destinationVersionName,
+      let first = names[source], let second = names[destination], first != second
+    else { return nil }
+    return Pair(source: first, destination: second)
+  }
+
+  private mutating func place(_ mapping: MappingFile, named pair: Pair, _ hashes: [[String: Data]]) {
+    let entities = MappingFile.entities(of: mapping.document)
+    let missing = entities.count { named in
+      (named.side == .source ? hashes[pair.source] : hashes[pair.destination])[named.entity] == nil
+    }
+    if missing == 0 {
+      fitting[pair, default: []].append(mapping)
+    } else if missing * 2 < entities.count {
+      stale[pair, default: []].append(mapping)
+    }
+  }
+
+  private mutating func place(_ mapping: MappingFile, _ hashes: [[String: Data]]) {
+    let entities = Set(MappingFile.entities(of: mapping.document))
+    let sides = (entities.filter { $0.side == .source }, entities.filter { $0.side == .destination })
+    guard !sides.0.isEmpty, !sides.1.isEmpty else { return }
+    func known(_ side: Set<MappingFile.NamedEntity>) -> [Int] {
+      hashes.map { model in side.count { $0.hash != nil && model[$0.entity] == $0.hash } }
+    }
+    let found = (known(sides.0), known(sides.1))
+    let pairs = self.pairs(
+      from: versions.indices.filter { found.0[$0] == sides.0.count },
+      to: versions.indices.filter { found.1[$0] == sides.1.count }, of: sides, hashes)
+    for pair in pairs { fitting[pair, default: []].append(mapping) }
+    guard pairs.isEmpty else { return }
+    var best: (score: Int, pairs: [Pair]) = (0, [])
+    for source in versions.indices {
+      for destination in versions.indices where destination > source {
+        let score = found.0[source] + found.1[destination]
+        if score > best.score { best = (score, []) }
+        if score == best.score { best.pairs.append(Pair(source: source, destination: destination)) }
+      }
+    }
+    guard best.score * 2 >= entities.count, best.score > 0 else { return }
+    for pair in best.pairs { stale[pair, default: []].append(mapping) }
+  }
+
+  /// Returns the pairs that the mapping model is for, of the versions that have all its entities.
+  ///
+  /// On each side these are the versions without other entities, if there are any. A mapping model that omits entities, or
+  /// whose entities are all unchanged, is for the two versions, in order, of which it omits the fewest entities.
+  private func pairs(
+    from sources: [Int], to destinations: [Int],
+    of sides: (Set<MappingFile.NamedEntity>, Set<MappingFile.NamedEntity>), _ hashes: [[String: Data]]
+  ) -> [Pair] {
+    func pairs(_ sources: [Int], _ destinations: [Int]) -> [Pair] {
+      sources.flatMap { source in
+        destinations.filter { hashes[$0] != hashes[source] }.map { Pair(source: source, destination: $0) }
+      }
+    }
+    let tightest = pairs(self.tightest(sources, of: sides.0), self.tightest(destinations, of: sides.1))
+    guard tightest.isEmpty else { return tightest }
+    let all = pairs(sources, destinations)
+    let onward = all.filter { $0.source < $0.destination }
+    let counted = (onward.isEmpty ? all : onward).map { pair in
+      (pair, count: unmapped(pair.source, sides.0) + unmapped(pair.destination, sides.1))
+    }
+    let least = counted.map(\.count).min()
+    return counted.filter { $0.count == least }.map(\.0)
+  }
+
+  /// Returns the versions whose entities are all named; all given versions where there are none.
+  private func tightest(_ fitting: [Int], of side: Set<MappingFile.NamedEntity>) -> [Int] {
+    let complete = fitting.filter { unmapped($0, side) == 0 }
+    return complete.isEmpty ? fitting : complete
+  }
+
+  /// The number of entities of a version that one side of a mapping model does not name.
+  private func unmapped(_ version: Int, _ side: Set<MappingFile.NamedEntity>) -> Int {
+    let names = Set(side.map(\.entity))
+    return versions[version].document.entities.count { !$0.isAbstract && !names.contains($0.name) }
+  }
+}

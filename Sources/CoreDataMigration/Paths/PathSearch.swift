@@ -1,0 +1,323 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import Foundation
+
+/// The search for the path from one version to another. `MigrationPath` has the rules.
+package struct PathSearch {
+  /// A step between the versions at two positions.
+  package struct Leg {
+    package let source: Int
+    package let destination: Int
+    /// Nil for an inferred step.
+    package let mapping: MappingFile?
+
+    package init(
+      source: Int, destination: Int, mapping: MappingFile?
+    ) {
+      self.source = source
+      self.destination = destination
+      self.mapping = mapping
+    }
+  }
+
+  /// The versions in order; no two have the same hashes.
+  package let versions: [ModelVersion]
+  package let source: Int
+  package let destination: Int
+  package let mappings: KnownMappings
+  package let inferred: InferredSteps
+  package let infers: Bool
+  /// Whether the path may have several steps.
+  package let isProgressive: Bool
+
+  package init(
+    versions: [ModelVersion], source: Int, destination: Int, mappings: KnownMappings, inferred: InferredSteps,
+    infers: Bool, isProgressive: Bool
+  ) {
+    self.versions = versions
+    self.source = source
+    self.destination = destination
+    self.mappings = mappings
+    self.inferred = inferred
+    self.infers = infers
+    self.isProgressive = isProgressive
+  }
+
+  /// A version, and the start of the run of inferred steps that reached it.
+  private struct State: Hashable {
+    let version: Int
+    let runStart: Int
+  }
+
+  private struct Arrival {
+    let state: State
+    let previous: State?
+    let mapping: MappingFile?
+  }
+
+  /// Returns the cheapest path; nil where there is none.
+  ///
+  /// Steps that leave objects without a required value are used only where there is no other path: they work for stores
+  /// without such objects.
+  package func legs() -> [Leg]? { legs(isStrict: true) ?? legs(isStrict: false) }
+
+  /// Whether a step can be inferred; if strict, whether it works for all stores.
+  package func canInfer(from source: Int, to destination: Int, isStrict: Bool) -> Bool {
+    guard let mapping = inferred.mapping(from: source, to: destination) else { return false }
+    return !isStrict || mapping.attributeWithoutValue == nil
+  }
+
+  private func legs(isStrict: Bool) -> [Leg]? {
+    if let mapping = mappings.fitting[.init(source: source, destination: destination)]?.first {
+      return [Leg(source: source, destination: destination, mapping: mapping)]
+    }
+    guard isProgressive else {
+      let isPossible = infers && canInfer(from: source, to: destination, isStrict: isStrict)
+      return isPossible ? [Leg(source: source, destination: destination, mapping: nil)] : nil
+    }
+    var arrivals: [State: Arrival] = [:]
+    var queue = CheapestFirst<Arrival>()
+    queue.insert(
+      Arrival(state: State(version: source, runStart: source), previous: nil, mapping: nil), PathCost())
+    while let (arrival, cost) = queue.removeCheapest() {
+      guard arrivals[arrival.state] == nil else { continue }
+      // Inference is expensive, so it is tried only where nothing cheaper leads on.
+      if let previous = arrival.previous, arrival.mapping == nil,
+        !canInfer(from: previous.version, to: arrival.state.version, isStrict: isStrict)
+      {
+        continue
+      }
+      arrivals[arrival.state] = arrival
+      if arrival.state.version == destination { return legs(to: arrival, arrivals) }
+      for (next, price) in departures(from: arrival.state) where arrivals[next.state] == nil {
+        queue.insert(next, cost + price)
+      }
+    }
+    return nil
+  }
+
+  private func legs(to last: Arrival, _ arrivals: [State: Arrival]) -> [Leg] {
+    var legs: [Leg] = []
+    var arrival = last
+    while let previous = arrival.previous, let before = arrivals[previous] {
+      legs.append(Leg(source: previous.version, destination: arrival.state.version, mapping: arrival.mapping))
+      arrival = before
+    }
+    return legs.reversed()
+  }
+
+  private func departures(from state: State) -> [(Arrival, PathCost)] {
+    var found: [(Arrival, PathCost)] = []
+    for next in versions.indices where next != state.version {
+      let onward = isOnward(state.version, next)
+      if let mapping = mappings.fitting[.init(source: state.version, destination: next)]?.first {
+        found.append(
+          (
+            Arrival(state: State(version: next, runStart: next), previous: state, mapping: mapping),
+            PathCost(codeSteps: mapping.needsCode ? 1 : 0, copies: 1, outside: onward ? 0 : 1, steps: 1)
+          ))
+      }
+      // Inference drops what a version lacks, so no path leaves the versions between its ends.
+      if infers, onward {
+        found.append(
+          (
+            Arrival(state: State(version: next, runStart: state.runStart), previous: state, mapping: nil),
+            PathCost(
+              passedOver: passedOver(state, to: next), skipped: abs(next - state.version) - 1, steps: 1)
+          ))
+      }
+    }
+    return found
+  }
+
+  // MARK: The order of versions
+
+  /// A version's position on the path from source to destination.
+  private func rank(_ version: Int) -> Int { source <= destination ? version : -version }
+
+  /// Whether a step leads towards the destination, and not past it.
+  private func isOnward(_ version: Int, _ next: Int) -> Bool {
+    rank(version) >= rank(source) && rank(next) > rank(version) && rank(next) <= rank(destination)
+  }
+
+  /// The number of mapping models that another inferred step would bypass.
+  private func passedOver(_ state: State, to next: Int) -> Int {
+    mappings.fitting.keys.count { pair in
+      isWithin(pair, state.runStart, next) && rank(pair.destination) > rank(state.version)
+    }
+  }
+
+  /// Whether two versions are between two others.
+  private func isWithin(_ pair: KnownMappings.Pair, _ start: Int, _ end: Int) -> Bool {
+    rank(pair.source) < rank(pair.destination) && rank(pair.source) >= rank(start)
+      && rank(pair.destination) <= rank(end)
+  }
+
+  /// Returns the first stale mapping model between two versions.
+  package func stale(between start: Int, and end: Int) -> (pair: KnownMappings.Pair, mapping: MappingFile)? {
+    let pairs = mappings.stale.keys.filter { isWithin($0, start, end) }
+    guard
+      let pair = pairs.min(by: { (rank($0.source), rank($0.destination)) < (rank($1.source), rank($1.destination)) }),
+      let mapping = mappings.stale[pair]?.first
+    else { return nil }
+    return (pair, mapping)
+  }
+
+  /// Returns the mapping models between two versions, in path order.
+  package func passed(between start: Int, and end: Int) -> [(pair: KnownMappings.Pair, mapping: MappingFile)] {
+    mappings.fitting.filter { isWithin($0.key, start, end) }.compactMap { pair, files in files.first.map { (pair, $0) }
+    }
+    .sorted { (rank($0.pair.source), rank($0.pair.destination)) < (rank($1.pair.source), rank($1.pair.destination)) }
+  }
+
+  /// Returns the versions strictly between two others, in path order; none where the path may have only one step.
+  package func between(_ start: Int, _ end: Int) -> [Int] {
+    guard isProgressive else { return [] }
+    let inside = versions.indices.filter { $0 > min(start, end) && $0 < max(start, end) }
+    return start < end ? inside : inside.reversed()
+  }
+}
+
+// MARK: Detours
+
+/// The versions may be out of order: a version in between may lack what both ends have, and going through it would lose data.
+extension PathSearch {
+  /// Removes versions between inferred steps that would drop an entity or property which the direct step keeps.
+  package func withoutDetours(_ legs: [Leg]) -> [Leg] {
+    var result: [Leg] = []
+    var run: [Leg] = []
+    for leg in legs {
+      if leg.mapping == nil {
+        run.append(leg)
+      } else {
+        result += shortened(run) + [leg]
+        run = []
+      }
+    }
+    return result + shortened(run)
+  }
+
+  private func shortened(_ run: [Leg]) -> [Leg] {
+    guard run.count > 1, let first = run.first?.source, let last = run.last?.destination,
+      // Without a direct step there is nothing to compare with.
+      let direct = inferred.mapping(from: first, to: last)
+    else { return run }
+    let isStrict = run.allSatisfy { canInfer(from: $0.source, to: $0.destination, isStrict: true) }
+    guard canInfer(from: first, to: last, isStrict: isStrict),
+      // A path without losses needs no detour removed.
+      loses(direct, through: [first] + run.map(\.destination))
+    else { return run }
+    let between = run.dropLast().map(\.destination).filter { !loses(direct, through: [first, $0, last]) }
+    let kept = [first] + between + [last]
+    let canBeInferred = zip(kept, kept.dropFirst()).allSatisfy { canInfer(from: $0, to: $1, isStrict: isStrict) }
+    let path = !canBeInferred || loses(direct, through: kept) ? [first, last] : kept
+    return zip(path, path.dropFirst()).map { Leg(source: $0, destination: $1, mapping: nil) }
+  }
+
+  /// Returns what going through a version drops and the direct step keeps, such as `Note.name`; nil for nothing.
+  package func lost(from source: Int, through version: Int, to destination: Int) -> String? {
+    inferred.mapping(from: source, to: destination).flatMap { lost($0, through: [source, version, destination]) }
+  }
+
+  /// Whether something that a mapping keeps is dropped on a path with the same ends.
+  private func loses(_ direct: InferredMapping, through path: [Int]) -> Bool { lost(direct, through: path) != nil }
+
+  private func lost(_ direct: InferredMapping, through path: [Int]) -> String? {
+    var traces = direct.matched.map { match in
+      Trace(
+        entity: match.source,
+        properties: Set((match.attributes + match.relationships).map(\.source)))
+    }
+    for (source, destination) in zip(path, path.dropFirst()) {
+      // `canInfer` checks elsewhere whether the step exists.
+      guard let mapping = inferred.mapping(from: source, to: destination) else { return nil }
+      for position in traces.indices {
+        guard let match = mapping.match(ofSource: traces[position].entity) else { return traces[position].entity }
+        let names = Dictionary(
+          (match.attributes + match.relationships).map { ($0.source, $0.destination) }, uniquingKeysWith: { $1 })
+        let properties = traces[position].properties.compactMap { names[$0] }
+        if properties.count < traces[position].properties.count {
+          let missing = traces[position].properties.filter { names[$0] == nil }.sorted().first ?? ""
+          return "\(traces[position].entity).\(missing)"
+        }
+        traces[position] = Trace(entity: match.destination, properties: Set(properties))
+      }
+    }
+    return nil
+  }
+
+  /// The names of an entity and its properties along a path.
+  private struct Trace {
+    var entity: String
+    var properties: Set<String>
+  }
+}
+
+/// The cost of a path; each part outweighs all parts after it.
+package struct PathCost: Comparable {
+  /// The number of mapping models that inferred steps bypass.
+  package var passedOver = 0
+  /// The number of steps that need code of the program.
+  package var codeSteps = 0
+  /// The number of steps that copy the store.
+  package var copies = 0
+  /// The number of mapping models to versions that are not between the two ends.
+  package var outside = 0
+  /// The number of versions that inferred steps skip.
+  package var skipped = 0
+  package var steps = 0
+
+  private var parts: [Int] { [passedOver, codeSteps, copies, outside, skipped, steps] }
+
+  package static func < (left: PathCost, right: PathCost) -> Bool {
+    left.parts.lexicographicallyPrecedes(right.parts)
+  }
+
+  package static func + (left: PathCost, right: PathCost) -> PathCost {
+    PathCost(
+      passedOver: left.passedOver + right.passedOver, codeSteps: left.codeSteps + right.codeSteps,
+      copies: left.copies + right.copies, outside: left.outside + right.outside, skipped: left.skipped + right.skipped,
+      steps: left.steps + right.steps)
+  }
+}
+
+/// A priority queue by cost; among equals, first in, first out.
+package struct CheapestFirst<Element> {
+  private var heap: [(cost: PathCost, order: Int, element: Element)] = []
+  private var count = 0
+
+  package mutating func insert(_ element: Element, _ cost: PathCost) {
+    heap.append((cost, count, element))
+    count += 1
+    var child = heap.count - 1
+    while child > 0, precedes(child, (child - 1) / 2) {
+      heap.swapAt(child, (child - 1) / 2)
+      child = (child - 1) / 2
+    }
+  }
+
+  package mutating func removeCheapest() -> (element: Element, cost: PathCost)? {
+    guard let first = heap.first, let last = heap.popLast() else { return nil }
+    if !heap.isEmpty {
+      heap[0] = last
+      sink()
+    }
+    return (first.element, first.cost)
+  }
+
+  private mutating func sink() {
+    var parent = 0
+    while true {
+      let children = [2 * parent + 1, 2 * parent + 2].filter { $0 < heap.count }
+      guard let least = children.min(by: precedes), precedes(least, parent) else { return }
+      heap.swapAt(least, parent)
+      parent = least
+    }
+  }
+
+  private func precedes(_ a: Int, _ b: Int) -> Bool {
+    heap[a].cost == heap[b].cost ? heap[a].order < heap[b].order : heap[a].cost < heap[b].cost
+  }
+}

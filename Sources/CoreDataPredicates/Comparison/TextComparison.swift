@@ -1,0 +1,123 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// How two texts are compared: the options `[c]`, `[d]`, `[n]` and `[l]`.
+package struct TextComparison {
+  private let options: ComparisonSyntax.Options
+
+  package init(_ options: ComparisonSyntax.Options = []) {
+    self.options = options
+  }
+
+  private func folded(_ text: String) -> String {
+    var folding: String.CompareOptions = []
+    if !options.contains(.normalized) {
+      if options.contains(.caseInsensitive) { folding.insert(.caseInsensitive) }
+      if options.contains(.diacriticInsensitive) { folding.insert(.diacriticInsensitive) }
+    }
+    guard !folding.isEmpty else { return text }
+    // Folding of diacritics works on composed characters.
+    let composed = text.precomposedStringWithCanonicalMapping
+    return composed.folding(options: folding, locale: options.contains(.localeSensitive) ? .current : nil)
+  }
+
+  package func areEqual(_ left: String, _ right: String) -> Bool {
+    folded(left).unicodeScalars.elementsEqual(folded(right).unicodeScalars)
+  }
+
+  package func order(_ left: String, _ right: String) -> ComparisonResult {
+    let (left, right) = (folded(left), folded(right))
+    if options.contains(.localeSensitive) { return left.localizedCompare(right) }
+    if left.unicodeScalars.elementsEqual(right.unicodeScalars) { return .orderedSame }
+    return left.unicodeScalars.lexicographicallyPrecedes(right.unicodeScalars) ? .orderedAscending : .orderedDescending
+  }
+
+  package func begins(_ text: String, with prefix: String) -> Bool {
+    folded(text).unicodeScalars.starts(with: folded(prefix).unicodeScalars)
+  }
+
+  package func ends(_ text: String, with suffix: String) -> Bool {
+    folded(text).unicodeScalars.reversed().starts(with: folded(suffix).unicodeScalars.reversed())
+  }
+
+  package func contains(_ text: String, _ part: String) -> Bool {
+    let (text, part) = (Array(folded(text).utf8), Array(folded(part).utf8))
+    guard let first = part.first else { return true }
+    guard part.count <= text.count else { return false }
+    return (0...(text.count - part.count)).contains { text[$0] == first && text[$0...].starts(with: part) }
+  }
+
+  /// `LIKE`: `?` is one character, `*` any number of them, `\` takes either as it is.
+  package func isLike(_ text: String, _ pattern: String) -> Bool {
+    let text = Array(folded(text))
+    let pattern = Self.wildcards(folded(pattern))
+    var (position, index) = (0, 0)
+    var retry: (index: Int, position: Int)?
+    while position < text.count {
+      if index < pattern.count, pattern[index] == .many {
+        retry = (index + 1, position)
+        index += 1
+      } else if index < pattern.count, pattern[index] == .one || pattern[index] == .character(text[position]) {
+        position += 1
+        index += 1
+      } else if let last = retry {
+        retry = (last.index, last.position + 1)
+        (index, position) = (last.index, last.position + 1)
+      } else {
+        return false
+      }
+    }
+    return pattern[index...].allSatisfy { $0 == .many }
+  }
+
+  private enum Wildcard: Equatable {
+    case one
+    case many
+    case character(Character)
+  }
+
+  private static func wildcards(_ pattern: String) -> [Wildcard] {
+    var result: [Wildcard] = []
+    var isEscaped = false
+    for character in pattern {
+      if isEscaped {
+        result.append(.character(character))
+        isEscaped = false
+      } else if character == "\\" {
+        isEscaped = true
+      } else {
+        result.append(character == "?" ? .one : character == "*" ? .many : .character(character))
+      }
+    }
+    return result
+  }
+
+  /// `MATCHES`: the regular expression matches the whole text.
+  package func matches(_ text: String, pattern: String) throws -> Bool {
+    let isFolded = options.contains(.diacriticInsensitive)
+    let diacritics = TextComparison(.diacriticInsensitive)
+    let subject = isFolded ? diacritics.folded(text) : text
+    let expression: NSRegularExpression
+    do {
+      expression = try NSRegularExpression(
+        pattern: "\\A(?:\(isFolded ? diacritics.folded(pattern) : pattern))\\z",
+        options: options.contains(.caseInsensitive) ? .caseInsensitive : [])
+    } catch {
+      throw InvalidPattern(pattern: pattern)
+    }
+    return expression.firstMatch(in: subject, range: NSRange(location: 0, length: subject.utf16.count)) != nil
+  }
+}
+
+/// The error for a pattern of `MATCHES` that is not a regular expression.
+package struct InvalidPattern: Error {
+  package let pattern: String
+
+  package init(
+    pattern: String
+  ) {
+    self.pattern = pattern
+  }
+}

@@ -1,0 +1,131 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataSQLite
+import Foundation
+
+/// The rows of an entity that a query asks for.
+package struct RowCriteria {
+  package var includesSubentities = true
+  package var predicate: PredicateSyntax?
+  package var order: [SortKey] = []
+  /// The greatest number of rows; 0 for no limit.
+  package var limit = 0
+  package var offset = 0
+  /// The range of primary keys to search; nil for all.
+  package var keys: ClosedRange<Int64>?
+
+  /// Whether finding the rows takes more than their primary keys.
+  package var isSearch: Bool { predicate != nil || !order.isEmpty || keys == nil }
+
+  package init(includesSubentities: Bool = true) {
+    self.includesSubentities = includesSubentities
+  }
+}
+
+/// Builds the statements that answer queries.
+package struct SelectBuilder {
+  package let schema: StoreSchema
+  package let objects: any ObjectKeys
+
+  package init(
+    schema: StoreSchema, objects: any ObjectKeys
+  ) {
+    self.schema = schema
+    self.objects = objects
+  }
+
+  /// A statement that selects columns of the rows which answer a query.
+  ///
+  /// - Throws: `NotExpressibleInSQL` when SQL cannot say the predicate or the order.
+  package func select(_ columns: [String], of entity: EntityLayout, _ query: RowCriteria) throws -> BoundSQL {
+    let (scope, condition, order) = try parts(of: entity, query, isOrdered: true)
+    let list = columns.map { "\(scope.alias).\(SQLName.quoted($0))" }.joined(separator: ", ")
+    return "SELECT \(raw: list)\(raw: from(scope))\(condition)\(order)\(limit(of: query))"
+  }
+
+  /// A statement that counts the rows which answer a query.
+  ///
+  /// - Throws: `NotExpressibleInSQL` when SQL cannot say the predicate.
+  package func count(of entity: EntityLayout, _ query: RowCriteria) throws -> BoundSQL {
+    let (scope, condition, _) = try parts(of: entity, query, isOrdered: false)
+    guard query.limit > 0 || query.offset > 0 else { return "SELECT COUNT(*)\(raw: from(scope))\(condition)" }
+    return "SELECT COUNT(*) FROM (SELECT 1\(raw: from(scope))\(condition)\(limit(of: query)))"
+  }
+
+  private func parts(
+    of entity: EntityLayout, _ query: RowCriteria, isOrdered: Bool
+  ) throws -> (scope: SQLScope, condition: BoundSQL, order: BoundSQL) {
+    let builder = PredicateSQL(schema: schema, objects: objects, aliases: AliasNames())
+    let scope = SQLScope(entity: entity, names: builder.aliases)
+    var conditions: [BoundSQL] = []
+    if let test = entityTest(entity, includesSubentities: query.includesSubentities, alias: scope.alias) {
+      conditions.append(test)
+    }
+    if let keys = query.keys {
+      conditions.append(
+        "\(raw: scope.alias).Z_PK BETWEEN \(value: .integer(keys.lowerBound)) AND \(value: .integer(keys.upperBound))")
+    }
+    if let predicate = query.predicate {
+      conditions.append(try builder.condition(predicate, SQLNames(evaluated: scope)))
+    }
+    var order: BoundSQL = ""
+    if isOrdered {
+      let terms = try query.order.map { try term($0, from: scope, builder) }
+      // The primary key settles ties, so that pages of one query never overlap.
+      order = " ORDER BY \((terms + ["\(raw: scope.alias).Z_PK"]).joined(", "))"
+    }
+    let condition: BoundSQL = conditions.isEmpty ? "" : " WHERE \(conditions.joined(" AND "))"
+    return (scope, condition, order)
+  }
+
+  private func from(_ scope: SQLScope) -> String {
+    " FROM \(SQLName.quoted(scope.entity.table)) \(scope.alias)\(scope.joins)"
+  }
+
+  /// Restricts a shared table to the entities asked for; nil where all of its rows are of them.
+  private func entityTest(_ entity: EntityLayout, includesSubentities: Bool, alias: String) -> BoundSQL? {
+    let inTable = schema.entity(number: entity.rootNumber)?.numbers ?? []
+    let wanted = includesSubentities ? entity.numbers : [entity.number]
+    if Set(inTable) == Set(wanted) { return nil }
+    let numbers = wanted.map { SQLiteValue.integer(Int64($0)) }
+    return numbers.count == 1
+      ? "\(raw: alias).Z_ENT = \(value: numbers[0])" : "\(raw: alias).Z_ENT IN (\(values: numbers))"
+  }
+
+  private func term(_ term: SortKey, from scope: SQLScope, _ builder: PredicateSQL) throws -> BoundSQL {
+    let path = term.keyPath.split(separator: ".").map(String.init)
+    guard case .value(let value, let kind) = try builder.operand(path: path, from: scope), kind.isOrdered else {
+      throw NotExpressibleInSQL()
+    }
+    let collation = kind == .string ? SortCollation.clause(for: term.method) : ""
+    return "\(value)\(raw: collation)\(raw: term.isAscending ? "" : " DESC")"
+  }
+
+  private func limit(of query: RowCriteria) -> BoundSQL {
+    guard query.limit > 0 || query.offset > 0 else { return "" }
+    let limit: BoundSQL = " LIMIT \(value: .integer(query.limit > 0 ? Int64(query.limit) : -1))"
+    return query.offset > 0 ? "\(limit) OFFSET \(value: .integer(Int64(query.offset)))" : limit
+  }
+}
+
+/// The orders of strings that sort descriptors name.
+package enum SortCollation {
+  private static let names: [(SortKey.Method, String)] = [
+    (.caseInsensitive, "CDCaseInsensitive"), (.localized, "CDLocalized"),
+    (.localizedCaseInsensitive, "CDLocalizedCaseInsensitive"), (.localizedStandard, "CDLocalizedStandard"),
+  ]
+
+  /// What follows a column to sort it so; nothing for the literal order, which is SQLite's own.
+  package static func clause(for method: SortKey.Method) -> String {
+    names.first { $0.0 == method }.map { " COLLATE \($0.1)" } ?? ""
+  }
+
+  /// Makes the orders known to a connection.
+  package static func register(with connection: SQLiteConnection) throws {
+    for (method, name) in names {
+      try connection.register(collation: name) { method.order($0, $1) }
+    }
+  }
+}
