@@ -5,7 +5,7 @@ import CoreData
 import CoreDataModelFiles
 import Foundation
 
-/// A list of allowances, in the order in which they are asked.
+/// A list of allowances, of which the first match applies.
 ///
 /// A file of allowances is a text in UTF-8. Each line holds the code, where it is allowed, and why; a reason is required:
 ///
@@ -112,7 +112,7 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
       })
   }
 
-  /// What is dropped where a code is found; nil for codes of other matters.
+  /// The kind of content that findings of a code drop; nil for codes that are not about data loss.
   private static func contents(of code: FindingCode) -> Set<AllowedLosses.Content>? {
     switch code {
     case .entityRemoved: [.rows]
@@ -138,9 +138,9 @@ public struct AllowanceProblem: Error, Hashable, Sendable, CustomStringConvertib
   public var description: String { "\(path)\(line.map { ", line \($0)" } ?? ""): \(reason)" }
 }
 
-/// Findings of a code that somebody allows: everywhere, of one entity, or of one property.
+/// Allows findings with a code: all of them, or those of one entity or one property.
 ///
-/// A finding that is allowed is information. One that tells of a migration that would fail cannot be allowed.
+/// An allowed finding is information. Findings with which the migration would fail cannot be allowed.
 public struct FindingAllowance: Hashable, Sendable {
   /// Where an allowance stands.
   public enum Origin: Hashable, Sendable {
@@ -216,7 +216,7 @@ public struct FindingAllowance: Hashable, Sendable {
       && (property == nil || property == finding.property || property == finding.sourceProperty)
   }
 
-  /// Who allows: `--allow DS102:Order.name`, `Losses.txt, line 3`, `coredata.allow`; nil for a program.
+  /// The source of the allowance: `--allow DS102:Order.name`, `Losses.txt, line 3`, `coredata.allow`; nil for a program.
   public var author: String? {
     switch origin {
     case .program: nil
