@@ -13,14 +13,6 @@ package struct ColumnSources {
   package let source: EntityLayout
   package let destination: EntityLayout
 
-  package init(
-    step: InPlaceStep, source: EntityLayout, destination: EntityLayout
-  ) {
-    self.step = step
-    self.source = source
-    self.destination = destination
-  }
-
   /// The sources of the columns that the destination entity uses; every other column of the table stays NULL.
   package func all() throws -> [String: ColumnSource] {
     var result: [String: ColumnSource] = [:]

@@ -18,12 +18,6 @@ package struct DerivedColumns {
 
   package let step: InPlaceStep
 
-  package init(
-    step: InPlaceStep
-  ) {
-    self.step = step
-  }
-
   /// Registers the text function.
   package static func register(in connection: SQLiteConnection, _ values: some ProgramValues) throws {
     try connection.register(function: textFunction, argumentCount: 2) { arguments in

@@ -23,19 +23,6 @@ package struct InPlaceStep {
   package var extraColumns: [String: Set<String>] = [:]
   package var cleanup = ColumnCleanup.necessary
 
-  package init(
-    source: ModelVersion, destination: ModelVersion, sourceSchema: StoreSchema, destinationSchema: StoreSchema,
-    mapping: StepMapping, values: any ProgramValues, extraColumns: [String: Set<String>] = [:]
-  ) {
-    self.source = source
-    self.destination = destination
-    self.sourceSchema = sourceSchema
-    self.destinationSchema = destinationSchema
-    self.mapping = mapping
-    self.values = values
-    self.extraColumns = extraColumns
-  }
-
   /// A model as the planner asks for it.
   package struct ModelVersion {
     package let document: ModelDocument
@@ -61,13 +48,6 @@ package struct InPlaceStep {
   package struct Renumbering: Hashable {
     package let old: Int
     package let new: Int
-
-    package init(
-      old: Int, new: Int
-    ) {
-      self.old = old
-      self.new = new
-    }
   }
 
   /// The layouts that a destination entity's relationship has in the source; none for a new relationship.

@@ -16,15 +16,6 @@ package struct InPlaceStepRun {
     package let destination: String?
     package let before: Int
     package let after: Int
-
-    package init(
-      source: String?, destination: String?, before: Int, after: Int
-    ) {
-      self.source = source
-      self.destination = destination
-      self.before = before
-      self.after = after
-    }
   }
 
   private var step: InPlaceStep

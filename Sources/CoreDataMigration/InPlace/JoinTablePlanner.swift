@@ -20,13 +20,6 @@ package struct JoinTableQuery {
   /// The source relationships with pairs for the table, each with whether it is the owner's side.
   package let pairs: [(pairs: RelationshipPairs, fromOwner: Bool)]
 
-  package init(
-    values: [String], pairs: [(pairs: RelationshipPairs, fromOwner: Bool)]
-  ) {
-    self.values = values
-    self.pairs = pairs
-  }
-
   package func sql(names: [String: String]) -> String {
     "SELECT \(values.joined(separator: ", ")) FROM (\(source(names)))"
   }
@@ -50,12 +43,6 @@ package struct JoinTableQuery {
 /// Determines the source of the rows of a destination join table.
 package struct JoinTablePlanner {
   package let step: InPlaceStep
-
-  package init(
-    step: InPlaceStep
-  ) {
-    self.step = step
-  }
 
   package func plan(_ table: JoinTableLayout) -> JoinTableSource {
     let (forward, backward) = sources(of: table)

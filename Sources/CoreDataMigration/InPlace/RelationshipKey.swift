@@ -215,15 +215,6 @@ package struct LinkProblem {
   package let shifts: KeyShifts
   package let connection: SQLiteConnection
 
-  package init(
-    check: LinkCheck, step: InPlaceStep, shifts: KeyShifts, connection: SQLiteConnection
-  ) {
-    self.check = check
-    self.step = step
-    self.shifts = shifts
-    self.connection = connection
-  }
-
   /// The problem, with one of the objects and those that it has; nil where every object has one.
   package func problem() throws -> InPlaceProblem? {
     let several = "SELECT MEMBER FROM \(check.table) GROUP BY MEMBER HAVING COUNT(*) > 1"

@@ -21,15 +21,6 @@ package struct AlteredColumns {
   /// The new values of columns, for the rows of a source entity.
   package var updates: [(entity: EntityLayout, values: [(column: String, value: BoundSQL)])] = []
 
-  package init(
-    renamed: [(old: String, new: String)] = [], added: [ColumnLayout] = [],
-    updates: [(entity: EntityLayout, values: [(column: String, value: BoundSQL)])] = []
-  ) {
-    self.renamed = renamed
-    self.added = added
-    self.updates = updates
-  }
-
   /// Whether the table's definition stays as it is.
   package var isEmpty: Bool { renamed.isEmpty && added.isEmpty }
 }

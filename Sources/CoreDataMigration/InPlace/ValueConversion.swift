@@ -174,13 +174,6 @@ package struct NumberRanges {
   package let step: InPlaceStep
   package let connection: SQLiteConnection
 
-  package init(
-    step: InPlaceStep, connection: SQLiteConnection
-  ) {
-    self.step = step
-    self.connection = connection
-  }
-
   /// - Throws: `InPlaceProblem` for the first attribute with such values, naming one of them.
   package func check() throws {
     for destination in step.destinationSchema.entities {

@@ -51,12 +51,6 @@ package enum AttributeRules {
 package struct RelationshipRules {
   package let inference: MappingInference
 
-  package init(
-    inference: MappingInference
-  ) {
-    self.inference = inference
-  }
-
   /// What is wrong with a relationship that is in both versions.
   package func obstacle(
     from source: RelationshipDocument, to destination: RelationshipDocument, entity: String

@@ -14,13 +14,6 @@ package struct InferredMapping: Hashable, Sendable {
   package struct PropertyMatch: Hashable, Sendable {
     package var source: String
     package var destination: String
-
-    package init(
-      source: String, destination: String
-    ) {
-      self.source = source
-      self.destination = destination
-    }
   }
 
   /// An entity in both versions.
@@ -42,25 +35,6 @@ package struct InferredMapping: Hashable, Sendable {
     /// Relationships with a different destination entity, whose links are dropped. They are also among the removed and
     /// added ones, and are listed here so that findings can name them.
     package var redirectedRelationships: [PropertyMatch] = []
-
-    package init(
-      source: String, destination: String, isUnchanged: Bool, attributes: [PropertyMatch] = [],
-      relationships: [PropertyMatch] = [], addedAttributes: [String] = [], addedRelationships: [String] = [],
-      attributesWithoutValue: [String] = [], removedAttributes: [String] = [], removedRelationships: [String] = [],
-      redirectedRelationships: [PropertyMatch] = []
-    ) {
-      self.source = source
-      self.destination = destination
-      self.isUnchanged = isUnchanged
-      self.attributes = attributes
-      self.relationships = relationships
-      self.addedAttributes = addedAttributes
-      self.addedRelationships = addedRelationships
-      self.attributesWithoutValue = attributesWithoutValue
-      self.removedAttributes = removedAttributes
-      self.removedRelationships = removedRelationships
-      self.redirectedRelationships = redirectedRelationships
-    }
   }
 
   /// Sorted by the destination's name.
@@ -172,10 +146,4 @@ package struct InferenceObstacle: Hashable, Sendable {
 /// Everything that keeps a mapping model from being inferred; never empty.
 package struct InferenceFailure: Error, Hashable, Sendable {
   package var obstacles: [InferenceObstacle]
-
-  package init(
-    obstacles: [InferenceObstacle]
-  ) {
-    self.obstacles = obstacles
-  }
 }

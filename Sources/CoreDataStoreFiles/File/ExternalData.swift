@@ -62,13 +62,6 @@ package final class ExternalData {
     package let path: String
     package let cause: any Error
 
-    package init(
-      path: String, cause: any Error
-    ) {
-      self.path = path
-      self.cause = cause
-    }
-
     package var description: String {
       switch cause {
       case let problem as RegularFile.Problem: "its value is in a file that is not read: \(problem)"

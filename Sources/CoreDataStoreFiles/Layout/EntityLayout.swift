@@ -21,22 +21,6 @@ package struct EntityLayout: Hashable, Sendable {
   /// Persistent relationships by name, except those to entities outside the store.
   package var relationships: [String: RelationshipLayout]
 
-  package init(
-    name: String, number: Int, parentNumber: Int, rootName: String, rootNumber: Int, table: String, isAbstract: Bool,
-    numbers: [Int], attributes: [String: AttributeLayout], relationships: [String: RelationshipLayout]
-  ) {
-    self.name = name
-    self.number = number
-    self.parentNumber = parentNumber
-    self.rootName = rootName
-    self.rootNumber = rootNumber
-    self.table = table
-    self.isAbstract = isAbstract
-    self.numbers = numbers
-    self.attributes = attributes
-    self.relationships = relationships
-  }
-
   /// Whether other entities inherit from this one.
   package var hasSubentities: Bool { numbers.count > 1 }
   package var isRoot: Bool { parentNumber == 0 }
@@ -51,16 +35,6 @@ package struct AttributeLayout: Hashable, Sendable {
   /// The elements of a composite attribute, each with a column or elements of its own.
   package var elements: [AttributeLayout]
   package var allowsExternalStorage: Bool
-
-  package init(
-    name: String, kind: AttributeKind, column: String? = nil, elements: [AttributeLayout], allowsExternalStorage: Bool
-  ) {
-    self.name = name
-    self.kind = kind
-    self.column = column
-    self.elements = elements
-    self.allowsExternalStorage = allowsExternalStorage
-  }
 
   /// All columns that hold a part of the value.
   package var columns: [String] {
@@ -78,19 +52,6 @@ package struct RelationshipLayout: Hashable, Sendable {
   package var isToMany: Bool
   package var isOrdered: Bool
   package var place: RelationshipPlace
-
-  package init(
-    name: String, declaringEntity: String, destinationEntity: String, inverseName: String? = nil, isToMany: Bool,
-    isOrdered: Bool, place: RelationshipPlace
-  ) {
-    self.name = name
-    self.declaringEntity = declaringEntity
-    self.destinationEntity = destinationEntity
-    self.inverseName = inverseName
-    self.isToMany = isToMany
-    self.isOrdered = isOrdered
-    self.place = place
-  }
 }
 
 /// The three ways in which a relationship is stored.
@@ -110,14 +71,6 @@ package struct ForeignKeyLayout: Hashable, Sendable {
   package var entityColumn: String?
   /// The column with the row's order key, where the inverse is ordered.
   package var orderColumn: String?
-
-  package init(
-    column: String, entityColumn: String? = nil, orderColumn: String? = nil
-  ) {
-    self.column = column
-    self.entityColumn = entityColumn
-    self.orderColumn = orderColumn
-  }
 }
 
 /// A join table as one of its two relationships sees it.

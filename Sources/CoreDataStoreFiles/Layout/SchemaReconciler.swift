@@ -10,15 +10,6 @@ package struct SchemaReconciler {
   package let catalog: DatabaseCatalog
   /// The names in `Z_PRIMARYKEY` by number, which may be outdated after a rename.
   package let storedNames: [Int: String]
-
-  package init(
-    expected: StoreSchema, catalog: DatabaseCatalog, storedNames: [Int: String], allowsMissing: Bool = false
-  ) {
-    self.allowsMissing = allowsMissing
-    self.expected = expected
-    self.catalog = catalog
-    self.storedNames = storedNames
-  }
   /// Whether missing tables and columns keep their computed names: SQLite then refuses statements that use them.
   package var allowsMissing: Bool
 

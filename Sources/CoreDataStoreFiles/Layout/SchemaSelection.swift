@@ -118,13 +118,6 @@ package struct DeclaredRelationship: Hashable {
   package let entity: String
   package let document: RelationshipDocument
 
-  package init(
-    entity: String, document: RelationshipDocument
-  ) {
-    self.entity = entity
-    self.document = document
-  }
-
   package var name: String { document.name }
 
   package static func == (left: DeclaredRelationship, right: DeclaredRelationship) -> Bool {

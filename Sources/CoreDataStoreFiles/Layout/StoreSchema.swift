@@ -149,13 +149,6 @@ private struct EntityNumbers {
 package struct SchemaStatement: Hashable, Sendable {
   package let name: String
   package let sql: String
-
-  package init(
-    name: String, sql: String
-  ) {
-    self.name = name
-    self.sql = sql
-  }
 }
 
 extension TableLayout {

@@ -51,14 +51,6 @@ package struct TableLayout: Hashable, Sendable {
   package var rootEntity: String
   package var columns: [ColumnLayout]
 
-  package init(
-    name: String, rootEntity: String, columns: [ColumnLayout]
-  ) {
-    self.name = name
-    self.rootEntity = rootEntity
-    self.columns = columns
-  }
-
   /// The names of the columns that every entity table begins with.
   package static let housekeepingColumns = [
     ColumnLayout(name: "Z_PK", type: .integer, role: .primaryKey),
@@ -116,21 +108,6 @@ package struct JoinTableLayout: Hashable, Sendable {
   /// Holds the order keys of `inverse`.
   package var inverseOrderColumn: String?
 
-  package init(
-    name: String, ownerEntity: String, relationship: String, inverseEntity: String, inverse: String,
-    ownerColumn: String, destinationColumn: String, orderColumn: String? = nil, inverseOrderColumn: String? = nil
-  ) {
-    self.name = name
-    self.ownerEntity = ownerEntity
-    self.relationship = relationship
-    self.inverseEntity = inverseEntity
-    self.inverse = inverse
-    self.ownerColumn = ownerColumn
-    self.destinationColumn = destinationColumn
-    self.orderColumn = orderColumn
-    self.inverseOrderColumn = inverseOrderColumn
-  }
-
   /// The table as the named relationship sees it.
   package func end(entity: String, relationship name: String) -> JoinEnd {
     if entity == ownerEntity, name == relationship {
@@ -173,15 +150,6 @@ package struct IndexLayout: Hashable, Sendable {
   package var table: String
   package var elements: [Element]
   package var purpose: Purpose
-
-  package init(
-    name: String, table: String, elements: [Element], purpose: Purpose
-  ) {
-    self.name = name
-    self.table = table
-    self.elements = elements
-    self.purpose = purpose
-  }
 
   package var isUnique: Bool {
     if case .uniqueness = purpose { return true }

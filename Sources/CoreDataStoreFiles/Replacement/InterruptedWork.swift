@@ -11,13 +11,6 @@ package struct InterruptedWork {
   package let lock: MigrationLock
   package let journal: WorkJournal
 
-  package init(
-    lock: MigrationLock, journal: WorkJournal
-  ) {
-    self.lock = lock
-    self.journal = journal
-  }
-
   private var place: StoreLocation { lock.place }
 
   /// What became of the work.

@@ -14,12 +14,6 @@ package final class MigrationLock {
   package struct Held: Error {
     /// The journal of the other process.
     package let journal: WorkJournal?
-
-    package init(
-      journal: WorkJournal?
-    ) {
-      self.journal = journal
-    }
   }
 
   package let place: StoreLocation

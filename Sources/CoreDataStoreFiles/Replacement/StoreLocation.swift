@@ -104,13 +104,6 @@ package enum WorkDirectory {
     package let path: String
     /// Sentences.
     package let reason: String
-
-    package init(
-      path: String, reason: String
-    ) {
-      self.path = path
-      self.reason = reason
-    }
   }
 
   /// Opens the work directory; nil where there is none.

@@ -166,14 +166,6 @@ package struct StoreExchange {
   package let hold: StoreWriteLock?
   package var journal: WorkJournal
 
-  package init(
-    lock: MigrationLock, hold: StoreWriteLock?, journal: WorkJournal
-  ) {
-    self.lock = lock
-    self.hold = hold
-    self.journal = journal
-  }
-
   private var place: StoreLocation { lock.place }
 
   /// The result of an exchange.
@@ -184,14 +176,6 @@ package struct StoreExchange {
     package var leftover: (any Error)?
     /// The outcome of interrupted work that was found before.
     package var recovered: InterruptedWork.Outcome?
-
-    package init(
-      kept: URL? = nil, leftover: (any Error)? = nil, recovered: InterruptedWork.Outcome? = nil
-    ) {
-      self.kept = kept
-      self.leftover = leftover
-      self.recovered = recovered
-    }
   }
 
   /// Exchanges the stores. The new store must be complete and closed.
