@@ -159,12 +159,6 @@ package enum StoreFiles {
     try SupportDirectory(store: store).remove(names ?? [])
   }
 
-  /// Removes a store as `remove(at:)` does, and ignores failures.
-  package static func removeIfPresent(at store: URL) {
-    // This cleans up after work that has failed or is done, whose result matters more.
-    try? remove(at: store)
-  }
-
   // MARK: Logs without a database
 
   /// Logs without a database, which SQLite would apply to the next database with that name.
