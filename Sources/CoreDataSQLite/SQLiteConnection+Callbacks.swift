@@ -226,6 +226,37 @@ extension SQLiteConnection {
     handle.progressHandler = handler
   }
 
+  /// Calls a closure periodically while the statements of a body run. If it throws, they are interrupted, and its error is
+  /// thrown instead of theirs. If a progress handler is already set, it stays, and the closure is not called.
+  ///
+  /// - Parameters:
+  ///   - instructions: The number of steps of SQLite's virtual machine between two calls.
+  ///   - check: The closure; it must not use the connection.
+  package func checking<Result>(
+    every instructions: Int, _ check: () throws -> Void, during body: () throws -> Result
+  ) throws -> Result {
+    guard handle.progressHandler == nil else { return try body() }
+    return try withoutActuallyEscaping(check) { check in
+      var failure: (any Error)?
+      setProgressHandler(every: instructions) {
+        do {
+          if failure == nil { try check() }
+        } catch {
+          failure = error
+        }
+        return failure == nil
+      }
+      defer { setProgressHandler(nil) }
+      do {
+        let result = try body()
+        if let failure { throw failure }
+        return result
+      } catch {
+        throw failure ?? error
+      }
+    }
+  }
+
   /// Sets a closure that receives the SQL of every statement when it starts to run.
   ///
   /// - Parameters:

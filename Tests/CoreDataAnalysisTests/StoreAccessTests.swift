@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 import CoreDataTestSupport
 import Foundation
 import Testing
@@ -23,16 +24,16 @@ struct StoreAccessTests {
     try owner.execute("INSERT INTO T VALUES (2)")
   }
 
-  private func rows(_ access: StoreAccess) throws -> Int64? {
-    try access.connection.scalar("SELECT COUNT(*) FROM T")?.integer
+  private func rows(_ file: StoreFile) throws -> Int64? {
+    try file.connection.scalar("SELECT COUNT(*) FROM T")?.integer
   }
 
   @Test("Reading a store takes no locks from those of this process who have it open")
   func locks() async throws {
     do {
-      let access = try StoreAccess(url: store.url)
-      #expect(access.isCopy)
-      #expect(try rows(access) == 2)
+      let file = try StoreFile.openUntouched(store.url)
+      #expect(file.isCopy)
+      #expect(try rows(file) == 2)
     }
     let path = store.url.path
     // The last one who leaves removes the log; this one must see that it is not the last.
@@ -43,7 +44,7 @@ struct StoreAccessTests {
     }
     #expect(FileManager.default.fileExists(atPath: path + "-wal"))
     try owner.execute("INSERT INTO T VALUES (3)")
-    #expect(try rows(StoreAccess(url: store.url)) == 3)
+    #expect(try rows(StoreFile.openUntouched(store.url)) == 3)
     #expect(try owner.integrityCheck() == [])
   }
 
@@ -53,10 +54,10 @@ struct StoreAccessTests {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let link = folder.appendingPathComponent("Link.sqlite")
     try FileManager.default.createSymbolicLink(at: link, withDestinationURL: store.url)
-    let access = try StoreAccess(url: link)
-    #expect(access.isCopy)
-    #expect(try rows(access) == 2)
-    #expect(access.sizes.store > 100 && access.sizes.log > 0)
+    let file = try StoreFile.openUntouched(link)
+    #expect(file.isCopy)
+    #expect(try rows(file) == 2)
+    #expect(file.sizes.store > 100 && file.sizes.log > 0)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["Link.sqlite"])
   }
 
@@ -68,7 +69,7 @@ struct StoreAccessTests {
     try context.save()
     try company.close()
     let reader = try StoreReader(url: company.url)
-    #expect(!reader.access.isCopy)
+    #expect(!reader.file.isCopy)
     #expect(try reader.rowCounts().isEmpty == false)
     let writer = try SQLiteConnection(url: company.url, mode: .readWrite)
     try writer.execute("UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
@@ -46,7 +47,8 @@ struct ModelMerge {
       duplicates.append(entity)
       let isSettled = settled[name].map { first.versionHash == $0 && entity.versionHash == $0 } ?? false
       if isSettled || first == entity { continue }
-      let differences = ContentDifference.between(first.document, entity.document)
+      let differences = ContentDifference.between(
+        ContentTree(everythingIn: first.document), ContentTree(everythingIn: entity.document))
       conflicts.append(Conflict(subject: .entity, name: name, differences: differences))
     }
     for (name, template) in models.flatMap({ $0.templates.sorted { $0.key < $1.key } }) {
@@ -55,7 +57,8 @@ struct ModelMerge {
         continue
       }
       if first.document == template.document { continue }
-      let differences = ContentDifference.between(first.document, template.document)
+      let differences = ContentDifference.between(
+        ContentTree(everythingIn: first.document), ContentTree(everythingIn: template.document))
       conflicts.append(Conflict(subject: .template, name: name, differences: differences))
     }
     // If only ancestors differ, report those.

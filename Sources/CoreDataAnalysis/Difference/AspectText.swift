@@ -65,8 +65,7 @@ enum AspectText {
     return parts.joined(separator: ", ")
   }
 
-  /// A fetch request with all that makes it find something else, each said in one way: two requests are the same where
-  /// their texts are.
+  /// A canonical description of a fetch request: two requests are equal if their texts are.
   static func request(_ request: FetchRequestDocument) -> String {
     var parts = ["of \(name(request.entityName))"]
     if let predicate = request.predicate.map(\.canonical), predicate != .constant(true) {
@@ -105,7 +104,7 @@ enum AspectText {
 }
 
 extension AttributeKind {
-  /// Whether the values are numbers, which Core Data converts into one another.
+  /// Whether the values are numbers, which Core Data converts to each other.
   var isNumber: Bool {
     switch self {
     case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: true
@@ -115,7 +114,7 @@ extension AttributeKind {
 }
 
 extension DeleteRuleKind {
-  /// The rule in words.
+  /// The rule as text.
   package var words: String {
     switch self {
     case .noAction: "no action"
@@ -123,5 +122,164 @@ extension DeleteRuleKind {
     case .cascade: "cascade"
     case .deny: "deny"
     }
+  }
+}
+
+/// Collects the changes of one property.
+struct AspectRecorder {
+  let comparison: EntityComparison
+  let property: String
+  let source: String
+  let subject: ModelChange.Subject
+  /// Whether the property is stored in either version; version hashes ignore transient properties.
+  let isStored: Bool
+  private(set) var changes: [ModelChange] = []
+
+  init(
+    comparison: EntityComparison, property: String, source: String, subject: ModelChange.Subject, isStored: Bool
+  ) {
+    self.comparison = comparison
+    self.property = property
+    self.source = source
+    self.subject = subject
+    self.isStored = isStored
+  }
+
+  mutating func renamed() {
+    record(.renamed(from: source), hashed: true, migration: .inferred)
+  }
+
+  mutating func compare(
+    _ aspect: ModelAspect, _ before: Bool, _ after: Bool, hashed: Bool = false, migration: MigrationDemand = .inferred
+  ) {
+    compare(aspect, AspectText.flag(before), AspectText.flag(after), hashed: hashed, migration: migration)
+  }
+
+  /// - Parameter evenIfEqual: records a change whose two texts may look the same.
+  mutating func compare(
+    _ aspect: ModelAspect, _ before: String, _ after: String, hashed: Bool = false, evenIfEqual: Bool = false,
+    migration: MigrationDemand = .inferred
+  ) {
+    guard before != after || evenIfEqual else { return }
+    record(.changed(aspect, from: before, to: after), hashed: hashed, migration: migration)
+  }
+
+  mutating func compareModifiers(_ before: String?, _ after: String?) {
+    compare(.versionHashModifier, AspectText.name(before), AspectText.name(after), hashed: true)
+  }
+
+  /// Ignores a renaming identifier that equals the name.
+  mutating func compareIdentifiers(_ before: String?, _ after: String?) {
+    guard source == property else { return }
+    let (before, after) = (before == source ? nil : before, after == property ? nil : after)
+    compare(.renamingIdentifier, AspectText.name(before), AspectText.name(after))
+  }
+
+  mutating func compareUserInfo(_ before: [String: PlainValue], _ after: [String: PlainValue]) {
+    guard before != after else { return }
+    compare(.userInfo, AspectText.value(.dictionary(before)), AspectText.value(.dictionary(after)))
+  }
+
+  private mutating func record(_ kind: ModelChange.Kind, hashed: Bool, migration: MigrationDemand) {
+    let isHashed = hashed && isStored
+    changes.append(
+      comparison.change(
+        property, source, subject, kind, hashed: isHashed, migration: isHashed ? migration : .none))
+  }
+}
+
+extension PredicateSyntax {
+  /// The predicate in a canonical form: without redundant parentheses, `NOT NOT` and `SELF.`, and with lists of constants as
+  /// constants.
+  var canonical: PredicateSyntax {
+    switch self {
+    case .constant: return self
+    case .comparison(var comparison):
+      comparison.left = comparison.left.canonical
+      comparison.right = comparison.right.canonical
+      return .comparison(comparison)
+    case .and(let parts):
+      let flat = parts.map(\.canonical).flatMap { if case .and(let inner) = $0 { inner } else { [$0] } }
+      return flat.count == 1 ? flat[0] : .and(flat)
+    case .or(let parts):
+      let flat = parts.map(\.canonical).flatMap { if case .or(let inner) = $0 { inner } else { [$0] } }
+      return flat.count == 1 ? flat[0] : .or(flat)
+    case .not(let inner):
+      let inner = inner.canonical
+      if case .not(let twice) = inner { return twice }
+      return .not(inner)
+    }
+  }
+}
+
+extension ExpressionSyntax {
+  /// As `PredicateSyntax.canonical`.
+  fileprivate var canonical: ExpressionSyntax {
+    switch self {
+    case .constant, .evaluatedObject, .variable, .keyPath, .anyKey: return self
+    case .keyPathOf(let object, let path):
+      let object = object.canonical
+      return object == .evaluatedObject ? .keyPath(path) : .keyPathOf(object, path)
+    case .function(let operand, let name, let arguments):
+      return .function(operand: operand?.canonical, name: name, arguments: arguments.map(\.canonical))
+    case .aggregate(let elements):
+      let elements = elements.map(\.canonical)
+      let constants = elements.compactMap { if case .constant(let value) = $0 { value } else { nil } }
+      return constants.count == elements.count ? .constant(.array(constants)) : .aggregate(elements)
+    case .union(let left, let right): return .union(left.canonical, right.canonical)
+    case .intersect(let left, let right): return .intersect(left.canonical, right.canonical)
+    case .minus(let left, let right): return .minus(left.canonical, right.canonical)
+    case .subquery(let collection, let variable, let predicate):
+      return .subquery(collection: collection.canonical, variable: variable, predicate: predicate.canonical)
+    case .conditional(let predicate, let left, let right):
+      return .conditional(predicate.canonical, left.canonical, right.canonical)
+    case .fetch(let request, let context, let countOnly):
+      return .fetch(request: request.canonical, context: context.canonical, countOnly: countOnly)
+    }
+  }
+}
+
+/// Dates as stores hold them: seconds since the start of 2001, UTC.
+package enum StoredDate {
+  /// Days from 1970 to 2001.
+  private static let epochDays = 11323
+
+  /// The date in ISO 8601 with six digits of a second, as `2014-09-09T18:43:05.261936Z`.
+  ///
+  /// Foundation's formatter supports only milliseconds, and stores hold more. Years beyond four digits get a sign, as the
+  /// standard requires.
+  package static func text(_ seconds: Double) -> String {
+    guard seconds.isFinite, abs(seconds) < 1e14 else { return String(seconds) }
+    var whole = seconds.rounded(.down)
+    var micros = ((seconds - whole) * 1_000_000).rounded()
+    if micros >= 1_000_000 {
+      whole += 1
+      micros = 0
+    }
+    let total = Int64(whole)
+    let days = Int64((Double(total) / 86_400).rounded(.down))
+    let clock = total - days * 86_400
+    let (year, month, day) = civil(daysSince1970: days + Int64(epochDays))
+    let yearText = (0...9999).contains(year) ? padded(year, 4) : (year < 0 ? "-" : "+") + padded(abs(year), 6)
+    let time = [clock / 3600, clock / 60 % 60, clock % 60].map { padded($0, 2) }.joined(separator: ":")
+    return "\(yearText)-\(padded(month, 2))-\(padded(day, 2))T\(time).\(padded(Int64(micros), 6))Z"
+  }
+
+  private static func padded(_ number: Int64, _ width: Int) -> String {
+    let digits = String(number)
+    return String(repeating: "0", count: max(0, width - digits.count)) + digits
+  }
+
+  /// Year, month and day of the proleptic Gregorian calendar, counted in periods of 400 years that begin with March.
+  private static func civil(daysSince1970 days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    let shifted = days + 719_468
+    let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+    let dayOfEra = shifted - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let monthFromMarch = (5 * dayOfYear + 2) / 153
+    let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+    return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
   }
 }

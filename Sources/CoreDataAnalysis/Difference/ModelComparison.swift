@@ -61,7 +61,7 @@ struct ModelComparison {
       let comparison = EntityComparison(models: self, old: old, new: new)
       groups.append((new.name, comparison.changes()))
     }
-    // An entity that was removed and one that was added may share a name: what is removed goes first.
+    // A removed entity and an added one may share a name: the removed one comes first.
     let sorted = groups.enumerated().sorted { left, right in
       left.element.name == right.element.name ? left.offset > right.offset : left.element.name < right.element.name
     }

@@ -6,9 +6,9 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// A version of a model in words, sorted by name.
+/// A description of a model version, sorted by name.
 package struct ModelDescription: Sendable {
-  /// A fact about a property, under a word that stays the same.
+  /// A fact about a property, under a stable key.
   package struct Fact: Hashable, Sendable {
     package let name: String
     package let value: String

@@ -4,11 +4,11 @@
 import CoreData
 import CoreDataModelFiles
 
-/// What changed from one version of a model to another, in a stable order.
+/// The changes from one version of a model to another, in a stable order.
 ///
-/// Entities and properties are the same in both versions when they share a renaming identifier, or else a name.
+/// Entities and properties are paired by renaming identifier, otherwise by name.
 public struct ModelDifference: Hashable, Sendable {
-  /// The changes: by entity, first those of the entity itself, then by property; at the end what belongs to no entity.
+  /// The changes by entity, first those of the entity itself, then by property; at the end changes outside entities.
   public let changes: [ModelChange]
 
   /// Compares two versions.
@@ -24,13 +24,13 @@ public struct ModelDifference: Hashable, Sendable {
   /// Whether nothing changed.
   public var isEmpty: Bool { changes.isEmpty }
 
-  /// Whether stores of the old version are refused by the new one.
+  /// Whether version hashes change, so that stores of the old version need a migration.
   public var changesVersionHashes: Bool { changes.contains(where: \.changesVersionHash) }
 
-  /// The kind of migration that all changes together ask for.
+  /// The kind of migration that all changes together require.
   public var migration: MigrationDemand { changes.map(\.migration).max() ?? .none }
 
-  /// The names of the entities that changed, in order; nil stands for changes that belong to none.
+  /// The names of the changed entities in order; nil stands for changes outside entities.
   public var entities: [String?] {
     var names: [String?] = []
     for change in changes where names.last != .some(change.entity) { names.append(change.entity) }
@@ -41,4 +41,157 @@ public struct ModelDifference: Hashable, Sendable {
   public func changes(of entity: String?) -> [ModelChange] {
     changes.filter { $0.entity == entity }
   }
+}
+
+/// The kind of migration that a change requires, from the least to the most work.
+public enum MigrationDemand: String, Hashable, Sendable, Comparable, CaseIterable {
+  /// Stores can be opened as they are: version hashes stay the same.
+  case none
+  /// A mapping can be inferred.
+  case inferred
+  /// No mapping can be inferred: a mapping model or a custom stage is needed.
+  case custom
+
+  /// From the least work to the most.
+  public static func < (left: MigrationDemand, right: MigrationDemand) -> Bool {
+    left.rank < right.rank
+  }
+
+  private var rank: Int {
+    switch self {
+    case .none: 0
+    case .inferred: 1
+    case .custom: 2
+    }
+  }
+}
+
+/// One difference between two versions of a model.
+public struct ModelChange: Hashable, Sendable {
+  /// The part of a model that a change is about.
+  public enum Subject: String, Hashable, Sendable {
+    case entity
+    case attribute
+    case relationship
+    case fetchedProperty = "fetched property"
+    case fetchIndex = "index"
+    case configuration
+    case fetchRequest = "fetch request"
+  }
+
+  /// The kind of change.
+  public enum Kind: Hashable, Sendable {
+    /// It is new. The text describes it, such as `String, optional`.
+    case added(String)
+    /// It no longer exists.
+    case removed
+    /// It is renamed, according to its renaming identifier.
+    case renamed(from: String)
+    /// A property is declared by another entity of the hierarchy, and its values stay.
+    case moved(from: String, to: String)
+    /// An aspect of it has another value.
+    case changed(ModelAspect, from: String, to: String)
+  }
+
+  /// The entity by its name in the new version, or in the old one if it was removed; nil for changes outside entities.
+  public let entity: String?
+  /// The property, index, configuration or fetch request; nil where the change is about the entity itself.
+  public let property: String?
+  /// The part of the model that changed.
+  public let subject: Subject
+  /// The kind of change.
+  public let kind: Kind
+  /// Whether the version hash of the entity changes, so that stores of the old version are refused.
+  public let changesVersionHash: Bool
+  /// The kind of migration that the change requires.
+  public internal(set) var migration: MigrationDemand
+  /// The entity's name in the old version; nil where it is new.
+  public let sourceEntity: String?
+  /// The property's name in the old version; nil where it is new, or where the change is about the entity itself.
+  public let sourceProperty: String?
+
+  /// The change as a sentence.
+  public var sentence: String {
+    let name = [entity, property].compactMap { $0 }.joined(separator: ".")
+    let thing = "The \(subject.rawValue) \(name)"
+    switch kind {
+    case .added(let description):
+      return description.isEmpty ? "\(thing) is new." : "\(thing) is new: \(description)."
+    case .removed: return "\(thing) is removed."
+    case .renamed(let old): return "\(thing) was called \(old); its renaming identifier says so."
+    case .moved(let old, let new): return "\(thing) has moved from \(old) to \(new)."
+    case .changed(let aspect, let old, let new):
+      return "\(thing): \(aspect.rawValue) was \(old), is \(new)."
+    }
+  }
+
+  /// One word for the kind of change: `added`, `removed`, `renamed`, `moved`, or the aspect that changed.
+  public var word: String {
+    switch kind {
+    case .added: "added"
+    case .removed: "removed"
+    case .renamed: "renamed"
+    case .moved: "moved"
+    case .changed(let aspect, _, _): aspect.rawValue
+    }
+  }
+
+  /// The old value; nil where there was none.
+  public var oldValue: String? {
+    switch kind {
+    case .added, .removed: nil
+    case .renamed(let old), .moved(let old, _), .changed(_, let old, _): old
+    }
+  }
+
+  /// The new value; nil where it is removed.
+  public var newValue: String? {
+    switch kind {
+    case .removed: nil
+    case .added(let description): description
+    case .renamed: property ?? entity
+    case .moved(_, let new), .changed(_, _, let new): new
+    }
+  }
+}
+
+/// The aspects of entities and properties. The raw values are stable, for people and programs.
+public enum ModelAspect: String, Hashable, Sendable, CaseIterable {
+  case parent
+  case abstract
+  case className = "class"
+  case uniqueness
+  case compoundIndexes = "compound indexes"
+  case type
+  case optional
+  case transient
+  case defaultValue = "default"
+  case minimum
+  case maximum
+  case minimumLength = "minimum length"
+  case maximumLength = "maximum length"
+  case pattern = "regular expression"
+  case validation
+  case derivation
+  case elements
+  case valueClass = "value class"
+  case transformer = "value transformer"
+  case externalStorage = "external storage"
+  case historyTombstone = "preserved after deletion"
+  case cloudEncryption = "encrypted in the cloud"
+  case indexed
+  case spotlight
+  case destination
+  case inverse
+  case toMany = "to-many"
+  case minimumCount = "minimum count"
+  case maximumCount = "maximum count"
+  case ordered
+  case deleteRule = "delete rule"
+  case request
+  case members
+  case definition
+  case renamingIdentifier = "renaming identifier"
+  case versionHashModifier = "hash modifier"
+  case userInfo = "user info"
 }

@@ -1,11 +1,11 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that a person should know before a migration, under a code that stays the same.
+/// Something to know before a migration, under a stable code.
 public struct Finding: Hashable, Sendable {
   /// How much a finding matters.
   public enum Level: String, Hashable, Sendable, Comparable, CaseIterable {
-    /// Good to know: nothing is lost, a policy decides, or the developer has allowed it.
+    /// Nothing is lost, a policy handles it, or the developer has allowed it.
     case information = "info"
     case warning = "warn"
     /// Data would be lost, or the migration would fail.
@@ -27,13 +27,13 @@ public struct Finding: Hashable, Sendable {
 
   /// The code, as `DS102`.
   public let code: FindingCode
-  /// How much it matters here.
+  /// The level in this migration.
   public internal(set) var level: Level
   /// The entity by its name in the newer version, or in the older one where it is removed.
   public let entity: String?
   /// The property; nil where the finding is about the entity itself.
   public let property: String?
-  /// What was found, in a sentence without the names of entity and property.
+  /// The finding in a sentence, without the names of entity and property.
   public internal(set) var message: String
   /// Whether the migration would fail, so that nothing would be lost and no allowance helps.
   public internal(set) var isFailure = false
@@ -41,7 +41,7 @@ public struct Finding: Hashable, Sendable {
   let sourceEntity: String?
   /// The property by its name in the older version.
   let sourceProperty: String?
-  /// Who allows what would be an error or a warning otherwise; nil where nobody has to.
+  /// The allowance of what would otherwise be an error or a warning; nil where none is needed.
   public internal(set) var allowance: FindingAllowance?
 
   init(
@@ -80,7 +80,7 @@ public struct Finding: Hashable, Sendable {
     return finding
   }
 
-  /// The finding as a warning: whether it comes true depends on what a mapping model does.
+  /// The finding as a warning, since its outcome depends on a mapping model.
   var doubted: Finding {
     var finding = self
     finding.isFailure = false
@@ -88,7 +88,7 @@ public struct Finding: Hashable, Sendable {
     return finding
   }
 
-  /// The finding about objects that migration policies make: what becomes of them is the policies' business.
+  /// The finding about objects that migration policies handle, whose results are unknown.
   func decided(by policies: [String]) -> Finding {
     var finding = self
     finding.level = .information
@@ -108,5 +108,55 @@ public struct Finding: Hashable, Sendable {
   static func areInOrder(_ left: Finding, _ right: Finding) -> Bool {
     if left.level != right.level { return left.level > right.level }
     return (left.code.rawValue, left.place) < (right.code.rawValue, right.place)
+  }
+}
+
+/// The codes of findings about migrations: every code that a finding can have, and no other.
+public enum FindingCode: String, Hashable, Sendable, CaseIterable {
+  case entityRemoved = "DS101"
+  case attributeRemoved = "DS102"
+  case relationshipRemoved = "DS103"
+  case toManyBecomesToOne = "DS104"
+  case numberNarrowed = "DS105"
+  case storedBecomesTransient = "DS106"
+  case orderLost = "DS107"
+  case externalDataDropped = "DS108"
+  case newRequiredAttribute = "DD201"
+  case optionalBecomesRequired = "DD202"
+  case uniquenessAdded = "DD203"
+  case validationTightened = "DD204"
+  case minimumCountRaised = "DD205"
+  case notInferable = "CM303"
+  case hierarchiesMerged = "CM304"
+  case destinationChanged = "CM305"
+
+  /// Whether the code is about data loss.
+  public var isLoss: Bool { rawValue.hasPrefix("DS") || self == .destinationChanged }
+
+  /// The code for a text, ignoring case; nil for a text that is not a code.
+  public init?(text: String) {
+    self.init(rawValue: text.uppercased())
+  }
+
+  /// The codes most similar to a text, at most three.
+  package static func nearest(to text: String) -> [FindingCode] {
+    let wanted = Array(text.uppercased())
+    func likeness(_ code: FindingCode) -> Int {
+      zip(wanted, code.rawValue).reduce(0) { $0 + ($1.0 == $1.1 ? 1 : 0) }
+    }
+    let best = allCases.map(likeness).max() ?? 0
+    guard best >= 2 else { return [] }
+    return Array(allCases.filter { likeness($0) == best }.prefix(3))
+  }
+
+  /// The message for an unknown code, with similar codes.
+  package static func unknown(_ text: String) -> String {
+    let near = nearest(to: text).map(\.rawValue)
+    let shown = text.count > 40 ? "\(text.prefix(40))…" : text
+    let advice =
+      near.isEmpty
+      ? "`coredata explain` lists all codes."
+      : "The nearest codes are \(near.joined(separator: ", ")); `coredata explain` lists all of them."
+    return "\"\(shown)\" is no code of a finding. \(advice)"
   }
 }

@@ -5,9 +5,9 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// How findings are weighed by the rows of a store.
+/// Weighs findings by the rows of a store.
 extension FindingJudge {
-  /// A loss of data: an error where something would be lost, or nobody knows; information where there is nothing to lose.
+  /// A loss of data: an error if something would be lost, or may be; information if there is nothing to lose.
   func loss(
     _ code: FindingCode, _ change: ModelChange, _ count: Int?, _ plain: String, _ counted: String?
   ) -> Finding {
@@ -75,13 +75,13 @@ extension FindingJudge {
 
   func dropped(_ number: Int, _ noun: String) -> String { "\(counted(number, noun)) would be dropped" }
 
-  /// Rows of the entity and all its sub-entities in the old version; nil where nobody has counted.
+  /// Rows of the entity and all its sub-entities in the old version; nil where they were not counted.
   func rowCount(of change: ModelChange) -> Int? {
     guard let counts, let source = change.sourceEntity else { return nil }
     return family(of: source).reduce(0) { $0 + (counts.rows[$1] ?? 0) }
   }
 
-  /// Values of the property in rows of the entity and all its sub-entities; nil where nobody has counted.
+  /// Values of the property in rows of the entity and all its sub-entities; nil where they were not counted.
   func valueCount(of change: ModelChange) -> Int? {
     guard let counts, let source = change.sourceEntity, let property = change.sourceProperty else { return nil }
     var sum = 0
@@ -104,7 +104,7 @@ extension FindingJudge {
     newIndex[change.entity ?? ""]?.attributes.first { $0.name == change.property }
   }
 
-  /// What the developer allows in the model: `DS102 moved to Archive` under `coredata.allow`. A reason is required.
+  /// The allowances in the model's user info: `DS102 moved to Archive` under `coredata.allow`. A reason is required.
   private func allowance(of code: FindingCode, _ change: ModelChange) -> FindingAllowance? {
     allowance(
       of: code, entities: [change.entity.flatMap { newIndex[$0] }, change.sourceEntity.flatMap { oldIndex[$0] }],
@@ -144,7 +144,7 @@ extension ModelChange {
 }
 
 extension AttributeKind {
-  /// Whether values of this type can be too large, or too exact, for another type of numbers.
+  /// Whether values of this type can be too large or too precise for another numeric type.
   func narrows(to other: AttributeKind) -> Bool {
     let exactBits: [AttributeKind: Int] = [
       .boolean: 1, .integer16: 16, .integer32: 32, .integer64: 64, .float: 24, .double: 53, .decimal: 127,

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a code of a finding means: `coredata explain CODE`.
+/// The explanation of a finding's code, as `coredata explain CODE` prints it.
 public struct FindingPage: Hashable, Sendable {
   /// The meaning in a few words.
   public let title: String
@@ -147,7 +147,7 @@ extension FindingPage {
       + "objects the links lead to. If they are not needed: --allow CM305:Order.customer.")
 }
 
-/// What depends on the data, and what cannot be inferred.
+/// Findings that depend on the data, or prevent inference.
 extension FindingPage {
   fileprivate static let newRequiredAttribute = FindingPage(
     title: "a new attribute is required",

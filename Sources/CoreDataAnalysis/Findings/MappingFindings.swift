@@ -5,11 +5,10 @@ import CoreData
 import CoreDataModelFiles
 import CoreDataPredicates
 
-/// What a step by a mapping model would do to the data.
+/// Findings about a step with a mapping model.
 ///
-/// The mapping model decides, not the difference of the versions: what one of its expressions reads is carried over, what is
-/// made of the objects that a policy takes is the policy's business, and rows of an entity that no entity mapping takes are
-/// lost.
+/// They depend on the mapping model rather than on the difference of the versions: values that an expression reads are kept,
+/// the results of policies are unknown, and rows of an entity without a mapping are lost.
 struct MappingFindings {
   let findings: [Finding]
 
@@ -35,7 +34,7 @@ private struct MappingScale {
   let changes: [ModelChange]
   let counts: StoreCounts
 
-  /// The finding as it is under the mapping model; nil where the mapping model takes care of it.
+  /// The finding adjusted to the mapping model; nil where the mapping model resolves it.
   func weighed(_ finding: Finding, _ change: ModelChange) -> Finding? {
     switch finding.code {
     case .notInferable, .hierarchiesMerged: nil
@@ -47,7 +46,7 @@ private struct MappingScale {
     }
   }
 
-  /// Rows of an entity that no entity mapping makes objects of.
+  /// Rows of an entity without an entity mapping.
   func rows(of entity: String) -> Finding? {
     let count = counts.rows[entity] ?? 0
     let takers = mappings.filter { $0.sources.contains(entity) }
@@ -63,7 +62,7 @@ private struct MappingScale {
     return judge.untaken(entity, count == 0 ? .information : .error, message)
   }
 
-  /// A loss, judged by the rows of those entities whose mappings do not carry the values over.
+  /// A loss, weighed by the rows of those entities whose mappings do not keep the values.
   private func loss(_ finding: Finding, _ change: ModelChange) -> Finding? {
     let property = change.sourceProperty ?? ""
     let family = judge.family(of: change.sourceEntity ?? "")
@@ -76,7 +75,7 @@ private struct MappingScale {
     var (lost, undecided): (Set<String>, Set<String>) = ([], [])
     var policies: [MappedEntity] = []
     for entity in family where counts.rows[entity] ?? 0 > 0 {
-      // What becomes of rows that are not taken, or removed, is told of the entity.
+      // A finding about the entity covers rows that are not mapped, or removed.
       let takers = mappings.filter { $0.sources.contains(entity) && $0.destination != nil }
       guard !takers.isEmpty, !takers.contains(where: { $0.carries(property, finding, change) }) else { continue }
       let own = takers.filter { $0.policy != nil }
@@ -97,7 +96,7 @@ private struct MappingScale {
       .first { $0.code == finding.code && $0.isFailure == finding.isFailure }
   }
 
-  /// A value that must be there: the mappings that make the objects give it, or do not.
+  /// A required value, which the mappings that create the objects set or do not set.
   private func missing(_ finding: Finding, _ change: ModelChange) -> Finding? {
     let open = makers(change).filter { mapping in
       let isGiven = finding.code == .newRequiredAttribute && mapping.given.contains(change.property ?? "")
@@ -113,7 +112,7 @@ private struct MappingScale {
     return makers.contains { $0.policy == nil } ? finding : decided(finding, by: makers) ?? finding
   }
 
-  /// The mappings that make objects of the changed entity, or of its sub-entities.
+  /// The mappings that create objects of the changed entity or of its sub-entities.
   private func makers(_ change: ModelChange) -> [MappedEntity] {
     func family(_ name: String) -> [String] {
       [name] + judge.newIndex.subentities(of: name).flatMap { family($0.name) }
@@ -122,7 +121,7 @@ private struct MappingScale {
     return mappings.filter { mapping in mapping.destination.map(destinations.contains) == true }
   }
 
-  /// The finding where policies decide what becomes of the objects; nil where there are none.
+  /// The finding where policies handle the objects; nil where there are no policies.
   private func decided(_ finding: Finding, by mappings: [MappedEntity]) -> Finding? {
     let policies = Set(mappings.compactMap(\.policy)).sorted()
     guard !policies.isEmpty else { return nil }
@@ -130,21 +129,21 @@ private struct MappingScale {
   }
 }
 
-/// What an entity mapping takes, reads and gives.
+/// The rows that an entity mapping takes, and the properties that it reads and sets.
 private struct MappedEntity {
   let name: String
   /// The source entities whose rows it takes.
   let sources: Set<String>
   let destination: String?
-  /// The class of its migration policy; nil where it is the framework's.
+  /// The class of its migration policy; nil for the framework's own.
   let policy: String?
   /// Whether it copies objects as they are.
   let copiesAll: Bool
-  /// The source properties that its expressions name.
+  /// The source properties that its expressions read.
   let read: Set<String>
-  /// The destination properties that get a value.
+  /// The destination properties that it sets.
   let given: Set<String>
-  /// The source properties that are given to destination properties as they are, by the names of these.
+  /// The source properties whose values are copied unchanged, by destination property.
   private let plain: [String: String]
 
   init(_ mapping: NSEntityMapping, of source: NSManagedObjectModel) {
@@ -168,14 +167,14 @@ private struct MappedEntity {
     (self.read, self.given, self.plain) = (read, given, plain)
   }
 
-  /// Whether an expression is the value of a source property as it is, in either of its two forms.
+  /// Whether an expression is the plain value of a source property, in either of its two forms.
   private static func isPlain(_ expression: ExpressionSyntax, of key: String) -> Bool {
     let source = ExpressionSyntax.variable("source")
     return expression == .keyPathOf(source, key)
       || expression == .function(operand: source, name: "valueForKey:", arguments: [.constant(.string(key))])
   }
 
-  /// Whether the values of a property arrive. A number that is given as it is arrives in the type of the new attribute.
+  /// Whether the values of a property are kept. A number that is copied is converted to the type of the new attribute.
   func carries(_ property: String, _ finding: Finding, _ change: ModelChange) -> Bool {
     guard finding.code == .numberNarrowed else { return copiesAll || read.contains(property) }
     return !copiesAll && plain[change.property ?? ""] != property && read.contains(property)

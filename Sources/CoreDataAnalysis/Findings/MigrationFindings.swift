@@ -6,8 +6,8 @@ import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataPredicates
 
-/// What a migration from one version of a model to another would do to the data, judged from the two versions and, where
-/// a store is at hand, from its rows.
+/// Findings about a migration from one version of a model to another, based on the two versions and, if a store is given, on
+/// its rows.
 public struct MigrationFindings: Hashable, Sendable {
   /// The findings, worst first, then by code and place.
   public let findings: [Finding]
@@ -18,7 +18,7 @@ public struct MigrationFindings: Hashable, Sendable {
   ///   - old: the version that the store has.
   ///   - new: the version that it would get.
   ///   - counts: the store's rows; nil where only the models are judged, which then count as if there were rows.
-  ///   - allowances: findings that are information all the same.
+  ///   - allowances: findings that are allowed.
   public init(
     from old: ModelDocument, to new: ModelDocument, counts: StoreCounts? = nil, allowances: FindingAllowances = []
   ) {
@@ -28,7 +28,7 @@ public struct MigrationFindings: Hashable, Sendable {
     findings = found.map(allowances.applied).sorted(by: Finding.areInOrder)
   }
 
-  /// How many findings there are of a level.
+  /// The number of findings of a level.
   public func count(of level: Finding.Level) -> Int {
     findings.count { $0.level == level }
   }
@@ -195,7 +195,7 @@ struct FindingJudge {
       .map { !$0.isOptional && !$0.isTransient } ?? false
   }
 
-  /// Whether a relationship leads to another entity than before, and not only by another name or to an ancestor.
+  /// Whether the destination of a relationship is another entity, and neither a renamed one nor an ancestor.
   private func isRedirected(from old: String, to new: String) -> Bool {
     guard let successor = newNames[old] else { return true }
     return !newIndex.lineage(of: successor).contains { $0.name == new }

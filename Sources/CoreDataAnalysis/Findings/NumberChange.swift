@@ -4,13 +4,13 @@
 import CoreData
 import CoreDataModelFiles
 
-/// A change of an attribute's type from one kind of numbers to another, and where its values are counted.
+/// A change of an attribute from one numeric type to another, and the attribute of the store whose values are counted.
 struct NumberChange: Hashable, Sendable {
   let origin: AttributeOrigin
   let from: AttributeKind
   let to: AttributeKind
 
-  /// What must be counted to judge the changes of a step.
+  /// The changes of a step whose values must be counted.
   static func all(in difference: ModelDifference, _ judge: FindingJudge) -> [NumberChange] {
     difference.changes.flatMap { change -> [NumberChange] in
       guard change.subject == .attribute, case .changed(.type, _, _) = change.kind,
@@ -21,11 +21,11 @@ struct NumberChange: Hashable, Sendable {
   }
 }
 
-/// How many values of an attribute another kind of numbers does not hold as they are.
+/// The numbers of an attribute's values that another numeric type cannot hold unchanged.
 struct NumberFit: Hashable, Sendable {
   /// Values that a migration refuses.
   var refused = 0
-  /// Values that would become other numbers.
+  /// Values that would be changed.
   var changed = 0
 
   static func + (left: NumberFit, right: NumberFit) -> NumberFit {
@@ -34,8 +34,8 @@ struct NumberFit: Hashable, Sendable {
 }
 
 extension FindingJudge {
-  /// A change from one kind of numbers to another: values that the new kind cannot hold stop the migration, and values that
-  /// would become other numbers are lost.
+  /// A change from one numeric type to another: values that the new type cannot hold stop the migration, and changed values
+  /// are a loss.
   func numbers(_ change: ModelChange, from old: AttributeKind, to new: AttributeKind) -> [Finding] {
     let text = "\(old.title) becomes \(new.title)"
     let values = valueCount(of: change)
@@ -71,7 +71,7 @@ extension FindingJudge {
     }
   }
 
-  /// Nil where nobody has counted.
+  /// Nil where values were not counted.
   private func fit(of change: ModelChange, from old: AttributeKind, to new: AttributeKind) -> NumberFit? {
     guard let counts, let changes = numberChanges(change, from: old, to: new) else { return nil }
     var sum = NumberFit()

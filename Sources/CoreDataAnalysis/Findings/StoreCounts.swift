@@ -1,18 +1,18 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// How many rows and values a store has, as far as somebody has counted them.
+/// The numbers of rows and values in a store, as far as they were counted.
 public struct StoreCounts: Hashable, Sendable {
   /// Rows of exactly each entity, without those of its sub-entities.
   public var rows: [String: Int]
-  /// Values that are not null, by entity and property; what is not there was not counted.
+  /// Values that are not null, by entity and property. Missing entries were not counted.
   public var values: [String: [String: Int]]
 
-  /// Where the values of an attribute are in the store that was counted, by entity and property; nothing for those that
-  /// steps in between have made.
+  /// The attributes of the store that values come from, by entity and property. There is none for attributes that an
+  /// intermediate step has added.
   var origins: [String: [String: AttributeOrigin]] = [:]
 
-  /// How many values do not fit the types that steps give them.
+  /// The numbers of values that do not fit their new types.
   var fits: [NumberChange: NumberFit] = [:]
 
   /// Makes counts.

@@ -5,33 +5,33 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// Whether a mapping model fits the two versions that it is meant for.
+/// Checks whether a mapping model fits its two versions.
 ///
-/// What policies do is code, and cannot be seen from here.
+/// Migration policies are code and cannot be checked.
 public struct MappingCheck: Hashable, Sendable {
-  /// Something that does not fit.
+  /// A mismatch between the mapping model and a version.
   public struct Problem: Hashable, Sendable {
-    /// What kind of thing does not fit; the raw values stay the same.
+    /// The kinds of mismatch. The raw values are stable.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
-      /// A version hash is that of another state of the entity.
+      /// A version hash does not match the entity.
       case staleHash = "stale hash"
       case missingEntity = "missing entity"
       /// A property mapping names a property that the destination entity does not have.
       case missingProperty = "missing property"
       /// An expression asks the source object for a key that its entity does not have.
       case unknownKey = "unknown key"
-      /// An expression names an entity mapping that is not there.
+      /// An expression names an entity mapping that does not exist.
       case unknownMapping = "unknown mapping"
       case unreadableFilter = "unreadable filter"
-      /// Nothing gives a required property its value.
+      /// No mapping sets a required property.
       case missingValue = "missing value"
-      /// The objects of a source entity are left behind, without a mapping that says so.
+      /// The objects of a source entity are dropped without a mapping that says so.
       case unmappedEntity = "unmapped entity"
-      /// The migration needs a class that only the migrating program can have.
+      /// The migration needs a class of the migrating program.
       case policy = "policy"
     }
 
-    /// What kind of thing it is.
+    /// The kind of mismatch.
     public let kind: Kind
     /// `error` where the migration would not start, or fail.
     public let level: Finding.Level
@@ -39,11 +39,11 @@ public struct MappingCheck: Hashable, Sendable {
     public let mapping: String?
     /// The property of the destination entity.
     public let property: String?
-    /// What does not fit, as a sentence.
+    /// The mismatch as a sentence.
     public let message: String
   }
 
-  /// What does not fit, in the order of the mappings.
+  /// The mismatches in the order of the mappings.
   public private(set) var problems: [Problem] = []
 
   /// Checks a mapping model.
@@ -52,8 +52,8 @@ public struct MappingCheck: Hashable, Sendable {
   ///   - mapping: the mapping model, with the hashes that its file holds.
   ///   - source: the version that it leads from.
   ///   - destination: the version that it leads to.
-  ///   - isCompiled: whether the hashes of the file are what decides at run time. Those inside a source are replaced
-  ///     when it is compiled, so that stale ones are worth a warning only.
+  ///   - isCompiled: whether the file is compiled, so that its hashes decide at run time. Those in a source are replaced when
+  ///     it is compiled, so that stale ones are only a warning.
   public init(_ mapping: MappingDocument, source: ModelDocument, destination: ModelDocument, isCompiled: Bool) {
     let sides = (MappedVersion(source), MappedVersion(destination))
     let names = Set(mapping.entityMappings.map(\.name))
@@ -74,13 +74,13 @@ public struct MappingCheck: Hashable, Sendable {
     }
   }
 
-  /// How many problems are of a level.
+  /// The number of problems of a level.
   public func count(of level: Finding.Level) -> Int {
     problems.count { $0.level == level }
   }
 }
 
-/// A version, with what the check asks it for.
+/// A version, with lookups for the check.
 struct MappedVersion {
   let index: EntityIndex
   let hashes: [String: Data]
@@ -100,10 +100,133 @@ struct MappedVersion {
     index.lineage(of: entity).flatMap(\.relationships)
   }
 
-  /// What an object of an entity can be asked for.
+  /// The keys of an entity's objects.
   func keys(of entity: String) -> Set<String> {
     let fetched = index.lineage(of: entity).flatMap(\.fetchedProperties).map(\.name)
     let own = attributes(of: entity).map(\.name) + relationships(of: entity).map(\.name) + fetched
     return Set(own).union(["self", "objectID", "entity", "description", "managedObjectContext"])
+  }
+}
+
+/// The check of one entity mapping.
+struct EntityMappingCheck {
+  typealias Kind = MappingCheck.Problem.Kind
+
+  let mapping: EntityMappingDocument
+  let source: MappedVersion
+  let destination: MappedVersion
+  /// The names of all entity mappings.
+  let names: Set<String>
+  let staleLevel: Finding.Level
+  private(set) var problems: [MappingCheck.Problem] = []
+
+  init(
+    mapping: EntityMappingDocument, source: MappedVersion, destination: MappedVersion, names: Set<String>,
+    staleLevel: Finding.Level
+  ) {
+    self.mapping = mapping
+    self.source = source
+    self.destination = destination
+    self.names = names
+    self.staleLevel = staleLevel
+  }
+
+  mutating func run() {
+    checkEntity(mapping.sourceEntityName, hash: mapping.sourceEntityVersionHash, in: source, side: "source")
+    checkEntity(
+      mapping.destinationEntityName, hash: mapping.destinationEntityVersionHash, in: destination, side: "destination")
+    checkFilter()
+    if let expression = mapping.sourceExpression { check(ExpressionKeys(expression), property: nil) }
+    checkProperties()
+    if let policy = mapping.policyClassName {
+      report(.policy, .warning, "The policy \(policy) was not looked for: only the migrating program can have it.")
+    }
+  }
+
+  private mutating func checkEntity(_ name: String?, hash: Data?, in version: MappedVersion, side: String) {
+    guard let name else { return }
+    guard let expected = version.hashes[name] else {
+      return report(.missingEntity, .error, "The \(side) version has no entity \(name).")
+    }
+    if hash != expected {
+      let fault = hash == nil ? "has no version hash" : "has the version hash of another state"
+      report(.staleHash, staleLevel, "The \(side) entity \(name) \(fault).")
+    }
+  }
+
+  private mutating func checkFilter() {
+    guard let filter = mapping.filter, let entity = mapping.sourceEntityName, source.index[entity] != nil else {
+      return
+    }
+    do {
+      let keys = ExpressionKeys(try PredicateParser.parse(filter)).ownKeys
+      for key in keys.subtracting(source.keys(of: entity)).sorted() {
+        report(.unknownKey, .error, "The filter asks for \(key), which the source entity \(entity) does not have.")
+      }
+    } catch {
+      report(.unreadableFilter, .error, "The filter cannot be read: \(error)")
+    }
+  }
+
+  private mutating func checkProperties() {
+    guard let entity = mapping.destinationEntityName, destination.index[entity] != nil else { return }
+    let attributes = destination.attributes(of: entity)
+    let relationships = destination.relationships(of: entity)
+    check(mapping.attributeMappings, are: "attribute", of: entity, among: Set(attributes.map(\.name)))
+    check(mapping.relationshipMappings, are: "relationship", of: entity, among: Set(relationships.map(\.name)))
+    // A policy may set any property, and without source objects no objects are created.
+    guard mapping.policyClassName == nil, mapping.sourceEntityName != nil else { return }
+    // A copy without property mappings copies all properties.
+    if mapping.kind == .copy, mapping.attributeMappings.isEmpty, mapping.relationshipMappings.isEmpty { return }
+    let given = Set(
+      (mapping.attributeMappings + mapping.relationshipMappings).filter { $0.valueExpression != nil }.map(\.name))
+    let needed =
+      attributes.filter { !$0.isOptional && !$0.isTransient && $0.derivation == nil && $0.defaultValue == nil }
+      .map(\.name) + relationships.filter { !$0.isOptional && !$0.isTransient }.map(\.name)
+    for name in needed.sorted() where !given.contains(name) {
+      report(.missingValue, .warning, "Required, but no expression gives it a value.", property: name)
+    }
+  }
+
+  private mutating func check(
+    _ properties: [PropertyMappingDocument], are kind: String, of entity: String, among known: Set<String>
+  ) {
+    for property in properties.sorted(by: { $0.name < $1.name }) {
+      if !known.contains(property.name) {
+        report(
+          .missingProperty, .error, "The destination entity \(entity) has no \(kind) \(property.name).",
+          property: property.name)
+      }
+      if let expression = property.valueExpression { check(ExpressionKeys(expression), property: property.name) }
+    }
+  }
+
+  private mutating func check(_ keys: ExpressionKeys, property: String?) {
+    if let entity = mapping.sourceEntityName, source.index[entity] != nil {
+      for key in keys.sourceKeys.subtracting(source.keys(of: entity)).sorted() {
+        report(
+          .unknownKey, .error, "Asks for \(key), which the source entity \(entity) does not have.", property: property)
+      }
+      let known = Set(source.relationships(of: entity).map(\.name))
+      // A missing key is reported only once.
+      for name in keys.sourceRelationships.subtracting(known).intersection(source.keys(of: entity)).sorted() {
+        report(.unknownKey, .error, "\(name) is no relationship of the source entity \(entity).", property: property)
+      }
+      for name in keys.sourceRelationships.subtracting(source.keys(of: entity)).subtracting(keys.sourceKeys).sorted() {
+        report(
+          .unknownKey, .error, "Asks for \(name), which the source entity \(entity) does not have.",
+          property: property)
+      }
+    }
+    for name in keys.mappings.subtracting(names).sorted() {
+      report(.unknownMapping, .error, "There is no entity mapping \(name).", property: property)
+    }
+  }
+
+  private mutating func report(
+    _ kind: Kind, _ level: Finding.Level, _ message: String, property: String? = nil
+  ) {
+    problems.append(
+      MappingCheck.Problem(kind: kind, level: level, mapping: mapping.name, property: property, message: message))
   }
 }

@@ -5,7 +5,7 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// A mapping model in words, so that it can be reviewed: entity mappings in the order of processing, all else sorted.
+/// A mapping model described for review: entity mappings in the order of processing, everything else sorted.
 package struct MappingDescription: Hashable, Sendable {
   /// A note of the developer.
   package struct Note: Hashable, Sendable {
@@ -17,7 +17,7 @@ package struct MappingDescription: Hashable, Sendable {
   package struct Property: Hashable, Sendable {
     package let name: String
     package let isRelationship: Bool
-    /// Nil where the property keeps its default value, or the policy gives it one.
+    /// Nil where the property keeps its default value, or the policy sets it.
     package let expression: String?
     package let notes: [Note]
   }
@@ -33,12 +33,12 @@ package struct MappingDescription: Hashable, Sendable {
     package let destinationHash: Data?
     /// Which objects of the source entity are mapped; nil for all.
     package let filter: String?
-    /// What gives the source objects, where that is neither all of them nor a filter's choice.
+    /// The expression for the source objects, where it is neither all objects nor a filter.
     package let sourceExpression: String?
     package let policy: String?
     /// Attributes, then relationships, each sorted by name.
     package let properties: [Property]
-    /// Properties of the source entity that an inferred mapping leaves behind.
+    /// Properties of the source entity that an inferred mapping drops.
     package let dropped: [String]
     package let notes: [Note]
   }
@@ -56,7 +56,7 @@ package struct MappingDescription: Hashable, Sendable {
   private static let inferenceKeys: Set = ["mappedProperties", "addedProperties", "removedProperties"]
 
   private static func entity(_ mapping: EntityMappingDocument) -> Entity {
-    // The keys of inference repeat what the property mappings say, but for what is removed.
+    // The user info of inferred mappings repeats the property mappings, except for removed properties.
     let isInferred = inferenceKeys.isSubset(of: mapping.userInfo.keys)
     let own = mapping.userInfo.filter { !isInferred || !inferenceKeys.contains($0.key) }
     let usual = mapping.sourceEntityName.map {

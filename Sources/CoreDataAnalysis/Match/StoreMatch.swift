@@ -6,13 +6,13 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// Which version of a model wrote a store; where none did, the one that comes nearest, and what separates the two.
+/// The version of a model that wrote a store; without a match, the nearest version and its differences.
 public struct StoreMatch: Hashable, Sendable {
   /// One way in which the store differs from the nearest version.
   public struct Difference: Hashable, Sendable {
     /// The entity that differs.
     public let entity: String
-    /// Nil where the difference is about the entity as a whole, or the store does not tell more.
+    /// Nil where the difference is about the entity as a whole, or no more is known.
     public let property: String?
     /// One word or two: `only in store`, `only in model`, `version hash`, or the aspect that differs, as `type`.
     public let change: String
@@ -32,17 +32,17 @@ public struct StoreMatch: Hashable, Sendable {
   public let nearest: String?
   /// Without a match, up to three versions that have entities in common with the store, the nearest first.
   public let nearestVersions: [String]
-  /// What separates the store from the nearest version; empty for a match.
+  /// The differences between the store and the nearest version; empty for a match.
   public let differences: [Difference]
 
   /// Compares a store with all versions of a model.
   ///
   /// - Parameters:
   ///   - storeHashes: `NSStoreModelVersionHashes` of the store's metadata.
-  ///   - storeModel: the model that the store carries, where it carries one; with it differences are told by property.
+  ///   - storeModel: the model that the store carries, if any, to list differences by property.
   ///   - versions: all versions by name.
-  ///   - identifiers: the store's version identifiers, which tell versions with equal hashes apart.
-  ///   - current: the name of the current version, which is preferred where several are equally near.
+  ///   - identifiers: the store's version identifiers, which distinguish versions with equal hashes.
+  ///   - current: the name of the current version, which is preferred if several are equally near.
   public init(
     storeHashes: [String: Data], storeModel: ModelDocument?, versions: [(name: String, document: ModelDocument)],
     identifiers: [String] = [], current: String? = nil
@@ -56,7 +56,7 @@ public struct StoreMatch: Hashable, Sendable {
       storeHashes: storeHashes, storeModel: storeModel, known: known, identifiers: identifiers, current: current)
   }
 
-  /// Compares a store with the versions of a model, of which no more are read than it takes to find the one that fits.
+  /// Compares a store with the versions of a model, reading only as many as are needed to find the match.
   ///
   /// - Parameters: as of `init(storeHashes:storeModel:versions:identifiers:current:)`.
   package init(
@@ -88,7 +88,7 @@ public struct StoreMatch: Hashable, Sendable {
     differences = []
   }
 
-  /// Up to three versions with entities in common, those with the fewest differing entities, and then properties, first.
+  /// Up to three versions with entities in common, sorted by the number of differing entities, then of properties.
   private static func nearest(
     to stored: [String: Data], _ storeModel: ModelDocument?,
     _ versions: [ModelVersion]
@@ -101,12 +101,11 @@ public struct StoreMatch: Hashable, Sendable {
           version.hashes
         )
       }
-    // Properties are compared only where they decide.
+    // Properties are compared only for the nearest versions.
     let limit = counted.map(\.count).sorted().prefix(3).last ?? 0
     let detailed = counted.filter { $0.count <= limit }.map { position, version, count, hashes in
-      let differences =
-        known.map { VersionDifference.between(store: $0, model: version.document) }
-        ?? VersionDifference.between(store: stored, model: hashes)
+      let differences = VersionDifference.between(
+        store: stored, model: hashes, documents: known.map { ($0, version.document) })
       return (position: position, name: version.name, count: count, differences: differences)
     }
     return detailed.sorted {

@@ -5,10 +5,11 @@ import CoreData
 import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
-/// What a migration of a store would do: its steps with what changes in each, findings weighed by the store's rows, and
-/// what it needs. Planning changes no byte of the store or of the files beside it.
+/// A plan of a store's migration: its steps with their changes, findings weighed by the store's rows, and the disk space it
+/// needs. Planning does not change a byte of the store or of the files beside it.
 package struct MigrationPlan {
   /// From one version to the next.
   package struct Step {
@@ -18,7 +19,7 @@ package struct MigrationPlan {
     package let kind: String
     /// The file of the mapping model; nil for an inferred one.
     package let mapping: URL?
-    /// Why the step goes this way.
+    /// Why this kind of step was chosen.
     package let reason: String
     package let isInPlace: Bool
     package let difference: ModelDifference
@@ -33,26 +34,26 @@ package struct MigrationPlan {
   package let allowances: FindingAllowances
   /// The migration that is planned.
   package let migration: StoreMigration
-  /// What a reader of the plan should know of the store.
+  /// Remarks about the store.
   package let remarks: [String]
   package let from: String
   package let to: String
-  /// Whether the version to reach comes before that of the store, and lacks something that it has.
+  /// Whether the destination precedes the store's version, and lacks something that it has.
   package let goesBack: Bool
   package let steps: [Step]
-  /// Why this way over the versions was chosen, in sentences.
+  /// Why this path was chosen, in sentences.
   package let explanation: [String]
   /// Rows of exactly each entity before the migration.
   package let rows: [String: Int]
-  /// Bytes for a backup beside the store.
+  /// The bytes that a backup beside the store needs.
   package let bytesNeeded: Int
   /// Nil where the file system does not tell.
   package let bytesFree: Int?
 
-  /// Whether none of the known versions has written the store, so that the way begins with the model that it carries.
+  /// Whether none of the known versions has written the store, so that the path begins with the model that it carries.
   package var beginsWithOwnModel: Bool { migration.beginsWithOwnModel }
 
-  /// All findings with the version that each step leads to, worst first.
+  /// All findings with the destination version of their step, worst first.
   package var findings: [(version: String, finding: Finding)] {
     let all = steps.flatMap { step in step.findings.map { (version: step.to, finding: $0) } }
     return all.enumerated().sorted { left, right in
@@ -64,20 +65,18 @@ package struct MigrationPlan {
   /// Allowances that no finding matches.
   package var unmatchedAllowances: [FindingAllowance] { allowances.unmatched(in: steps.flatMap(\.findings)) }
 
-  /// Allowances for nothing but what would make the migration fail.
+  /// Allowances that match only findings with which the migration would fail.
   package var powerlessAllowances: [FindingAllowance] { allowances.powerless(in: steps.flatMap(\.findings)) }
 
   /// How many findings there are of a level.
   package func count(of level: Finding.Level) -> Int { findings.count { $0.finding.level == level } }
 
-  /// Plans.
-  ///
   /// - Parameters:
   ///   - url: where the store is.
   ///   - modelURL: where the versions of its model are.
-  ///   - version: the version to reach; nil for the current one.
-  ///   - mappings: mapping models, and folders of such.
-  ///   - allowances: findings that are information all the same; what the migration drops must be among them.
+  ///   - version: the destination version; nil for the current one.
+  ///   - mappings: mapping models, or directories of them.
+  ///   - allowances: findings that are allowed, which must include everything that the migration drops.
   /// - Throws: `StoreProblem`; the errors of `StoreMigration`.
   package init(
     storeAt url: URL, modelsAt modelURL: URL, version: String? = nil, mappings: [URL] = [],
@@ -96,9 +95,8 @@ package struct MigrationPlan {
     allowances: FindingAllowances = []
   ) throws {
     let end = Date().addingTimeInterval(Self.patience)
-    let file = DatabaseFile.target(of: url.path)
     while true {
-      let before = StoreAccess.stamps(file)
+      let before = StoreFile.stamps(of: url)
       do {
         let plain = try StoreReader(url: url)
         self = try Self(plain, known, version: version, mappings: mappings, allowances: allowances)
@@ -106,9 +104,9 @@ package struct MigrationPlan {
       } catch let problem as StoreProblem where problem.kind == .locked && Date() < end {
         usleep(50_000)
       } catch {
-        // The store is read more than once, and without a log also without locks: what was read while another process
-        // migrated it may be of two states. Then it is planned for anew.
-        guard Date() < end, StoreAccess.stamps(file) != before else { throw error }
+        // The store is read more than once, and possibly without locks: if another process has migrated it meanwhile, two
+        // states were read. Then planning starts again.
+        guard Date() < end, StoreFile.stamps(of: url) != before else { throw error }
       }
     }
   }
@@ -130,7 +128,7 @@ package struct MigrationPlan {
     to = migration.destination
     explanation = migration.explanation
     goesBack = Self.goesBack(migration, known)
-    // The version is known by its hashes, which an old store without a model of its own has too.
+    // Hashes identify the version, and even an old store without a model has them.
     let reader = try migration.steps.first.map { try StoreReader(url: url, model: $0.sourceModel.document) } ?? plain
     var counts = try reader.counts()
     rows = counts.rows
@@ -148,12 +146,12 @@ package struct MigrationPlan {
           findings: Self.findings(step, counts).map(allowances.applied).sorted(by: Finding.areInOrder),
           rowsTouched: Self.rowsTouched(from: step.sourceModel, to: step.destinationModel, counts)))
       counts = counts.after(difference, from: old, to: new)
-      // What expressions and policies make of numbers is not known.
+      // The results of expressions and policies are unknown.
       if step.kind == .mapping { counts.origins = [:] }
     }
     self.steps = steps
-    bytesNeeded = reader.access.sizes.store + reader.access.sizes.log
-    // Where the file system does not tell, the plan says nothing of it.
+    bytesNeeded = reader.file.sizes.store + reader.file.sizes.log
+    // The plan omits what the file system does not tell.
     let attributes = try? FileManager.default.attributesOfFileSystem(
       forPath: url.deletingLastPathComponent().path)
     bytesFree = attributes?[.systemFreeSize] as? Int

@@ -6,7 +6,7 @@ import CoreDataMigration
 import CoreDataModelFiles
 
 extension StoreCounts {
-  /// What the counts will be after a step, as far as models tell.
+  /// The counts after a step, as far as the models determine them.
   func after(_ difference: ModelDifference, from old: ModelDocument, to new: ModelDocument) -> StoreCounts {
     let (oldIndex, newIndex) = (EntityIndex(old), EntityIndex(new))
     let pairs = Pairing(old.entities, new.entities, name: \.name, declared: \.renamingIdentifier).matched
@@ -16,7 +16,7 @@ extension StoreCounts {
       result.rows[after.name] = rows[before.name] ?? 0
       result.origins[after.name] = origins[before.name]
       guard let known = values[before.name] else { continue }
-      // What the entity has by then: its own changes and those of its ancestors, before and after.
+      // The changes of the entity and of its ancestors, before and after the step.
       let lines = Set(oldIndex.lineage(of: before.name).map(\.name) + newIndex.lineage(of: after.name).map(\.name))
       var next = known
       for change in difference.changes where change.property != nil && lines.contains(change.sourceEntity ?? "") {
@@ -40,7 +40,7 @@ extension StoreCounts {
       next[old] = nil
       next[property] = known[old]
     case .added:
-      // A new relationship may take over the links of an inverse that was there before: then nobody knows.
+      // A new relationship may take over the links of an existing inverse, whose number is unknown.
       next[property] = change.subject == .relationship ? nil : attribute?.defaultValue == nil ? 0 : rows
     case .changed(.optional, _, "no"):
       if attribute?.defaultValue != nil { next[property] = rows }

@@ -9,10 +9,10 @@ import CoreDataStoreFiles
 import Foundation
 
 extension StoreReader {
-  /// The migration of this store, worked out without opening the store's own file for it.
+  /// Plans the migration of this store without opening the store's own file.
   ///
-  /// A plan needs the store's metadata and its model, no rows. Both are put into a database of their own in the temporary
-  /// directory, so that no `-wal` or `-shm` file appears beside a store that is only looked at.
+  /// A plan needs the store's metadata and its model, but no rows. Both are put into a temporary database, so that no `-wal`
+  /// or `-shm` file appears beside a store that is only inspected.
   ///
   /// - Throws: as `StoreMigration.init(storeAt:modelsAt:version:mappings:isProgressive:allowsLoss:)`.
   package func planningMigration(
@@ -22,7 +22,7 @@ extension StoreReader {
       let standIn = folder.appendingPathComponent(url.lastPathComponent)
       try reading {
         let target = try SQLiteConnection(url: standIn, mode: .create)
-        // It is thrown away, so that nothing has to wait until it is on the disk.
+        // The database is temporary and need not be synced.
         try target.execute("PRAGMA synchronous = OFF")
         for name in ["Z_METADATA", "Z_PRIMARYKEY", "Z_MODELCACHE"] {
           guard let table = catalog.table(named: name) else { continue }
@@ -37,14 +37,14 @@ extension StoreReader {
       return try StoreMigration(
         storeAt: standIn, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
       ) { items in
-        // Where the tables cannot be read by the model that the store carries, nobody knows what it holds.
+        // If the tables do not fit the model that the store carries, its content is unknown.
         guard let schema = self.schema else { return items }
         return try self.reading { try StoreContents(self.connection, schema: schema).counted(items) }
       }
     }
   }
 
-  /// The SQL of a migration, found out by making it on a copy.
+  /// The SQL of a migration, recorded while a copy is migrated.
   ///
   /// - Throws: as `StoreMigration.run(progress:)`.
   package func migrationStatements(
@@ -64,7 +64,7 @@ extension StoreReader {
   private func withPrivateDirectory<Result>(holdsRows: Bool, _ body: (URL) throws -> Result) throws -> Result {
     let directory = try CopyDirectory.make(for: url, holdsRows: holdsRows)
     defer {
-      // It stays private, and is removed by the next who makes a copy.
+      // A leftover is private, and the next copy of the store removes it.
       try? directory.remove()
     }
     return try body(directory.url)

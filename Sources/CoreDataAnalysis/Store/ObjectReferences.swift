@@ -7,15 +7,15 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Finds what stands at the other ends of relationships, and in files beside the store.
+/// Finds the objects at the other ends of relationships, and the values in files beside the store.
 final class ObjectReferences {
   private let reader: StoreReader
   private let prefix: String
   private let names: [Int: String]
   private let support: SupportDirectory
-  /// Called for a value whose file cannot be read, which is null then; nil where that is an error.
+  /// Called for a value whose file cannot be read, which is then exported as null; nil to throw an error.
   private let didMissValue: ((StoreProblem) throws -> Void)?
-  /// Where a member list comes from, by relationship; the texts are made once.
+  /// The queries for members, by relationship.
   private var statements: [RelationshipLayout: String] = [:]
 
   init(reader: StoreReader, didMissValue: ((StoreProblem) throws -> Void)? = nil) {
@@ -41,8 +41,8 @@ final class ObjectReferences {
 
   /// The identifiers of a to-many relationship's members.
   func members(of relationship: RelationshipLayout, owner: Int64) throws -> [String] {
-    guard let destination = reader.schema?[relationship.destinationEntity] else { return [] }
-    let sql = statements[relationship] ?? Self.statement(for: relationship, destination: destination)
+    guard let schema = reader.schema, let destination = schema[relationship.destinationEntity] else { return [] }
+    let sql = statements[relationship] ?? RelationshipPairs(of: relationship, in: schema).members(of: destination)
     statements[relationship] = sql
     return try reader.connection.cached(sql) { statement in
       try statement.bind([.integer(owner)])
@@ -56,33 +56,9 @@ final class ObjectReferences {
     }
   }
 
-  private static func statement(for relationship: RelationshipLayout, destination: EntityLayout) -> String {
-    let table = SQLName.quoted(destination.table)
-    switch relationship.place {
-    case .foreignKey(let key):
-      return "SELECT d.Z_PK, d.Z_ENT FROM \(table) d WHERE d.\(SQLName.quoted(key.column)) = ?1"
-    case .inverseForeignKey(let other, let key):
-      let order = key.orderColumn.map { " ORDER BY d.\(SQLName.quoted($0)), d.Z_PK" } ?? ""
-      return "SELECT d.Z_PK, d.Z_ENT FROM \(SQLName.quoted(other)) d "
-        + "WHERE d.\(SQLName.quoted(key.column)) = ?1\(relationship.isOrdered ? order : "")"
-    case .joinTable(let end):
-      let join = SQLName.quoted(end.table)
-      let (source, target) = (SQLName.quoted(end.sourceColumn), SQLName.quoted(end.destinationColumn))
-      guard relationship.inverseName != relationship.name || relationship.declaringEntity != destination.name else {
-        // A relationship that is its own inverse stands in the table once, in either direction.
-        return "SELECT d.Z_PK, d.Z_ENT FROM \(table) d WHERE d.Z_PK IN (SELECT \(target) FROM \(join) "
-          + "WHERE \(source) = ?1 UNION SELECT \(source) FROM \(join) WHERE \(target) = ?1)"
-      }
-      let order = end.orderColumn.map { " ORDER BY j.\(SQLName.quoted($0)), d.Z_PK" } ?? ""
-      return "SELECT d.Z_PK, d.Z_ENT FROM \(join) j JOIN \(table) d ON d.Z_PK = j.\(target) "
-        + "WHERE j.\(source) = ?1\(order)"
-    }
-  }
-
-  /// The value for which the bytes of an attribute that allows files stand: 1 is followed by the value itself, 2 by the
-  /// name of a file.
+  /// The value that the bytes of an attribute with external storage represent.
   ///
-  /// - Returns: nil where the file cannot be read, and the caller wants to go on.
+  /// - Returns: nil where the file cannot be read, and `didMissValue` has been called.
   /// - Throws: `StoreProblem` where the file is missing, or is a link, a device or anything but a regular file.
   func externalData(_ bytes: Data, property: String, of entity: String, key: Int64) throws -> Data? {
     if bytes.first == 1 { return Data(bytes.dropFirst()) }

@@ -1,12 +1,14 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// Why a store cannot be read: what was found, and what to do about it.
 package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The kinds of trouble, for callers that tell them apart.
+  /// The kinds of problem, for callers that distinguish them.
   package enum Kind: Hashable, Sendable {
     case missing
     case notAStore
@@ -28,7 +30,37 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
     self.description = description
   }
 
-  /// What an error of SQLite means for the store at a path.
+  /// Runs a body, and translates the errors of a store's file and of SQLite.
+  static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
+    let path = DatabaseFile.target(of: url.path)
+    let name = (path as NSString).lastPathComponent
+    do {
+      return try body()
+    } catch let error as SQLiteError {
+      throw from(error, path: path)
+    } catch let problem as StoreFileProblem {
+      switch problem {
+      case .busy: throw StoreProblem(.locked, "\(name) is being written by another program. Close it and try again.")
+      case .notAStore(_, let table):
+        throw StoreProblem(
+          .notAStore, "\(name) is a SQLite database, but not a Core Data store: it has no table \(table).")
+      case .missing, .notRegular, .notADatabase: throw StoreProblem(.notAStore, problem.description)
+      default: throw StoreProblem(.damaged, "\(problem) Restore the store from a backup.")
+      }
+    } catch let failure as FileFailure {
+      throw uncopied(
+        name, "to \(failure.operation) '\(failure.path)' failed: \(String(cString: strerror(failure.number))).")
+    } catch let problem as RegularFile.Problem {
+      throw uncopied(name, problem.description)
+    }
+  }
+
+  private static func uncopied(_ name: String, _ reason: String) -> StoreProblem {
+    StoreProblem(
+      .noAccess, "\(name) has a write-ahead log, and could not be copied to be read safely: \(reason)")
+  }
+
+  /// Translates an error of SQLite.
   static func from(_ error: SQLiteError, path: String) -> StoreProblem {
     let name = (path as NSString).lastPathComponent
     if error.isBusy {
@@ -47,14 +79,14 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
     }
     if error.isCannotOpen || error.isReadOnly {
       return StoreProblem(
-        .noAccess, "\(name) cannot be opened: \(error.message). Check the rights of the file and its folder.")
+        .noAccess, "\(name) cannot be opened: \(error.message). Check the permissions of the file and its directory.")
     }
     return StoreProblem(.damaged, "\(name) cannot be read: \(error.message).")
   }
 
-  /// Says where a file is shorter than its own header promises.
+  /// A sentence for a file that is shorter than its header says; otherwise empty.
   private static func sizeRemark(_ path: String) -> String {
-    // Only to explain another error; where the file cannot be read at all, there is nothing to add.
+    // This only adds detail to another error.
     guard let header = try? SQLiteFileHeader.read(path: path),
       let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
     else { return "" }

@@ -8,7 +8,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 
 extension StoreReader {
-  /// Rows of exactly each entity, zeros included.
+  /// The rows of exactly each entity, including zeros.
   /// - Throws: `StoreProblem`.
   package func rowCounts() throws -> [String: Int] {
     try checkTables(of: entities)
@@ -33,7 +33,7 @@ extension StoreReader {
     return counts
   }
 
-  /// Why rows cannot be told apart that are of no entity of their table.
+  /// The problem of rows whose entity number is not one of their table.
   private func strayRows(in table: String, number: SQLiteValue, count: Int64) -> StoreProblem {
     let known = entities.filter { $0.table == table }.sorted { $0.number < $1.number }
       .map { "\($0.number) (\($0.name))" }.joined(separator: ", ")
@@ -44,7 +44,7 @@ extension StoreReader {
     )
   }
 
-  /// Throws where rows would be left out because their entity is not known.
+  /// Throws if rows would be left out because their entity is unknown.
   func checkEntityNumbers() throws {
     try reading {
       for table in Set(entities.filter { !$0.isAlone }.compactMap(\.table)).sorted() {
@@ -59,8 +59,8 @@ extension StoreReader {
     }
   }
 
-  /// Where no model says which tables there are: throws for one that holds rows as entities have them, and that the table of
-  /// entities gives to none.
+  /// Without a model, throws if a table looks like that of an entity and has rows, but belongs to no entity in
+  /// `Z_PRIMARYKEY`.
   private func checkTablesOfNobody() throws {
     let known = Set(entities.compactMap { $0.table?.uppercased() })
     for table in catalog.tables where table.name.uppercased().hasPrefix("Z") && !table.isVirtual {
@@ -75,7 +75,7 @@ extension StoreReader {
     }
   }
 
-  /// Rows and values, for weighing findings. Without a model only rows are counted.
+  /// Counts rows and values, to weigh findings. Without a model only rows are counted.
   /// - Throws: `StoreProblem`.
   package func counts() throws -> StoreCounts {
     var counts = StoreCounts(rows: try rowCounts())
@@ -105,26 +105,12 @@ extension StoreReader {
     let table = SQLName.quoted(layout.table)
     let isOwner = condition == "1" ? condition : "o." + condition
     for (name, relationship) in layout.relationships.sorted(by: { $0.key < $1.key }) {
-      switch relationship.place {
-      case .foreignKey(let key):
+      if case .foreignKey(let key) = relationship.place {
         names.append(name)
         terms.append("COUNT(o.\(SQLName.quoted(key.column)))")
-      case .inverseForeignKey(let other, let key):
-        let column = SQLName.quoted(key.column)
-        links.append(
-          (
-            name,
-            "SELECT COUNT(*) FROM \(SQLName.quoted(other)) d JOIN \(table) o ON o.Z_PK = d.\(column) "
-              + "WHERE \(isOwner)"
-          ))
-      case .joinTable(let end):
-        let column = SQLName.quoted(end.sourceColumn)
-        links.append(
-          (
-            name,
-            "SELECT COUNT(*) FROM \(SQLName.quoted(end.table)) j JOIN \(table) o ON o.Z_PK = j.\(column) "
-              + "WHERE \(isOwner)"
-          ))
+      } else if let schema {
+        let pairs = RelationshipPairs(of: relationship, in: schema)
+        links.append((name, "\(pairs.count(ofOwnersIn: layout.table)) WHERE \(isOwner)"))
       }
     }
     var result: [String: Int] = [:]
@@ -139,7 +125,7 @@ extension StoreReader {
     return result
   }
 
-  /// Counts the numbers that the types of a step do not hold as they are.
+  /// Counts the numbers that new types of attributes cannot hold unchanged.
   /// - Throws: `StoreProblem`.
   func countNumbers(
     in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts

@@ -2,37 +2,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Reads a SQLite store without a model, a stack or a change to its files: for reports, exports and plans.
+/// Reads a SQLite store for reports, exports and plans, without a model or a stack, and without changing its files.
 package final class StoreReader {
-  /// Where names and types of what is read come from.
+  /// The source of names and types.
   package enum ModelOrigin: String, Hashable, Sendable {
     /// The model that the store carries.
     case cache
     /// A model that the caller has given.
     case given
-    /// No model: the names of entities from `Z_PRIMARYKEY`, those of columns as they are, types as declared.
+    /// No model: entity names come from `Z_PRIMARYKEY`, column names and types from the tables.
     case tables
   }
 
   package let url: URL
-  package let access: StoreAccess
+  package let file: StoreFile
   package let catalog: DatabaseCatalog
   package let metadata: StoreFacts
   package let origin: ModelOrigin
-  /// The model that rows are read with; nil where they are read by the tables alone.
+  /// The model that rows are read with; nil where only the tables are used.
   package let model: ModelDocument?
-  /// Entities and where they stand, history's left out, sorted by name.
+  /// The entities without those of persistent history, sorted by name.
   let entities: [ReadableEntity]
   let schema: StoreSchema?
-  /// What a reader should know, as sentences: why the store's own model was not used, and the like.
+  /// Remarks for the user in sentences, such as why the store's own model was not used.
   package let remarks: [String]
 
-  var connection: SQLiteConnection { access.connection }
+  var connection: SQLiteConnection { file.connection }
 
   /// Opens a store.
   ///
@@ -40,15 +41,10 @@ package final class StoreReader {
   /// - Throws: `StoreProblem`.
   package init(url: URL, model given: ModelDocument? = nil) throws {
     self.url = url
-    access = try StoreAccess(url: url)
-    do {
-      catalog = try access.connection.catalog()
-      metadata = try StoreFacts(access.connection, catalog: catalog, path: url.path)
-      try access.checkUnchanged()
-    } catch let error as SQLiteError {
-      try access.checkUnchanged()
-      throw StoreProblem.from(error, path: url.path)
-    }
+    try Self.checkKind(of: url)
+    let file = try StoreProblem.translating(url) { try StoreFile.openUntouched(url) }
+    self.file = file
+    (catalog, metadata) = try Self.reading(file) { (try file.connection.catalog(), try StoreFacts(file)) }
     let name = url.lastPathComponent
     var remarks: [String] = []
     if metadata.isDerived {
@@ -96,7 +92,7 @@ package final class StoreReader {
   /// The names of all entities, sorted.
   package var entityNames: [String] { entities.map(\.name) }
 
-  /// Looks whether entities have tables to be read from: to count nothing would be to say that there is nothing.
+  /// Throws if an entity has no table, since counting no rows would hide that.
   ///
   /// - Throws: `StoreProblem`.
   func checkTables(of entities: [ReadableEntity]) throws {
@@ -111,41 +107,144 @@ package final class StoreReader {
     }
   }
 
-  /// Runs a body that reads one state of the store, and puts errors of SQLite into words.
-  func reading<Result>(_ body: () throws -> Result) throws -> Result {
-    let result = try explaining(body)
-    try access.checkUnchanged()
+  /// Runs a body that reads one state of the store, and translates errors.
+  func reading<Result>(_ body: () throws -> Result) throws -> Result { try Self.reading(file, body) }
+
+  private static func reading<Result>(_ file: StoreFile, _ body: () throws -> Result) throws -> Result {
+    let result = try explaining(file, body)
+    try StoreProblem.translating(file.url, file.checkUnchanged)
     return result
   }
 
-  /// Runs a part of something that reads, and puts errors of SQLite into words.
-  func explaining<Result>(_ body: () throws -> Result) throws -> Result {
-    do {
-      return try body()
-    } catch let error as SQLiteError {
-      // Pages of two states contradict each other, which is no damage.
-      try access.checkUnchanged()
-      throw StoreProblem.from(error, path: url.path)
+  /// Runs a part of a longer read, and translates errors.
+  func explaining<Result>(_ body: () throws -> Result) throws -> Result { try Self.explaining(file, body) }
+
+  private static func explaining<Result>(_ file: StoreFile, _ body: () throws -> Result) throws -> Result {
+    try StoreProblem.translating(file.url) {
+      do {
+        return try body()
+      } catch let error where error is SQLiteError || error is StoreFileProblem {
+        // If another program has written meanwhile, pages of two states were read, which is not damage.
+        try file.checkUnchanged()
+        throw error
+      }
     }
+  }
+
+  // MARK: Opening
+
+  /// Throws if a file cannot be a store, and says what it is instead.
+  private static func checkKind(of url: URL) throws {
+    let path = DatabaseFile.target(of: url.path)
+    let name = (path as NSString).lastPathComponent
+    var isFolder: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) else {
+      throw StoreProblem(.missing, "There is no file \(path). Check the path of the store.")
+    }
+    guard !isFolder.boolValue else {
+      throw StoreProblem(.notAStore, "\(path) is a folder, not a store. Name the store's file, often *.sqlite.")
+    }
+    do {
+      try RegularFile.check(URL(fileURLWithPath: path))
+    } catch RegularFile.Problem.notRegular(_, let kind) {
+      throw StoreProblem(.notAStore, "\(path) is \(kind), not a store. Name the store's file, often *.sqlite.")
+    }
+    guard FileManager.default.isReadableFile(atPath: path) else {
+      throw StoreProblem(.noAccess, "\(path) cannot be read. Check its permissions.")
+    }
+    let bytes: Data
+    do {
+      bytes = try DatabaseFile(path: path).firstBytes(100)
+    } catch let error as SQLiteError {
+      throw StoreProblem(.noAccess, "\(path) cannot be read: \(error.message)")
+    }
+    guard !bytes.isEmpty else {
+      throw StoreProblem(.notAStore, "\(name) is empty: it holds no store. Restore it from a backup.")
+    }
+    do {
+      _ = try SQLiteFileHeader(bytes: bytes, path: path)
+    } catch {
+      throw StoreProblem(
+        .notAStore, "\(name) is not a SQLite store: \(kind(of: bytes)). Check that this is the right file.")
+    }
+  }
+
+  private static func kind(of bytes: Data) -> String {
+    if bytes.starts(with: SQLiteFileHeader.signature) { return "its header is cut off or damaged" }
+    if bytes.starts(with: Data("bplist".utf8)) { return "it is a binary property list or a binary store" }
+    if bytes.starts(with: Data("<?xml".utf8)) { return "it is an XML file" }
+    return "it does not begin like one"
   }
 }
 
-/// An entity as far as it is known where it stands.
+/// The metadata of a store, its entities and its model.
+package struct StoreFacts {
+  package let uuid: String
+  /// The whole dictionary of `Z_METADATA`, application keys included.
+  package let dictionary: [String: Any]
+  /// The hashes of the entities that the store was written with.
+  package let hashes: [String: Data]
+  package let primaryKeys: [PrimaryKeyRow]
+  /// The model that the store carries; nil where it carries none.
+  package let model: ModelDocument?
+  /// Why the model that the store carries cannot be used; nil where it can, or where there is none.
+  package let modelProblem: String?
+  /// Whether the store's own metadata are empty, and were derived from the model that it carries.
+  package let isDerived: Bool
+
+  /// The store type in the metadata, `SQLite`.
+  package var type: String { dictionary[StoreMetadata.Key.type] as? String ?? StoreMetadata.sqliteType }
+
+  /// The checksum of all hashes; computed where the store is too old to have it.
+  package var checksum: String {
+    dictionary[StoreMetadata.Key.checksum] as? String ?? VersionHashes.checksum(of: hashes)
+  }
+
+  package var digest: String {
+    dictionary[StoreMetadata.Key.digest] as? String ?? VersionHashes.digest(of: hashes)
+  }
+
+  package var versionIdentifiers: [String] {
+    (dictionary[StoreMetadata.Key.identifiers] as? [Any])?.map { String(describing: $0) } ?? []
+  }
+
+  package var frameworkVersion: Int? { dictionary[StoreMetadata.Key.frameworkVersion] as? Int }
+
+  /// The keys of the app, sorted.
+  package var applicationKeys: [String] {
+    dictionary.keys.filter { !$0.hasPrefix("NS") && !$0.hasPrefix("_NS") }.sorted()
+  }
+
+  /// Reads the housekeeping tables.
+  fileprivate init(_ file: StoreFile) throws {
+    try file.checkTables()
+    primaryKeys = try file.primaryKeys()
+    do {
+      (model, modelProblem) = (try file.cachedModel(), nil)
+    } catch let error as ModelFileError {
+      (model, modelProblem) = (nil, error.description)
+    }
+    (dictionary, isDerived) = try file.readMetadata()
+    uuid = dictionary[StoreMetadata.Key.uuid] as? String ?? ""
+    hashes = dictionary[StoreMetadata.Key.hashes] as? [String: Data] ?? [:]
+  }
+}
+
+/// An entity of the store, and its table where that is known.
 struct ReadableEntity {
   let name: String
   let number: Int
   /// Nil where the store has no table for it.
   let table: String?
-  /// The table that it should have.
+  /// The name of the table that it should have.
   let wantedTable: String
   let isAbstract: Bool
   /// Nil where no model is known.
   let layout: EntityLayout?
-  /// Whether the table has rows of no other entity. Core Data then looks at no `Z_ENT`, and there are stores where it is
-  /// wrong.
+  /// Whether the table has rows of no other entity. Core Data then ignores `Z_ENT`, which is wrong in some stores.
   var isAlone = false
 
-  /// Narrows a query down to rows of exactly this entity.
+  /// The condition that selects rows of exactly this entity.
   var condition: String { isAlone ? "1" : "Z_ENT = \(number)" }
 
   init(layout: EntityLayout) {
@@ -166,7 +265,7 @@ struct ReadableEntity {
     layout = nil
   }
 
-  /// The entities sorted by name, knowing which of them share a table.
+  /// Sorts entities by name, and notes which of them share a table.
   static func prepared(_ entities: [ReadableEntity]) -> [ReadableEntity] {
     let shares = Dictionary(grouping: entities) { $0.table }
     return entities.sorted { $0.name < $1.name }.map { entity in
@@ -187,5 +286,36 @@ struct ReadableEntity {
       return ReadableEntity(
         name: row.name, number: row.number, table: catalog.table(named: wanted)?.name, wantedTable: wanted)
     }
+  }
+}
+
+extension StoreReader {
+  /// Makes an empty store and opens it for reading.
+  ///
+  /// - Throws: `SchemaProblem` for a model that cannot be stored, `StoreProblem` where the file cannot be made.
+  package static func create(at url: URL, model: ModelDocument) throws -> StoreReader {
+    do {
+      try StoreFile.create(at: url, document: model)
+    } catch let error as SQLiteError {
+      throw StoreProblem.from(error, path: url.path)
+    }
+    return try StoreReader(url: url)
+  }
+}
+
+extension StoreReader {
+  /// A remark about triggers that Core Data does not make: they do not run here, but in other programs that write.
+  static func remarks(onTriggersOf catalog: DatabaseCatalog, store name: String) -> [String] {
+    let foreign = catalog.triggers.filter { trigger in
+      // Triggers of derived attributes call a function of the framework.
+      !(trigger.name.hasPrefix("Z_DA_") && trigger.sql.contains("NSCoreDataDATrigger"))
+    }
+    guard !foreign.isEmpty else { return [] }
+    let list = foreign.prefix(3).map { "'\($0.name)' on \($0.table)" }.joined(separator: ", ")
+    let more = foreign.count > 3 ? " and \(foreign.count - 3) more" : ""
+    return [
+      "\(name) carries triggers that Core Data does not make: \(list)\(more). They do not run here, nor in a migration; "
+        + "other programs that write to the store run them."
+    ]
   }
 }

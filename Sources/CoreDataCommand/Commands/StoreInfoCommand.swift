@@ -45,7 +45,7 @@ enum StoreInfoCommand: Command {
                 "hash": .optional(metadata.hashes[name].map { NumberText.hexadecimal($0) }),
               ]
             })),
-        .init("bytes", .integer(reader.access.sizes.store)), .init("logBytes", .integer(reader.access.sizes.log)),
+        .init("bytes", .integer(reader.file.sizes.store)), .init("logBytes", .integer(reader.file.sizes.log)),
       ]
       if let history {
         let counts: JSONText = [
@@ -66,7 +66,7 @@ enum StoreInfoCommand: Command {
         facts.add(["Model", modelText(opened)])
         facts.add(["Checksum", metadata.checksum])
         if let version = metadata.frameworkVersion { facts.add(["Framework", String(version)]) }
-        let sizes = reader.access.sizes
+        let sizes = reader.file.sizes
         let log = sizes.log > 0 ? ", and \(NumberText.bytes(sizes.log)) of write-ahead log" : ""
         facts.add(["Size", NumberText.bytes(sizes.store) + log])
         if let history {

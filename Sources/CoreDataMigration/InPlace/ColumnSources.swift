@@ -7,19 +7,11 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Works out, for the rows of one source entity, what goes into the columns of its destination entity's table.
+/// Determines the source of each column of a destination entity's table, for the rows of one source entity.
 package struct ColumnSources {
   package let step: InPlaceStep
   package let source: EntityLayout
   package let destination: EntityLayout
-
-  package init(
-    step: InPlaceStep, source: EntityLayout, destination: EntityLayout
-  ) {
-    self.step = step
-    self.source = source
-    self.destination = destination
-  }
 
   /// The sources of the columns that the destination entity uses; every other column of the table stays NULL.
   package func all() throws -> [String: ColumnSource] {
@@ -51,7 +43,7 @@ package struct ColumnSources {
       let sources = Dictionary(elements.matched.map { ($0.destination.name, $0.source) }) { first, _ in first }
       for element in layout.elements {
         guard var elementDocument = document.elements.first(where: { $0.name == element.name }) else { continue }
-        // The default value of a new composite attribute goes before those of its elements.
+        // The default value of a new composite attribute takes precedence over those of its elements.
         if old == nil, case .dictionary(let values)? = document.defaultValue, let value = values[element.name] {
           elementDocument.defaultValue = value
         }
@@ -68,16 +60,16 @@ package struct ColumnSources {
       result[column] = .constant(fallback ?? .null)
       return
     }
-    var expression = ColumnExpression.column
-    if let converted = try ValueConversion(from: oldDocument, to: document, entity: destination.name).applied(
-      to: expression)
-    {
-      expression = converted
+    let conversion = try ValueConversion(from: oldDocument, to: document, entity: destination.name)
+    let needsValue = oldDocument.isOptional && !document.isOptional ? fallback : nil
+    guard !conversion.keepsValues || needsValue != nil else {
+      result[column] = .column(oldColumn)
+      return
     }
-    if oldDocument.isOptional, !document.isOptional, let fallback {
-      expression = expression.wrapped("IFNULL(", ", ?)", [fallback])
+    result[column] = .changed(column: oldColumn) { value in
+      let converted = conversion.sql(value)
+      return needsValue.map { "IFNULL(\(converted), \(value: $0))" } ?? converted
     }
-    result[column] = expression == .column ? .column(oldColumn) : .changed(column: oldColumn, expression)
   }
 
   // MARK: Relationships
@@ -94,7 +86,7 @@ package struct ColumnSources {
     } else if case .columns(of: let layout) = plan.filling,
       case .inverseForeignKey(source.table, let key) = layout.place
     {
-      // Where only the other side is known from before, it says what stands here.
+      // Where only the inverse existed before, its column has the key.
       old = (key, layout.declaringEntity)
     }
     result[key.column] = old.map { .column($0.key.column) } ?? .constant(.null)
@@ -107,21 +99,19 @@ package struct ColumnSources {
     }
   }
 
-  /// The entity numbers of the objects pointed at, in the destination's numbering; nil where only the objects' own rows
-  /// tell them.
+  /// The entity numbers of the referenced objects, in the destination's numbering; nil where only the objects' own rows have
+  /// them.
   private func entityNumber(_ key: ForeignKeyLayout, _ target: String) -> ColumnSource? {
     let renumbering = step.renumbering(of: target)
     guard let column = key.entityColumn else {
       guard let only = renumbering.first, step.sourceSchema[target]?.hasSubentities == false else { return nil }
-      return .changed(
-        column: key.column, ColumnExpression.column.wrapped("CASE WHEN ", " IS NULL THEN NULL ELSE \(only.new) END"))
+      return .changed(column: key.column) { "CASE WHEN \($0) IS NULL THEN NULL ELSE \(raw: "\(only.new)") END" }
     }
     if renumbering.allSatisfy({ $0.old == $0.new }) { return .column(column) }
-    return .changed(
-      column: column, ColumnExpression.column.wrapped("CASE ", " \(InPlaceStep.cases(renumbering)) END"))
+    return .changed(column: column) { "CASE \($0) \(raw: InPlaceStep.cases(renumbering)) END" }
   }
 
-  /// The columns by which to-many relationships without inverse point from here to their owners.
+  /// The columns in which to-many relationships without inverse keep their owners' keys.
   private func addOwnerKeys(to result: inout [String: ColumnSource]) {
     for owner in step.destinationSchema.entities {
       for (_, layout) in owner.relationships.sorted(by: { $0.key < $1.key }) {
@@ -144,5 +134,33 @@ package struct ColumnSources {
 
   private func isKind(of entity: String) -> Bool {
     step.destinationSchema[entity]?.numbers.contains(destination.number) ?? false
+  }
+}
+
+/// Where the values of a destination column come from, for the rows of one entity.
+package enum ColumnSource {
+  /// A column of the source table as it is.
+  case column(String)
+  /// A column of the source table, changed by an expression over it.
+  case changed(column: String, (BoundSQL) -> BoundSQL)
+  /// The same value in all rows.
+  case constant(SQLiteValue)
+
+  /// The value as an expression of a query over the source table.
+  package var expression: BoundSQL {
+    switch self {
+    case .column(let name): "\(column: name)"
+    case .changed(let column, let change): change("\(column: column)")
+    case .constant(.null): "NULL"
+    case .constant(let value): "\(value: value)"
+    }
+  }
+
+  /// The source column that the value is taken from; nil for a constant.
+  package var origin: String? {
+    switch self {
+    case .column(let name), .changed(let name, _): name
+    case .constant: nil
+    }
   }
 }

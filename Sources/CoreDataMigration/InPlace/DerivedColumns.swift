@@ -7,25 +7,18 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Computes derived attributes anew, over the tables as they stay: what they are derived from may have changed, or they are
-/// new themselves.
+/// Recomputes derived attributes when all rows are in place: they may be new, or their source values may have changed.
 ///
-/// The forms that Core Data knows are said in SQL: key paths, aggregates over a to-many relationship, one of the functions
-/// on text, and `now()`, which only gives rows a value that have none. Any other expression is computed when its object is
-/// saved next, as for an object whose attribute has not been computed yet.
+/// The forms that Core Data supports are written as SQL: key paths, aggregates over a to-many relationship, one of the text
+/// functions, and `now()`, which is set only where there is no value. Any other expression is computed when its object is
+/// next saved.
 package struct DerivedColumns {
-  /// The SQL function of the functions on text: name, text.
+  /// The SQL function that calls a text function. Its arguments are the function's name and the text.
   package static let textFunction = "Z_MIGRATION_TEXT"
 
   package let step: InPlaceStep
 
-  package init(
-    step: InPlaceStep
-  ) {
-    self.step = step
-  }
-
-  /// Makes the function on text known.
+  /// Registers the text function.
   package static func register(in connection: SQLiteConnection, _ values: some ProgramValues) throws {
     try connection.register(function: textFunction, argumentCount: 2) { arguments in
       guard let name = arguments.first?.text, let text = arguments.last?.text else { return .null }
@@ -37,7 +30,7 @@ package struct DerivedColumns {
     let statements = step.destinationSchema.entities.flatMap { entity in
       entity.attributes.values.sorted { $0.name < $1.name }.compactMap { statement(for: $0, of: entity) }
     }
-    // A derived value may come from another one.
+    // A derived value may depend on another one.
     return statements.count > 1 ? statements + statements : statements
   }
 
@@ -91,22 +84,15 @@ package struct DerivedColumns {
       let destination = step.destinationSchema[relationship.destinationEntity]
     else { return nil }
     let alias = "d\(depth)"
-    let table = SQLName.quoted(destination.table)
     switch relationship.place {
     case .foreignKey(let key):
       guard let value = value(at: rest, of: destination, row: alias, depth: depth + 1) else { return nil }
       let condition = "\(alias).Z_PK = \(row).\(SQLName.quoted(key.column))"
-      return ("(SELECT \(value.sql) FROM \(table) \(alias) WHERE \(condition))", value.kind)
-    case .inverseForeignKey(_, let key):
-      let condition = "\(alias).\(SQLName.quoted(key.column)) = \(row).Z_PK"
-      return aggregate(rest, of: destination, alias, "FROM \(table) \(alias) WHERE \(condition)", depth)
-    case .joinTable(let end):
-      func members(_ near: String, _ far: String) -> String {
-        "SELECT \(SQLName.quoted(far)) FROM \(SQLName.quoted(end.table)) WHERE \(SQLName.quoted(near)) = \(row).Z_PK"
-      }
-      let forward = members(end.sourceColumn, end.destinationColumn)
-      let all = end.isReflexive ? forward + " UNION " + members(end.destinationColumn, end.sourceColumn) : forward
-      return aggregate(rest, of: destination, alias, "FROM \(table) \(alias) WHERE \(alias).Z_PK IN (\(all))", depth)
+      return ("(SELECT \(value.sql) FROM \(SQLName.quoted(destination.table)) \(alias) WHERE \(condition))", value.kind)
+    case .inverseForeignKey, .joinTable:
+      let members = RelationshipPairs(of: relationship, in: step.destinationSchema)
+        .memberRows(of: destination, as: alias, owner: "\(row).Z_PK")
+      return aggregate(rest, of: destination, alias, members, depth)
     }
   }
 
@@ -126,4 +112,23 @@ package struct DerivedColumns {
     let sql = "(SELECT \(function)(\(value.sql)) \(rows))"
     return (function == "SUM" ? "IFNULL(\(sql), 0)" : sql, function == "AVG" ? .double : value.kind)
   }
+}
+
+/// Values that an in-place migration needs from the program: those of value transformers and of predicate functions.
+package protocol ProgramValues {
+  /// The default value of a transformable attribute as a save would write it; nil where that is no value.
+  ///
+  /// - Throws: `UnwritableDefault`.
+  func archivedDefault(of attribute: AttributeDocument) throws -> Data?
+
+  /// The result of a predicate function for a text.
+  func text(_ function: String, of text: String) throws -> String?
+}
+
+/// A default value that cannot be written.
+package struct UnwritableDefault: Error {
+  /// The reason in a sentence; empty where it is not known.
+  package let reason: String
+
+  package init(reason: String) { self.reason = reason }
 }

@@ -5,11 +5,11 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// The files of external data that no row names any more when a migration is done.
+/// The files of external data that no row references after a migration.
 ///
-/// Their names are noted while the rows still have them, in a table that only this connection sees and that takes no memory
-/// however many there are. They are removed when the transaction is committed and on disk, never before; where that is
-/// interrupted, whoever opens the store next removes them.
+/// Their names are collected from the rows beforehand, in a temporary table, so that any number of them fits. The files are
+/// removed only after the transaction has been committed to disk. If that is interrupted, the next process to open the store
+/// removes them.
 package struct DroppedFiles {
   private static let table = "temp.Z_MIGRATION_FILES"
 
@@ -21,16 +21,16 @@ package struct DroppedFiles {
     self.connection = connection
   }
 
-  /// Notes the files of values that a step does not keep in files.
+  /// Collects the files of values that a step drops or moves into the database.
   package func note(_ step: InPlaceStep) throws {
     for source in step.sourceSchema.entities {
       for column in columns(of: source, step) {
         try connection.run("CREATE TEMP TABLE IF NOT EXISTS Z_MIGRATION_FILES (VALUE BLOB)")
-        let condition = step.condition(source).isEmpty ? " WHERE" : step.condition(source) + " AND"
         let name = SQLName.quoted(column)
+        let isFileName = "typeof(\(name)) = 'blob' AND LENGTH(\(name)) = \(ExternalData.fileNameLength)"
         try connection.run(
-          "INSERT INTO \(Self.table) (VALUE) SELECT \(name) FROM \(SQLName.quoted(source.table))\(condition) "
-            + "typeof(\(name)) = 'blob' AND LENGTH(\(name)) = \(ExternalData.fileNameLength)")
+          "INSERT INTO \(Self.table) (VALUE) SELECT \(name) FROM \(SQLName.quoted(source.table))"
+            + InPlaceStep.whereClause(step.condition(source), isFileName))
       }
     }
   }
@@ -42,8 +42,7 @@ package struct DroppedFiles {
   ///   - source: the name of the version that the store has.
   ///   - destination: the name of the version that it gets.
   ///
-  /// Who finds it asks the store which of them its rows still name: all where the transaction was not committed, none where
-  /// it was.
+  /// Recovery keeps the files that rows still reference: all of them if the transaction was not committed, otherwise none.
   package func writeDown(_ lock: MigrationLock, from source: String, to destination: String) throws {
     guard try hasFiles() else { return }
     var journal = WorkJournal(purpose: .migration, source: source, destination: destination)
@@ -60,12 +59,12 @@ package struct DroppedFiles {
     try connection.scalar("SELECT 1 FROM temp.sqlite_master WHERE name = 'Z_MIGRATION_FILES'") != nil
   }
 
-  /// Removes the files; for after the commit.
+  /// Removes the files. Call this after the commit.
   ///
-  /// The store is migrated by then, and what is left over harms nobody. Where the commit cannot be made certain to last, all
-  /// files stay.
+  /// The store has been migrated by then, and leftover files are harmless. If the commit cannot be synced to disk, all files
+  /// stay.
   ///
-  /// - Throws: the first failure; the journal still names the files then.
+  /// - Throws: the first failure; the journal still lists the files then.
   package func remove(from external: ExternalData) throws {
     guard try hasFiles(), try connection.scalar("SELECT 1 FROM \(Self.table) LIMIT 1") != nil else { return }
     try connection.synchronizeCommit()
@@ -75,7 +74,7 @@ package struct DroppedFiles {
     try connection.run("DROP TABLE \(Self.table)")
   }
 
-  /// The columns of a source entity whose values may be files, and are none afterwards.
+  /// The columns of a source entity whose values may be in files before the step, and are not afterwards.
   private func columns(of source: EntityLayout, _ step: InPlaceStep) -> [String] {
     let destination = step.mapping.destinationEntity(of: source.name)
     return source.attributes.values.filter(\.allowsExternalStorage).compactMap { attribute in

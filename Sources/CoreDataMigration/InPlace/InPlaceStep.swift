@@ -7,34 +7,21 @@ import CoreDataStoreFiles
 
 /// One step of a migration inside the store's own file: from one version of the model to the next.
 ///
-/// The step is worked out from the two models, the layout that the file has, the layout that it will have, and the inferred mapping between the versions. It is a list of SQL statements; carrying them out in
-/// one transaction is `InPlaceMigration`'s part.
+/// The step is planned from the two models, the layouts of their stores, and the inferred mapping between the versions.
+/// `StatementBuilder` makes SQL of it, which `InPlaceStepRun` executes in a transaction of its caller.
 package struct InPlaceStep {
   package let source: ModelVersion
   package let destination: ModelVersion
-  /// As the file is.
+  /// The layout of the file before the step.
   package let sourceSchema: StoreSchema
-  /// As a new store of the destination version would be, but for names of join tables that no rule predicts.
+  /// The layout of a new store of the destination version, except for names of join tables that no rule predicts.
   package let destinationSchema: StoreSchema
   package let mapping: StepMapping
-  /// Where values come from that only the program can make.
+  /// The source of values that only the program can compute.
   package let values: any ProgramValues
   /// The columns of source tables that no property of the source version has.
   package var extraColumns: [String: Set<String>] = [:]
   package var cleanup = ColumnCleanup.necessary
-
-  package init(
-    source: ModelVersion, destination: ModelVersion, sourceSchema: StoreSchema, destinationSchema: StoreSchema,
-    mapping: StepMapping, values: any ProgramValues, extraColumns: [String: Set<String>] = [:]
-  ) {
-    self.source = source
-    self.destination = destination
-    self.sourceSchema = sourceSchema
-    self.destinationSchema = destinationSchema
-    self.mapping = mapping
-    self.values = values
-    self.extraColumns = extraColumns
-  }
 
   /// A model as the planner asks for it.
   package struct ModelVersion {
@@ -61,18 +48,11 @@ package struct InPlaceStep {
   package struct Renumbering: Hashable {
     package let old: Int
     package let new: Int
-
-    package init(
-      old: Int, new: Int
-    ) {
-      self.old = old
-      self.new = new
-    }
   }
 
   /// The layouts that a destination entity's relationship has in the source; none for a new relationship.
   ///
-  /// A relationship may have moved to a parent: then the entities below know what it was, and there may be several.
+  /// A relationship may have moved to a parent: then there may be one layout for each entity below it.
   package func sourceRelationshipLayouts(of name: String, in entity: String) -> [RelationshipLayout] {
     var found: [RelationshipLayout] = []
     for candidate in [entity] + subentities(of: entity) {
@@ -87,8 +67,8 @@ package struct InPlaceStep {
     return found
   }
 
-  /// The layouts that a destination relationship and its inverse have in the source; of the inverse only those that are not
-  /// the other side of the same.
+  /// The layouts that a destination relationship and its inverse have in the source, without those layouts of the inverse
+  /// that describe the same pairs.
   package func sourceLayouts(
     of name: String, in entity: String, inverse: String?, in inverseEntity: String
   ) -> (own: [RelationshipLayout], inverse: [RelationshipLayout]) {
@@ -111,7 +91,7 @@ package struct InPlaceStep {
     return left.numbers.contains(right.number) || right.numbers.contains(left.number)
   }
 
-  /// Whether objects of a source entity or its sub-entities are gone, or are of another kind than the destination entity.
+  /// Whether objects of a source entity or its sub-entities are removed, or do not become objects of the destination entity.
   package func losesObjects(from sourceEntity: String, to destination: String) -> Bool {
     let kept = destinationSchema[destination]?.numbers ?? []
     return (sourceSchema[sourceEntity]?.numbers ?? []).contains { number in
@@ -122,7 +102,7 @@ package struct InPlaceStep {
     }
   }
 
-  /// A query for the keys of all objects of a destination entity, as its table is when the step is done.
+  /// A query for the keys of all objects of a destination entity after the step.
   package func keys(of destination: String) -> String {
     guard let entity = destinationSchema[destination] else { return "(NULL)" }
     let list = entity.numbers.map(String.init).joined(separator: ", ")
@@ -131,7 +111,7 @@ package struct InPlaceStep {
     return "(SELECT Z_PK FROM \(SQLName.quoted(entity.table))\(condition))"
   }
 
-  /// The numbers of a source entity and its sub-entities, as far as they live on.
+  /// The numbers of a source entity and its sub-entities, without those that are removed.
   package func renumbering(of sourceEntity: String) -> [Renumbering] {
     guard let layout = sourceSchema[sourceEntity] else { return [] }
     return layout.numbers.compactMap { old in
@@ -155,11 +135,17 @@ package struct InPlaceStep {
     }
   }
 
-  /// The condition by which the rows of a source entity are told from others in its table; none where they have it to
-  /// themselves, whatever number they carry.
-  package func condition(_ entity: EntityLayout) -> String {
+  /// The condition that selects the rows of a source entity in its table; nil for the only entity of a table, whose rows may
+  /// carry any number.
+  package func condition(_ entity: EntityLayout) -> String? {
     let hierarchy = sourceSchema.entity(number: entity.rootNumber)?.numbers ?? []
-    return hierarchy.count == 1 ? "" : " WHERE Z_ENT = \(entity.number)"
+    return hierarchy.count == 1 ? nil : "Z_ENT = \(entity.number)"
+  }
+
+  /// A WHERE clause, with the space before it, of those conditions that are there; empty where none is.
+  package static func whereClause(_ conditions: String?...) -> String {
+    let conditions = conditions.compactMap { $0 }
+    return conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
   }
 
   /// The source entities whose rows are dropped.
@@ -170,5 +156,109 @@ package struct InPlaceStep {
   private func subentities(of entity: String) -> [String] {
     (destinationSchema[entity]?.numbers ?? []).compactMap { destinationSchema.entity(number: $0)?.name }
       .filter { $0 != entity }
+  }
+}
+
+/// An inferred mapping, for lookups by name in either direction.
+package struct StepMapping: EarlierNames {
+  private struct Names {
+    let source: String
+    var attributes: [String: String] = [:]
+    var relationships: [String: String] = [:]
+  }
+
+  private var byDestination: [String: Names] = [:]
+  private var destinations: [String: String] = [:]
+
+  package init(_ mapping: InferredMapping) {
+    for match in mapping.matched {
+      var names = Names(source: match.source)
+      for attribute in match.attributes { names.attributes[attribute.destination] = attribute.source }
+      for relationship in match.relationships { names.relationships[relationship.destination] = relationship.source }
+      byDestination[match.destination] = names
+      destinations[match.source] = match.destination
+    }
+  }
+
+  /// The earlier name of a destination entity; nil for a new one.
+  package func sourceEntity(of destination: String) -> String? { byDestination[destination]?.source }
+
+  /// The new name of a source entity; nil for one that is removed.
+  package func destinationEntity(of source: String) -> String? { destinations[source] }
+
+  /// The earlier name of an attribute of a destination entity; nil for a new one.
+  package func sourceAttribute(of name: String, in destination: String) -> String? {
+    byDestination[destination]?.attributes[name]
+  }
+
+  /// The earlier name of a relationship of a destination entity; nil for a new one.
+  package func sourceRelationship(of name: String, in destination: String) -> String? {
+    byDestination[destination]?.relationships[name]
+  }
+}
+
+/// Which columns a step removes when no property uses them any more.
+package enum ColumnCleanup: Hashable {
+  /// Those of properties that the step removes. Columns left by earlier migrations stay unless the table is rebuilt.
+  case necessary
+  /// None, unless the table is rebuilt.
+  case deferred
+  /// All.
+  case all
+  /// Those of one table.
+  case table(String)
+
+  /// Whether a table with such columns from earlier migrations may keep them.
+  package func spares(_ table: String, _ extraColumns: Set<String>) -> Bool {
+    switch self {
+    case .necessary, .deferred: true
+    case .all: extraColumns.isEmpty
+    case .table(let name): name != table
+    }
+  }
+}
+
+extension StoreSchema {
+  /// The columns of the file that no property uses, by table; tables without such columns are left out.
+  package func extraColumns(in catalog: DatabaseCatalog) -> [String: Set<String>] {
+    var found: [String: Set<String>] = [:]
+    for table in tables {
+      let known = Set(table.columns.map { $0.name.uppercased() })
+      let columns = catalog.table(named: table.name)?.columns.map(\.name) ?? []
+      let extra = Set(columns.filter { !known.contains($0.uppercased()) })
+      if !extra.isEmpty { found[table.name] = extra }
+    }
+    return found
+  }
+}
+
+/// A change that cannot be made in place, or data that forbid it.
+package struct InPlaceProblem: Error, Hashable {
+  /// What kind of error this becomes for the caller.
+  package enum Kind: Hashable {
+    /// 134110
+    case unsupported
+    /// 134110, with Core Data's own description.
+    case missingValues
+    /// 134110: the store has another version than the one that the migration was planned for, or is another file.
+    case outdatedPlan
+    /// 134111
+    case notUnique(properties: [String])
+  }
+
+  package var kind: Kind
+  package var entity: String?
+  package var property: String?
+  package var reason: String
+  package var suggestion: String
+
+  package init(
+    kind: Kind = .unsupported, entity: String? = nil, property: String? = nil, reason: String, suggestion: String
+  ) {
+    self.kind = kind
+    self.entity = entity
+    self.property = property
+    self.reason = reason
+    self.suggestion = suggestion
   }
 }

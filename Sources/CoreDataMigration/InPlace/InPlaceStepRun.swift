@@ -6,7 +6,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// One step carried out inside a transaction that the caller has begun.
+/// Executes one step inside a transaction of the caller.
 package struct InPlaceStepRun {
   /// The rows of an entity before and after the step.
   package struct Count {
@@ -16,15 +16,6 @@ package struct InPlaceStepRun {
     package let destination: String?
     package let before: Int
     package let after: Int
-
-    package init(
-      source: String?, destination: String?, before: Int, after: Int
-    ) {
-      self.source = source
-      self.destination = destination
-      self.before = before
-      self.after = after
-    }
   }
 
   private var step: InPlaceStep
@@ -55,7 +46,7 @@ package struct InPlaceStepRun {
   private var connection: SQLiteConnection { file.connection }
 
   /// - Parameters:
-  ///   - countsAllRows: whether the caller wants the rows of entities to know that the step does not touch.
+  ///   - countsAllRows: whether to count the rows of entities that the step does not touch.
   ///   - known: the rows of source entities that have been counted.
   /// - Returns: the statements; the rows of every entity, and whether all of them were counted.
   package func carryOut(
@@ -64,11 +55,11 @@ package struct InPlaceStepRun {
   ) throws -> (statements: [String], counts: [Count], isCounted: Bool) {
     try checkRequiredValues()
     try NumberRanges(step: step, connection: connection).check()
-    let census = try RowCensus(step: step, connection: connection)
-    if census.movesRows { try integrity.willMoveRows() }
-    // Counting takes little time beside moving rows, or beside the check, which has read the whole file.
-    let countsEverything = countsAllRows || census.movesRows || integrity.hasChecked
-    var before = try census.before(includingAll: countsEverything, allowsStrays: !countsAllRows, known: known)
+    let counter = try RowCounter(step: step, connection: connection)
+    if counter.movesRows { try integrity.willMoveRows() }
+    // Counting takes little time compared with moving rows, or with the check, which has read the whole file.
+    let countsEverything = countsAllRows || counter.movesRows || integrity.hasChecked
+    var before = try counter.before(includingAll: countsEverything, allowsStrays: !countsAllRows, known: known)
     try checkAbstractEntities(before)
     try checkConfiguration(before)
     try dropped.note(step)
@@ -81,28 +72,42 @@ package struct InPlaceStepRun {
     try progress(nil, 0, total, false)
     for statement in statements {
       let changes = connection.totalChanges
-      try execute(statement, shifts)
+      let rows = expectedRows(statement, counted)
+      try execute(statement, shifts, rows: rows) { try progress($0, done + $1, total, false) }
       if statement.isCopy, case .rows(let table) = statement.purpose {
-        census.note(connection.totalChanges - changes, copiedInto: table, in: &before)
+        counter.note(connection.totalChanges - changes, copiedInto: table, in: &before)
       }
-      done += expectedRows(statement, counted)
+      done += rows
       switch statement.purpose {
       case .rows(let table), .keys(let table): try progress(table, done, total, false)
       case .structure, .index, .link, .housekeeping: break
       }
     }
-    try numberStrays(census)
+    try numberStrays(counter)
     try writePrimaryKeys(maxima, shifts)
     try remapHistory()
-    try integrity.didMake(census.madeTables)
-    let counts = try checkedCounts(before: before, after: census.after(before, includingAll: countsEverything))
+    try integrity.didMake(counter.madeTables)
+    let counts = try checkedCounts(before: before, after: counter.after(before, includingAll: countsEverything))
     try progress(nil, total, total, true)
-    return (statements.map(\.sql), counts, countsEverything)
+    return (statements.map(\.sql.sql), counts, countsEverything)
   }
 
-  private func execute(_ statement: MigrationStatement, _ shifts: KeyShifts) throws {
+  /// How many rows of a large table are processed between two reports of progress.
+  private static let rowsAtOnce = 16_384
+
+  /// - Parameter progress: called inside a large table, with the destination table and the number of rows done.
+  private func execute(
+    _ statement: MigrationStatement, _ shifts: KeyShifts, rows: Int, _ progress: (String, Int) throws -> Void
+  ) throws {
     do {
-      try connection.run(statement.sql, statement.bindings)
+      guard rows > Self.rowsAtOnce, let table = statement.scannedTable, case .rows(let destination) = statement.purpose,
+        let keys = try KeyRanges(table: table, rows: rows, rowsAtOnce: Self.rowsAtOnce, connection)
+      else { return try connection.run(statement.sql.sql, statement.sql.values) }
+      for range in keys {
+        let sql = statement.sql(keys: range.keys)
+        try connection.run(sql.sql, sql.values)
+        try progress(destination, range.rowsDone)
+      }
     } catch let error as SQLiteError where error.isUniqueConstraint {
       switch statement.purpose {
       case .index: throw try duplicates() ?? error
@@ -121,7 +126,7 @@ package struct InPlaceStepRun {
     }
   }
 
-  /// How many rows a statement goes through: those of the table before the step.
+  /// How many rows a statement processes: those of the table before the step.
   private func expectedRows(_ statement: MigrationStatement, _ before: [String: Int]) -> Int {
     if case .keys(let name) = statement.purpose {
       return step.sourceSchema.entities.reduce(0) { $0 + ($1.table == name ? before[$1.name] ?? 0 : 0) }
@@ -134,7 +139,7 @@ package struct InPlaceStepRun {
 
   // MARK: Checks
 
-  /// Attributes that become required, or come as such, must have values, or a default value to fill in.
+  /// Throws if rows have no value for an attribute that is required after the step and has no default value.
   private func checkRequiredValues() throws {
     for destination in step.destinationSchema.entities {
       guard let sourceName = step.mapping.sourceEntity(of: destination.name),
@@ -144,13 +149,14 @@ package struct InPlaceStepRun {
         guard let wanted = step.destination.attribute(name, of: destination.name), !wanted.isOptional,
           wanted.defaultValue == nil, wanted.derivation == nil
         else { continue }
-        var condition = step.condition(source)
+        var isNull: String?
         if let oldName = step.mapping.sourceAttribute(of: name, in: destination.name) {
           guard step.source.attribute(oldName, of: sourceName)?.isOptional == true,
             let column = source.attributes[oldName]?.column
           else { continue }
-          condition += (condition.isEmpty ? " WHERE " : " AND ") + "\(SQLName.quoted(column)) IS NULL"
+          isNull = "\(SQLName.quoted(column)) IS NULL"
         }
+        let condition = InPlaceStep.whereClause(step.condition(source), isNull)
         if try connection.scalar("SELECT 1 FROM \(SQLName.quoted(source.table))\(condition) LIMIT 1") != nil {
           throw InPlaceProblem(
             kind: .missingValues, entity: destination.name, property: name,
@@ -160,7 +166,7 @@ package struct InPlaceStepRun {
     }
   }
 
-  /// An abstract entity has no objects: rows of one could not be read any more.
+  /// Throws if rows of an entity that becomes abstract could not be read any more.
   private func checkAbstractEntities(_ before: [String: Int]) throws {
     for entity in step.destinationSchema.entities where entity.isAbstract {
       guard let source = step.mapping.sourceEntity(of: entity.name), let count = before[source], count > 0 else {
@@ -175,7 +181,7 @@ package struct InPlaceStepRun {
     }
   }
 
-  /// Objects of an entity that lives on in another store cannot be taken there, and are not to be dropped.
+  /// Throws if the store has objects of an entity that leaves its configuration: they would be dropped.
   private func checkConfiguration(_ before: [String: Int]) throws {
     for entity in step.sourceSchema.entities {
       guard let name = step.mapping.destinationEntity(of: entity.name), step.destinationSchema[name] == nil,
@@ -189,7 +195,7 @@ package struct InPlaceStepRun {
     }
   }
 
-  /// Rows are not there that should have lived on.
+  /// The problem of rows that were lost.
   package static func loss(of entity: String, before: Int, after: Int) -> InPlaceProblem {
     InPlaceProblem(
       entity: entity,
@@ -199,7 +205,7 @@ package struct InPlaceStepRun {
         + "defect of the migration.")
   }
 
-  /// Every row that was to live on must be there; the migration is taken back otherwise.
+  /// Throws if rows were lost, so that the transaction is rolled back.
   private func checkedCounts(before: [String: Int], after: [String: Int]) throws -> [Count] {
     var result: [Count] = []
     for entity in step.destinationSchema.entities {
@@ -219,9 +225,9 @@ package struct InPlaceStepRun {
 
   // MARK: Housekeeping
 
-  /// Gives rows their entity's number in tables of one entity, where rows put in by hand may have any.
-  private func numberStrays(_ census: RowCensus) throws {
-    for table in step.destinationSchema.tables where census.mayHaveStrays(table) {
+  /// Sets the entity number of rows in tables of one entity, where rows inserted by hand may have any number.
+  private func numberStrays(_ counter: RowCounter) throws {
+    for table in step.destinationSchema.tables where counter.mayHaveStrays(table) {
       let hierarchy = step.destinationSchema.entities.filter { $0.table == table.name }
       guard hierarchy.count == 1, let number = hierarchy.first?.number else { continue }
       try connection.run(
@@ -229,19 +235,19 @@ package struct InPlaceStepRun {
     }
   }
 
-  /// Numbers, names and greatest keys as a store of the destination version has them.
+  /// Writes the numbers, names and greatest keys of the destination's entities.
   private func writePrimaryKeys(_ maxima: [Int: Int64], _ shifts: KeyShifts) throws {
     let rows = try step.destinationSchema.entities.map { entity -> PrimaryKeyRow in
       var maximum: Int64 = 0
       if entity.isRoot {
-        // Keys that were given out once are not given out again, even when their rows are gone.
+        // Keys are never reused, even when their rows have been deleted.
         for member in step.destinationSchema.entities where member.rootNumber == entity.number {
           let source = step.mapping.sourceEntity(of: member.name).flatMap { step.sourceSchema[$0] }
           if let source {
             maximum = max(maximum, (maxima[source.rootNumber] ?? 0) + (shifts.offsets[source.table] ?? 0))
           }
         }
-        // Stores that were edited by hand have rows beyond the number recorded.
+        // Stores that were edited by hand may have keys beyond the recorded maximum.
         let present = try connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer
         maximum = max(maximum, present ?? 0)
       }
@@ -251,7 +257,7 @@ package struct InPlaceStepRun {
     try file.setPrimaryKeys(rows)
   }
 
-  /// Persistent history names entities by number: the numbers are changed along, and changes of removed entities dropped.
+  /// Updates the entity numbers in persistent history, and deletes the changes of removed entities.
   private func remapHistory() throws {
     guard catalog.table(named: "ACHANGE") != nil else { return }
     let removed = step.removedEntities.map { String($0.number) }

@@ -5,19 +5,19 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Has SQLite check a store's file in the transaction that changes it, before rows are moved and after.
+/// Has SQLite check a store's file within the transaction that changes it, before rows are moved and after.
 package final class IntegrityGuard {
   /// When a file is checked.
   package enum Policy {
-    /// Where that is quick, or worth its time.
+    /// Where the check is quick compared with the migration.
     case automatic
     case always
     case never
   }
 
-  /// The largest file that is checked whatever is done with it, in bytes; the check takes a quarter of a second.
+  /// The size up to which a file is always checked, in bytes; the check takes a quarter of a second.
   package static let smallFile: Int64 = 32 << 20
-  /// How many contradictions an error tells.
+  /// How many contradictions an error lists.
   private static let limit = 3
 
   private let connection: SQLiteConnection
@@ -31,7 +31,7 @@ package final class IntegrityGuard {
     self.policy = policy
   }
 
-  /// Checks the file where that does not depend on what is going to be done.
+  /// Checks the file, unless the policy depends on what the migration does.
   ///
   /// - Throws: `StoreFileProblem.contradictory`; `SQLiteError`.
   package func begin() throws {
@@ -46,14 +46,14 @@ package final class IntegrityGuard {
     }
   }
 
-  /// Checks the file, unless that has been done.
+  /// Checks the file, unless it has been checked.
   ///
   /// - Throws: as `begin()`.
   package func willMoveRows() throws {
     if policy != .never, !hasChecked { try check() }
   }
 
-  /// Checks tables that have been made, before the transaction is committed.
+  /// Checks rebuilt tables before the transaction is committed.
   ///
   /// - Throws: `InPlaceProblem`; `SQLiteError`.
   package func didMake(_ tables: [String]) throws {

@@ -4,14 +4,14 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// New keys for the rows of tables that become one.
+/// New primary keys for the rows of tables that are merged.
 ///
-/// Entities that get a common parent share a table from then on, and their keys collide. The rows of the largest of their
-/// tables keep their keys; those of every other one are moved behind them, all by the same distance, so that their order
-/// among one another stays. What refers to them is moved along before anything else is changed, while the store still has
-/// the layout of the source: references, owners, join tables and history.
+/// Entities that get a common parent then share a table, and their keys collide. The rows of the largest of their tables
+/// keep their keys; all rows of another table get theirs increased by the same offset, so that their order stays. Everything
+/// that references them is updated before any other change, while the store still has the layout of the source: foreign
+/// keys, join tables and persistent history.
 package struct KeyShifts {
-  /// By how much the keys grow, by source table; none where they stay.
+  /// The offsets added to keys, by source table; none where keys stay.
   package private(set) var offsets: [String: Int64] = [:]
   /// The keys that are moved, by source table.
   private var keys: [String: ClosedRange<Int64>] = [:]
@@ -22,7 +22,7 @@ package struct KeyShifts {
 
   /// - Parameters:
   ///   - rows: how many rows the source entities have.
-  ///   - maxima: the greatest keys that were given out, by the numbers of the source's root entities.
+  ///   - maxima: the greatest keys that were ever assigned, by the numbers of the source's root entities.
   /// - Throws: `InPlaceProblem` where the keys leave no room; `SQLiteError`.
   package init(step: InPlaceStep, connection: SQLiteConnection, rows: [String: Int], maxima: [Int: Int64]) throws {
     self.step = step
@@ -43,7 +43,7 @@ package struct KeyShifts {
           taken = greatest
           continue
         }
-        // So far that no new key meets an old one of the same table either, while they are being changed.
+        // Also beyond the table's own old keys, which the update must not collide with.
         let (distance, isTooFar) = max(taken, greatest).subtractingReportingOverflow(least)
         let (offset, isTooLarge) = distance.addingReportingOverflow(1)
         let (last, overflow) = offset.addingReportingOverflow(greatest)
@@ -75,7 +75,7 @@ package struct KeyShifts {
     return key - offset
   }
 
-  /// Moves keys and what refers to them.
+  /// Changes the keys and everything that references them.
   package func statements(hasHistory: Bool) -> [MigrationStatement] {
     guard !offsets.isEmpty else { return [] }
     return entityTables() + joinTables() + (hasHistory ? history() : [])
@@ -126,15 +126,15 @@ package struct KeyShifts {
     }
   }
 
-  /// How keys are moved, and which ones there are.
+  /// The offset of a table's keys, and the range of keys it is added to.
   private struct Shift {
     let offset: Int64
     let keys: ClosedRange<Int64>
 
-    /// The moved key as SQL. A key that was never given out leads nowhere, and must not lead to another row when it is moved.
+    /// The new key as SQL; NULL for a key that was never assigned, which must not become the key of another row.
     func moved(_ column: String) -> String { "CASE WHEN \(known(column)) THEN \(column) + \(offset) END" }
 
-    /// Whether a key was never given out, as SQL.
+    /// Whether a key was never assigned, as SQL.
     func stray(_ column: String) -> String { "NOT IFNULL(\(known(column)), 0)" }
 
     private func known(_ column: String) -> String {

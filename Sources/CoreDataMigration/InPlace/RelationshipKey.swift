@@ -4,10 +4,10 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// How the columns that tell a row's object at the other end of a relationship get their values: a to-one relationship's
-/// own, or those that a to-many relationship without inverse has in its members' table.
+/// How foreign key columns are filled: those of a to-one relationship, and those that a to-many relationship without inverse
+/// has in its members' table.
 ///
-/// The rows with the columns are called members here, the objects they point at owners.
+/// The rows with the columns are called members here, the objects that they reference owners.
 package struct RelationshipKey {
   /// Where the keys come from.
   package enum Filling {
@@ -17,7 +17,7 @@ package struct RelationshipKey {
     case ownColumns
     /// From columns of the same rows, through which a to-many relationship of the source was read.
     case columns(of: RelationshipLayout)
-    /// From pairs that stand elsewhere: relationships of the owners, and of the members besides.
+    /// From pairs that stand elsewhere: those of the owners' relationships, and those that the members themselves know.
     case links([RelationshipLayout], own: [RelationshipLayout] = [])
   }
 
@@ -31,7 +31,7 @@ package struct RelationshipKey {
   package let memberEntity: String
   package let ownerEntity: String
   package let filling: Filling
-  /// Whether the places in the ordered relationship are those of the source.
+  /// Whether the order keys are those of the source.
   package let keepsOrder: Bool
   /// The source entities of the owners.
   private let oldOwners: [String]
@@ -100,13 +100,13 @@ package struct RelationshipKey {
 
   // MARK: Statements
 
-  /// The pairs of owners and members as they are before anything is changed.
+  /// Collects the pairs of owners and members before anything is changed.
   package func collecting(into link: String) -> [MigrationStatement] {
     guard case .links(let sources, let own) = filling else { return [] }
-    // The places of the members are those that their owners' relationship gives them.
-    let known = own.flatMap { RelationshipPairs(of: $0, step: step).queries(fromOwner: false) }
+    // Only the owners' relationship has order keys for the members.
+    let known = own.flatMap { RelationshipPairs(of: $0, in: step.sourceSchema).queries(fromOwner: false) }
       .map { "SELECT OWNER, MEMBER, NULL AS PLACE, NULL AS OWNERPLACE FROM (\($0))" }
-    let queries = sources.flatMap { RelationshipPairs(of: $0, step: step).queries(fromOwner: true) } + known
+    let queries = sources.flatMap { RelationshipPairs(of: $0, in: step.sourceSchema).queries(fromOwner: true) } + known
     return [
       MigrationStatement("CREATE TABLE \(link) (MEMBER INTEGER, OWNER INTEGER, PLACE INTEGER)"),
       MigrationStatement(
@@ -115,7 +115,7 @@ package struct RelationshipKey {
     ]
   }
 
-  /// Fills the columns, over the tables as they stay.
+  /// Fills the columns when all rows are in place.
   package func settling(from link: String, places: String) -> [MigrationStatement] {
     guard case .nothing = filling else {
       return distributing(link) + forgetting() + numbering() + arranging(places)
@@ -149,7 +149,7 @@ package struct RelationshipKey {
     ]
   }
 
-  /// Takes back references to rows that are gone, or are of another kind now.
+  /// Clears references to rows that are gone, or whose entity the relationship does not allow.
   private func forgetting() -> [MigrationStatement] {
     if case .links(_, let own) = filling, own.isEmpty { return [] }
     guard oldOwners.contains(where: { step.losesObjects(from: $0, to: ownerEntity) }) else { return [] }
@@ -173,12 +173,12 @@ package struct RelationshipKey {
     ]
   }
 
-  /// Places in an order that is new: by primary key, spaced as Core Data spaces them.
+  /// Order keys where the order is new: by primary key, spaced as Core Data spaces them.
   private func arranging(_ places: String) -> [MigrationStatement] {
     guard let order = key.orderColumn else { return [] }
     var sorting = "Z_PK"
     if keepsOrder {
-      // All have a place, save those whose owner is only known from the members' side: they come last.
+      // Members whose owner is known only from their own side have no order key, and come last.
       guard case .links(_, let own) = filling, !own.isEmpty else { return [] }
       sorting = "\(SQLName.quoted(order)) IS NULL, \(SQLName.quoted(order)), Z_PK"
     }
@@ -192,5 +192,59 @@ package struct RelationshipKey {
           + "WHERE \(quotedColumn) IS NOT NULL", [], .rows(table: table)),
       MigrationStatement("DROP TABLE \(places)"),
     ]
+  }
+}
+
+/// A to-one relationship whose pairs may give an object several objects, and the table that holds these pairs.
+package struct LinkCheck: Hashable, Sendable {
+  /// The entity that declares the relationship.
+  package let entity: String
+  package let relationship: String
+  /// The table of pairs.
+  package let table: String
+  /// The entity of the objects that can have one object.
+  package let memberEntity: String
+  /// The entity of the objects that they have.
+  package let ownerEntity: String
+}
+
+/// Finds the objects that would have several objects where the destination keeps one.
+package struct LinkProblem {
+  package let check: LinkCheck
+  package let step: InPlaceStep
+  package let shifts: KeyShifts
+  package let connection: SQLiteConnection
+
+  /// The problem, with one of the objects and those that it has; nil where every object has one.
+  package func problem() throws -> InPlaceProblem? {
+    let several = "SELECT MEMBER FROM \(check.table) GROUP BY MEMBER HAVING COUNT(*) > 1"
+    guard let member = try connection.scalar("\(several) ORDER BY MEMBER LIMIT 1")?.integer else { return nil }
+    let count = try connection.scalar("SELECT COUNT(*) FROM (\(several))")?.integer ?? 1
+    let owners = try connection.rows(
+      "SELECT OWNER FROM \(check.table) WHERE MEMBER = ? ORDER BY OWNER LIMIT 6", [.integer(member)]
+    ).compactMap(\.[0].integer)
+    let names = owners.prefix(5).map { object($0, check.ownerEntity) }.joined(separator: ", ")
+    let list = owners.count > 5 ? names + ", …" : names
+    let isOwnersOwn = check.entity == check.ownerEntity && check.entity != check.memberEntity
+    let example = object(member, check.memberEntity)
+    return InPlaceProblem(
+      entity: check.entity, property: check.relationship,
+      reason:
+        "The destination can keep one object of '\(check.ownerEntity)' for each of '\(check.memberEntity)' through the "
+        + "relationship '\(check.relationship)' of '\(check.entity)', but \(count) \(count == 1 ? "has" : "have") several: "
+        + "\(example) has \(list).",
+      suggestion: isOwnersOwn
+        ? "Give the relationship an inverse that is to-many, take the objects apart first, or write a mapping model."
+        : "Keep the relationship to-many, take the objects apart first, or write a mapping model that chooses one.")
+  }
+
+  /// An object as its identifier names it, with the key that it has in the store before the migration.
+  private func object(_ key: Int64, _ entity: String) -> String {
+    let table = step.destinationSchema[entity]?.table ?? ""
+    // The concrete entity is that of the row, where there are sub-entities; where it cannot be read, the relationship's own
+    // names the object well enough, and the problem that is being told is the one that matters.
+    let number = try? connection.scalar("SELECT Z_ENT FROM \(SQLName.quoted(table)) WHERE Z_PK = ?", [.integer(key)])
+    let name = number?.integer.flatMap { step.destinationSchema.entity(number: Int($0))?.name } ?? entity
+    return "\(step.mapping.sourceEntity(of: name) ?? name)/p\(shifts.original(key, in: table))"
   }
 }

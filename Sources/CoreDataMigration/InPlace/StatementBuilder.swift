@@ -4,14 +4,13 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// Turns a step into SQL.
+/// Builds the SQL statements of a step.
 ///
-/// Join tables come first, while the entity tables still have their old names and keys, and with them the pairs of
-/// relationships that change from one way of being stored to another; a table that is to be made anew gets out of the way
-/// under another name; references are settled when all rows are where they stay; derived values follow them; indexes are
-/// made last.
+/// The pairs of relationships whose storage changes are collected first, and join tables filled, while the entity tables
+/// still have their old names and keys. Tables to be rebuilt are then renamed out of the way. Foreign keys are set when all
+/// rows are in place, derived values after them, and indexes are created last.
 package struct StatementBuilder {
-  /// The prefix of tables that are only there during a migration.
+  /// The prefix of tables that exist only during a migration.
   private static let temporaryPrefix = "Z_MIGRATION_"
 
   private let step: InPlaceStep
@@ -21,7 +20,6 @@ package struct StatementBuilder {
   private let keptIndexes: Set<String>
   private let shifts: KeyShifts
 
-  /// - Parameter catalog: what the file holds.
   /// - Throws: `InPlaceProblem` for changes that cannot be made inside the file.
   package init(step: InPlaceStep, catalog: DatabaseCatalog, shifts: KeyShifts) throws {
     self.step = step
@@ -34,7 +32,7 @@ package struct StatementBuilder {
     keptIndexes = Self.keptIndexes(step, catalog, tablePlans, joinPlans)
   }
 
-  /// Everything that changes tables and rows, in the order in which it must be carried out.
+  /// All statements that change tables and rows, in the order of execution.
   package func statements() throws -> [MigrationStatement] {
     var obsolete: [String] = []
     var statements = dropped() + shifts.statements(hasHistory: catalog.table(named: "ACHANGE") != nil)
@@ -59,7 +57,7 @@ package struct StatementBuilder {
 
   // MARK: Indexes and triggers
 
-  /// Triggers of derived attributes, and indexes that the destination does not have or has otherwise.
+  /// Drops triggers of derived attributes, and indexes that the destination lacks or defines differently.
   private func dropped() -> [MigrationStatement] {
     let owned = Set(step.sourceSchema.tables.map(\.name) + step.sourceSchema.joinTables.map(\.name))
     let triggers = catalog.triggers.filter { owned.contains($0.table) && $0.name.hasPrefix("Z_DA_") }
@@ -70,13 +68,13 @@ package struct StatementBuilder {
       + indexes.map { MigrationStatement("DROP INDEX \(SQLName.quoted($0.name))", [], .index) }
   }
 
-  /// Indexes over tables that keep their rows, name and columns, and that are to the letter as the destination wants them.
+  /// The indexes of tables that keep their rows, name and columns, where their SQL is that of the destination.
   private static func keptIndexes(
     _ step: InPlaceStep, _ catalog: DatabaseCatalog, _ tables: [TablePlan],
     _ joins: [(table: JoinTableLayout, source: JoinTableSource)]
   ) -> Set<String> {
     var staying = Set(joins.compactMap { join in if case .same = join.source { join.table.name } else { nil } })
-    // Values that are changed may become alike: that must show when the index is made, with all of them in place.
+    // Changed values may become duplicates, which creating the index finds when all of them are in place.
     var changing: Set<String> = []
     for case .alter(let table, let old, let columns) in tables where old.name == table.name {
       staying.insert(table.name)
@@ -97,7 +95,7 @@ package struct StatementBuilder {
   private func joinTableStatements(_ obsolete: inout [String]) -> [MigrationStatement] {
     let same = Set(joinPlans.compactMap { join in if case .same = join.source { join.table.name } else { nil } })
     var statements: [MigrationStatement] = []
-    // Old join tables that do not stay get out of the way of the new ones, whose names may be the same.
+    // Old join tables that do not stay are renamed, since new ones may have their names.
     var moved: [String: String] = [:]
     for table in step.sourceSchema.joinTables where !same.contains(table.name) {
       let temporary = Self.temporaryPrefix + table.name
@@ -138,7 +136,7 @@ package struct StatementBuilder {
     var statements = moved.sorted { $0.key < $1.key }.map { old, temporary in
       MigrationStatement("ALTER TABLE \(SQLName.quoted(old)) RENAME TO \(SQLName.quoted(temporary))")
     }
-    // Tables that stay give their old names away before tables that are made anew take them.
+    // Tables that stay are renamed before rebuilt tables take their old names.
     for case .alter(let table, let old, let columns) in tablePlans {
       statements += alteration(of: table, from: old, columns)
     }
@@ -171,38 +169,34 @@ package struct StatementBuilder {
       statements.append(
         MigrationStatement("ALTER TABLE \(name) ADD COLUMN \(SQLName.quoted(column.name)) \(column.type.rawValue)"))
     }
+    /// Changes the rows of the table one by one.
+    func change(_ sql: String, _ values: [SQLiteValue] = [], where condition: String?) {
+      statements.append(MigrationStatement(eachRowOf: table.name, sql, values, where: condition, in: table.name))
+    }
     let removed = step.removedEntities.filter { $0.table == old.name }.map(\.number)
     if !removed.isEmpty {
-      let list = removed.map(String.init).joined(separator: ", ")
-      statements.append(
-        MigrationStatement("DELETE FROM \(name) WHERE Z_ENT IN (\(list))", [], .rows(table: table.name)))
+      change("DELETE FROM \(name)", where: "Z_ENT IN (\(removed.map(String.init).joined(separator: ", ")))")
     }
     for update in columns.updates {
       let values = update.values.map { "\(SQLName.quoted($0.column)) = \($0.value.sql)" }.joined(separator: ", ")
-      statements.append(
-        MigrationStatement(
-          "UPDATE \(name) SET \(values)\(step.condition(update.entity))",
-          update.values.flatMap(\.value.values), .rows(table: table.name)))
+      change(
+        "UPDATE \(name) SET \(values)", update.values.flatMap(\.value.values), where: step.condition(update.entity))
     }
     let pairs = step.pairs(in: table)
-    if let only = pairs.first, step.condition(only.source).isEmpty {
+    if let only = pairs.first, step.condition(only.source) == nil {
       let number = only.destination.number
       guard only.source.number != number || only.destination.hasSubentities || !only.destination.isRoot else {
         return statements
       }
-      statements.append(
-        MigrationStatement(
-          "UPDATE \(name) SET Z_ENT = \(number) WHERE Z_ENT IS NOT \(number)", [], .rows(table: table.name)))
+      change("UPDATE \(name) SET Z_ENT = \(number)", where: "Z_ENT IS NOT \(number)")
       return statements
     }
     let renumbering = pairs.map { InPlaceStep.Renumbering(old: $0.source.number, new: $0.destination.number) }
       .filter { $0.old != $0.new }
     if !renumbering.isEmpty {
       let list = renumbering.map { String($0.old) }.joined(separator: ", ")
-      statements.append(
-        MigrationStatement(
-          "UPDATE \(name) SET Z_ENT = CASE Z_ENT \(InPlaceStep.cases(renumbering)) END WHERE Z_ENT IN (\(list))", [],
-          .rows(table: table.name)))
+      change(
+        "UPDATE \(name) SET Z_ENT = CASE Z_ENT \(InPlaceStep.cases(renumbering)) END", where: "Z_ENT IN (\(list))")
     }
     return statements
   }
@@ -214,12 +208,64 @@ package struct StatementBuilder {
       let values = columns.compactMap { sources[$0.name]?.expression }
       let names = (["Z_PK", "Z_ENT", "Z_OPT"] + columns.map { SQLName.quoted($0.name) }).joined(separator: ", ")
       let expressions = (["Z_PK", "\(destination.number)", "Z_OPT"] + values.map(\.sql)).joined(separator: ", ")
+      let old = moved[source.table] ?? source.table
       var statement = MigrationStatement(
-        "INSERT INTO \(SQLName.quoted(table.name)) (\(names)) SELECT \(expressions) "
-          + "FROM \(SQLName.quoted(moved[source.table] ?? source.table))\(step.condition(source))",
-        values.flatMap(\.values), .rows(table: table.name))
+        eachRowOf: old,
+        "INSERT INTO \(SQLName.quoted(table.name)) (\(names)) SELECT \(expressions) FROM \(SQLName.quoted(old))",
+        values.flatMap(\.values), where: step.condition(source), in: table.name)
       statement.isCopy = true
       return statement
     }
+  }
+}
+
+/// One SQL statement of an in-place migration: a plan shows it, a run executes it.
+package struct MigrationStatement: Sendable {
+  /// What a statement does, for progress and for error messages.
+  package enum Purpose: Hashable, Sendable {
+    case structure
+    /// Moves or changes the rows of a table.
+    case rows(table: String)
+    /// Gives the rows of a source table, or what refers to them, new keys.
+    case keys(table: String)
+    case index
+    /// Finds objects with several objects at the other end of a relationship that keeps only one.
+    case link(LinkCheck)
+    case housekeeping
+  }
+
+  package let sql: BoundSQL
+  package let purpose: Purpose
+  /// Whether it copies the rows of one entity into a table that is made anew.
+  package var isCopy = false
+  /// The table whose rows the statement reads or changes one by one; nil where it must be executed as a whole.
+  package private(set) var scannedTable: String?
+  private var hasCondition = false
+
+  package init(_ sql: String, _ values: [SQLiteValue] = [], _ purpose: Purpose = .structure) {
+    self.sql = BoundSQL(sql, values)
+    self.purpose = purpose
+  }
+
+  /// A statement that deals with each row of one table independently of the other rows, and keeps its primary key.
+  ///
+  /// - Parameters:
+  ///   - scannedTable: the table, by the name that it has when the statement is executed.
+  ///   - sql: the statement up to its WHERE clause.
+  ///   - condition: a condition without OR; nil for all rows.
+  ///   - table: the destination table.
+  package init(
+    eachRowOf scannedTable: String, _ sql: String, _ values: [SQLiteValue] = [], where condition: String?,
+    in table: String
+  ) {
+    self.init(sql + InPlaceStep.whereClause(condition), values, .rows(table: table))
+    self.scannedTable = scannedTable
+    hasCondition = condition != nil
+  }
+
+  /// The statement for the rows with some keys.
+  package func sql(keys: ClosedRange<Int64>) -> BoundSQL {
+    let bounds: [SQLiteValue] = [.integer(keys.lowerBound), .integer(keys.upperBound)]
+    return BoundSQL(sql.sql + (hasCondition ? " AND" : " WHERE") + " Z_PK BETWEEN ? AND ?", sql.values + bounds)
   }
 }

@@ -4,65 +4,63 @@
 import CoreDataModelFiles
 import CoreDataPredicates
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
-/// What must be done to stored values when an attribute's type, or the way in which it is stored, changes.
+/// The conversion of stored values when an attribute's type, or the way in which it is stored, changes.
 package struct ValueConversion {
-  private let old: AttributeDocument
-  private let new: AttributeDocument
-  private let entity: String
-
-  package init(from old: AttributeDocument, to new: AttributeDocument, entity: String) {
-    self.old = old
-    self.new = new
-    self.entity = entity
-  }
-
-  /// The converted expression; nil when the stored values serve as they are.
-  ///
-  /// - Throws: 134110 for types that cannot be converted, which inference refuses before this is asked.
-  package func applied(to value: ColumnExpression) throws -> ColumnExpression? {
-    if old.kind == new.kind {
-      guard old.kind == .binaryData, old.allowsExternalBinaryDataStorage != new.allowsExternalBinaryDataStorage else {
-        return nil
-      }
-      return externalStorageConversion(of: value)
-    }
-    guard Self.numbers.contains(old.kind), Self.numbers.contains(new.kind) else {
-      throw InPlaceProblem(
-        entity: entity, property: new.name,
-        reason:
-          "The type of '\(new.name)' changes from \(old.kind) to \(new.kind), which keeps no meaning of its values.",
-        suggestion: "Write a mapping model, or give the attribute another name.")
-    }
-    switch new.kind {
-    case .boolean: return value.wrapped("(", " <> 0)")
-    case .integer16, .integer32, .integer64:
-      if [.double, .float, .decimal].contains(old.kind) {
-        return value.wrapped("CAST(", " AS INTEGER)")
-      }
-      return nil
-    case .float, .double:
-      return value.wrapped("CAST(", " AS REAL)")
-    default: return nil
-    }
-  }
-
-  private static let numbers: Set<AttributeKind> = [
-    .integer16, .integer32, .integer64, .boolean, .double, .float, .decimal,
-  ]
-
-  /// The SQL function that gives the value for which the bytes of a column stand, be it in a file of its own.
+  /// The SQL function that returns the value of a column's bytes, also where it is in a file of its own.
   package static let inlineFunction = "Z_MIGRATION_INLINE"
 
-  /// Values that may be kept in files begin with a byte that says where they are: 1 for here.
-  private func externalStorageConversion(of value: ColumnExpression) -> ColumnExpression {
-    new.allowsExternalBinaryDataStorage
-      ? value.unlessNull("CAST(x'01' || ", " AS BLOB)") : value.unlessNull("\(Self.inlineFunction)(", ")")
+  private enum Change {
+    case none, boolean, integer, real, intoFiles, outOfFiles
+  }
+
+  private let change: Change
+
+  /// - Throws: `InPlaceProblem` for types that cannot be converted, which inference refuses before.
+  package init(from old: AttributeDocument, to new: AttributeDocument, entity: String) throws {
+    if old.kind == new.kind {
+      let movesValues = old.allowsExternalBinaryDataStorage != new.allowsExternalBinaryDataStorage
+      change =
+        old.kind != .binaryData || !movesValues ? .none : new.allowsExternalBinaryDataStorage ? .intoFiles : .outOfFiles
+      return
+    }
+    guard old.kind.isNumeric, new.kind.isNumeric else {
+      throw InPlaceProblem(
+        entity: entity, property: new.name,
+        reason: "The type of '\(new.name)' changes from \(old.kind) to \(new.kind), and no conversion is defined.",
+        suggestion: "Write a mapping model, or give the attribute another name.")
+    }
+    let isReal = [.double, .float, .decimal].contains(old.kind)
+    change =
+      switch new.kind {
+      case .boolean: .boolean
+      case .integer16, .integer32, .integer64: isReal ? .integer : .none
+      case .float, .double: .real
+      default: .none
+      }
+  }
+
+  /// Whether the stored values serve as they are.
+  package var keepsValues: Bool { change == .none }
+
+  /// The converted value as SQL.
+  package func sql(_ value: BoundSQL) -> BoundSQL {
+    switch change {
+    case .none: value
+    case .boolean: "(\(value) <> 0)"
+    case .integer: "CAST(\(value) AS INTEGER)"
+    case .real: "CAST(\(value) AS REAL)"
+    // Values that may be kept in files begin with a byte that says where they are: 1 for here.
+    case .intoFiles: "CASE WHEN \(value) IS NULL THEN NULL ELSE CAST(x'01' || \(value) AS BLOB) END"
+    case .outOfFiles:
+      "CASE WHEN \(value) IS NULL THEN NULL ELSE \(raw: Self.inlineFunction)(\(value)) END"
+    }
   }
 }
 
-/// Default values in the form in which a store keeps them.
+/// Converts default values to the form in which a store keeps them.
 package struct StoredDefault {
   private let attribute: AttributeDocument
   private let entity: String
@@ -93,7 +91,7 @@ package struct StoredDefault {
     }
   }
 
-  /// The value as a save would write it: by the attribute's transformer.
+  /// The value as a save would write it, encoded by the attribute's transformer.
   private func archived() throws -> SQLiteValue {
     do {
       return try values.archivedDefault(of: attribute).map { .blob($0) } ?? .null
@@ -107,5 +105,118 @@ package struct StoredDefault {
       entity: entity, property: attribute.name,
       reason: "The default value of '\(attribute.name)' cannot be written into existing rows.\(cause)",
       suggestion: "Remove the default value, or set the values by a mapping model.")
+  }
+}
+
+/// SQL conditions for stored numbers that another numeric type cannot hold unchanged.
+package struct NumberConversion {
+  private let column: String
+  private let old: AttributeKind
+  private let new: AttributeKind
+
+  /// - Parameter column: the column, quoted.
+  package init(column: String, from old: AttributeKind, to new: AttributeKind) {
+    self.column = column
+    self.old = old
+    self.new = new
+  }
+
+  private var isReal: Bool { [.double, .float, .decimal].contains(old) }
+  private var areNumbers: Bool { old != new && old.isNumeric && new.isNumeric && old != .boolean }
+
+  /// Selects the values that the new type cannot hold, which a migration refuses; nil where it holds all.
+  package var refused: String? {
+    guard areNumbers else { return nil }
+    var conditions: [String] = []
+    // NaN is stored as text in a decimal column.
+    if old == .decimal { conditions.append("typeof(\(column)) = 'text'") }
+    switch new {
+    case .integer16: conditions.append("\(column) >= 32768 OR \(column) <= -32769")
+    case .integer32 where old != .integer16: conditions.append("\(column) >= 2147483648 OR \(column) <= -2147483649")
+    case .integer64 where isReal:
+      conditions.append("\(column) >= 9223372036854775808.0 OR \(column) < -9223372036854775808.0")
+    case .float where old == .double || old == .decimal:
+      conditions.append("ABS(\(column)) > 3.4028235677973366e38 AND ABS(\(column)) <= 1.7976931348623157e308")
+    // A decimal has 38 digits, shifted by up to 127.
+    case .decimal where isReal: conditions.append("ABS(\(column)) >= 1e165")
+    default: break
+    }
+    return conditions.isEmpty ? nil : conditions.map { "(\($0))" }.joined(separator: " OR ")
+  }
+
+  /// Selects the values that are changed: truncated, rounded, or converted to Booleans; nil where there can be none.
+  package var changed: String? {
+    guard areNumbers, let condition = changes else { return nil }
+    return refused.map { "(\(condition)) AND NOT IFNULL(\($0), 0)" } ?? condition
+  }
+
+  private var changes: String? {
+    let isWhole = [.integer16, .integer32, .integer64].contains(old)
+    switch new {
+    case .boolean: return "\(column) NOT IN (0, 1)"
+    case .integer16, .integer32, .integer64: return isReal ? "CAST(\(column) AS INTEGER) <> \(column)" : nil
+    case .float where old != .integer16:
+      let real = "CAST(\(column) AS REAL)"
+      // Multiplying by 2^29 + 1 and subtracting leaves the 24 digits of a Float of the 53 of a Double.
+      let rounded = "(\(real) * 536870913.0 - (\(real) * 536870913.0 - \(real)))"
+      let isRounded = "\(rounded) <> \(real)"
+      return isWhole ? "\(isRounded) OR CAST(\(real) AS INTEGER) <> \(column)" : isRounded
+    case .double where old == .integer64: return "CAST(CAST(\(column) AS REAL) AS INTEGER) <> \(column)"
+    default: return nil
+    }
+  }
+}
+
+/// Finds numbers that the new type of their attribute cannot hold.
+///
+/// Truncating fractions and rounding digits is what a conversion of numbers does. A value out of range is an error.
+package struct NumberRanges {
+  package let step: InPlaceStep
+  package let connection: SQLiteConnection
+
+  /// - Throws: `InPlaceProblem` for the first attribute with such values, naming one of them.
+  package func check() throws {
+    for destination in step.destinationSchema.entities {
+      guard let sourceName = step.mapping.sourceEntity(of: destination.name),
+        let source = step.sourceSchema[sourceName]
+      else { continue }
+      for name in destination.attributes.keys.sorted() {
+        guard let new = step.destination.attribute(name, of: destination.name),
+          let oldName = step.mapping.sourceAttribute(of: name, in: destination.name),
+          let old = step.source.attribute(oldName, of: sourceName), let layout = source.attributes[oldName]
+        else { continue }
+        try check(layout, old, new, source, entity: destination.name)
+      }
+    }
+  }
+
+  private func check(
+    _ layout: AttributeLayout, _ old: AttributeDocument, _ new: AttributeDocument, _ source: EntityLayout,
+    entity: String
+  ) throws {
+    guard let column = layout.column else {
+      let elements = Pairing(old.elements, new.elements, name: \.name, declared: \.renamingIdentifier)
+      for (oldElement, newElement) in elements.matched {
+        guard let element = layout.elements.first(where: { $0.name == oldElement.name }) else { continue }
+        try check(element, oldElement, newElement, source, entity: entity)
+      }
+      return
+    }
+    let conversion = NumberConversion(column: SQLName.quoted(column), from: old.kind, to: new.kind)
+    guard let misfit = conversion.refused else { return }
+    let rows =
+      "FROM \(SQLName.quoted(source.table))" + InPlaceStep.whereClause(step.condition(source), "(\(misfit))")
+    guard
+      let example = try connection.rows("SELECT Z_PK, \(SQLName.quoted(column)) \(rows) ORDER BY Z_PK LIMIT 1").first
+    else { return }
+    let count = try connection.scalar("SELECT COUNT(*) \(rows)")?.integer ?? 1
+    throw InPlaceProblem(
+      entity: entity, property: new.name,
+      reason:
+        "'\(new.name)' of entity '\(entity)' becomes \(new.kind.title), which cannot hold the values of \(count) "
+        + "\(count == 1 ? "object" : "objects"); that of \(source.name)/p\(example[0].literal) is \(example[1].shortLiteral).",
+      suggestion:
+        "Keep a type that holds all values, change these values first, or write a mapping model that says what becomes "
+        + "of them.")
   }
 }

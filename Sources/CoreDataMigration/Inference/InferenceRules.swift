@@ -3,7 +3,7 @@
 
 import CoreDataModelFiles
 
-/// What may happen to an attribute for a mapping to be inferred.
+/// The changes of attributes for which a mapping can be inferred.
 package enum AttributeRules {
   /// What is wrong with an attribute that is in both versions.
   package static func obstacle(
@@ -26,13 +26,13 @@ package enum AttributeRules {
 
   /// What is wrong with an attribute that is new in an entity which may have objects.
   ///
-  /// Whether objects are there that have no value for a required one is the migration's business.
+  /// Whether the store has objects without a required value is checked by the migration.
   package static func obstacle(adding attribute: AttributeDocument, entity: String) -> InferenceObstacle? {
     guard attribute.kind == .composite, !attribute.isOptional else { return nil }
     return attribute.elements.lazy.compactMap { obstacle(addingElement: $0, entity: entity) }.first
   }
 
-  /// Whether an attribute that is new leaves the objects that exist without a value that they must have.
+  /// Whether a new attribute leaves existing objects without a required value.
   package static func needsValue(_ attribute: AttributeDocument) -> Bool {
     attribute.kind != .composite && !attribute.isOptional && attribute.defaultValue == nil
       && attribute.derivation == nil
@@ -47,15 +47,9 @@ package enum AttributeRules {
   }
 }
 
-/// What may happen to a relationship for a mapping to be inferred.
+/// The changes of relationships for which a mapping can be inferred.
 package struct RelationshipRules {
   package let inference: MappingInference
-
-  package init(
-    inference: MappingInference
-  ) {
-    self.inference = inference
-  }
 
   /// What is wrong with a relationship that is in both versions.
   package func obstacle(
@@ -80,7 +74,7 @@ package struct RelationshipRules {
       entity: entity, property: destination.name)
   }
 
-  /// Where the inverse goes on, it still knows the objects: a new relationship is filled from there.
+  /// Where the inverse is kept, a new relationship is filled from it.
   private func adviceForOne(of source: RelationshipDocument, _ destination: RelationshipDocument) -> String {
     let old = inference.source.relationships(of: source.destinationEntityName ?? "")
       .first { $0.name == source.inverseName }
@@ -97,10 +91,9 @@ package struct RelationshipRules {
       + "identifier: its objects are then those that its inverse '\(new.name)' knows."
   }
 
-  /// Whether the relationship leads to another entity than before, so that its objects cannot be kept.
+  /// Whether the relationship has a different destination entity, so that its links cannot be kept.
   ///
-  /// It may lead to what its destination has become, to an ancestor of that, or to an entity below it: then the objects
-  /// that are of this kind are kept.
+  /// The destination may become an ancestor or a sub-entity of what it was: then links to objects of that kind are kept.
   package func isRedirected(from source: RelationshipDocument, to destination: RelationshipDocument) -> Bool {
     !leadsToSame(source, destination, orBelow: true)
   }

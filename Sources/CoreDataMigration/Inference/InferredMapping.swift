@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataPredicates
 import Foundation
 
-/// What corresponds to what in two versions of a model, as plain values: what an inferred mapping model is made of, and
-/// what a migration in place is planned from.
+/// The entities and properties that correspond in two versions of a model. Inferred mapping models are made from it, and
+/// in-place migrations planned.
 ///
 /// Lists of properties hold persistent attributes and relationships only, inherited ones included, sorted by name.
 package struct InferredMapping: Hashable, Sendable {
@@ -13,13 +14,6 @@ package struct InferredMapping: Hashable, Sendable {
   package struct PropertyMatch: Hashable, Sendable {
     package var source: String
     package var destination: String
-
-    package init(
-      source: String, destination: String
-    ) {
-      self.source = source
-      self.destination = destination
-    }
   }
 
   /// An entity in both versions.
@@ -33,33 +27,14 @@ package struct InferredMapping: Hashable, Sendable {
     /// Destination names.
     package var addedAttributes: [String] = []
     package var addedRelationships: [String] = []
-    /// Those of the added attributes that must have a value and have no default one: no objects may exist.
+    /// Added attributes that are required and have no default value: the migration fails if the entity has objects.
     package var attributesWithoutValue: [String] = []
     /// Source names.
     package var removedAttributes: [String] = []
     package var removedRelationships: [String] = []
-    /// Relationships that lead to another entity than before, so that their objects are dropped: they count as removed and
-    /// added, and are listed here besides so that somebody can tell the user.
+    /// Relationships with a different destination entity, whose links are dropped. They are also among the removed and
+    /// added ones, and are listed here so that findings can name them.
     package var redirectedRelationships: [PropertyMatch] = []
-
-    package init(
-      source: String, destination: String, isUnchanged: Bool, attributes: [PropertyMatch] = [],
-      relationships: [PropertyMatch] = [], addedAttributes: [String] = [], addedRelationships: [String] = [],
-      attributesWithoutValue: [String] = [], removedAttributes: [String] = [], removedRelationships: [String] = [],
-      redirectedRelationships: [PropertyMatch] = []
-    ) {
-      self.source = source
-      self.destination = destination
-      self.isUnchanged = isUnchanged
-      self.attributes = attributes
-      self.relationships = relationships
-      self.addedAttributes = addedAttributes
-      self.addedRelationships = addedRelationships
-      self.attributesWithoutValue = attributesWithoutValue
-      self.removedAttributes = removedAttributes
-      self.removedRelationships = removedRelationships
-      self.redirectedRelationships = redirectedRelationships
-    }
   }
 
   /// Sorted by the destination's name.
@@ -69,7 +44,7 @@ package struct InferredMapping: Hashable, Sendable {
   /// Names of source entities, sorted.
   package var removed: [String]
 
-  /// Finds out what corresponds to what.
+  /// Infers the mapping between two versions.
   ///
   /// - Throws: `InferenceFailure` with everything that stands in the way.
   package init(source: ModelDocument, destination: ModelDocument) throws {
@@ -84,7 +59,7 @@ package struct InferredMapping: Hashable, Sendable {
     self.removed = removed
   }
 
-  /// The first new attribute that leaves objects without a value that they must have, if there are objects.
+  /// The first new attribute that would leave existing objects without a required value.
   package var attributeWithoutValue: (entity: String, attribute: String)? {
     for match in matched {
       if let attribute = match.attributesWithoutValue.first { return (match.destination, attribute) }
@@ -101,4 +76,74 @@ package struct InferredMapping: Hashable, Sendable {
   package func match(ofDestination name: String) -> EntityMatch? {
     matched.first { $0.destination == name }
   }
+}
+
+extension MappingDocument {
+  /// The mapping model that Xcode creates between two versions as a starting point: a mapping for every entity of the
+  /// destination that is not abstract, with all its properties.
+  ///
+  /// Entities and properties are paired as inference pairs them, by renaming identifiers and names; Xcode goes by names
+  /// alone. Removed entities get no mapping.
+  package static func drawn(from source: ModelDocument, to destination: ModelDocument) -> MappingDocument {
+    let (oldIndex, newIndex) = (EntityIndex(source), EntityIndex(destination))
+    let (oldHashes, newHashes) = (VersionHashes(source).entities, VersionHashes(destination).entities)
+    let entities = Pairing(source.entities, destination.entities, name: \.name, declared: \.renamingIdentifier)
+    let old = Dictionary(entities.matched.map { ($0.destination.name, $0.source.name) }) { first, _ in first }
+    var mappings: [EntityMappingDocument] = []
+    for entity in destination.entities.sorted(by: { $0.name < $1.name }) where !entity.isAbstract {
+      let before = old[entity.name]
+      var mapping = EntityMappingDocument(
+        name: before.map { "\($0)To\(entity.name)" } ?? entity.name,
+        kind: before == nil ? .add : before == entity.name ? .copy : .transform, sourceEntityName: before,
+        destinationEntityName: entity.name)
+      mapping.sourceEntityVersionHash = before.flatMap { oldHashes[$0] }
+      mapping.destinationEntityVersionHash = newHashes[entity.name]
+      mapping.sourceExpression = before.map { MappingExpressions.sourceObjects(entity: $0) }
+      let (left, right) = (before.map { oldIndex.lineage(of: $0) } ?? [], newIndex.lineage(of: entity.name))
+      let attributes = Pairing(
+        left.flatMap(\.attributes).filter { !$0.isTransient }, right.flatMap(\.attributes).filter { !$0.isTransient },
+        name: \.name, declared: \.renamingIdentifier)
+      let values = Dictionary(attributes.matched.map { ($0.destination.name, $0.source.name) }) { first, _ in first }
+      // What is derived is computed.
+      mapping.attributeMappings = right.flatMap(\.attributes).filter { !$0.isTransient && $0.derivation == nil }
+        .map(\.name).sorted().map {
+          PropertyMappingDocument(name: $0, valueExpression: values[$0].map { MappingExpressions.sourceValue($0) })
+        }
+      let relationships = Pairing(
+        left.flatMap(\.relationships).filter { !$0.isTransient },
+        right.flatMap(\.relationships).filter { !$0.isTransient },
+        name: \.name, declared: \.renamingIdentifier)
+      let links = Dictionary(relationships.matched.map { ($0.destination.name, $0.source.name) }) { first, _ in first }
+      mapping.relationshipMappings = right.flatMap(\.relationships).filter { !$0.isTransient }.map(\.name).sorted().map
+      {
+        PropertyMappingDocument(
+          name: $0, valueExpression: links[$0].map { MappingExpressions.destinationObjects(relationship: $0) })
+      }
+      mappings.append(mapping)
+    }
+    return MappingDocument(entityMappings: mappings)
+  }
+}
+
+/// Something that keeps a mapping model from being inferred.
+package struct InferenceObstacle: Hashable, Sendable {
+  /// What was found, as a sentence.
+  package var reason: String
+  /// What to do, as a sentence.
+  package var advice: String
+  package var entity: String?
+  package var property: String?
+
+  /// Describes an obstacle.
+  package init(_ reason: String, advice: String, entity: String? = nil, property: String? = nil) {
+    self.reason = reason
+    self.advice = advice
+    self.entity = entity
+    self.property = property
+  }
+}
+
+/// Everything that keeps a mapping model from being inferred; never empty.
+package struct InferenceFailure: Error, Hashable, Sendable {
+  package var obstacles: [InferenceObstacle]
 }

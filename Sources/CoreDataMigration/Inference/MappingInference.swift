@@ -4,7 +4,7 @@
 import CoreDataModelFiles
 import Foundation
 
-/// Finds out what corresponds to what in two versions of a model, and what keeps a mapping from being inferred.
+/// Infers which entities and properties correspond in two versions of a model, or why that is impossible.
 package struct MappingInference {
   package let source: ModelSide
   package let destination: ModelSide
@@ -12,7 +12,7 @@ package struct MappingInference {
   /// The sources of matched destination entities, and the reverse.
   package private(set) var sourceNames: [String: String] = [:]
   package private(set) var destinationNames: [String: String] = [:]
-  /// Properties that were complained about, by declaring entity and name, so that sub-entities do not repeat it.
+  /// Properties already reported as obstacles, by declaring entity and name, so that sub-entities do not repeat them.
   private var complaints: Set<[String]> = []
 
   package init(source: ModelSide, destination: ModelSide) {
@@ -20,8 +20,6 @@ package struct MappingInference {
     self.destination = destination
   }
 
-  /// Infers.
-  ///
   /// - Throws: `InferenceFailure` with everything that stands in the way.
   package func run() throws -> InferredMapping {
     var work = self
@@ -43,7 +41,7 @@ package struct MappingInference {
       sourceNames[new.name] = old.name
       destinationNames[old.name] = new.name
     }
-    // Ancestors first, so that what is wrong with an inherited property is told of the entity that declares it.
+    // Ancestors first, so that an obstacle of an inherited property names the entity that declares it.
     let pairs = entities.matched.sorted { left, right in
       let (a, b) = (destination.depth(of: left.destination.name), destination.depth(of: right.destination.name))
       return (a, left.destination.name) < (b, right.destination.name)
@@ -133,7 +131,7 @@ package struct MappingInference {
   }
 }
 
-/// One of the two versions, with inheritance worked out.
+/// One of the two versions, with inheritance resolved.
 package struct ModelSide {
   package let document: ModelDocument
   package let index: EntityIndex
@@ -168,5 +166,50 @@ package struct ModelSide {
   private func unique<Element>(_ list: [Element], name: (Element) -> String) -> [Element] {
     var seen: Set<String> = []
     return list.filter { seen.insert(name($0)).inserted }
+  }
+}
+
+/// Pairs the elements of two versions that share a renaming identifier.
+///
+/// The renaming identifier of an element is its name unless it declares one. Where several elements share an identifier,
+/// those with equal names are paired.
+///
+/// Differs from Apple: an element whose identifier has no match on the other side, and which declares none in the
+/// destination, is matched by its name. So clearing an old renaming identifier later does not lose data.
+package struct Pairing<Element> {
+  package private(set) var matched: [(source: Element, destination: Element)] = []
+  package private(set) var added: [Element] = []
+  package private(set) var removed: [Element] = []
+  /// Identifiers that several destination elements share, so that the successor of the source element is ambiguous.
+  package private(set) var ambiguous: [(identifier: String, names: [String])] = []
+
+  package init(
+    _ source: [Element], _ destination: [Element], name: (Element) -> String, declared: (Element) -> String?
+  ) {
+    let sources = Dictionary(grouping: source) { declared($0) ?? name($0) }
+    let destinations = Dictionary(grouping: destination) { declared($0) ?? name($0) }
+    for (identifier, new) in destinations.sorted(by: { $0.key < $1.key }) {
+      let old = sources[identifier] ?? []
+      if old.count == 1, new.count == 1 {
+        matched.append((old[0], new[0]))
+        continue
+      }
+      let known = Dictionary(old.map { (name($0), $0) }) { first, _ in first }
+      for element in new {
+        if let twin = known[name(element)] { matched.append((twin, element)) } else { added.append(element) }
+      }
+      if !old.isEmpty, new.contains(where: { known[name($0)] == nil }) {
+        ambiguous.append((identifier, new.map(name).sorted()))
+      }
+    }
+    let taken = Set(matched.map { name($0.source) })
+    var left = Dictionary(source.filter { !taken.contains(name($0)) }.map { (name($0), $0) }) { first, _ in first }
+    for element in added where declared(element) == nil {
+      if let old = left.removeValue(forKey: name(element)) { matched.append((old, element)) }
+    }
+    let found = Set(matched.map { name($0.destination) })
+    matched.sort { name($0.destination) < name($1.destination) }
+    added = added.filter { !found.contains(name($0)) }.sorted { name($0) < name($1) }
+    removed = left.values.sorted { name($0) < name($1) }
   }
 }

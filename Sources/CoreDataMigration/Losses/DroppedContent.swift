@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataStoreFiles
 
 /// An entity, or a property of one, that a migration drops.
 package struct DroppedContent: Hashable, Sendable {
@@ -10,9 +12,9 @@ package struct DroppedContent: Hashable, Sendable {
   /// The property by its name in the store; nil where the entity is dropped with its rows.
   package let property: String?
   package let isRelationship: Bool
-  /// How many rows, values or links the store holds of it.
+  /// How many of its rows, values or links the store holds.
   package var count: Int
-  /// The names that it has in the versions on the way, and in the parents of the entity.
+  /// Its names in the intermediate versions, and in parents of the entity.
   package var aliases: Set<Place>
 
   package init(
@@ -70,9 +72,9 @@ extension DroppedContent {
     }
   }
 
-  /// What inferred steps, one after the other, drop of the entities of the first model.
+  /// The entities and properties of the first model that consecutive inferred steps drop.
   ///
-  /// A relationship counts as dropped only together with its inverse: otherwise its links stay with the inverse.
+  /// A relationship counts as dropped only if its inverse is dropped too: otherwise the inverse keeps the links.
   ///
   /// - Parameter entities: the entities that the store has.
   package static func dropped(by legs: [InferredLeg], of entities: Set<String>) -> [DroppedContent] {
@@ -84,7 +86,7 @@ extension DroppedContent {
 
   private static func dropped(by legs: [InferredLeg], of entity: String) -> [DroppedContent] {
     var name = entity
-    // The names of the properties now, by their names in the store.
+    // The present names of the properties, by their names in the store.
     var properties: [String: String]?
     var dropped: [DroppedContent] = []
     for leg in legs {
@@ -133,5 +135,63 @@ extension DroppedContent {
       let match = leg.mapping.match(ofSource: destination)
     else { return false }
     return match.relationships.contains { $0.source == inverse }
+  }
+}
+
+/// Counts the rows, values and links of an open store.
+package struct StoreContents {
+  private let connection: SQLiteConnection
+  private let schema: StoreSchema
+
+  /// - Parameter schema: where the entities of the store's own model stand in its tables.
+  package init(_ connection: SQLiteConnection, schema: StoreSchema) {
+    self.connection = connection
+    self.schema = schema
+  }
+
+  /// Counts how much the store holds of each item.
+  ///
+  /// - Returns: the items of which the store holds anything, with their counts.
+  /// - Throws: `SQLiteError`.
+  package func counted(_ items: [DroppedContent]) throws -> [DroppedContent] {
+    try items.compactMap { item in
+      var item = item
+      item.count = try item.property.map { try valueCount(of: $0, in: item.entity) } ?? rowCount(of: item.entity)
+      return item.count > 0 ? item : nil
+    }
+  }
+
+  /// The rows of exactly one entity.
+  private func rowCount(of entity: String) throws -> Int {
+    guard let layout = schema[entity] else { return 0 }
+    return try count("SELECT COUNT(*) FROM \(SQLName.quoted(layout.table)) o NOT INDEXED", layout)
+  }
+
+  /// The values of an attribute, or the links of a relationship, in rows of exactly one entity.
+  ///
+  /// A to-many relationship that is stored with its inverse has none of its own.
+  private func valueCount(of property: String, in entity: String) throws -> Int {
+    guard let layout = schema[entity] else { return 0 }
+    let table = SQLName.quoted(layout.table)
+    if let attribute = layout.attributes[property] {
+      let columns = attribute.columns.map { "o.\(SQLName.quoted($0))" }
+      guard let first = columns.first else { return 0 }
+      let value = columns.count == 1 ? first : "COALESCE(\(columns.joined(separator: ", ")))"
+      return try count("SELECT COUNT(\(value)) FROM \(table) o NOT INDEXED", layout)
+    }
+    guard let relationship = layout.relationships[property] else { return 0 }
+    switch relationship.place {
+    case .foreignKey(let key):
+      return try count("SELECT COUNT(o.\(SQLName.quoted(key.column))) FROM \(table) o NOT INDEXED", layout)
+    case .joinTable:
+      return try count(RelationshipPairs(of: relationship, in: schema).count(ofOwnersIn: layout.table), layout)
+    case .inverseForeignKey: return 0
+    }
+  }
+
+  private func count(_ query: String, _ layout: EntityLayout) throws -> Int {
+    let sharesTable = schema.entities.contains { $0.table == layout.table && $0.name != layout.name }
+    let condition = sharesTable ? " WHERE o.Z_ENT = \(layout.number)" : ""
+    return Int(try connection.scalar(query + condition)?.integer ?? 0)
   }
 }

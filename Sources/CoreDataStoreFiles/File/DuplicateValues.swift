@@ -3,14 +3,14 @@
 
 import CoreDataSQLite
 
-/// Values that several rows have where a uniqueness constraint allows one.
+/// Duplicate values under a uniqueness constraint.
 package struct DuplicateValues {
   private static let shownCount = 5
 
   package let entity: String
   /// The constraint's properties, in its order.
   package let properties: [String]
-  /// Some of the values with the number of their rows, and how many there are in all: `'a' (3 rows); 'c' (2 rows)`.
+  /// Some of the values with the numbers of their rows, and the total: `'a' (3 rows); 'c' (2 rows)`.
   package let summary: String
 
   /// The first constraint of a schema that rows of the database violate; nil where none is.
@@ -25,14 +25,14 @@ package struct DuplicateValues {
     return nil
   }
 
-  /// Nil where the index is not one of a constraint, and where each row has values of its own.
+  /// Nil where the index does not belong to a constraint, or has no duplicates.
   package init?(
     violating index: IndexLayout, of schema: StoreSchema, on connection: SQLiteConnection, database: String = "main"
   ) throws {
     guard case .uniqueness(let entity) = index.purpose else { return nil }
     let columns = index.elements.map { SQLName.quoted($0.column) }
     let list = columns.joined(separator: ", ")
-    // Rows without one of the values do not stand in each other's way.
+    // NULL is never a duplicate.
     let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
     let groups =
       "SELECT \(list), COUNT(*) AS N FROM \(database).\(SQLName.quoted(index.table)) WHERE \(present) "

@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataFileSystem
+import CoreDataSQLite
 import Foundation
 
-/// Large binary values that stand in files beside a store.
+/// Large binary values in files beside a store.
 ///
-/// A column of such an attribute begins with a byte that says where the value is: 1 for the bytes that follow, 2 for a
-/// file in `.<store>_SUPPORT/_EXTERNAL_DATA` whose name, a UUID and a zero byte, follows.
+/// The first byte of a column says where the value is: 1 if its bytes follow, 2 if the name of a file in
+/// `.<store>_SUPPORT/_EXTERNAL_DATA` follows, a UUID and a zero byte.
 package final class ExternalData {
-  /// From this size on a value gets a file. Core Data keeps small values inline; the exact border is not documented.
+  /// The size from which a value is kept in a file. Core Data's own limit is not documented.
   package static let smallestFile = 100 * 1024
 
   private static let inlineMark: UInt8 = 1
@@ -18,16 +19,16 @@ package final class ExternalData {
   /// Where the files are.
   package var folder: URL { support.values }
   private let support: SupportDirectory
-  /// Whether large values get files; a store in memory keeps all values itself.
+  /// Whether large values are kept in files. A store in memory keeps all values itself.
   private let hasFiles: Bool
-  /// The names of files written since the last commit, which a rollback takes away.
+  /// The names of files written since the last commit, which a rollback removes.
   private var written: [String] = []
-  /// The names of files that no row will name after the commit.
+  /// The names of files that no row references after the commit.
   private var obsolete: [String] = []
-  /// Whether the transaction that writes are committed in goes on: then only its end tells which files stay.
+  /// Whether an outer transaction is open, whose end decides which files stay.
   package var isHoldingBack = false
 
-  /// What has been noted so far, for undoing what comes after it.
+  /// A position in the lists, to undo everything after it.
   package struct Mark {
     fileprivate let written: Int
     fileprivate let obsolete: Int
@@ -41,12 +42,12 @@ package final class ExternalData {
     hasFiles = !RegularFile.isNullDevice(url)
   }
 
-  /// The value for which `bytes` stand in a column.
+  /// The value that a column's bytes represent.
   package func value(of bytes: Data) throws -> Data {
     guard let mark = bytes.first else { return bytes }
     if mark == Self.inlineMark { return Data(bytes.dropFirst()) }
     guard let name = Self.fileName(in: bytes) else {
-      // Neither mark: the column was written before the attribute allowed files.
+      // Without a mark, the column was written before the attribute allowed external storage.
       return bytes
     }
     do {
@@ -61,13 +62,6 @@ package final class ExternalData {
     package let path: String
     package let cause: any Error
 
-    package init(
-      path: String, cause: any Error
-    ) {
-      self.path = path
-      self.cause = cause
-    }
-
     package var description: String {
       switch cause {
       case let problem as RegularFile.Problem: "its value is in a file that is not read: \(problem)"
@@ -79,7 +73,7 @@ package final class ExternalData {
     }
   }
 
-  /// What is to stand in the column for a value; writes a file for a large one.
+  /// The column's bytes for a value. Writes a file for a large one.
   package func stored(_ value: Data) throws -> Data {
     guard value.count >= Self.smallestFile, hasFiles else { return Data([Self.inlineMark]) + value }
     let name = UUID().uuidString
@@ -88,9 +82,9 @@ package final class ExternalData {
     return Data([Self.fileMark]) + Data(name.utf8) + Data([0])
   }
 
-  /// What is to stand in the column for a value of another store; its file, if any, gets another name beside this store.
+  /// The column's bytes for a value of another store, whose file is linked beside this store under a new name.
   ///
-  /// Files of values are written once and never changed, so that two names for one content do no harm.
+  /// Files of values never change, so they can be shared.
   package func adopted(_ bytes: Data, from other: ExternalData) throws -> Data {
     guard let old = Self.fileName(in: bytes) else { return bytes }
     guard hasFiles else { return Data([Self.inlineMark]) + (try other.value(of: bytes)) }
@@ -108,27 +102,27 @@ package final class ExternalData {
     return Data([Self.fileMark]) + Data(name.utf8) + Data([0])
   }
 
-  /// Notes that the file, if any, which a column names will not be named any more after the commit.
+  /// Marks the file that a column references, if any, as unused after the commit.
   package func willReplace(_ bytes: Data) {
     if let name = Self.fileName(in: bytes) { obsolete.append(name) }
   }
 
-  /// How many bytes a column holds that names a file.
+  /// The length of a column that references a file, in bytes.
   package static let fileNameLength = 38
 
-  /// Takes away the file, if any, which a column named that is committed without it.
+  /// Removes the file that a column referenced, if any, after the commit.
   package func remove(_ bytes: Data) throws {
     if let name = Self.fileName(in: bytes) { try support.open()?.removeFile(name) }
   }
 
-  /// Takes away the files that the committed rows no longer name.
+  /// Removes the files that the committed rows no longer reference.
   ///
-  /// - Parameter synchronize: waits until the commit is on the disk; called where there are such files.
+  /// - Parameter synchronize: syncs the commit to disk; called only if there are such files.
   package func didCommit(_ synchronize: () throws -> Void) {
     if isHoldingBack { return }
     do {
       if !obsolete.isEmpty { try synchronize() }
-      // A file left behind costs space and no more; the rows are right.
+      // A leftover file only costs space; the rows are right.
       removeFiles(obsolete)
     } catch {
       // After a power failure the old rows may come back, and need their files. All of them stay.
@@ -137,36 +131,68 @@ package final class ExternalData {
     obsolete = []
   }
 
-  /// Takes away the files that were written for rows which are not.
+  /// Removes the files of rows that were rolled back.
   ///
-  /// - Parameter mark: where to stop, when a part of a transaction is undone; nil for all of it.
+  /// - Parameter mark: where the part of the transaction began that is undone; nil for all of it.
   package func didRollBack(to mark: Mark? = nil) {
     let (first, second) = (mark?.written ?? 0, mark?.obsolete ?? 0)
-    // As above: nothing names these files.
+    // As above: nothing references these files.
     removeFiles(written[first...])
     written.removeSubrange(first...)
     obsolete.removeSubrange(second...)
   }
 
   private func removeFiles(_ names: some Collection<String>) {
-    // A file left behind costs space and no more; the rows are right.
+    // A leftover file only costs space.
     guard !names.isEmpty, let directory = try? support.open() else { return }
     for name in names { try? directory.removeFile(name) }
   }
 
-  /// The name of the file that a column names; nil where it holds a value.
+  /// The name of the file that a column references; nil where it holds a value.
   package static func fileName(in bytes: Data) -> String? {
     guard bytes.count == fileNameLength, bytes.first == fileMark, bytes.last == 0 else { return nil }
     let name = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
     return isFileName(name) ? name : nil
   }
 
-  /// Whether a text is a UUID, which all files of values are named by.
+  /// Whether a text is a UUID, as the names of all files of values are.
   package static func isFileName(_ name: String) -> Bool {
     let bytes = Array(name.utf8)
     return bytes.count == 36
       && bytes.enumerated().allSatisfy { position, byte in
         [8, 13, 18, 23].contains(position) ? byte == 0x2D : Character(UnicodeScalar(byte)).isHexDigit
       }
+  }
+}
+
+/// Finds the files that the rows of a store reference. This needs no model, since such a column can be recognized.
+package enum ExternalReferences {
+  /// The names of all referenced files, including missing ones.
+  ///
+  /// Several stores may share a directory, so a store owns only the files that its rows reference.
+  package static func names(in connection: SQLiteConnection) throws -> Set<String> {
+    var names: Set<String> = []
+    for table in try connection.catalog().tables where table.name.hasPrefix("Z") {
+      for column in table.columns where column.declaredType.uppercased() == "BLOB" {
+        let name = SQLName.quoted(column.name)
+        let rows = try connection.rows(
+          "SELECT \(name) FROM \(SQLName.quoted(table.name)) WHERE typeof(\(name)) = 'blob' AND length(\(name)) = 38 "
+            + "AND substr(\(name), 1, 1) = x'02'")
+        for row in rows {
+          if let bytes = row[0].blob, let file = ExternalData.fileName(in: bytes) { names.insert(file) }
+        }
+      }
+    }
+    return names
+  }
+
+  /// The names of the referenced files that exist.
+  package static func presentNames(in connection: SQLiteConnection, folder: URL) throws -> Set<String> {
+    try presentNames(in: connection, among: Set(FileCalls.names(in: folder)))
+  }
+
+  /// The names of the referenced files that are among the given ones.
+  package static func presentNames(in connection: SQLiteConnection, among present: Set<String>) throws -> Set<String> {
+    present.isEmpty ? [] : try names(in: connection).intersection(present)
   }
 }

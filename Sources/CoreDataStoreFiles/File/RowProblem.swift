@@ -1,14 +1,14 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// A row that does not hold what its table promises.
+/// A row with an invalid value or an unknown entity.
 package struct RowProblem: Error, CustomStringConvertible {
   package enum Kind: Equatable {
-    /// A value that cannot be one of the property's type.
+    /// A stored value that is not of the property's type.
     case unreadableValue(found: String)
-    /// The row's `Z_ENT` is that of no entity which the table holds.
+    /// The row's `Z_ENT` is not the number of an entity in its table.
     case unknownEntity(number: Int64)
-    /// The file that a row names for a large value is missing, or cannot be read.
+    /// The file of a large value is missing or cannot be read.
     case unreadableFile(entity: String, reason: String)
     /// A value of a type that the property cannot have.
     case unwritableValue(found: String)
@@ -16,7 +16,7 @@ package struct RowProblem: Error, CustomStringConvertible {
 
   package let kind: Kind
   package let table: String
-  /// 0 where a value was to be written and the row is not known.
+  /// 0 if the value could not be written and the row is unknown.
   package let primaryKey: Int64
   package let property: String
 

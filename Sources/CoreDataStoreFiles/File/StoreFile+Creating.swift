@@ -7,17 +7,17 @@ import CoreDataSQLite
 import Foundation
 
 extension StoreFile {
-  /// Makes a new store, with the tables of a model's configuration and without rows.
+  /// Creates an empty store with the tables of a model's configuration.
   ///
-  /// The store is made under another name in the same folder, and gets its own when it is complete: after a failure
-  /// nothing is left behind, and nobody sees half a store.
+  /// The store is created under a temporary name in the same directory and renamed when it is complete, so that nobody sees
+  /// an incomplete store, and a failure leaves nothing behind.
   ///
   /// - Parameters:
   ///   - url: where; an empty file there is replaced.
   ///   - document: the model.
   ///   - configuration: the configuration; nil for all entities.
-  ///   - metadata: further metadata, `NSStoreUUID` among them where it is not to be a new one.
-  ///   - pragmas: by name; `page_size` and `journal_mode` are heeded here, the rest when the store is opened.
+  ///   - metadata: additional metadata; `NSStoreUUID` replaces the new identifier.
+  ///   - pragmas: by name; only `page_size` and `journal_mode` are applied here, the others when the store is opened.
   /// - Throws: `SchemaProblem` for a model that cannot be stored; `SQLiteError` and errors of the file system.
   package static func create(
     at url: URL, document: ModelDocument, configuration: String? = nil, metadata: [String: Any] = [:],
@@ -27,9 +27,9 @@ extension StoreFile {
       at: url, document: document, configuration: configuration, metadata: metadata, pragmas: pragmas, filling: nil)
   }
 
-  /// Makes a new store in memory, which ends with its connection.
+  /// Creates a store in memory, which ends with its connection.
   ///
-  /// - Parameter url: what the store is called: `/dev/null`.
+  /// - Parameter url: the store's URL, `/dev/null`.
   /// - Throws: as `create(at:document:configuration:metadata:pragmas:)`.
   package static func createInMemory(
     _ url: URL, document: ModelDocument, configuration: String?, metadata: [String: Any], pragmas: [String: String]
@@ -44,11 +44,11 @@ extension StoreFile {
     return StoreFile(url: url, connection: connection)
   }
 
-  /// What puts rows into a store while it is made.
+  /// Inserts rows into a store while it is created.
   package struct Filling {
-    /// Called before the transaction in which the store is made.
+    /// Called before the transaction that creates the store.
     package let prepare: (SQLiteConnection) throws -> Void
-    /// Called when there are tables, but no indexes yet: they are made faster over rows than along with them.
+    /// Called when there are tables but no indexes yet, which are created faster after the rows are inserted.
     package let fill: (SQLiteConnection) throws -> Void
     /// Called when everything else is there.
     package let finish: (SQLiteConnection) throws -> Void
@@ -66,9 +66,9 @@ extension StoreFile {
     }
   }
 
-  /// Makes a new store with rows, as `create` makes one without.
+  /// Creates a store with rows.
   ///
-  /// Nothing is written twice and nothing is waited for until the store is complete; then it is synced, and gets its name.
+  /// It is written without a journal and synced once, when it is complete; then it gets its name.
   package static func create(
     at url: URL, document: ModelDocument, configuration: String?, metadata: [String: Any],
     pragmas: [String: String], filling: Filling?
@@ -83,18 +83,18 @@ extension StoreFile {
       let connection = try SQLiteConnection(url: draft, mode: .create)
       do {
         try fill(connection, schema, document, identifier, metadata, pragmas, filling)
-        // Closing folds the log in, too, but does not tell where that fails; the log would stay under the old name then.
+        // Closing checkpoints the log too, but does not report a failure, which would leave a log under the temporary name.
         _ = try connection.checkpoint(.truncate)
         try connection.close()
       } catch {
-        // The error that broke the creation is the one to be told.
+        // Why the store could not be created is what matters.
         try? connection.close()
         throw error
       }
       if filling != nil { try synchronize(draft) }
       try putInPlace(draft, at: url)
     } catch {
-      // As above; what cannot be removed has a name that nobody looks for.
+      // As above; leftovers have a temporary name and are harmless.
       for suffix in ["", "-wal", "-shm", "-journal"] {
         try? FileManager.default.removeItem(atPath: draft.path + suffix)
       }
@@ -141,12 +141,12 @@ extension StoreFile {
     }
   }
 
-  /// How many KiB of pages are kept in memory while a store is filled; indexes are sorted in as much.
+  /// The size of the page cache while a store is filled, in KiB; indexes are sorted in as much memory.
   ///
-  /// Rows and sorted indexes come in order and need next to nothing; keys of join tables may come in any order.
+  /// Rows and sorted indexes are written in order and need little; keys of join tables may come in any order.
   private static let fillingCache: Int64 = 4 * 1024
 
-  /// Waits until a file is on the disk.
+  /// Syncs a file to disk.
   private static func synchronize(_ file: URL) throws {
     let handle = try FileHandle(forWritingTo: file)
     try handle.synchronize()
@@ -158,7 +158,7 @@ extension StoreFile {
     try StoreFiles.setDeadLogsAside(of: url)
     if files.fileExists(atPath: url.path) {
       guard try isNew(url) else { throw StoreFileProblem.notAStore(path: url.path, missingTable: "Z_METADATA") }
-      // Leftovers of an empty database do not belong to the one that takes its place.
+      // Files left beside an empty database do not belong to the one that replaces it.
       for suffix in ["-wal", "-shm", "-journal"] { try FileCalls.removeFile(URL(fileURLWithPath: url.path + suffix)) }
       try files.removeItem(at: url)
     }

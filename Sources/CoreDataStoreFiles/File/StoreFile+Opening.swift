@@ -5,23 +5,31 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
+/// How a store is opened, each for one need:
+///
+/// - `open` to work with a store;
+/// - `peek` to read its metadata, quickly and without leaving files beside it where that can be avoided;
+/// - `openToCopy` to copy it, without checkpointing its log or leaving files beside it;
+/// - `openUntouched` to inspect it, without changing a byte of it or of what lies beside it.
 extension StoreFile {
+  // MARK: Working with a store
+
   /// Opens an existing store.
   ///
-  /// A transaction that a writer was killed in is rolled back first: in the store itself where it can be written, else in a
-  /// private copy. A store with a write-ahead log can be read only with files beside it. Where its directory allows none,
-  /// the store is read as it lies when its log is empty, else from a copy, too; a copy is read-only.
+  /// A hot journal is rolled back first: in the store itself where it can be written, otherwise in a private copy. A store
+  /// with a write-ahead log can be read only with files beside it. Where its directory allows none, the store is read without
+  /// locks if its log is empty, otherwise from a copy; a copy is read-only.
   ///
   /// - Parameters:
   ///   - url: the file.
-  ///   - isReadOnly: whether nothing is to be written.
+  ///   - isReadOnly: whether nothing will be written.
   ///   - timeout: seconds to wait for the locks of others; nil for the default.
   /// - Throws: `StoreFileProblem` when the file is not a store; `SQLiteError` when SQLite cannot open it.
   package static func open(_ url: URL, isReadOnly: Bool, timeout: TimeInterval? = nil) throws -> StoreFile {
     guard FileManager.default.fileExists(atPath: url.path) else { throw StoreFileProblem.missing(path: url.path) }
     try checkKind(of: url)
     do {
-      // What the file itself says is worth nothing before its journal has been rolled back.
+      // The file must not be trusted before its journal has been rolled back.
       let hadJournal = DatabaseCompanions.hasJournal(url.path)
       if !hadJournal { try checkHeader(of: url) }
       let file = try connect(to: url, isReadOnly: isReadOnly, timeout: timeout)
@@ -33,10 +41,9 @@ extension StoreFile {
     }
   }
 
-  /// Opens an existing store for a moment, to read what it says of itself.
+  /// Opens an existing store briefly, to read its metadata.
   ///
-  /// A store in WAL mode whose log is empty is nobody else's at this moment: it is read as it lies, so that SQLite leaves no
-  /// files beside it.
+  /// A store in WAL mode whose log is empty is read without locks, so that SQLite leaves no files beside it.
   ///
   /// - Throws: as `open(_:isReadOnly:timeout:)`.
   package static func peek(_ url: URL) throws -> StoreFile {
@@ -51,6 +58,83 @@ extension StoreFile {
     try file.checkTables()
     return file
   }
+
+  // MARK: Copying
+
+  /// Opens a store to copy it.
+  ///
+  /// A reader of a store with a log must not be the last one to close it: SQLite would leave its files beside the store. A
+  /// writer removes them, but also checkpoints a log, which is not wanted here. Either way a transaction whose writer was
+  /// killed is rolled back.
+  package static func openToCopy(_ store: URL) throws -> StoreFile {
+    // Where a writer was killed, a private copy is read in which SQLite has rolled the journal back.
+    if DatabaseCompanions.hasJournal(store.path) { return try open(store, isReadOnly: true) }
+    let hasLog = FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: store.path) + "-wal")) > 0
+    let modes: [SQLiteConnection.Mode] = hasLog ? [.readOnly, .readWrite] : [.readWrite, .readOnly]
+    do {
+      return try opened(store, modes[0])
+    } catch let failure as SQLiteError where failure.isCannotOpen || failure.isReadOnly || failure.isIOError {
+      do {
+        return try opened(store, modes[1])
+      } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
+        // Neither allowed: a store with a log in a directory that cannot be written.
+        return try open(store, isReadOnly: true)
+      }
+    }
+  }
+
+  private static func opened(_ store: URL, _ mode: SQLiteConnection.Mode) throws -> StoreFile {
+    let connection = try SQLiteConnection(url: store, mode: mode)
+    do {
+      _ = try connection.pragma("schema_version")
+    } catch {
+      // Why the store cannot be read is what matters.
+      try? connection.close()
+      throw error
+    }
+    return StoreFile(url: store, connection: connection)
+  }
+
+  // MARK: Inspecting
+
+  /// Opens a file so that neither it nor what lies beside it changes by a single byte.
+  ///
+  /// SQLite writes even when it reads: it makes and removes `-wal` and `-shm` files, and recovers an unfinished transaction.
+  /// A file with a write-ahead log, or with a journal to roll back, is therefore read from a private copy, and one in WAL
+  /// mode without a log is opened as unchangeable, without locks: `checkUnchanged` throws where another program has written
+  /// to it meanwhile. Any other file is read where it is, under SQLite's locks.
+  ///
+  /// - Throws: `StoreFileProblem.busy`; `SQLiteError`, `FileFailure`, `RegularFile.Problem`.
+  package static func openUntouched(_ url: URL) throws -> StoreFile {
+    for _ in 0..<5 {
+      let before = stamps(of: url)
+      if try DatabaseCompanions.hasJournal(url.path) || logSize(of: url) > 0 {
+        guard let copy = try privateCopy(of: url) else { continue }
+        return try open(copy, of: url, valueLimit: nil)
+      }
+      let isLogged = try SQLiteFileHeader.read(path: url.path)?.usesWriteAheadLog == true
+      let connection = try SQLiteConnection(url: url, mode: isLogged ? .immutable : .readOnly)
+      _ = try connection.pragma("schema_version")
+      connection.limitValues(toFileSize: try size(of: url))
+      return StoreFile(url: url, connection: connection, stamps: isLogged ? before : nil)
+    }
+    throw StoreFileProblem.busy(path: url.path)
+  }
+
+  /// What changes with every write to a store's file, its log and its journal.
+  package static func stamps(of url: URL) -> [[Int64]?] {
+    let path = DatabaseFile.target(of: url.path)
+    return ["", "-wal", "-journal"].map { FileCalls.stamp(URL(fileURLWithPath: path + $0)) }
+  }
+
+  /// Makes sure that what was read without locks is of one state of the store.
+  ///
+  /// - Throws: `StoreFileProblem.busy` where another program has written to the store since it was opened.
+  package func checkUnchanged() throws {
+    if let stamps, Self.stamps(of: url) != stamps { throw StoreFileProblem.busy(path: url.path) }
+  }
+
+  // MARK: Checks
 
   /// Whether a file is there that holds nothing yet: SQLite takes an empty file for a new database, and so do we.
   package static func isNew(_ url: URL) throws -> Bool {
@@ -118,39 +202,36 @@ extension StoreFile {
         if try !DatabaseCompanions.hasJournal(url.path) && logSize(of: url) == 0 {
           return StoreFile(url: url, connection: try SQLiteConnection(url: url, mode: .immutable))
         }
-        guard let (copy, directory) = try privateCopy(of: url) else { continue }
-        let copied = try SQLiteConnection(url: copy, mode: .readWrite)
-        let file = StoreFile(url: url, connection: copied, copy: directory)
-        // Rolls the copied journal back, or reads the copied log.
-        _ = try copied.pragma("schema_version")
-        copied.limitValues(toFileSize: try size(of: copy), atLeast: Self.leastValueLimit)
-        return file
+        guard let copy = try privateCopy(of: url) else { continue }
+        return try open(copy, of: url, valueLimit: Self.leastValueLimit)
       }
     }
     throw StoreFileProblem.busy(path: url.path)
   }
 
+  // MARK: Private copies
+
+  private typealias PrivateCopy = (file: URL, directory: PrivateDirectory)
+
   /// Copies a store with its log and its journal into a private directory.
   ///
-  /// - Returns: nil where another process has changed the log or journal meanwhile: the copies do not belong together then.
-  private static func privateCopy(of url: URL) throws -> (copy: URL, directory: PrivateDirectory)? {
+  /// - Returns: nil where another process has written meanwhile: the copies do not belong together then.
+  private static func privateCopy(of url: URL) throws -> PrivateCopy? {
     let directory = try CopyDirectory.make(for: url)
     let copy = directory.url.appendingPathComponent(url.lastPathComponent)
     let source = DatabaseFile.target(of: url.path)
-    // What SQLite would pass over may have any size, and is left out.
-    let wanted = ["-journal": DatabaseCompanions.hasJournal(url.path), "-wal": try logSize(of: url) > 0]
-    let companions = ["-journal", "-wal"].filter { wanted[$0] == true }
-      .map { (suffix: $0, file: URL(fileURLWithPath: source + $0)) }
     do {
-      let before = companions.map { FileCalls.stamp($0.file) }
+      let before = stamps(of: url)
+      // What SQLite would ignore may have any size, and is left out.
+      let wanted = ["-journal": DatabaseCompanions.hasJournal(url.path), "-wal": try logSize(of: url) > 0]
       // These first: the database may be half rolled back, since rolling back can begin anew at any time.
-      for (suffix, file) in companions where FileCalls.exists(file) {
-        try FileCalls.copyBytes(file, to: URL(fileURLWithPath: copy.path + suffix))
+      for suffix in ["-journal", "-wal"] where wanted[suffix] == true {
+        try FileCalls.copyBytes(URL(fileURLWithPath: source + suffix), to: URL(fileURLWithPath: copy.path + suffix))
       }
       try DatabaseFile(path: source).copy(to: copy.path)
-      if companions.map({ FileCalls.stamp($0.file) }) == before { return (copy, directory) }
+      if stamps(of: url) == before { return (copy, directory) }
     } catch let failure as FileFailure where failure.number == ENOENT {
-      // Rolled back by another process in this moment.
+      // Rolled back by another process at this moment.
     } catch {
       // Why the store cannot be read is what matters.
       try? directory.remove()
@@ -160,9 +241,79 @@ extension StoreFile {
     return nil
   }
 
-  private func checkTables() throws {
+  /// Opens a private copy, which rolls its journal back or reads its log.
+  private static func open(_ copy: PrivateCopy, of url: URL, valueLimit: Int?) throws -> StoreFile {
+    do {
+      let connection = try SQLiteConnection(url: copy.file, mode: .readWrite)
+      _ = try connection.pragma("schema_version")
+      let size = try size(of: copy.file)
+      if let valueLimit {
+        connection.limitValues(toFileSize: size, atLeast: valueLimit)
+      } else {
+        connection.limitValues(toFileSize: size)
+      }
+      return StoreFile(url: url, connection: connection, copy: copy.directory)
+    } catch {
+      // The copy is of no use; what SQLite says is what matters.
+      try? copy.directory.remove()
+      throw error
+    }
+  }
+
+  /// - Throws: `StoreFileProblem.notAStore` where Core Data's tables are missing.
+  package func checkTables() throws {
     for table in ["Z_METADATA", "Z_PRIMARYKEY"] where try !connection.hasTable(table) {
       throw StoreFileProblem.notAStore(path: url.path, missingTable: table)
     }
+  }
+
+  // MARK: Rollback journals
+
+  /// Whether a hot rollback journal is beside a store: one whose writer was killed.
+  ///
+  /// Nothing is changed. The journal of a running writer is not hot.
+  ///
+  /// - Throws: `SQLiteError` where the store cannot be opened.
+  package static func hasHotJournal(_ url: URL) throws -> Bool {
+    // SQLite removes a journal without a database when a database is created there.
+    guard FileManager.default.fileExists(atPath: url.path), DatabaseCompanions.hasJournal(url.path) else {
+      return false
+    }
+    let connection = try SQLiteConnection(url: url, mode: .readOnly, busyTimeout: 0)
+    defer {
+      // Opened for reading, so that nothing can be lost.
+      try? connection.close()
+    }
+    do {
+      _ = try connection.pragma("schema_version")
+      return false
+    } catch let error as SQLiteError {
+      // Opening the store reports any other error.
+      return error.isHotJournal
+    }
+  }
+
+  /// Rolls back a hot journal, if there is one.
+  ///
+  /// Opening the store for writing does the same. It must happen before any decision that depends on the file's content.
+  ///
+  /// - Parameter timeout: seconds to wait for the locks of others.
+  /// - Returns: whether there was one. Also false where the store cannot be written: then a copy is read.
+  /// - Throws: `SQLiteError` where SQLite cannot roll back.
+  @discardableResult
+  package static func rollBackHotJournal(_ url: URL, timeout: TimeInterval = 5) throws -> Bool {
+    guard try hasHotJournal(url), FileManager.default.isWritableFile(atPath: url.path) else { return false }
+    let connection = try SQLiteConnection(url: url, mode: .readWrite, busyTimeout: timeout)
+    do {
+      _ = try connection.pragma("schema_version")
+    } catch let error as SQLiteError where error.isReadOnly || error.isCannotOpen {
+      // The directory cannot be written.
+      try connection.close()
+      return false
+    } catch let error as SQLiteError where error.isNotADatabase || error.isCorrupt {
+      // The journal has been rolled back, but the file is damaged, which opening it reports.
+    }
+    try connection.close()
+    return true
   }
 }

@@ -6,22 +6,38 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import Foundation
 
-/// A Core Data store as a file: its housekeeping tables, without any model being known.
+/// A Core Data store as a file: its housekeeping tables, which can be read without a model.
 package final class StoreFile {
   package let url: URL
   package let connection: SQLiteConnection
-  /// Set where the store is read from a copy: its folder cannot be written, and its log has to be read.
+  /// The directory of the private copy that the store is read from; nil where it is read where it is.
   private let copy: PrivateDirectory?
+  /// The state of the files when they were opened without locks.
+  let stamps: [[Int64]?]?
 
-  package init(url: URL, connection: SQLiteConnection, copy: PrivateDirectory? = nil) {
+  package init(
+    url: URL, connection: SQLiteConnection, copy: PrivateDirectory? = nil, stamps: [[Int64]?]? = nil
+  ) {
     self.url = url
     self.connection = connection
     self.copy = copy
+    self.stamps = stamps
   }
 
   deinit {
-    // The copy is private, and the next one of the same store removes it.
-    try? copy?.remove()
+    guard let copy else { return }
+    // Nothing of the copy is needed any more. It is private, and the next copy of the same store removes it.
+    try? connection.close()
+    try? copy.remove()
+  }
+
+  /// Whether the store is read from a private copy.
+  package var isCopy: Bool { copy != nil }
+
+  /// The bytes of the file and of its write-ahead log.
+  package var sizes: (store: Int, log: Int) {
+    let path = DatabaseFile.target(of: url.path)
+    return (Int(FileCalls.size(URL(fileURLWithPath: path))), Int(FileCalls.size(URL(fileURLWithPath: path + "-wal"))))
   }
 
   /// Whether nothing can be written.
@@ -34,20 +50,23 @@ package final class StoreFile {
 
   /// All metadata, the UUID included.
   ///
-  /// Where `Z_PLIST` is empty, they are what the model that the store carries tells; what apps had put there is lost.
+  /// Where `Z_PLIST` is empty, they are derived from the model that the store carries; values set by apps are lost.
   ///
   /// - Throws: `StoreFileProblem` when there are none or they cannot be read.
-  package func metadata() throws -> [String: Any] {
+  package func metadata() throws -> [String: Any] { try readMetadata().metadata }
+
+  /// As `metadata()`, with whether they were derived from the model that the store carries.
+  package func readMetadata() throws -> (metadata: [String: Any], isDerived: Bool) {
     let rows = try connection.rows("SELECT Z_UUID, Z_PLIST FROM Z_METADATA ORDER BY Z_VERSION DESC LIMIT 1")
     guard let row = rows.first else {
       throw StoreFileProblem.unreadableMetadata(path: url.path, found: "the table Z_METADATA holds none")
     }
     var metadata: [String: Any]
     do {
-      guard let list = row[1].blob, !list.isEmpty else {
+      guard let list = row[1].blob ?? row[1].text.map({ Data($0.utf8) }), !list.isEmpty else {
         var derived = try derivedMetadata()
         derived[StoreMetadata.Key.uuid] = row[0].text
-        return derived
+        return (derived, true)
       }
       metadata = try StoreMetadata.decode(list)
     } catch let problem as PropertyLists.Unreadable {
@@ -57,7 +76,7 @@ package final class StoreFile {
     }
     metadata[StoreMetadata.Key.uuid] = row[0].text
     if metadata[StoreMetadata.Key.type] == nil { metadata[StoreMetadata.Key.type] = StoreMetadata.sqliteType }
-    return metadata
+    return (metadata, false)
   }
 
   private func derivedMetadata() throws -> [String: Any] {
@@ -100,7 +119,7 @@ package final class StoreFile {
     }
   }
 
-  /// Puts other rows in the place of all but those of persistent history.
+  /// Replaces the rows of `Z_PRIMARYKEY`, except those of persistent history.
   package func setPrimaryKeys(_ rows: [PrimaryKeyRow]) throws {
     try connection.run("DELETE FROM Z_PRIMARYKEY WHERE Z_ENT <= \(PrimaryKeyRow.greatestNumber)")
     for row in rows {
@@ -110,7 +129,7 @@ package final class StoreFile {
     }
   }
 
-  /// The model that the store carries; nil where it has none, as stores of old systems.
+  /// The model that the store carries; nil where it has none, as in stores of old systems.
   package func cachedModel() throws -> ModelDocument? {
     guard try connection.hasTable("Z_MODELCACHE"),
       let content = try connection.scalar("SELECT Z_CONTENT FROM Z_MODELCACHE LIMIT 1")?.blob, !content.isEmpty
@@ -139,14 +158,69 @@ package final class StoreFile {
     }
   }
 
-  /// Where the entities of a model stand in this file.
+  /// The layout of a model's entities in this file.
   ///
-  /// - Parameter allowsMissing: whether what the file does not have is called as in a new store, instead of an error.
+  /// - Parameter allowsMissing: whether missing tables and columns get the names of a new store, instead of being an error.
   package func schema(
     for document: ModelDocument, configuration: String? = nil, allowsMissing: Bool = false
   ) throws -> StoreSchema {
     try StoreSchema(
       document: document, configuration: configuration, catalog: try connection.catalog(), primaryKeys: primaryKeys(),
       allowsMissing: allowsMissing)
+  }
+}
+
+/// Why a file cannot be used as a store.
+package enum StoreFileProblem: Error, Hashable, Sendable {
+  /// There is no file, and none may be created.
+  case missing(path: String)
+  /// A directory, a FIFO, a socket or a device, which is neither opened nor replaced.
+  case notRegular(path: String, kind: String)
+  /// The file is not a SQLite database, or it is damaged or encrypted.
+  case notADatabase(path: String)
+  /// The file is shorter than the page count in its header.
+  case truncated(path: String, expectedBytes: Int, foundBytes: Int)
+  /// A database without Core Data's tables.
+  case notAStore(path: String, missingTable: String)
+  /// The metadata cannot be read.
+  case unreadableMetadata(path: String, found: String)
+  /// Other processes kept writing to the store while it was opened.
+  case busy(path: String)
+  /// SQLite's check of the file finds pages that contradict each other.
+  case contradictory(path: String, found: [String])
+  /// The table of entities contradicts itself.
+  case contradictoryEntities(path: String, PrimaryKeyProblem)
+  /// The metadata hold a value that cannot be stored.
+  case unwritableMetadata(reason: String)
+  /// The store carries no model: it is older than model caches, or the cache is empty.
+  case noModelCache(path: String)
+  /// The model holds a value that cannot be archived.
+  case unkeepableModel(ModelFileError)
+}
+
+extension StoreFileProblem: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .missing(let path): "There is no file at \(path)."
+    case .notRegular(let path, let kind): "A store is a regular file, and '\(path)' is \(kind). Nothing was changed."
+    case .notADatabase(let path):
+      "The file at \(path) is not a SQLite database, or it is encrypted or damaged."
+    case .truncated(let path, let expected, let found):
+      "The file at \(path) has been cut off: it has \(found) bytes of \(expected)."
+    case .notAStore(let path, let table):
+      "The file at \(path) is a SQLite database but not a Core Data store: it has no table \(table)."
+    case .unreadableMetadata(let path, let found):
+      "The metadata of the store at \(path) cannot be read: \(found)\(found.hasSuffix(".") ? "" : ".")"
+    case .busy(let path):
+      "Other processes kept writing to the file at \(path) while it was read."
+    case .contradictory(let path, let found):
+      "SQLite finds that the pages of the file at \(path) contradict each other: \(found.joined(separator: "; "))."
+    case .contradictoryEntities(let path, let problem):
+      "The store at \(path) contradicts itself. \(problem)"
+    case .unwritableMetadata(let reason): reason
+    case .unkeepableModel(let error): "The model cannot be kept in the store: \(error)"
+    case .noModelCache(let path):
+      "The store at \(path) carries no model; name the model that it was made with."
+    }
   }
 }

@@ -5,9 +5,9 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// The files that make up a SQLite store: the database, what SQLite keeps beside it, and files of large values.
+/// The files of a SQLite store: the database, SQLite's companion files, and files of large values.
 package enum StoreFiles {
-  /// How files of values get into a copy of a store.
+  /// How files of values are copied.
   package enum ValueCopy {
     /// As files of their own, for copies that stay.
     case copied
@@ -27,9 +27,9 @@ package enum StoreFiles {
   /// The directory in which values too large for the database are kept: `.Name_SUPPORT` beside `Name.sqlite`.
   package static func externalData(of store: URL) -> URL { SupportDirectory(store: store).url }
 
-  /// Links files of values back that a store's rows name, and that only the directory of a backup has.
+  /// Links back the files of values that a store's rows reference and that only the directory of a backup has.
   ///
-  /// Costs one look at the directory where no backup with files of values is beside the store.
+  /// Without such a directory beside the store, this costs one directory listing.
   ///
   /// - Returns: how many there were.
   /// - Throws: `SQLiteError`, `FileFailure`; `RegularFile.Problem`.
@@ -38,7 +38,7 @@ package enum StoreFiles {
     let support = SupportDirectory(store: store)
     let others = support.openOthers()
     guard !others.isEmpty else { return 0 }
-    let file = try openForReading(store)
+    let file = try StoreFile.openToCopy(store)
     defer {
       // Opened for reading, so that nothing can be lost.
       try? file.close()
@@ -57,9 +57,9 @@ package enum StoreFiles {
 
   // MARK: Copying
 
-  /// Copies a store as it is at one moment, whoever else uses it: the log's content is part of the copy's database.
+  /// Copies a consistent state of a store, even while others use it. The log's content becomes part of the copy's database.
   ///
-  /// Only the owner can read the copy's database. Nothing is left at the new place when the copy fails.
+  /// Only the owner can read the copy's database. Nothing is left at the destination if the copy fails.
   ///
   /// - Parameters:
   ///   - source: the store.
@@ -68,12 +68,12 @@ package enum StoreFiles {
   package static func copy(from source: URL, to destination: URL, values: ValueCopy = .copied) throws {
     try FileCalls.makePrivateFile(destination)
     do {
-      let file = try openForReading(source)
+      let file = try StoreFile.openToCopy(source)
       defer {
         // Opened for reading, so that nothing can be lost.
         try? file.close()
       }
-      // Values whose rows are deleted while they are copied belong to a state that is no more; the next one is whole.
+      // If rows are deleted while their values are copied, the copy is repeated with the new state.
       for attempt in 1... {
         try file.connection.backup(toPath: destination.path)
         let lost = try copyValues(of: source, to: destination, values)
@@ -93,7 +93,7 @@ package enum StoreFiles {
     _ = try copyValues(of: source, to: copy, .linked)
   }
 
-  /// - Returns: the names of values that were there, and are no more.
+  /// - Returns: the names of values that disappeared meanwhile.
   private static func copyValues(of source: URL, to destination: URL, _ way: ValueCopy) throws -> Set<String> {
     let support = SupportDirectory(store: source)
     let own = try support.open()
@@ -109,14 +109,14 @@ package enum StoreFiles {
       try? copy.close()
       throw error
     }
-    // Those of the store's own directory that no row seems to name are copied along: a backup errs on this side.
+    // A backup errs on the safe side and includes files of the store's own directory that no row seems to reference.
     let unnamed = way == .copied ? try own.map(values(in:)) ?? [] : []
     let target = SupportDirectory(store: destination)
     var made: OpenDirectory?
     var lost: Set<String> = []
     for name in named.union(unnamed).sorted() {
       guard let directory = directories.first(where: { $0.exists(name) }) else {
-        // Lost before this copy is made, or where nobody may look: then the copy would be called whole and be without it.
+        // The file was lost earlier, or is in a directory that cannot be read, and then the copy would be incomplete.
         if let failure = support.failureToOpenOthers() { throw failure }
         continue
       }
@@ -135,57 +135,23 @@ package enum StoreFiles {
     return lost.intersection(named)
   }
 
-  /// The regular files of a directory whose names are those of values.
+  /// The regular files in a directory that have names of values.
   private static func values(in directory: OpenDirectory) throws -> [String] {
     try directory.names().filter { name in
       UUID(uuidString: name) != nil && directory.status(name).map { $0.st_mode & S_IFMT == S_IFREG } == true
     }
   }
 
-  /// Opens a store to copy it, and leaves beside it what is there.
-  ///
-  /// Who reads a store with a log only must not be the last one who has it open, and leave the files that SQLite needs for
-  /// it. Who may write takes them away, and folds in a log that is there, which is not wanted here; but rolls back what a
-  /// process has left that was killed, which is.
-  package static func openForReading(_ store: URL) throws -> StoreFile {
-    // Where a writer was killed, what is read is a copy of the store as SQLite rolls it back.
-    if DatabaseCompanions.hasJournal(store.path) { return try StoreFile.open(store, isReadOnly: true) }
-    let hasLog = FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: store.path) + "-wal")) > 0
-    let modes: [SQLiteConnection.Mode] = hasLog ? [.readOnly, .readWrite] : [.readWrite, .readOnly]
-    do {
-      return try opened(store, modes[0])
-    } catch let failure as SQLiteError where failure.isCannotOpen || failure.isReadOnly || failure.isIOError {
-      do {
-        return try opened(store, modes[1])
-      } catch let error as SQLiteError where error.isCannotOpen || error.isReadOnly {
-        // Neither allowed: a store with a log in a directory that cannot be written.
-        return try StoreFile.open(store, isReadOnly: true)
-      }
-    }
-  }
-
-  private static func opened(_ store: URL, _ mode: SQLiteConnection.Mode) throws -> StoreFile {
-    let connection = try SQLiteConnection(url: store, mode: mode)
-    do {
-      _ = try connection.pragma("schema_version")
-    } catch {
-      // Why the store cannot be read is what matters.
-      try? connection.close()
-      throw error
-    }
-    return StoreFile(url: store, connection: connection)
-  }
-
   // MARK: Removing
 
-  /// Removes a store: its database, and the files of values that its rows name and no other's.
+  /// Removes a store: its database, and the files of values that its rows reference.
   ///
-  /// The directory of values may be shared: `Data.sqlite` and `Data.store` have the same.
+  /// The directory of values may be shared: `Data.sqlite` and `Data.store` use the same one.
   ///
   /// - Throws: `FileFailure`.
   package static func remove(at store: URL) throws {
-    // Of a database that cannot be read nobody knows which files are its own; they stay.
-    let names = (try? openForReading(store)).flatMap { file -> Set<String>? in
+    // If the database cannot be read, its files are unknown, and stay.
+    let names = (try? StoreFile.openToCopy(store)).flatMap { file -> Set<String>? in
       defer { try? file.close() }
       return try? ExternalReferences.names(in: file.connection)
     }
@@ -193,26 +159,20 @@ package enum StoreFiles {
     try SupportDirectory(store: store).remove(names ?? [])
   }
 
-  /// Removes a store as `remove(at:)` does; what cannot be removed stays.
-  package static func removeIfPresent(at store: URL) {
-    // Cleaning up after something that has failed or is done: there is nobody to tell, and nothing else to do.
-    try? remove(at: store)
-  }
-
   // MARK: Logs without a database
 
-  /// Logs that a database has left which is gone, and which SQLite would take for those of the next one of that name.
+  /// Logs without a database, which SQLite would apply to the next database with that name.
   package static func deadLogs(of store: URL) -> [URL] {
     guard !FileCalls.exists(store) else { return [] }
     return companionSuffixes.map { sibling(of: store, $0) }.filter(FileCalls.exists)
   }
 
-  /// Moves the logs away that lie at a place where no database is, so that the next one is not taken for theirs.
+  /// Renames logs without a database, so that SQLite does not apply them to the next one.
   ///
-  /// A log may hold all that is left of somebody's rows: `Data.sqlite-wal` becomes `Data.sqlite-wal~`, and stays. Empty
-  /// logs, and shared memory, hold nothing and are removed.
+  /// A log may hold the last copy of somebody's rows: `Data.sqlite-wal` is renamed to `Data.sqlite-wal~` and kept. Empty logs
+  /// and shared memory files are removed.
   ///
-  /// - Returns: what the logs that stay are called now.
+  /// - Returns: the new names of the logs that are kept.
   /// - Throws: `FileFailure`.
   @discardableResult
   package static func setDeadLogsAside(of store: URL) throws -> [URL] {
@@ -232,5 +192,25 @@ package enum StoreFiles {
 
   private static func sibling(of store: URL, _ suffix: String) -> URL {
     store.deletingLastPathComponent().appendingPathComponent(store.lastPathComponent + suffix)
+  }
+}
+
+/// Private directories for temporary copies of a store, which are read or used to rehearse a migration.
+package enum CopyDirectory {
+  /// Creates a directory beside a store, or otherwise in the temporary directory.
+  ///
+  /// Copies of the same store that killed processes have left are removed.
+  ///
+  /// - Parameter holdsRows: false for a small copy without rows, which is made in the temporary directory.
+  /// - Throws: `FileFailure`.
+  package static func make(for store: URL, holdsRows: Bool = true) throws -> PrivateDirectory {
+    let file = FileCalls.isSymbolicLink(store) ? store.resolvingSymlinksInPath() : store
+    // A name can have 255 bytes, of which the identifier at its end needs 36.
+    var name = file.lastPathComponent
+    while name.utf8.count > 200 { name.removeLast() }
+    let prefix = ".\(name)-copy-"
+    return try PrivateDirectory.make(
+      prefix: prefix,
+      in: (holdsRows ? [file.deletingLastPathComponent()] : []) + [FileManager.default.temporaryDirectory])
   }
 }

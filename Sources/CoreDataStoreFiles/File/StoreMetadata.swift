@@ -4,9 +4,9 @@
 import CoreDataModelFiles
 import Foundation
 
-/// What a store says of itself: one property list, with the framework's keys beside those of the app.
+/// The metadata of a store: one property list with keys of the framework and of the app.
 package enum StoreMetadata {
-  /// The version of Core Data whose stores ours are like, as it stands in stores of the newest systems seen.
+  /// The version of Core Data that our stores claim: that of the newest systems whose stores have been examined.
   package static let frameworkVersion = 1526
 
   /// The names of the framework's own values.
@@ -21,9 +21,9 @@ package enum StoreMetadata {
     package static let checksum = "NSStoreModelVersionChecksumKey"
     package static let identifiers = "NSStoreModelVersionIdentifiers"
     package static let autoVacuum = "_NSAutoVacuumLevel"
-    /// Stands in a store whose migration has left work for later.
+    /// Set in a store whose migration has deferred its cleanup.
     package static let deferredCleanup = "NSPersistentStoreDeferredLightweightMigrationOptionKey"
-    /// Stands in a store whose staged migration has not come to its end.
+    /// Set in a store whose staged migration is incomplete.
     package static let pendingStage = "OpenCoreDataPendingMigrationStage"
   }
 
@@ -47,14 +47,14 @@ package enum StoreMetadata {
     ]
   }
 
-  /// The keys that belong to the framework: changes of the app leave them as they are.
+  /// The keys of the framework, which an app cannot change.
   package static let ownKeys: Set<String> = [
     Key.frameworkVersion, Key.maximumFrameworkVersion, Key.hashes, Key.hashesVersion, Key.digest,
     Key.checksum, Key.identifiers, Key.type, Key.autoVacuum,
     Key.deferredCleanup, Key.pendingStage,
   ]
 
-  /// The bytes that go into `Z_PLIST`. The UUID has a column of its own.
+  /// Encodes metadata for `Z_PLIST`. The UUID has a column of its own.
   ///
   /// - Throws: `StoreFileProblem.unwritableMetadata` for a value that no property list can hold.
   package static func encode(_ metadata: [String: Any]) throws -> Data {
@@ -65,14 +65,14 @@ package enum StoreMetadata {
     }
   }
 
-  /// What the model that a store carries tells of a store whose `Z_PLIST` is empty.
+  /// Derives metadata from the model that a store carries, where `Z_PLIST` is empty.
   ///
   /// - Parameter entities: the names in the store's table of entities; those of other entities of the model are left out,
   ///   where the store was made with a configuration.
   package static func derived(from document: ModelDocument, entities: [String]) throws -> [String: Any] {
     let names = Set(document.entities.map(\.name))
     let kept = names.intersection(entities)
-    // Names from before a rename may stand there.
+    // The table may have names from before a rename.
     let isPart = kept.count == entities.count && kept.count < names.count
     let all = VersionHashes(document).entities
     let hashes = isPart ? all.filter { kept.contains($0.key) } : all

@@ -4,11 +4,11 @@
 import CoreDataFileSystem
 import Foundation
 
-/// The directory of a store's files of values: `.Name_SUPPORT/_EXTERNAL_DATA` beside `Name.sqlite`.
+/// The directory of a store's external data: `.Name_SUPPORT/_EXTERNAL_DATA` beside `Name.sqlite`.
 ///
-/// No symbolic link is followed on the way into it, nor are files of values that are links: a store that came in an archive
-/// would otherwise hand out, or remove, files of its reader. A support directory that is a link is used where the store is
-/// reached over a link as well, and both lead to one place: then it is the directory beside the database itself.
+/// Symbolic links are followed neither to the directory nor to its files: otherwise a store from an archive could expose or
+/// remove any file of the user. A support directory that is a link is used only where the store is reached through a link
+/// too, and both lead to the same place.
 package struct SupportDirectory {
   /// `.Name_SUPPORT`.
   package let url: URL
@@ -27,7 +27,7 @@ package struct SupportDirectory {
     self.store = store
   }
 
-  /// Where the files are: beside the path that was given, or beside the database that it leads to.
+  /// The directory beside the given path, or beside the database that it links to.
   private static func location(of store: URL) -> URL {
     let given = sibling(of: store)
     guard FileCalls.isSymbolicLink(store) else { return given }
@@ -42,19 +42,18 @@ package struct SupportDirectory {
 
   /// Other directories that may hold values which are missing here.
   ///
-  /// A backup that was brought back by renaming it has left its values where they were: `Data~.sqlite` is called
-  /// `Data.sqlite` again, and its values are still in `.Data~_SUPPORT`. Their names are used once, so a file of that name is
-  /// the right one.
+  /// If a backup `Data~.sqlite` was restored by renaming it to `Data.sqlite`, its values are still in `.Data~_SUPPORT`. Since
+  /// file names are unique, a file with the right name has the right content.
   private var others: [SupportDirectory] {
     let stores = FileCalls.isSymbolicLink(store) ? [store, store.resolvingSymlinksInPath()] : [store]
     return (stores.map(Self.sibling) + stores.flatMap(Self.ofBackups)).filter { $0 != url }
       .map { SupportDirectory(url: $0, store: store) }
   }
 
-  /// Opens the directories of values that `others` names. What cannot be opened holds nothing that could be used.
+  /// Opens the directories in `others`, without those that cannot be opened.
   package func openOthers() -> [OpenDirectory] { others.compactMap { try? $0.open() } }
 
-  /// The failure to open one of those directories, where there is one; what is missing may be in it.
+  /// The failure to open one of those directories, which may hold missing values.
   package func failureToOpenOthers() -> FileFailure? {
     for other in others {
       do {
@@ -62,7 +61,7 @@ package struct SupportDirectory {
       } catch let failure as FileFailure {
         return failure
       } catch {
-        // A link or a file in the place of a directory, which never held values.
+        // A link or a file instead of a directory cannot hold values.
       }
     }
     return nil
@@ -100,7 +99,7 @@ package struct SupportDirectory {
     }
   }
 
-  /// Opens the directory of the values, and makes it where there is none.
+  /// Opens the directory of the values, and creates it if it does not exist.
   ///
   /// - Throws: as `open()`.
   package func make() throws -> OpenDirectory {
@@ -109,12 +108,12 @@ package struct SupportDirectory {
     let isNew = !parent.exists(url.lastPathComponent)
     let values = try parent.makeDirectory(url.lastPathComponent, mode: mode).makeDirectory(Self.valuesName, mode: mode)
     var found = stat()
-    // Made by root for somebody else's store, the directories are the owner's.
+    // If root creates the directories for the store of another user, that user owns them.
     if isNew, geteuid() == 0, stat(store.path, &found) == 0 { try takePermissions(of: found) }
     return values
   }
 
-  /// Gives both directories the owner, the group and the permissions of another, or what goes with those of a store's file.
+  /// Gives both directories the owner, the group and the permissions of another directory, or those that suit a store's file.
   package func takePermissions(of found: stat) throws {
     let parent = try OpenDirectory.open(url.deletingLastPathComponent())
     guard let support = try parent.directoryIfPresent(url.lastPathComponent) else { return }
@@ -122,7 +121,7 @@ package struct SupportDirectory {
     try support.takePermissions(of: found)
   }
 
-  /// What may be done with the files of values: what may be done with the store, or less.
+  /// The permissions of files of values: those of the store, or fewer.
   package var fileMode: mode_t {
     var found = stat()
     return stat(store.path, &found) == 0 ? found.st_mode & 0o666 | 0o600 : 0o666
@@ -133,14 +132,14 @@ package struct SupportDirectory {
   /// - Throws: as `open()`.
   package func names() throws -> Set<String> { Set(try open()?.names() ?? []) }
 
-  /// Sees to it that the names of new files are on the disk.
+  /// Syncs the names of new files to disk.
   package func synchronize() throws {
     let support = try OpenDirectory.open(url.deletingLastPathComponent()).directory(url.lastPathComponent)
     try support.directory(Self.valuesName).synchronize()
     try support.synchronize()
   }
 
-  /// Removes files, and the directories where nothing is left in them.
+  /// Removes files, and the directories if they are empty then.
   package func remove(_ names: some Collection<String>) throws {
     guard !names.isEmpty else { return }
     let parent = try OpenDirectory.open(url.deletingLastPathComponent())

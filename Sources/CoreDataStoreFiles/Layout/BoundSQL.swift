@@ -3,10 +3,10 @@
 
 import CoreDataSQLite
 
-/// A piece of SQL together with the values of its question marks, in their order.
+/// A piece of SQL together with the values bound to its question marks.
 ///
-/// Put together by interpolation, which takes other pieces, values to be bound, and text only where it is called `raw`:
-/// `"\(column) = \(value: 3)"`.
+/// It is composed by interpolation of other pieces, values, names, and text that is marked as `raw`:
+/// `"\(column: name) = \(value: 3)"`.
 package struct BoundSQL: Hashable, Sendable, ExpressibleByStringInterpolation {
   package var sql: String
   package var values: [SQLiteValue]
@@ -44,6 +44,8 @@ package struct BoundSQL: Hashable, Sendable, ExpressibleByStringInterpolation {
       sql += Array(repeating: "?", count: list.count).joined(separator: ", ")
       values += list
     }
+
+    package mutating func appendInterpolation(column name: String) { sql += SQLName.quoted(name) }
 
     package mutating func appendInterpolation(raw text: String) { sql += text }
   }

@@ -3,7 +3,7 @@
 
 import CoreDataModelFiles
 
-/// Where one entity's objects and all their properties, inherited ones included, stand in a store.
+/// The table and columns of one entity, including those of inherited properties.
 package struct EntityLayout: Hashable, Sendable {
   package var name: String
   /// `Z_ENT`
@@ -18,31 +18,15 @@ package struct EntityLayout: Hashable, Sendable {
   package var numbers: [Int]
   /// Persistent attributes by name.
   package var attributes: [String: AttributeLayout]
-  /// Persistent relationships by name, save those that lead to entities outside the store.
+  /// Persistent relationships by name, except those to entities outside the store.
   package var relationships: [String: RelationshipLayout]
-
-  package init(
-    name: String, number: Int, parentNumber: Int, rootName: String, rootNumber: Int, table: String, isAbstract: Bool,
-    numbers: [Int], attributes: [String: AttributeLayout], relationships: [String: RelationshipLayout]
-  ) {
-    self.name = name
-    self.number = number
-    self.parentNumber = parentNumber
-    self.rootName = rootName
-    self.rootNumber = rootNumber
-    self.table = table
-    self.isAbstract = isAbstract
-    self.numbers = numbers
-    self.attributes = attributes
-    self.relationships = relationships
-  }
 
   /// Whether other entities inherit from this one.
   package var hasSubentities: Bool { numbers.count > 1 }
   package var isRoot: Bool { parentNumber == 0 }
 }
 
-/// Where an attribute's value stands.
+/// The columns of an attribute.
 package struct AttributeLayout: Hashable, Sendable {
   package var name: String
   package var kind: AttributeKind
@@ -52,23 +36,13 @@ package struct AttributeLayout: Hashable, Sendable {
   package var elements: [AttributeLayout]
   package var allowsExternalStorage: Bool
 
-  package init(
-    name: String, kind: AttributeKind, column: String? = nil, elements: [AttributeLayout], allowsExternalStorage: Bool
-  ) {
-    self.name = name
-    self.kind = kind
-    self.column = column
-    self.elements = elements
-    self.allowsExternalStorage = allowsExternalStorage
-  }
-
   /// All columns that hold a part of the value.
   package var columns: [String] {
     column.map { [$0] } ?? elements.flatMap(\.columns)
   }
 }
 
-/// Where a relationship stands.
+/// The columns of a relationship.
 package struct RelationshipLayout: Hashable, Sendable {
   package var name: String
   /// The entity that declares it.
@@ -78,19 +52,6 @@ package struct RelationshipLayout: Hashable, Sendable {
   package var isToMany: Bool
   package var isOrdered: Bool
   package var place: RelationshipPlace
-
-  package init(
-    name: String, declaringEntity: String, destinationEntity: String, inverseName: String? = nil, isToMany: Bool,
-    isOrdered: Bool, place: RelationshipPlace
-  ) {
-    self.name = name
-    self.declaringEntity = declaringEntity
-    self.destinationEntity = destinationEntity
-    self.inverseName = inverseName
-    self.isToMany = isToMany
-    self.isOrdered = isOrdered
-    self.place = place
-  }
 }
 
 /// The three ways in which a relationship is stored.
@@ -108,16 +69,8 @@ package struct ForeignKeyLayout: Hashable, Sendable {
   package var column: String
   /// The column with the destination's entity number, where the destination has sub-entities.
   package var entityColumn: String?
-  /// The column with the row's place in the ordered relationship at the other end.
+  /// The column with the row's order key, where the inverse is ordered.
   package var orderColumn: String?
-
-  package init(
-    column: String, entityColumn: String? = nil, orderColumn: String? = nil
-  ) {
-    self.column = column
-    self.entityColumn = entityColumn
-    self.orderColumn = orderColumn
-  }
 }
 
 /// A join table as one of its two relationships sees it.
@@ -127,9 +80,9 @@ package struct JoinEnd: Hashable, Sendable {
   package var sourceColumn: String
   /// Holds the primary key of the object at the other end.
   package var destinationColumn: String
-  /// The place of the destination among the source's, where the relationship is ordered.
+  /// The order key of the destination among the source's members, where the relationship is ordered.
   package var orderColumn: String?
-  /// The place of the source among the destination's, where the inverse is ordered.
+  /// The order key of the source among the destination's members, where the inverse is ordered.
   package var inverseOrderColumn: String?
 
   package init(

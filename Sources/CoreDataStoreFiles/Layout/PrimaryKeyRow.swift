@@ -11,7 +11,7 @@ package struct PrimaryKeyRow: Hashable, Sendable {
   package var number: Int
   package var name: String
   package var parentNumber: Int
-  /// The greatest primary key given out; kept in the rows of root entities only.
+  /// The greatest primary key ever assigned; kept only in the rows of root entities.
   package var maximum: Int64
 
   package init(number: Int, name: String, parentNumber: Int, maximum: Int64 = 0) {
@@ -23,8 +23,8 @@ package struct PrimaryKeyRow: Hashable, Sendable {
 
   /// Reads the rows of a store, by entity number.
   ///
-  /// Everything that knows entities by number relies on what is checked here. `Z_MAX` is only a hint: stores made by
-  /// Apple's framework have -1 there too, and no key is given out without a look at the table.
+  /// All code that uses entity numbers relies on these checks. `Z_MAX` is only a hint: stores made by Apple's framework may
+  /// have -1 there, and no key is assigned without a query of the table.
   ///
   /// - Throws: `PrimaryKeyProblem` for rows that contradict each other.
   package static func read(_ connection: SQLiteConnection) throws -> [PrimaryKeyRow] {
@@ -54,7 +54,7 @@ package struct PrimaryKeyRow: Hashable, Sendable {
         throw PrimaryKeyProblem.repeatedName(row.name)
       }
     }
-    // A number is settled once the way up from it is known to end.
+    // A number is valid once its chain of parents is known to end.
     var settled: Set<Int> = []
     for row in rows {
       var path: Set<Int> = []

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataSQLite
 
 /// Computes a `StoreSchema` from the selected entities and their numbers.
 package struct SchemaBuilder {
@@ -89,5 +90,348 @@ package struct SchemaBuilder {
     guard relationship.document.isToMany else { return .foreignKey(key) }
     let holder = selection.inverse(of: relationship)?.entity ?? relationship.document.destinationEntityName ?? ""
     return .inverseForeignKey(table: tableNames[holder] ?? "", key: key)
+  }
+}
+
+/// Names and sorts the columns of one table.
+private struct ColumnList {
+  var register = NameRegister(reserved: TableLayout.housekeepingColumns.map(\.name))
+  private var columns: [(group: ColumnGroup, column: ColumnLayout)] = []
+
+  /// Takes the next free form of `name`, which is the one returned.
+  mutating func add(_ name: String, _ group: ColumnGroup, _ type: ColumnType, _ role: ColumnRole) -> String {
+    let unique = register.unique(name)
+    columns.append((group, ColumnLayout(name: unique, type: type, role: role)))
+    return unique
+  }
+
+  /// Housekeeping columns, then the groups; inside a group in the order in which columns were added.
+  var sorted: [ColumnLayout] {
+    let grouped = Dictionary(grouping: columns, by: \.group).sorted { $0.key < $1.key }
+    return TableLayout.housekeepingColumns + grouped.flatMap { $0.value.map(\.column) }
+  }
+}
+
+/// A foreign key whose rows have an order key in an ordered relationship.
+private struct PendingOrder {
+  let key: DeclaredRelationship
+  let columnName: String
+  let inverseName: String
+}
+
+extension SchemaBuilder {
+  /// Lays out the table of a hierarchy: entity by entity, attributes before relationships, sorted by name.
+  package mutating func layOutTable(of root: EntityDocument) throws {
+    var list = ColumnList()
+    var pending: [PendingOrder] = []
+    for entity in hierarchy(of: root) {
+      let stored = entity.attributes.filter { !$0.isTransient }.sorted { $0.name < $1.name }
+      attributes[entity.name] = try stored.map { try add($0, path: [], of: entity.name, to: &list) }
+      pending += try addForeignKeys(of: entity, to: &list)
+      pending += try addOwnerKeys(into: entity, to: &list)
+    }
+    for order in pending {
+      foreignKeys[order.key]?.orderColumn = list.add(
+        "Z_FOK_" + order.columnName, .order, .integer,
+        .order(entity: order.key.entity, relationship: order.key.name))
+    }
+    tables.append(TableLayout(name: tableNames[root.name] ?? "", rootEntity: root.name, columns: list.sorted))
+  }
+
+  private func add(
+    _ attribute: AttributeDocument, path: [String], of entity: String, to list: inout ColumnList
+  ) throws -> AttributeLayout {
+    let path = path + [attribute.name]
+    var layout = AttributeLayout(
+      name: attribute.name, kind: attribute.kind, column: nil, elements: [],
+      allowsExternalStorage: attribute.allowsExternalBinaryDataStorage)
+    if attribute.kind == .composite {
+      // No store with a composite attribute has been seen: these names are a choice of this project.
+      let elements = attribute.elements.sorted { $0.name < $1.name }
+      layout.elements = try elements.map { try add($0, path: path, of: entity, to: &list) }
+      return layout
+    }
+    guard let (group, type) = ColumnGroup.placing(attribute.kind) else {
+      throw SchemaProblem.unstorableAttribute(
+        entity: entity, attribute: path.joined(separator: "."), kind: "\(attribute.kind)")
+    }
+    let name = "Z" + path.map { $0.uppercased() }.joined(separator: "_")
+    layout.column = list.add(name, group, type, .attribute(entity: entity, path: path))
+    return layout
+  }
+
+  private mutating func addForeignKeys(of entity: EntityDocument, to list: inout ColumnList) throws -> [PendingOrder] {
+    var pending: [PendingOrder] = []
+    for relationship in try selection.storedRelationships(of: entity) where !relationship.document.isToMany {
+      let name = relationship.name.uppercased()
+      var key = ForeignKeyLayout(
+        column: list.add(
+          "Z" + name, .integer, .integer, .foreignKey(entity: entity.name, relationship: relationship.name)))
+      key.entityColumn = addEntityColumn(for: relationship, to: relationship.document.destinationEntityName, in: &list)
+      foreignKeys[relationship] = key
+      if let inverse = selection.inverse(of: relationship), inverse.document.isToMany, inverse.document.isOrdered {
+        pending.append(PendingOrder(key: relationship, columnName: name, inverseName: inverse.name))
+      }
+    }
+    // Descending by the ordered relationship's name: the one rule that fits every store seen with two such columns.
+    return pending.sorted {
+      $0.inverseName == $1.inverseName ? $0.columnName < $1.columnName : $0.inverseName > $1.inverseName
+    }
+  }
+
+  /// Adds, to the destination's table, the columns of to-many relationships that have no inverse.
+  private mutating func addOwnerKeys(into entity: EntityDocument, to list: inout ColumnList) throws -> [PendingOrder] {
+    var pending: [PendingOrder] = []
+    for owner in ordered {
+      for relationship in try selection.storedRelationships(of: owner)
+      where relationship.document.isToMany && relationship.document.destinationEntityName == entity.name
+        && selection.inverse(of: relationship) == nil
+      {
+        let name = String(number(of: owner.name)) + relationship.name.uppercased()
+        foreignKeys[relationship] = ForeignKeyLayout(
+          column: list.add(
+            "Z" + name, .integer, .integer, .ownerKey(entity: owner.name, relationship: relationship.name)))
+        if relationship.document.isOrdered {
+          pending.append(PendingOrder(key: relationship, columnName: name, inverseName: relationship.name))
+        }
+      }
+    }
+    return pending
+  }
+
+  /// The column for the destination's entity number, which only a destination with sub-entities needs.
+  private func addEntityColumn(
+    for relationship: DeclaredRelationship, to destination: String?, in list: inout ColumnList
+  ) -> String? {
+    guard let destination, !selection.subentities(of: destination).isEmpty else { return nil }
+    return list.add(
+      "Z\(number(of: destination))_\(relationship.name.uppercased())", .integer, .integer,
+      .foreignEntity(entity: relationship.entity, relationship: relationship.name))
+  }
+}
+
+extension SchemaBuilder {
+  /// A pair of to-many relationships that are each other's inverses, the owner's first.
+  private typealias Pair = (relationship: DeclaredRelationship, inverse: DeclaredRelationship)
+
+  /// Lays out one table for each pair of to-many relationships that are each other's inverses, in the order of the owners'
+  /// numbers.
+  package mutating func layOutJoinTables() throws {
+    var pairs: [Pair] = []
+    var claimed: Set<DeclaredRelationship> = []
+    for entity in ordered {
+      for relationship in try selection.storedRelationships(of: entity) where relationship.document.isToMany {
+        guard let inverse = selection.inverse(of: relationship), inverse.document.isToMany,
+          owns(relationship, over: inverse)
+        else { continue }
+        guard claimed.insert(relationship).inserted, relationship == inverse || claimed.insert(inverse).inserted else {
+          throw SchemaProblem.inverseOfAnother(relationship)
+        }
+        pairs.append((relationship, inverse))
+      }
+    }
+    let columns = columnNames(of: pairs)
+    for pair in pairs {
+      joinTablePositions[pair.relationship] = joinTables.count
+      joinTablePositions[pair.inverse] = joinTables.count
+      joinTables.append(joinTable(of: pair, columns))
+    }
+  }
+
+  /// The column that is named after each relationship.
+  ///
+  /// Of columns that would have the same name, the first gets it, and the others get numbers: those that a store already has
+  /// in their order there, then the others in the order of the owners' names. This was observed in 60 stores of one app,
+  /// where it is not the order of the owners' numbers.
+  private func columnNames(of pairs: [Pair]) -> [DeclaredRelationship: String] {
+    var wanted: [(relationship: DeclaredRelationship, name: String)] = []
+    for (relationship, inverse) in pairs.sorted(by: { isNamedBefore($0.relationship, $1.relationship) }) {
+      // The owner's column comes first, so it keeps its name where both would be equal.
+      wanted.append((inverse, "Z_\(number(of: relationship.entity))\(inverse.name.uppercased())"))
+      if relationship != inverse {
+        wanted.append((relationship, "Z_\(number(of: inverse.entity))\(relationship.name.uppercased())"))
+      }
+    }
+    func known(_ relationship: DeclaredRelationship) -> Int {
+      joinNames.columnNumbers[[relationship.entity, relationship.name]] ?? Int.max
+    }
+    var register = NameRegister()
+    var names: [DeclaredRelationship: String] = [:]
+    let sorted = wanted.enumerated().sorted {
+      (known($0.element.relationship), $0.offset) < (known($1.element.relationship), $1.offset)
+    }
+    for (_, column) in sorted { names[column.relationship] = register.unique(column.name) }
+    return names
+  }
+
+  private func isNamedBefore(_ left: DeclaredRelationship, _ right: DeclaredRelationship) -> Bool {
+    (left.entity.lowercased(), left.entity, left.name) < (right.entity.lowercased(), right.entity, right.name)
+  }
+
+  /// The side with the lower entity number names the table. Within one entity it is the side after which an existing store
+  /// has named it, otherwise the later of the two names.
+  private func owns(_ relationship: DeclaredRelationship, over inverse: DeclaredRelationship) -> Bool {
+    let (own, other) = (number(of: relationship.entity), number(of: inverse.entity))
+    guard own == other else { return own < other }
+    let isNamed = joinNames.tableNames.contains([relationship.entity, relationship.name])
+    let isInverseNamed = joinNames.tableNames.contains([inverse.entity, inverse.name])
+    return isNamed == isInverseNamed ? relationship.name >= inverse.name : isNamed
+  }
+
+  private mutating func joinTable(
+    of pair: Pair, _ columns: [DeclaredRelationship: String]
+  ) -> JoinTableLayout {
+    let (relationship, inverse) = pair
+    let name = "\(number(of: relationship.entity))\(relationship.name.uppercased())"
+    let destination = "\(number(of: inverse.entity))\(relationship.name.uppercased())"
+    let owner = "\(number(of: relationship.entity))\(inverse.name.uppercased())"
+    // For names within one entity that differ only in case, both order columns would be the same.
+    var orders = NameRegister()
+    let isReflexive = relationship == inverse
+    let inverseOrder = inverse.document.isOrdered && !isReflexive ? orders.unique("Z_FOK_" + owner) : nil
+    let order = relationship.document.isOrdered ? orders.unique("Z_FOK_" + destination) : nil
+    return JoinTableLayout(
+      name: register.unique("Z_" + name), ownerEntity: relationship.entity, relationship: relationship.name,
+      inverseEntity: inverse.entity, inverse: inverse.name, ownerColumn: columns[inverse] ?? "",
+      // The name that public schemas have for a relationship that is its own inverse.
+      destinationColumn: isReflexive ? "REFLEXIVE" : columns[relationship] ?? "", orderColumn: order,
+      inverseOrderColumn: inverseOrder)
+  }
+}
+
+extension SchemaBuilder {
+  /// Lays out the indexes of a hierarchy in Core Data's order: keys, entity number, join tables, then those of the model.
+  package mutating func layOutIndexes(of root: EntityDocument) {
+    let entities = hierarchy(of: root)
+    guard let table = tables.first(where: { $0.rootEntity == root.name }) else { return }
+    for column in table.columns {
+      switch column.role {
+      case .foreignKey, .ownerKey:
+        indexes.append(
+          IndexLayout(
+            name: "\(table.name)_\(column.name)_INDEX", table: table.name, elements: [.init(column: column.name)],
+            purpose: .foreignKey))
+      default: continue
+      }
+    }
+    if entities.count > 1 {
+      indexes.append(
+        IndexLayout(
+          name: "\(table.name)_Z_ENT_INDEX", table: table.name, elements: [.init(column: "Z_ENT")],
+          purpose: .entityNumber))
+    }
+    for join in joinTables where entities.contains(where: { $0.name == join.ownerEntity }) {
+      indexes.append(
+        IndexLayout(
+          name: "\(join.name)_\(join.destinationColumn)_INDEX", table: join.name,
+          elements: [.init(column: join.destinationColumn), .init(column: join.ownerColumn)], purpose: .joinTable))
+    }
+    for entity in entities { layOutModelIndexes(of: entity, table: table.name) }
+  }
+
+  private mutating func layOutModelIndexes(of entity: EntityDocument, table: String) {
+    var names: Set<String> = []
+    // Names in SQLite are case-insensitive, unlike those in models.
+    var spelled = NameRegister()
+    func add(_ name: String, _ elements: [IndexLayout.Element]?, _ purpose: IndexLayout.Purpose) {
+      guard let elements, !elements.isEmpty, names.insert(name).inserted else { return }
+      let suffix = spelled.unique(name.uppercased()).dropFirst(name.uppercased().count)
+      indexes.append(IndexLayout(name: name + suffix, table: table, elements: elements, purpose: purpose))
+    }
+    for index in entity.effectiveIndexes where !isInherited(index, by: entity) {
+      let columns: [IndexLayout.Element]? = index.elements.reduce(into: []) { columns, element in
+        let column = element.expression == nil ? column(of: element.propertyName, in: entity) : nil
+        guard let column else { return columns = nil }
+        columns?.append(.init(column: column, isAscending: element.isAscending))
+      }
+      add("Z_\(entity.name)_\(index.name)", columns, .fetch(entity: entity.name))
+    }
+    // Model compilers repeat a fetch index of several elements as a compound index, for old systems.
+    let known = Set(entity.indexes.map { $0.elements.map(\.propertyName) })
+    for compound in entity.compoundIndexes where !known.contains(compound) {
+      add(
+        "Z_\(entity.name)_\(compound.joined(separator: "_"))", elements(compound, of: entity),
+        .fetch(entity: entity.name))
+    }
+    for constraint in entity.uniquenessConstraints where !isInherited(constraint, by: entity) {
+      add(
+        "Z_\(entity.name)_UNIQUE_\(constraint.joined(separator: "_"))", elements(constraint, of: entity),
+        .uniqueness(entity: entity.name))
+    }
+  }
+
+  private func isInherited(_ index: FetchIndexDocument, by entity: EntityDocument) -> Bool {
+    selection.index.lineage(of: entity.name).dropFirst().contains { $0.effectiveIndexes.contains(index) }
+  }
+
+  private func isInherited(_ constraint: [String], by entity: EntityDocument) -> Bool {
+    selection.index.lineage(of: entity.name).dropFirst().contains { $0.uniquenessConstraints.contains(constraint) }
+  }
+
+  /// The columns of all these properties; nil when one of them has none.
+  private func elements(_ properties: [String], of entity: EntityDocument) -> [IndexLayout.Element]? {
+    let columns = properties.compactMap { column(of: $0, in: entity) }
+    return columns.count == properties.count ? columns.map { .init(column: $0) } : nil
+  }
+
+  private func column(of property: String, in entity: EntityDocument) -> String? {
+    for ancestor in selection.index.lineage(of: entity.name) {
+      if let attribute = attributes[ancestor.name]?.first(where: { $0.name == property }) { return attribute.column }
+    }
+    return selection.relationship(property, of: entity.name).flatMap { foreignKeys[$0]?.column }
+  }
+}
+
+extension DatabaseCatalog.Table {
+  /// The column with that name in any case, as the file spells it.
+  package func spelling(of name: String) -> String? {
+    column(named: name)?.name
+  }
+
+  /// The only column whose name is `name` once the entity number after its first letters has been left out.
+  package func column(likeNumbered name: String) -> String? {
+    let wanted = NumberedName(name)
+    let found = columns.filter { NumberedName($0.name.uppercased()).isLike(wanted) }
+    return found.count == 1 ? found[0].name : nil
+  }
+}
+
+/// A name with an entity number in it, split into its parts: `Z_12BOOKS`, `Z3_OWNER`, `Z_FOK_1FAVORITES`.
+package struct NumberedName: Equatable {
+  package let prefix: Substring
+  package let number: Substring
+  package let rest: Substring
+
+  package init(_ name: String) {
+    let text = name[...]
+    let prefix = ["Z_FOK_", "Z_", "Z"].first { text.hasPrefix($0) } ?? ""
+    self.prefix = prefix[...]
+    let tail = text.dropFirst(prefix.count)
+    number = tail.prefix { $0.isASCII && $0.isNumber }
+    rest = tail.dropFirst(number.count)
+  }
+
+  /// Whether both have numbers, and differ at most in them.
+  package func isLike(_ other: NumberedName) -> Bool {
+    !number.isEmpty && !other.number.isEmpty && prefix == other.prefix && rest == other.rest
+  }
+}
+
+/// Makes names of tables and columns unique: the second `ZVALUE` becomes `ZVALUE1`, the third `ZVALUE2`.
+package struct NameRegister {
+  private var taken: Set<String>
+
+  package init(reserved: [String] = []) {
+    taken = Set(reserved)
+  }
+
+  package mutating func unique(_ name: String) -> String {
+    var candidate = name
+    var suffix = 0
+    while !taken.insert(candidate).inserted {
+      suffix += 1
+      candidate = name + String(suffix)
+    }
+    return candidate
   }
 }

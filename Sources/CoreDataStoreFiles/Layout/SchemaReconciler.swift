@@ -4,23 +4,13 @@
 import CoreDataModelFiles
 import CoreDataSQLite
 
-/// Puts the names that a file has in the place of those that the rules would give.
+/// Replaces the names in a computed schema by those of a file.
 package struct SchemaReconciler {
   package let expected: StoreSchema
   package let catalog: DatabaseCatalog
-  /// Names of `Z_PRIMARYKEY` by number, which may be those from before a rename.
+  /// The names in `Z_PRIMARYKEY` by number, which may be outdated after a rename.
   package let storedNames: [Int: String]
-
-  package init(
-    expected: StoreSchema, catalog: DatabaseCatalog, storedNames: [Int: String], allowsMissing: Bool = false
-  ) {
-    self.allowsMissing = allowsMissing
-    self.expected = expected
-    self.catalog = catalog
-    self.storedNames = storedNames
-  }
-  /// Whether tables and columns that the file does not have keep the names that the rules give: SQLite refuses the statement
-  /// that needs one.
+  /// Whether missing tables and columns keep their computed names: SQLite then refuses statements that use them.
   package var allowsMissing: Bool
 
   package func reconciled() throws -> StoreSchema {
@@ -87,16 +77,16 @@ package struct SchemaReconciler {
     throw SchemaProblem.tableNotInStore(entity: table.rootEntity, table: table.name)
   }
 
-  /// The table, unless its definition computes values or lets rows vanish.
+  /// The table; throws if its definition computes values or can remove rows.
   private func plain(_ table: DatabaseCatalog.Table) throws -> DatabaseCatalog.Table {
     if let oddity = table.oddity { throw SchemaProblem.foreignTable(table.name, found: oddity) }
     return table
   }
 
-  /// Whether SQLite ensures that `Z_PK` is an integer and different in every row: it is another name of the row's number.
+  /// Whether SQLite guarantees that `Z_PK` is a unique integer, as an alias of the row identifier.
   private func hasNumericKey(_ table: DatabaseCatalog.Table) -> Bool {
     guard let key = table.column(named: "Z_PK") else { return true }  // Told as a missing column.
-    // A primary key with an index of its own, or of a table without row numbers, can be anything.
+    // A primary key with an index of its own, or in a WITHOUT ROWID table, can be anything.
     let hasIndex = catalog.indexes.contains { index in
       index.table == table.name && index.sql == nil && index.columns.map(\.name) == [key.name]
     }
@@ -121,7 +111,7 @@ package struct SchemaReconciler {
       }
       switch column.role {
       case .foreignEntity:
-        // Not needed for reading; stores from before the destination had sub-entities are without it.
+        // Not needed for reading. Stores from before the destination had sub-entities do not have it.
         names[column.name] = file.column(likeNumbered: column.name)
       case .ownerKey where allowsMissing, .order where allowsMissing, .attribute where allowsMissing,
         .foreignKey where allowsMissing:
@@ -142,8 +132,8 @@ package struct SchemaReconciler {
     return sortedByType(names, of: table, in: file)
   }
 
-  /// Properties of one name in several sub-entities share the names `ZVALUE`, `ZVALUE1` …; in a store that has grown,
-  /// who has which is told by the declared types where these differ.
+  /// Properties of one name in several sub-entities share the names `ZVALUE`, `ZVALUE1` …. In a migrated store the declared
+  /// types tell which property has which, where they differ.
   private func sortedByType(
     _ names: [String: String], of table: TableLayout, in file: DatabaseCatalog.Table
   ) -> [String: String] {
@@ -198,4 +188,108 @@ package struct SchemaReconciler {
       } ?? relationship.place
     }
   }
+}
+
+extension SchemaReconciler {
+  /// The join table as the file has it.
+  ///
+  /// It is searched under the expected name, then under that of the inverse (the model does not tell which of two names a
+  /// table within one entity has), then under both with another number.
+  package func reconciled(_ join: JoinTableLayout) throws -> JoinTableLayout {
+    let others = ["Z_\(number(in: join.destinationColumn))\(join.inverse.uppercased())", join.name]
+    let exact = ([join.name] + others).compactMap(catalog.table(named:))
+    let alike = catalog.tables.filter { table in
+      others.contains { NumberedName(table.name.uppercased()).isLike(NumberedName($0)) }
+    }
+    for table in exact + alike {
+      if let found = columns(of: join, in: table) { return found }
+    }
+    throw SchemaProblem.joinTableNotInStore(
+      entity: join.ownerEntity, relationship: join.relationship, table: join.name)
+  }
+
+  private func number(in column: String) -> Substring { NumberedName(column).number }
+
+  private func columns(of join: JoinTableLayout, in table: DatabaseCatalog.Table) -> JoinTableLayout? {
+    let keys = table.columns.map(\.name).filter { !$0.uppercased().hasPrefix("Z_FOK_") }
+    guard keys.count == 2, let owner = key(join.ownerColumn, of: join.inverse, among: keys) else { return nil }
+    let rest = keys.filter { $0 != owner }
+    guard let destination = key(join.destinationColumn, of: join.relationship, among: rest) else { return nil }
+    var found = join
+    found.name = table.name
+    found.ownerColumn = owner
+    found.destinationColumn = destination
+    found.orderColumn = order(join.orderColumn, in: table)
+    found.inverseOrderColumn = order(join.inverseOrderColumn, in: table)
+    let isComplete =
+      (found.orderColumn == nil) == (join.orderColumn == nil)
+      && (found.inverseOrderColumn == nil) == (join.inverseOrderColumn == nil)
+    return isComplete ? found : nil
+  }
+
+  /// The key column of a relationship: as expected, otherwise with another number, or another suffix after a name clash.
+  private func key(_ expected: String, of relationship: String, among names: [String]) -> String? {
+    if let exact = names.first(where: { $0.uppercased() == expected.uppercased() }) { return exact }
+    return names.first { name in
+      let rest = NumberedName(name.uppercased()).rest
+      let base = relationship.uppercased()
+      return rest.hasPrefix(base) && rest.dropFirst(base.count).allSatisfy { $0.isASCII && $0.isNumber }
+    }
+  }
+
+  private func order(_ expected: String?, in table: DatabaseCatalog.Table) -> String? {
+    expected.flatMap { table.spelling(of: $0) ?? table.column(likeNumbered: $0) }
+  }
+}
+
+/// Facts about a store's join tables that no known rule predicts: after which of two relationships within one entity a table
+/// is named, and the numbers of columns whose names would clash.
+///
+/// A migrated store keeps both: in the one known store that had got another relationship to an entity by a migration, the new
+/// column has the next number.
+package struct JoinNames {
+  /// The number at the end of the column that is named after a relationship, by entity and relationship; 0 for none.
+  package private(set) var columnNumbers: [[String]: Int] = [:]
+  /// The entities and relationships after which tables are named.
+  package private(set) var tableNames: Set<[String]> = []
+
+  /// For a new store, in which the rules give all names.
+  package init() {}
+
+  /// The names of a store, for the relationships of the version that it is migrated to.
+  ///
+  /// - Parameters:
+  ///   - selection: the entities of the new version.
+  ///   - source: the layout that the store has.
+  ///   - mapping: the earlier names of entities and relationships.
+  package init(_ selection: SchemaSelection, from source: StoreSchema, mapping: some EarlierNames) throws {
+    for entity in selection.entities {
+      for relationship in try selection.storedRelationships(of: entity) {
+        guard let oldEntity = mapping.sourceEntity(of: entity.name),
+          let oldName = mapping.sourceRelationship(of: relationship.name, in: entity.name),
+          case .joinTable(let end)? = source[oldEntity]?.relationships[oldName]?.place
+        else { continue }
+        let name = [entity.name, relationship.name]
+        columnNumbers[name] = Self.number(in: end.destinationColumn, after: oldName)
+        if Self.number(in: end.table, after: oldName) != nil { tableNames.insert(name) }
+      }
+    }
+  }
+
+  /// The number after a relationship's name in the name of a table or column; nil where that is not named after it.
+  private static func number(in name: String, after relationship: String) -> Int? {
+    let (rest, base) = (NumberedName(name.uppercased()).rest, relationship.uppercased())
+    guard rest.hasPrefix(base) else { return nil }
+    let digits = rest.dropFirst(base.count)
+    return digits.isEmpty ? 0 : digits.allSatisfy { $0.isASCII && $0.isNumber } ? Int(digits) : nil
+  }
+}
+
+/// The names that entities and relationships of a version had in the version before it.
+package protocol EarlierNames {
+  /// The earlier name of an entity; nil for a new one.
+  func sourceEntity(of destination: String) -> String?
+
+  /// The earlier name of a relationship; nil for a new one.
+  func sourceRelationship(of name: String, in destination: String) -> String?
 }

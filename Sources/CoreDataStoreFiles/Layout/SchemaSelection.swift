@@ -3,19 +3,19 @@
 
 import CoreDataModelFiles
 
-/// The entities of a model that one store holds, checked for what the layout relies on.
+/// The entities of a model that one store holds, with the checks that the layout relies on.
 package struct SchemaSelection {
   package let index: EntityIndex
-  /// The entities held, in the document's order. Ancestors belong to it even where a configuration leaves them out,
-  /// since their properties and tables are those of their sub-entities.
+  /// The entities in the document's order. They include ancestors that a configuration leaves out, since sub-entities share
+  /// their properties and tables.
   package let entities: [EntityDocument]
   private let names: Set<String>
 
-  /// - Parameter stored: the entities that an existing store has. Those below an entity of the configuration belong to it
-  ///   too: their rows stand in the same table.
+  /// - Parameter stored: the entities that an existing store has. Sub-entities of the configuration's entities are included,
+  ///   since their rows are in the same table.
   package init(document: ModelDocument, configuration: String?, stored: Set<String> = []) throws {
-    // Sources may repeat in a sub-entity what it inherits. The model that a store carries does not tell the difference, so
-    // that the layout must not depend on it.
+    // Model sources may repeat inherited properties in a sub-entity. The model that a store carries cannot tell the
+    // difference, so the layout must not depend on it.
     var document = document
     document.removeRepeatedProperties()
     index = EntityIndex(document)
@@ -55,7 +55,7 @@ package struct SchemaSelection {
     index.subentities(of: name).filter { names.contains($0.name) }
   }
 
-  /// Numbers as Core Data gives them to a new store: from 1, parents before children, siblings sorted without case.
+  /// Entity numbers as Core Data assigns them in a new store: from 1, parents before children, siblings sorted ignoring case.
   package func freshNumbers() -> [String: Int] {
     var numbers: [String: Int] = [:]
     func number(_ siblings: [EntityDocument]) {
@@ -118,13 +118,6 @@ package struct DeclaredRelationship: Hashable {
   package let entity: String
   package let document: RelationshipDocument
 
-  package init(
-    entity: String, document: RelationshipDocument
-  ) {
-    self.entity = entity
-    self.document = document
-  }
-
   package var name: String { document.name }
 
   package static func == (left: DeclaredRelationship, right: DeclaredRelationship) -> Bool {
@@ -134,5 +127,79 @@ package struct DeclaredRelationship: Hashable {
   package func hash(into hasher: inout Hasher) {
     hasher.combine(entity)
     hasher.combine(name)
+  }
+}
+
+/// Why a model does not fit a store's tables.
+package enum SchemaProblem: Error, Hashable, Sendable {
+  case unknownConfiguration(String, known: [String])
+  case unknownEntity(String, configuration: String)
+  case missingParent(entity: String, parent: String)
+  case inheritanceCycle(entity: String)
+  case missingDestination(entity: String, relationship: String, destination: String?)
+  /// The inverse of a relationship is the inverse of another relationship.
+  case inverseOfAnother(entity: String, relationship: String, inverse: String)
+  case unstorableAttribute(entity: String, attribute: String, kind: String)
+  /// The store's `Z_PRIMARYKEY` has no row for an entity of the model.
+  case entityNotInStore(entity: String)
+  /// The store's `Z_PRIMARYKEY` gives an entity a number that is out of range.
+  case unusableNumber(entity: String, number: Int)
+  case tableNotInStore(entity: String, table: String)
+  /// SQLite does not guarantee that the keys of a table are unique integers.
+  case keyNotPrimary(entity: String, table: String)
+  case columnNotInStore(entity: String, property: String, table: String, column: String)
+  case joinTableNotInStore(entity: String, relationship: String, table: String)
+  /// The store's table has a definition that Core Data never makes, and that could remove or compute rows.
+  case foreignTable(String, found: String)
+}
+
+extension SchemaProblem {
+  /// Whether the store lacks something that the model has.
+  package var isMissing: Bool {
+    switch self {
+    case .entityNotInStore, .tableNotInStore, .columnNotInStore, .joinTableNotInStore: true
+    default: false
+    }
+  }
+}
+
+extension SchemaProblem: CustomStringConvertible {
+  package var description: String {
+    switch self {
+    case .unknownConfiguration(let name, let known):
+      "The model has no configuration “\(name)”; it has \(known.isEmpty ? "none" : known.joined(separator: ", "))."
+    case .unknownEntity(let name, let configuration):
+      "The configuration “\(configuration)” names the entity “\(name)”, which the model does not have."
+    case .missingParent(let entity, let parent):
+      "The entity “\(entity)” inherits from “\(parent)”, which the model does not have."
+    case .inheritanceCycle(let entity):
+      "The entity “\(entity)” inherits from itself, through its parents."
+    case .missingDestination(let entity, let relationship, nil):
+      "The relationship “\(relationship)” of “\(entity)” has no destination entity."
+    case .missingDestination(let entity, let relationship, let destination?):
+      "The relationship “\(relationship)” of “\(entity)” leads to “\(destination)”, which the model does not have."
+    case .inverseOfAnother(let entity, let relationship, let inverse):
+      "The relationship “\(relationship)” of “\(entity)” has the inverse “\(inverse)”, which is the inverse of another "
+        + "relationship."
+    case .unstorableAttribute(let entity, let attribute, let kind):
+      "The attribute “\(attribute)” of “\(entity)” is of type \(kind), which a SQLite store cannot hold; make it transient "
+        + "or give it another type."
+    case .entityNotInStore(let entity):
+      "The store has no entity “\(entity)”: its table Z_PRIMARYKEY does not list it."
+    case .unusableNumber(let entity, let number):
+      "The store's table Z_PRIMARYKEY gives the entity “\(entity)” the number \(number); it must be from 1 to "
+        + "\(PrimaryKeyRow.greatestNumber)."
+    case .keyNotPrimary(let entity, let table):
+      "The store's table \(table), which holds the entity “\(entity)”, does not have Z_PK as its INTEGER PRIMARY KEY, so that "
+        + "its rows cannot be told apart."
+    case .tableNotInStore(let entity, let table):
+      "The store has no table \(table), which the entity “\(entity)” needs."
+    case .columnNotInStore(let entity, let property, let table, let column):
+      "The store's table \(table) has no column \(column), which the property “\(property)” of “\(entity)” needs."
+    case .joinTableNotInStore(let entity, let relationship, let table):
+      "The store has no join table \(table) or the like, which the relationship “\(relationship)” of “\(entity)” needs."
+    case .foreignTable(let table, let found):
+      "The store's table \(table) is not one that Core Data makes: \(found)."
+    }
   }
 }

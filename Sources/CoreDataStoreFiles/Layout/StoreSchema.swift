@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataSQLite
 
-/// Where a model's entities and properties stand in a SQLite store: Core Data's own layout, computed from the model.
+/// The tables and columns of a model's entities and properties in a SQLite store: Core Data's own layout.
 ///
-/// A schema is a value and knows nothing of files. `init(document:configuration:)` gives the layout of a new store;
-/// `init(document:configuration:catalog:primaryKeys:)` that of an existing one, which may have grown through migrations
-/// into something that no rule predicts.
+/// `init(document:configuration:)` computes the layout of a new store. `init(document:configuration:catalog:primaryKeys:)`
+/// is for an existing one, which after migrations may have names that no rule predicts.
 package struct StoreSchema: Hashable, Sendable {
   /// Entities by ascending number.
   package internal(set) var entities: [EntityLayout]
@@ -36,7 +36,7 @@ package struct StoreSchema: Hashable, Sendable {
     self = try builder.build()
   }
 
-  /// The layout that a store has after it was migrated in place: that of a new store, but for names of join tables and their
+  /// The layout that a store gets by an in-place migration: that of a new store, except for names of join tables and their
   /// columns that no rule predicts, which stay.
   ///
   /// - Throws: as `init(document:configuration:)`.
@@ -71,5 +71,150 @@ package struct StoreSchema: Hashable, Sendable {
       if case .joinTable(let end) = $0.place { return end }
       return nil
     }
+  }
+}
+
+extension StoreSchema {
+  /// The layout of an existing store.
+  ///
+  /// A store that has been migrated in place keeps columns where they were added, and may have entity numbers and names that
+  /// no rule predicts. So every table and column is looked up in the file.
+  ///
+  /// - Parameter allowsMissing: whether missing tables and columns get the names of a new store, instead of being an error.
+  /// - Throws: `SchemaProblem` naming what the model needs and the file does not have.
+  package init(
+    document: ModelDocument, configuration: String? = nil, catalog: DatabaseCatalog, primaryKeys: [PrimaryKeyRow],
+    allowsMissing: Bool = false
+  ) throws {
+    let selection = try SchemaSelection(
+      document: document, configuration: configuration, stored: Set(primaryKeys.map(\.name)))
+    let numbers = try EntityNumbers(selection: selection, rows: primaryKeys, allowsMissing: allowsMissing).resolved()
+    var builder = SchemaBuilder(selection: selection, numbers: numbers)
+    let expected = try builder.build()
+    let oldNames = Dictionary(primaryKeys.map { ($0.number, $0.name) }, uniquingKeysWith: { first, _ in first })
+    self = try SchemaReconciler(
+      expected: expected, catalog: catalog, storedNames: oldNames, allowsMissing: allowsMissing
+    ).reconciled()
+  }
+}
+
+/// Finds the number of every entity in the rows of `Z_PRIMARYKEY`.
+private struct EntityNumbers {
+  let selection: SchemaSelection
+  let rows: [PrimaryKeyRow]
+  let allowsMissing: Bool
+
+  /// By name, otherwise by renaming identifier, otherwise by elimination among the sub-entities of one parent: a renamed
+  /// entity may keep its old name in the row, which a later version of the model need not have.
+  func resolved() throws -> [String: Int] {
+    var numbers: [String: Int] = [:]
+    var free = rows
+    func take(_ entity: EntityDocument, where matches: (PrimaryKeyRow) -> Bool) {
+      guard numbers[entity.name] == nil, let position = free.firstIndex(where: matches) else { return }
+      numbers[entity.name] = free.remove(at: position).number
+    }
+    for entity in selection.entities { take(entity) { $0.name == entity.name } }
+    for entity in selection.entities {
+      if let old = entity.renamingIdentifier { take(entity) { $0.name == old } }
+    }
+    // The loop ends, since every iteration but the last takes a row.
+    var unresolved = selection.entities.filter { numbers[$0.name] == nil }
+    while !unresolved.isEmpty {
+      let before = unresolved.count
+      for entity in unresolved {
+        guard let parent = parentNumber(of: entity, in: numbers) else { continue }
+        let rivals = unresolved.filter { parentNumber(of: $0, in: numbers) == parent }
+        let candidates = free.filter { $0.parentNumber == parent && $0.number <= PrimaryKeyRow.greatestNumber }
+        if rivals.count == 1, candidates.count == 1 { take(entity) { $0.number == candidates[0].number } }
+      }
+      unresolved = unresolved.filter { numbers[$0.name] == nil }
+      guard unresolved.count == before else { continue }
+      guard allowsMissing else { throw SchemaProblem.entityNotInStore(entity: unresolved[0].name) }
+      numbers[unresolved[0].name] = max(rows.map(\.number).max() ?? 0, numbers.values.max() ?? 0) + 1
+      unresolved.removeFirst()
+    }
+    for (entity, number) in numbers.sorted(by: { $0.key < $1.key }) where number > PrimaryKeyRow.greatestNumber {
+      throw SchemaProblem.unusableNumber(entity: entity, number: number)
+    }
+    return numbers
+  }
+
+  private func parentNumber(of entity: EntityDocument, in numbers: [String: Int]) -> Int? {
+    guard let parent = entity.parentName else { return 0 }
+    return numbers[parent]
+  }
+}
+
+/// A statement that creates a table or an index, and the name of what it creates.
+package struct SchemaStatement: Hashable, Sendable {
+  package let name: String
+  package let sql: String
+}
+
+extension TableLayout {
+  /// `CREATE TABLE`, to the letter as Core Data writes it.
+  package var statement: SchemaStatement {
+    let definitions = columns.map { column in
+      let key = column.role == .primaryKey ? " PRIMARY KEY" : ""
+      return "\(SQLName.quoted(column.name)) \(column.type.rawValue)\(key)"
+    }
+    return SchemaStatement(
+      name: name, sql: "CREATE TABLE \(SQLName.quoted(name)) ( \(definitions.joined(separator: ", ")) )")
+  }
+}
+
+extension JoinTableLayout {
+  /// `CREATE TABLE`, to the letter as Core Data writes it.
+  package var statement: SchemaStatement {
+    let keys = [ownerColumn, destinationColumn].map(SQLName.quoted)
+    let orders = [inverseOrderColumn, orderColumn].compactMap { $0 }.map(SQLName.quoted)
+    let definitions = (keys + orders).map { "\($0) INTEGER" } + ["PRIMARY KEY (\(keys.joined(separator: ", ")))"]
+    return SchemaStatement(
+      name: name, sql: "CREATE TABLE \(SQLName.quoted(name)) ( \(definitions.joined(separator: ", ")) )")
+  }
+}
+
+extension IndexLayout {
+  /// `CREATE INDEX`, to the letter as Core Data writes it.
+  package var statement: SchemaStatement {
+    let collated: Bool
+    switch purpose {
+    case .fetch, .uniqueness: collated = true
+    case .foreignKey, .entityNumber, .joinTable: collated = false
+    }
+    let columns = elements.map { element in
+      let direction = element.isAscending ? "ASC" : "DESC"
+      return SQLName.quoted(element.column) + (collated ? " COLLATE BINARY \(direction)" : "")
+    }
+    let kind = isUnique ? "UNIQUE INDEX" : "INDEX"
+    return SchemaStatement(
+      name: name,
+      sql: "CREATE \(kind) \(SQLName.quoted(name)) ON \(SQLName.quoted(table)) (\(columns.joined(separator: ", ")))")
+  }
+}
+
+extension StoreSchema {
+  /// The tables that every store has, in the order in which Core Data creates them.
+  package static let housekeepingStatements = [
+    SchemaStatement(
+      name: "Z_PRIMARYKEY",
+      sql: "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)"),
+    SchemaStatement(
+      name: "Z_METADATA",
+      sql: "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)"),
+    SchemaStatement(name: "Z_MODELCACHE", sql: "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)"),
+  ]
+
+  /// Entity tables, each followed by the join tables of its hierarchy.
+  package var tableStatements: [SchemaStatement] {
+    tables.flatMap { table -> [SchemaStatement] in
+      let owners = Set(entities.filter { $0.rootName == table.rootEntity }.map(\.name))
+      return [table.statement] + joinTables.filter { owners.contains($0.ownerEntity) }.map(\.statement)
+    }
+  }
+
+  /// All statements that create an empty store, in the order of `sqlite_master` in stores made by Core Data.
+  package var creationStatements: [SchemaStatement] {
+    tableStatements + indexes.map(\.statement) + Self.housekeepingStatements
   }
 }

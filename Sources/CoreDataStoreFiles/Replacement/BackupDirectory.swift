@@ -7,12 +7,12 @@ import Foundation
 
 /// The private directory in which one backup is made, `.Data~-backup`, and which reserves the backup's number.
 ///
-/// The database is called `part.sqlite` there until it and its values are on the disk. It gets its own name in the directory
-/// then: from that moment on the backup is whole, and who finds it gives it its place. What has another name is torn.
+/// The database is called `part.sqlite` there until it and its values have been synced to disk. Then it is renamed within the
+/// directory, which marks the backup as complete: recovery moves it into place. A database with another name is incomplete.
 package struct BackupDirectory {
-  /// What processes have left that were killed while they made backups.
+  /// What killed processes have left while they made backups.
   package struct Leftovers {
-    /// Backups that were complete, and have their names now.
+    /// Backups that were complete, and are in place now.
     package var completed: [URL] = []
     /// How many were not complete, and have been removed.
     package var removedCount = 0
@@ -29,14 +29,41 @@ package struct BackupDirectory {
   private static let draftName = "part.sqlite"
 
   private var draft: URL { directory.url.appendingPathComponent(Self.draftName) }
-  /// The complete backup, before it has its place.
+  /// The complete backup, before it is moved into place.
   private var whole: URL { directory.url.appendingPathComponent(databaseName) }
   private var place: URL { folder.appendingPathComponent(databaseName) }
 
   // MARK: Making
 
+  /// Makes a backup of a store.
+  ///
+  /// - Returns: where the backup is.
+  /// - Throws: `StoreReplacement.Refusal`, `StoreFileProblem`, `FileFailure`, `SQLiteError`, `RegularFile.Problem`,
+  ///   `CocoaError`. No backup is left then.
+  package static func makeBackup(of url: URL, in folder: URL) throws -> URL {
+    let place = StoreLocation(url)
+    guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
+    if place.holds(folder) { throw StoreReplacement.Refusal.ownDirectory(path: folder.path) }
+    if !FileCalls.exists(folder) {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+    _ = try settleAll(of: url, in: folder)
+    var directory = try reserve(for: url, in: folder)
+    do {
+      try directory.fill(from: place)
+      while true {
+        if let backup = try directory.publish() { return backup }
+        directory = try directory.renumbered(for: url)
+      }
+    } catch {
+      // What stays has no backup's name, and the next backup removes it; why there is none is what matters.
+      try? directory.remove()
+      throw error
+    }
+  }
+
   /// Reserves the first number that is free.
-  package static func reserve(for store: URL, in folder: URL) throws -> BackupDirectory {
+  private static func reserve(for store: URL, in folder: URL) throws -> BackupDirectory {
     var number = 1
     while true {
       let name = BackupName(of: store, number: number)
@@ -45,7 +72,7 @@ package struct BackupDirectory {
       {
         let reserved = BackupDirectory(
           directory: directory, folder: folder, base: name.base, databaseName: name.base + name.suffix)
-        // Who had the number has given it its place in between.
+        // Another process may have used the number meanwhile.
         if name.isFree(in: folder) { return reserved }
         try directory.remove()
       }
@@ -53,14 +80,14 @@ package struct BackupDirectory {
     }
   }
 
-  package static func url(_ base: String, in folder: URL) -> URL {
+  static func url(_ base: String, in folder: URL) -> URL {
     folder.appendingPathComponent(".\(base)\(suffix)", isDirectory: true)
   }
 
-  /// Copies the store, its values included, and waits until all of it is on the disk.
-  package func fill(from store: StorePlace) throws {
+  /// Copies the store and its values, and syncs the copy to disk.
+  private func fill(from store: StoreLocation) throws {
     try StoreFiles.copy(from: store.url, to: draft)
-    if let log = StorePlace(draft).companions.first(where: FileCalls.exists) {
+    if let log = StoreLocation(draft).companions.first(where: FileCalls.exists) {
       throw StoreVerification.Problem(reason: "'\(log.lastPathComponent)' is left beside the backup.")
     }
     try FileCalls.takePermissions(of: store.file, for: draft)
@@ -69,7 +96,7 @@ package struct BackupDirectory {
       try SupportDirectory(store: draft).takePermissions(of: found)
     }
     try FileCalls.synchronize(draft)
-    let values = StorePlace.externalData(of: draft)
+    let values = StoreLocation.externalData(of: draft)
     if FileCalls.exists(values) {
       // The files themselves were synced when they were copied.
       try FileCalls.synchronize(values)
@@ -83,11 +110,11 @@ package struct BackupDirectory {
 
   // MARK: Putting in place
 
-  /// Gives a complete backup its place, its values first.
+  /// Moves a complete backup into place, its values first.
   ///
-  /// - Returns: where it is; nil where something else has got its name meanwhile.
+  /// - Returns: where it is; nil where its name has been taken meanwhile.
   /// - Throws: `FileFailure`.
-  package func publish() throws -> URL? {
+  private func publish() throws -> URL? {
     let (values, target) = (StoreFiles.externalData(of: whole), StoreFiles.externalData(of: place))
     let hasValues = FileCalls.exists(values)
     if hasValues {
@@ -98,7 +125,7 @@ package struct BackupDirectory {
     do {
       isNamed = try FileCalls.renameToNew(whole, to: place)
     } catch {
-      // The name counts, not whether the other one could be removed; else why there is no name is what matters.
+      // If the backup has its name, it does not matter that the other link could not be removed.
       isNamed = FileCalls.identity(whole) == FileCalls.identity(place)
       if !isNamed, hasValues { try? FileCalls.rename(target, to: values) }
       if !isNamed { throw error }
@@ -108,13 +135,13 @@ package struct BackupDirectory {
       return nil
     }
     try FileCalls.synchronize(folder)
-    // The backup is whole, and has its name; what stays of the directory is cleared up by the next one.
+    // The backup is complete and in place; the next backup clears up what is left of the directory.
     try? directory.remove()
     return place
   }
 
-  /// The same backup under the next number that is free.
-  package func renumbered(for store: URL) throws -> BackupDirectory {
+  /// The same backup under the next free number.
+  private func renumbered(for store: URL) throws -> BackupDirectory {
     let next = try Self.reserve(for: store, in: folder)
     let values = StoreFiles.externalData(of: whole)
     if FileCalls.exists(values) { try FileCalls.rename(values, to: StoreFiles.externalData(of: next.whole)) }
@@ -123,13 +150,29 @@ package struct BackupDirectory {
     return next
   }
 
-  /// Removes a backup that has not got its place.
-  package func remove() throws { try directory.remove() }
+  /// Removes a backup that is not in place.
+  private func remove() throws { try directory.remove() }
+
+  /// Removes a backup that is in place, with its files of values.
+  ///
+  /// - Throws: `FileFailure`.
+  package static func removeBackup(_ backup: URL) throws {
+    try StoreFiles.remove(at: backup)
+    // The number of a backup is its own, and so are all files of values under it; the directory of a store may be shared.
+    let name = backup.deletingPathExtension().lastPathComponent
+    guard let mark = name.lastIndex(of: "~"), name[mark...].dropFirst().allSatisfy(\.isNumber) else { return }
+    let others = try FileCalls.names(in: backup.deletingLastPathComponent())
+      .filter { $0 == name || $0.hasPrefix(name + ".") }
+    if others.isEmpty { try FileCalls.removeTree(StoreFiles.externalData(of: backup)) }
+  }
 
   // MARK: Clearing up
 
-  /// Finishes or removes what processes have left that were killed while they made backups of a store.
+  /// Finishes or removes backups of a store that killed processes have left.
+  ///
+  /// - Throws: `StoreReplacement.Refusal`, `FileFailure`.
   package static func settleAll(of store: URL, in folder: URL) throws -> Leftovers {
+    if StoreLocation(store).holds(folder) { throw StoreReplacement.Refusal.ownDirectory(path: folder.path) }
     var found = Leftovers()
     let prefix = "." + BackupName.prefix(of: store)
     for name in try FileCalls.names(in: folder).sorted() where name.hasPrefix(prefix) && name.hasSuffix(suffix) {
@@ -140,7 +183,7 @@ package struct BackupDirectory {
         guard let directory = try PrivateDirectory.reclaim(url) else { continue }
         try settle(directory, base: String(name.dropFirst().dropLast(suffix.count)), in: folder, &found)
       } catch is FileFailure {
-        // It cannot have been made by this framework, or not be cleared up; the next number is free.
+        // The directory was not made by this framework, or cannot be cleared up; backups use another number.
       }
     }
     return found
@@ -161,11 +204,69 @@ package struct BackupDirectory {
     }
     let backup = BackupDirectory(directory: directory, folder: folder, base: base, databaseName: whole)
     if FileCalls.identity(backup.whole) == FileCalls.identity(backup.place) {
-      // It has its place; only the name in the directory was still to go.
+      // It is in place; only the link in the directory remained.
       try directory.remove()
     } else if let place = try backup.publish() {
       found.completed.append(place)
     }
-    // Else something else has got the name since. The backup stays where it is: it is whole.
+    // Otherwise the name has been taken, and the complete backup stays where it is.
+  }
+}
+
+/// The names of a backup's files. Backups of `Data.sqlite` and `Data.store` never share a number, since both would use
+/// `.Data~_SUPPORT` for their values.
+package struct BackupName {
+  /// `Data~2`.
+  package let base: String
+  /// `.sqlite`, or nothing.
+  package let suffix: String
+
+  /// The first free name: `Data~.sqlite` for `Data.sqlite`, or with a number.
+  package static func free(for url: URL, in folder: URL) -> URL {
+    var number = 1
+    while true {
+      let name = BackupName(of: url, number: number)
+      // The number may be reserved for a backup in progress.
+      if name.isFree(in: folder), !FileCalls.exists(BackupDirectory.url(name.base, in: folder)) {
+        return name.database(in: folder)
+      }
+      number += 1
+    }
+  }
+
+  package init(of store: URL, number: Int) {
+    base = Self.prefix(of: store) + (number == 1 ? "" : String(number))
+    suffix = store.pathExtension.isEmpty ? "" : ".\(store.pathExtension)"
+  }
+
+  /// The prefix of the names of all backups of a store, `Data~`.
+  package static func prefix(of store: URL) -> String { "\(store.deletingPathExtension().lastPathComponent)~" }
+
+  package func database(in folder: URL) -> URL { folder.appendingPathComponent(base + suffix) }
+
+  /// Whether a replaced store can be kept under a name: the name is free, or in use by that store itself or its values.
+  ///
+  /// An interrupted attempt may have linked the values already. They are never mixed with those of another store.
+  package static func canKeep(_ old: URL, at target: URL, values: [String], in directory: URL) -> Bool {
+    if let found = FileCalls.identity(target) { return found == FileCalls.identity(old) }
+    guard FileCalls.exists(StoreFiles.externalData(of: target)) else { return true }
+    let present = StoreLocation.externalData(of: target)
+    // A directory that cannot be listed belongs to somebody else.
+    guard let names = try? FileCalls.names(in: present) else { return false }
+    return names.allSatisfy { name in
+      values.contains(name)
+        && FileCalls.identity(present.appendingPathComponent(name))
+          == FileCalls.identity(directory.appendingPathComponent(name))
+    }
+  }
+
+  /// Whether no file has a name of this backup, not even a broken symbolic link.
+  package func isFree(in folder: URL) -> Bool {
+    // Where the directory cannot be listed, making the backup fails with the reason.
+    let names = (try? FileCalls.names(in: folder)) ?? []
+    return !names.contains { name in
+      name == base || name.hasPrefix(base + ".") || name == ".\(base)_SUPPORT"
+        || StoreFiles.companionSuffixes.contains { name == base + $0 }
+    }
   }
 }

@@ -6,15 +6,15 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import Foundation
 
-/// Looks at a store that has been made before it takes the place of another.
+/// Verifies a new store before it replaces another.
 package struct StoreVerification {
   package let url: URL
-  /// The model that the store is to fit; nil where only the file is to be looked at.
+  /// The model that the store must fit; nil to check only the file.
   package var model: Model?
-  /// Whether the files must be there that rows name.
+  /// Whether the files that rows reference must exist.
   package var requiresExternalData = true
 
-  /// A model that a store is to fit.
+  /// A model that a store must fit.
   package struct Model {
     package let document: ModelDocument
     package let configuration: String?
@@ -33,11 +33,11 @@ package struct StoreVerification {
     self.model = model
   }
 
-  /// What was found.
+  /// The content of a verified store.
   package struct Result {
-    /// The files of values that rows name.
+    /// The files of values that rows reference.
     package let external: Set<String>
-    /// Rows by entity, those of sub-entities not counted along.
+    /// Rows by entity, without those of sub-entities.
     package let rows: [String: Int]
 
     package init(
@@ -50,7 +50,7 @@ package struct StoreVerification {
 
   /// Checks pages, metadata, tables and files of values, and leaves the store without a log.
   ///
-  /// - Parameter journalMode: how the store is to keep the way back from unfinished transactions.
+  /// - Parameter journalMode: the journal mode of the store.
   /// - Throws: `Problem`; `SchemaProblem`, `StoreFileProblem`, `SQLiteError`.
   package func carryOut(leaving journalMode: SQLiteJournalMode) throws -> Result {
     let file = try StoreFile.open(url, isReadOnly: false)
@@ -59,18 +59,18 @@ package struct StoreVerification {
       try file.connection.setJournalMode(.delete)
       if journalMode == .wal { try file.connection.setJournalMode(.wal) }
       try file.close()
-      if let log = StorePlace(url).companions.first(where: FileCalls.exists) {
+      if let log = StoreLocation(url).companions.first(where: FileCalls.exists) {
         throw Problem(reason: "'\(log.lastPathComponent)' is left beside it.")
       }
       return result
     } catch {
-      // Why the store cannot be used is the error to be told.
+      // Why the store cannot be used is what matters.
       try? file.close()
       throw error
     }
   }
 
-  /// Why a store that has been made cannot be used.
+  /// Why a new store cannot be used.
   package struct Problem: Error {
     package let reason: String
 
@@ -85,7 +85,7 @@ package struct StoreVerification {
     let damage = try file.connection.integrityCheck(quick: true, limit: 3)
     guard damage.isEmpty else { throw Problem(reason: "SQLite finds: \(damage.joined(separator: "; ")).") }
     let external = try ExternalReferences.names(in: file.connection)
-    let folder = StorePlace.externalData(of: url)
+    let folder = StoreLocation.externalData(of: url)
     let missing = external.sorted().first { !FileCalls.exists(folder.appendingPathComponent($0)) }
     if requiresExternalData, let missing {
       throw Problem(reason: "The file \(missing) of one of its values is missing.")
@@ -108,7 +108,7 @@ package struct StoreVerification {
       let name = SQLName.quoted(table.name)
       let hierarchy = schema.entities.filter { $0.table == table.name }
       if hierarchy.count == 1, let only = hierarchy.first {
-        // It may have been filled by hand, with any number; and rows need not be sorted in order to be counted.
+        // Rows inserted by hand may have any number. Besides, this needs no sorting.
         counts[only.name] = Int(try file.connection.scalar("SELECT COUNT(*) FROM \(name) NOT INDEXED")?.integer ?? 0)
         continue
       }

@@ -4,20 +4,19 @@
 import CoreDataFileSystem
 import Foundation
 
-/// What is going on with a store as a whole, written down in its work folder so that another process can finish or undo it.
+/// A journal of work on a store as a whole, in the work directory, so that another process can finish or undo the work.
 ///
-/// The store itself has one moment of change: the new file gets the store's name. Before it the old store is whole, after
-/// it the new one. Whether that moment has come is told by the files: the new one is in the work folder, or it is not.
+/// The store changes atomically, when the new file is renamed to the store's name. Whether that has happened shows in the
+/// work directory, which holds the new file until then.
 package struct WorkJournal: Codable, Hashable {
-  /// How far the work is.
+  /// How far the work has got.
   package enum Phase: String, Codable {
-    /// Files are made in the work folder; nothing else has been touched.
+    /// Files are created in the work directory; nothing else has been changed.
     case preparing
-    /// The new store is complete, and takes the place of the old one.
+    /// The new store is complete, and is being exchanged for the old one.
     case exchanging
   }
 
-  /// What for.
   package enum Purpose: String, Codable {
     case migration
     case replacement
@@ -34,21 +33,21 @@ package struct WorkJournal: Codable, Hashable {
   package var phase = Phase.preparing
   /// When the work began.
   package let started: Date
-  /// The process that does it.
+  /// The identifier of the process at work.
   package let process: Int32
   /// The name of the version that the store had.
   package var source: String?
-  /// The name of the version that it is to have.
+  /// The name of the version that the store gets.
   package var destination: String?
-  /// Files of values that the new store brings along.
+  /// Files of values that come with the new store.
   package var added: [String] = []
   /// Files of values that only the old store needs.
   package var obsolete: [String] = []
   /// Files of values that the old store needs.
   package var kept: [String] = []
-  /// Whether the store's own file is changed. Then `obsolete` are the files that nothing names after its transaction.
+  /// Whether the store's own file is changed. Then `obsolete` lists the files that no row references after the transaction.
   package var isInPlace: Bool?
-  /// Where the old store is to stay, as a path from the store's folder; nil where it is not to.
+  /// Where the old store is kept, as a path relative to the store's directory; nil where it is removed.
   package var keptAt: String?
   /// Why a store was set aside.
   package var setAside: SetAsideNote?
@@ -57,13 +56,15 @@ package struct WorkJournal: Codable, Hashable {
     self.purpose = purpose
     self.source = source
     self.destination = destination
-    // To the second, as it is written.
+    // To the second, as it is encoded.
     started = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.down))
     process = getpid()
   }
 
   /// Whether the new store has the store's name.
-  package func isCommitted(_ work: OpenDirectory) -> Bool { phase == .exchanging && !work.exists(StorePlace.newName) }
+  package func isCommitted(_ work: OpenDirectory) -> Bool {
+    phase == .exchanging && !work.exists(StoreLocation.newName)
+  }
 
   /// A journal that cannot be read, or that a later version of the framework has written.
   package struct Unreadable: Error {
@@ -84,8 +85,8 @@ package struct WorkJournal: Codable, Hashable {
   /// Reads the journal of a store; nil where there is none.
   ///
   /// - Throws: `Unreadable`, also for names that this framework does not write; `FileFailure`.
-  package static func read(_ work: OpenDirectory, _ place: StorePlace) throws -> WorkJournal? {
-    let name = StorePlace.journalName
+  package static func read(_ work: OpenDirectory, _ place: StoreLocation) throws -> WorkJournal? {
+    let name = StoreLocation.journalName
     guard work.exists(name) else { return nil }
     let path = work.path(name).path
     let journal: WorkJournal
@@ -112,33 +113,33 @@ package struct WorkJournal: Codable, Hashable {
     return journal
   }
 
-  /// Writes the journal; it is on the disk when this returns.
+  /// Writes the journal and syncs it to disk.
   ///
-  /// - Throws: `FileFailure`, also for a journal that would be too large to be read.
+  /// - Throws: `FileFailure`, also for a journal that would be too large to read.
   package func write(_ work: OpenDirectory) throws {
     let encoder = JSONEncoder()
     encoder.dateEncodingStrategy = .iso8601
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     let data = try encoder.encode(self)
     guard data.count <= Self.greatestSize else {
-      throw FileFailure(operation: "write", path: work.path(StorePlace.journalName).path, number: EFBIG)
+      throw FileFailure(operation: "write", path: work.path(StoreLocation.journalName).path, number: EFBIG)
     }
-    try work.write(data, to: StorePlace.journalName, mode: 0o600)
+    try work.write(data, to: StoreLocation.journalName, mode: 0o600)
   }
 
   // MARK: Names
 
-  /// A name in the journal that leads out of the places which this framework uses; nil where there is none.
-  private func foreignName(_ place: StorePlace) -> String? {
+  /// A name in the journal that leads outside the places which this framework uses; nil where there is none.
+  private func foreignName(_ place: StoreLocation) -> String? {
     for names in [added, obsolete, kept] {
       if let name = names.first(where: { !ExternalData.isFileName($0) }) { return name }
     }
     return keptAt.flatMap { Self.isKept($0, place) ? nil : $0 }
   }
 
-  /// Whether a path is one under which a replaced store stays: `Data~2.sqlite` beside the store, or
+  /// Whether a path is one under which a replaced store is kept: `Data~2.sqlite` beside the store, or
   /// `Incompatible/2026-11-21 214503 2/Data.sqlite`.
-  private static func isKept(_ path: String, _ place: StorePlace) -> Bool {
+  private static func isKept(_ path: String, _ place: StoreLocation) -> Bool {
     let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     guard !path.utf8.contains(0) else { return false }
     switch parts.count {
@@ -157,5 +158,63 @@ package struct WorkJournal: Codable, Hashable {
     let suffix = store.pathExtension.isEmpty ? "" : ".\(store.pathExtension)"
     guard name.hasPrefix(base), name.hasSuffix(suffix), name.count >= base.count + suffix.count else { return false }
     return name.dropFirst(base.count).dropLast(suffix.count).utf8.allSatisfy { (0x30...0x39).contains($0) }
+  }
+}
+
+/// When and why a store was set aside, written beside it.
+package struct SetAsideNote: Codable, Hashable {
+  package var version = 1
+  package let date: Date
+  package let code: Int
+  package var reason: String
+
+  /// The name of the directory in which the stores of a directory are set aside.
+  package static let folderName = "Incompatible"
+
+  package init(code: Int, reason: String) {
+    date = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.down))
+    self.code = code
+    self.reason = reason
+  }
+
+  package static func name(besideStore name: String) -> String { "\(name)-set-aside.json" }
+
+  /// The largest note that is read, in bytes.
+  private static let greatestSize = 1 << 20
+
+  package func write(in directory: OpenDirectory, besideStore name: String) throws {
+    let encoder = JSONEncoder()
+    encoder.dateEncodingStrategy = .iso8601
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
+    var note = self
+    // A reason may contain values of any size.
+    note.reason = String(reason.prefix(10_000))
+    let mode = (directory.status(name)?.st_mode ?? 0o600) & 0o666 | 0o600
+    try directory.write(encoder.encode(note), to: Self.name(besideStore: name), mode: mode)
+  }
+
+  /// A note that cannot be read.
+  package struct Unreadable: Error {
+    package let path: String
+    package let reason: String
+
+    package init(
+      path: String, reason: String
+    ) {
+      self.path = path
+      self.reason = reason
+    }
+  }
+
+  /// - Throws: `Unreadable`; `RegularFile.Problem`; `FileFailure`.
+  package static func read(in directory: OpenDirectory, besideStore name: String) throws -> SetAsideNote {
+    let file = Self.name(besideStore: name)
+    do {
+      let decoder = JSONDecoder()
+      decoder.dateDecodingStrategy = .iso8601
+      return try decoder.decode(SetAsideNote.self, from: directory.read(file, limit: greatestSize))
+    } catch let error as DecodingError {
+      throw Unreadable(path: directory.path(file).path, reason: "\(error)")
+    }
   }
 }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataTestSupport
 import Foundation
@@ -64,8 +65,8 @@ struct VersionDifferenceTests {
     #expect(
       found.map(\.change) == [
         .aspect("isAbstract", store: "false", model: "true"), .aspect("superentity", store: "none", model: "Car"),
-        .aspect("versionHashModifier", store: "none", model: "2"),
         .aspect("uniquenessConstraints", store: "a", model: "none"),
+        .aspect("versionHashModifier", store: "none", model: "2"),
       ])
   }
 

@@ -6,6 +6,7 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataMigration
 
 @Suite("What inference accepts")
 struct InferenceTests {

@@ -128,7 +128,7 @@ struct MigrationFailureTests {
       file.connection.setProgressHandler(every: 1) { count != number }
       let failure = error { _ = try InPlaceMigration(migration: migration, file: file).run { _ in } }
       try file.close()
-      let files = try FileCalls.names(in: StorePlace.externalData(of: url)).count
+      let files = try FileCalls.names(in: StoreLocation.externalData(of: url)).count
       return (failure, try FileContent(url), files, count)
     }
     let whole = try migrate(failingAt: 0)

@@ -40,7 +40,7 @@ struct ExternalFileTests {
   /// Puts something in the place of the value's file.
   private func put(_ kind: Kind) throws {
     let manager = FileManager.default
-    let folder = StorePlace.externalData(of: store.url)
+    let folder = StoreLocation.externalData(of: store.url)
     let name = try #require(try manager.contentsOfDirectory(atPath: folder.path).first)
     let file = folder.appendingPathComponent(name)
     let (foreign, support) = (secret.appendingPathComponent(name), folder.deletingLastPathComponent())
@@ -137,9 +137,9 @@ struct ExternalFileTests {
     chmod(store.url.path, 0o600)
     let context = try store.context(RecoverySample.model(1))
     context.make("Note", ["photo": Data(repeating: 7, count: 200_000)])
-    let old = Set(try FileManager.default.contentsOfDirectory(atPath: StorePlace.externalData(of: store.url).path))
+    let old = Set(try FileManager.default.contentsOfDirectory(atPath: StoreLocation.externalData(of: store.url).path))
     try context.save()
-    let folder = StorePlace.externalData(of: store.url)
+    let folder = StoreLocation.externalData(of: store.url)
     let new = Set(try FileManager.default.contentsOfDirectory(atPath: folder.path)).subtracting(old)
     var found = stat()
     let name = try #require(new.first)

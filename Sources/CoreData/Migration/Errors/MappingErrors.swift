@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// Errors of migrations that a mapping model directs: they name the mapping, and the property and expression.
+/// Errors of migrations with a mapping model, which name the entity mapping, the property and the expression.
 internal enum MappingErrors {
-  /// Keys, beside those of all errors, that say which part of a mapping model an error is about.
+  /// Additional keys that say which part of a mapping model an error is about.
   static let mappingKey = "mapping"
   static let expressionKey = "expression"
 
@@ -48,7 +48,7 @@ internal enum MappingErrors {
     (hash ?? Data()).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
   }
 
-  /// 134110: something in a mapping model that cannot be carried out.
+  /// 134110: a part of a mapping model that cannot be executed.
   static func failed(
     _ place: Place, reason: String, suggestion: String = "Correct the mapping model.",
     underlying: (any Error)? = nil

@@ -7,8 +7,8 @@ import Foundation
 
 /// Errors about mapping models: missing, unreadable, or made for other states of the models.
 extension MigrationErrors {
-  /// As for models: 260 for a missing file, 259 for one that is no mapping model, `NSCoreDataError` for what makes no sense
-  /// in itself.
+  /// As for models: 260 for a missing file, 259 for one that is not a mapping model, `NSCoreDataError` for a contradictory
+  /// one.
   static func cannotReadMapping(_ error: ModelFileError) -> NSError {
     ModelErrors.cannotRead(error, "The mapping model could not be read.")
   }
@@ -23,7 +23,7 @@ extension MigrationErrors {
     init() {}
 
     init(_ source: ModelVersion?, _ destination: ModelVersion?) {
-      // A model that contradicts itself is told of where it is used.
+      // A contradictory model is reported where it is used.
       (sourceName, self.source) = (source?.name, try? source?.model())
       (destinationName, self.destination) = (destination?.name, try? destination?.model())
     }

@@ -5,7 +5,7 @@ import Foundation
 
 /// Errors of staged migration.
 extension MigrationErrors {
-  /// 134504 for a store, or a model to be opened with, that is of no stage.
+  /// 134504 for a store, or a destination model, that is not one of the stages.
   ///
   /// - Parameters:
   ///   - checksum: the version checksum of the store.
@@ -21,7 +21,7 @@ extension MigrationErrors {
       info)
   }
 
-  /// 134504 for a version of a stage whose model is nowhere to be found.
+  /// 134504 for a version of a stage whose model cannot be found.
   static func missingStageModel(url: URL?, checksum: String, underlying: (any Error)? = nil) -> NSError {
     NSError.cocoa(
       NSManagedObjectModelReferenceNotFoundError, "The model of a migration stage could not be found.",

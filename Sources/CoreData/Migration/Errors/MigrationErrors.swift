@@ -7,7 +7,7 @@ import Foundation
 
 /// Errors of migration, from finding models to checking the result.
 internal enum MigrationErrors {
-  /// 134190: no mapping can be inferred. All reasons are told, with an error for each where there are several; entity and
+  /// 134190: no mapping can be inferred. All reasons are listed, with an error for each if there are several; entity and
   /// property are those of the first.
   static func cannotInfer(_ obstacles: [InferenceObstacle]) -> NSError {
     let first = obstacles.first
@@ -34,7 +34,7 @@ internal enum MigrationErrors {
       underlying: underlying, info)
   }
 
-  /// 134110: somebody else has migrated the store since the migration was planned.
+  /// 134110: another process has migrated the store since the migration was planned.
   static func outdatedPlan(url: URL?, reason: String, suggestion: String) -> NSError {
     failed(url: url, reason: reason, suggestion: suggestion, underlying: OutdatedPlan())
   }
@@ -42,7 +42,7 @@ internal enum MigrationErrors {
   /// Marks the error.
   struct OutdatedPlan: Error {}
 
-  /// 134110 for rows without a value of an attribute that is to have one.
+  /// 134110 for rows without a value of a required attribute.
   static func missingMandatoryValues(url: URL?, entity: String, attribute: String) -> NSError {
     failed(
       url: url,
@@ -52,7 +52,7 @@ internal enum MigrationErrors {
       entity: entity, attribute: attribute)
   }
 
-  /// 134110 as a note: why a store was set aside that another has replaced.
+  /// 134110 as the reason why a store was set aside that another has replaced.
   static func replaced(by other: URL, url: URL) -> NSError {
     failed(
       url: url, reason: "The store was replaced by the one from '\(other.path)', which had been set aside before.",
@@ -84,7 +84,7 @@ internal enum MigrationErrors {
   /// 134130
   ///
   /// - Parameters:
-  ///   - note: what kept versions from being looked at, in a sentence.
+  ///   - note: why some versions could not be checked, in a sentence.
   ///   - dropped: what the way from the model that the store carries would drop.
   static func missingSourceModel(
     url: URL?, metadata: [String: Any], searched: [String], note: String? = nil, dropped: [DroppedContent] = []
@@ -109,7 +109,7 @@ internal enum MigrationErrors {
       info)
   }
 
-  /// 134110: the store holds something that would be dropped, and did not when the migration was planned.
+  /// 134110: the store now holds something that would be dropped, which it did not when the migration was planned.
   static func unplannedLoss(url: URL?, dropped: [DroppedContent]) -> NSError {
     failed(
       url: url,
@@ -133,6 +133,6 @@ internal enum MigrationErrors {
 }
 
 extension NSError {
-  /// Whether a migration was planned for a version that the store does not have any more.
+  /// Whether a migration was planned for a version that the store no longer has.
   var isOutdatedPlan: Bool { userInfo[NSUnderlyingErrorKey] is MigrationErrors.OutdatedPlan }
 }

@@ -7,7 +7,7 @@ import Foundation
 
 /// Errors of work on stores as a whole: migration by copying, replacement, setting aside, recovery.
 internal enum RecoveryErrors {
-  /// Runs a body, and makes an `NSError` of what the room of recovery throws.
+  /// Runs a body, and translates errors of `CoreDataStoreFiles` to `NSError`.
   static func translating<Result>(url: URL, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
@@ -21,7 +21,7 @@ internal enum RecoveryErrors {
       throw FileErrors.error(error, store: url)
     } catch let held as MigrationLock.Held {
       throw inProgress(held.journal, url: url)
-    } catch let intrusion as StoreHold.Intrusion {
+    } catch let intrusion as StoreWriteLock.Intrusion {
       throw error(for: intrusion, url: url)
     } catch let problem as StoreVerification.Problem {
       throw MigrationErrors.destinationStore(
@@ -38,6 +38,24 @@ internal enum RecoveryErrors {
         [ErrorDetail.url: url, NSFilePathErrorKey: note.path])
     } catch let refusal as WorkDirectory.Refusal {
       throw refused(refusal, url: url)
+    } catch let refusal as StoreReplacement.Refusal {
+      throw refused(refusal, url: url)
+    }
+  }
+
+  private static func refused(_ refusal: StoreReplacement.Refusal, url: URL) -> NSError {
+    switch refusal {
+    case .linkToOtherFile:
+      StoreErrors.notAStore(
+        url: url, reason: "'\(url.path)' is a symbolic link to a file that is no store; nothing was changed.")
+    case .readOnly: StoreErrors.readOnly(url: url)
+    case .ownDirectory(let path):
+      StoreErrors.operationFailed(
+        url: url, reason: "'\(path)' is in a directory that belongs to the store itself, which is no place for backups."
+      )
+    case .sameStore(let backup):
+      StoreErrors.operationFailed(
+        url: url, reason: "The backup '\(backup)' is the store itself; nothing was restored.")
     }
   }
 
@@ -59,7 +77,7 @@ internal enum RecoveryErrors {
       suggestion: "Wait until it is done, and open the store again.")
   }
 
-  private static func error(for intrusion: StoreHold.Intrusion, url: URL) -> NSError {
+  private static func error(for intrusion: StoreWriteLock.Intrusion, url: URL) -> NSError {
     switch intrusion {
     case .inUse:
       .cocoa(
@@ -78,7 +96,7 @@ internal enum RecoveryErrors {
     }
   }
 
-  /// 134070: unfinished work that nobody here can judge.
+  /// 134070: unfinished work with an unreadable journal.
   private static func unreadable(_ journal: WorkJournal.Unreadable, url: URL) -> NSError {
     .cocoa(
       NSPersistentStoreOperationError, "Unfinished work on the persistent store can be neither finished nor undone.",

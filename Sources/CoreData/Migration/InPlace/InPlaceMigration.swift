@@ -7,23 +7,26 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Takes a store through all steps of a migration, in one transaction of its own file.
+/// Migrates a store through all steps in one transaction of its own file.
 struct InPlaceMigration {
   let migration: StoreMigration
   let file: StoreFile
 
   private var connection: SQLiteConnection { file.connection }
 
-  /// - Parameter lock: where given, the files of values that are not needed any more are written down before the commit, so
-  ///   that whoever opens the store next can remove them if this process is killed before it has.
+  /// The number of SQLite's virtual machine instructions between two checks for cancellation: some hundredths of a second.
+  private static let instructionsBetweenChecks = 500_000
+
+  /// - Parameter lock: if given, obsolete files of values are recorded in the journal before the commit, so that the next
+  ///   process to open the store removes them if this one is killed.
   /// - Throws: `InPlaceProblem`, `SchemaProblem`, `StoreFileProblem`, `SQLiteError`, or what `progress` has thrown, as
   ///   134120; the transaction has been rolled back then.
   func run(
     lock: MigrationLock? = nil, progress: (MigrationProgress) throws -> Void
   ) throws -> MigrationReport {
-    // Renaming a table must not touch the text of other objects: all that depends on it is made anew.
+    // Renaming a table must not change the SQL of other objects: everything that depends on it is created again.
     try connection.setPragma("legacy_alter_table", to: 1)
-    // The old rows are not secret to the store's owner; wiping them doubles the time of copying a table.
+    // Old rows are no secret to the store's owner, and overwriting them doubles the time of copying a table.
     try connection.setPragma("secure_delete", to: 0)
     let external = ExternalData(store: migration.storeURL)
     try connection.register(function: ValueConversion.inlineFunction, argumentCount: 1) { arguments in
@@ -32,42 +35,55 @@ struct InPlaceMigration {
     try DerivedColumns.register(in: connection, FrameworkValues())
     let dropped = DroppedFiles(connection: connection)
     let integrity = IntegrityGuard(connection, url: migration.storeURL, policy: migration.integrityCheck.policy)
+    var latest = MigrationProgress(
+      step: 1, stepCount: migration.steps.count, table: nil, rowsDone: 0, rowCount: 0, isStepDone: false)
     var result = try connection.transaction(.exclusive) {
-      try migration.checkMetadata(of: file)
-      try migration.checkDropped(in: file)
-      try integrity.begin()
-      let cleanup = try self.cleanup()
-      var executed: [String] = []
-      var counts: [String: MigrationReport.RowCounts] = [:]
-      var known: [String: Int] = [:]
-      for (position, step) in migration.steps.enumerated() {
-        let run = try InPlaceStepRun(step, configuration: migration.configuration, file: file, cleanup: cleanup)
-        let found = try run.carryOut(
-          dropped, integrity, countsAllRows: migration.countsAllRows, known: known
-        ) {
-          table, done, total, isStepDone in
-          try report(
-            MigrationProgress(
-              step: position + 1, stepCount: migration.steps.count, table: table, rowsDone: done, rowCount: total,
-              isStepDone: isStepDone),
-            to: progress)
+      // Between two reports the last one is repeated, so that a long statement can be cancelled.
+      try connection.checking(every: Self.instructionsBetweenChecks, { try report(latest, to: progress) }) {
+        let report = try self.runSteps(dropped, integrity) { event in
+          latest = event
+          try self.report(event, to: progress)
         }
-        executed += found.statements
-        counts = chain(counts, found.counts)
-        known = found.isCounted ? Self.rows(found.counts) : [:]
+        if let lock { try dropped.writeDown(lock, from: migration.source, to: migration.destination) }
+        return report
       }
-      try finish()
-      try check(known)
-      if let lock { try dropped.writeDown(lock, from: migration.source, to: migration.destination) }
-      return MigrationReport(rows: counts, statements: executed)
     }
     do {
       try dropped.remove(from: external)
     } catch {
-      // The store is migrated; whoever opens it next removes the files.
+      // The store is migrated; the next process to open it removes the files.
       result.leftover = error
     }
     return result
+  }
+
+  /// Runs all steps in the open transaction.
+  private func runSteps(
+    _ dropped: DroppedFiles, _ integrity: IntegrityGuard, _ progress: (MigrationProgress) throws -> Void
+  ) throws -> MigrationReport {
+    try migration.checkMetadata(of: file)
+    try migration.checkDropped(in: file)
+    try integrity.begin()
+    let cleanup = try self.cleanup()
+    var executed: [String] = []
+    var counts: [String: MigrationReport.RowCounts] = [:]
+    var known: [String: Int] = [:]
+    for (position, step) in migration.steps.enumerated() {
+      let run = try InPlaceStepRun(step, configuration: migration.configuration, file: file, cleanup: cleanup)
+      let found = try run.carryOut(dropped, integrity, countsAllRows: migration.countsAllRows, known: known) {
+        table, done, total, isStepDone in
+        try progress(
+          MigrationProgress(
+            step: position + 1, stepCount: migration.steps.count, table: table, rowsDone: done, rowCount: total,
+            isStepDone: isStepDone))
+      }
+      executed += found.statements
+      counts = chain(counts, found.counts)
+      known = found.isCounted ? Self.rows(found.counts) : [:]
+    }
+    try finish()
+    try check(known)
+    return MigrationReport(rows: counts, statements: executed)
   }
 
   /// The rows after a step.
@@ -75,7 +91,7 @@ struct InPlaceMigration {
     Dictionary(counts.compactMap { count in count.destination.map { ($0, count.after) } }) { $1 }
   }
 
-  /// Counts the rows once more when everything is written: the last pages that SQLite takes for free may have held rows.
+  /// Counts the rows again when everything is written, since in a corrupt file the last pages written may have held rows.
   private func check(_ known: [String: Int]) throws {
     guard !known.isEmpty, let document = migration.steps.last?.destinationModel.document else { return }
     let schema = try file.schema(for: document, configuration: document.configuration(migration.configuration))
@@ -104,19 +120,19 @@ struct InPlaceMigration {
       if let source = count.source { continued.insert(source) }
       result[count.destination ?? count.source ?? ""] = .init(before: first?.before ?? count.before, after: count.after)
     }
-    // What an earlier step has removed stays in the report.
+    // Entities that an earlier step has removed stay in the report.
     for (name, count) in earlier where !continued.contains(name) && result[name] == nil { result[name] = count }
     return result
   }
 
-  /// Writes what the store says of its model.
+  /// Writes the metadata and the model cache.
   private func finish() throws {
     guard let document = migration.steps.last?.destinationModel.document else { return }
     let own = try StoreMetadata.ofModel(document, configuration: document.configuration(migration.configuration))
     var metadata = try file.metadata().merging(own) { $1 }
     let key = NSPersistentStoreDeferredLightweightMigrationOptionKey
     metadata[key] = nil
-    // A stage that was not brought to its end is passed now.
+    // An incomplete stage has been passed now.
     metadata[StagedMigration.pendingKey] = nil
     if migration.defersCleanup {
       let pending = DeferredCleanup(file: file, document: document, configuration: migration.configuration)
@@ -126,7 +142,7 @@ struct InPlaceMigration {
     try file.setCachedModel(document)
   }
 
-  /// What becomes of superfluous columns: also of those that an earlier migration has left for later.
+  /// Which superfluous columns are removed, including those that an earlier migration has deferred.
   private func cleanup() throws -> ColumnCleanup {
     if migration.defersCleanup { return .deferred }
     let isPending = try file.metadata()[NSPersistentStoreDeferredLightweightMigrationOptionKey] != nil
@@ -146,6 +162,86 @@ extension InPlaceProblem {
     case .notUnique(let properties):
       MigrationErrors.constraintViolation(
         url: url, entity: entity ?? "", properties: properties, values: reason)
+    }
+  }
+}
+
+/// The deferred cleanup of an in-place migration: tables with columns that no property uses.
+///
+/// Each table is one task, and each task one transaction. The last one removes the metadata key for pending cleanup, so that
+/// a killed process leaves a whole store in which the remaining work is recorded.
+struct DeferredCleanup {
+  let file: StoreFile
+  let document: ModelDocument
+  let configuration: String?
+
+  /// The tables that have such columns, sorted.
+  func tables() throws -> [String] {
+    let schema = try file.schema(for: document, configuration: document.configuration(configuration))
+    return schema.extraColumns(in: try file.connection.catalog()).keys.sorted()
+  }
+
+  /// Cleans up one table.
+  ///
+  /// - Returns: whether there is more to do.
+  /// - Throws: `SQLiteError`, `InPlaceProblem`; the table is as it was then.
+  func runTask() throws -> Bool {
+    try file.connection.setPragma("legacy_alter_table", to: 1)
+    try file.connection.setPragma("secure_delete", to: 0)
+    return try file.connection.transaction(.exclusive) {
+      let pending = try tables()
+      if let table = pending.first { try cleanUp(table) }
+      guard pending.count < 2 else { return true }
+      var metadata = try file.metadata()
+      metadata[NSPersistentStoreDeferredLightweightMigrationOptionKey] = nil
+      try file.setMetadata(metadata)
+      return false
+    }
+  }
+
+  /// Rebuilds the table by a step from the model to itself.
+  private func cleanUp(_ table: String) throws {
+    let run = try InPlaceStepRun(
+      from: document, to: document, mapping: nil, configuration: configuration, file: file, values: FrameworkValues(),
+      cleanup: .table(table))
+    // The model does not change, so no file is dropped here.
+    let integrity = IntegrityGuard(file.connection, url: file.url, policy: .automatic)
+    _ = try run.carryOut(DroppedFiles(connection: file.connection), integrity) { _, _, _, _ in }
+  }
+}
+
+/// Values of value transformers and predicate functions for an in-place migration.
+struct FrameworkValues: ProgramValues {
+  func archivedDefault(of attribute: AttributeDocument) throws -> Data? {
+    let description = NSAttributeDescription.make(from: attribute)
+    guard let value = description.defaultValue, case .object(let object)? = Slot(value, for: description) else {
+      throw UnwritableDefault(reason: "")
+    }
+    do {
+      return try TransformableValues.encode(object, of: description)
+    } catch {
+      throw UnwritableDefault(reason: (error as NSError).localizedFailureReason ?? "\(error)")
+    }
+  }
+
+  func text(_ function: String, of text: String) throws -> String? {
+    try FunctionLibrary.call(function, [text]) as? String
+  }
+}
+
+extension InPlaceStepRun {
+  /// A step of a migration.
+  ///
+  /// - Throws: 134190 where no mapping can be inferred; `SchemaProblem`; `SQLiteError`.
+  init(
+    _ step: StoreMigration.Step, configuration: String?, file: StoreFile, cleanup: ColumnCleanup
+  ) throws {
+    do {
+      try self.init(
+        from: step.sourceModel.document, to: step.destinationModel.document, mapping: step.mappingModel.inferred,
+        configuration: configuration, file: file, values: FrameworkValues(), cleanup: cleanup)
+    } catch let failure as InferenceFailure {
+      throw MigrationErrors.cannotInfer(failure.obstacles)
     }
   }
 }

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// How far a migration is: rows done over rows counted, never a guess.
+/// How far a migration is: rows done over rows counted.
 public struct MigrationProgress: Hashable, Sendable {
   /// Which step is under way, from 1.
   public let step: Int
@@ -9,7 +9,8 @@ public struct MigrationProgress: Hashable, Sendable {
   public let stepCount: Int
   /// The table that is being worked on; nil between tables.
   public let table: String?
-  /// How many rows of the step have been dealt with.
+  /// How many rows of the step have been dealt with. Inside a large table the number follows from the range of primary keys
+  /// that has been dealt with, and is exact where the keys have no gaps.
   public let rowsDone: Int
   /// How many rows the step has to deal with.
   public let rowCount: Int

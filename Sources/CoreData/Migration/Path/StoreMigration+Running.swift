@@ -47,7 +47,7 @@ extension StoreMigration {
 
   private func runPlanned(_ progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
     try translating {
-      try StorePlace(storeURL).checkFile()
+      try StoreLocation(storeURL).checkFile()
       // SQLite makes files beside a store also where it finds then that it may not write.
       guard !FileCalls.exists(storeURL) || FileManager.default.isWritableFile(atPath: storeURL.path) else {
         throw StoreErrors.readOnly(url: storeURL)
@@ -58,17 +58,18 @@ extension StoreMigration {
       }
       try StoreFiles.bringBackValues(of: storeURL)
       let keptAt =
-        keepsReplacedStore ? BackupName.free(for: StorePlace(storeURL).file, in: StorePlace(storeURL).folder) : nil
+        keepsReplacedStore
+        ? BackupName.free(for: StoreLocation(storeURL).file, in: StoreLocation(storeURL).folder) : nil
       return try MigrationByCopy(self).run(keptAt: keptAt, progress: progress)
     }
   }
 
   private func runInPlace(_ progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
-    let lock = dropsFiles ? try UnfinishedWork.takeSettled(StorePlace(storeURL), timeout: busyTimeout) : nil
+    let lock = dropsFiles ? try InterruptedWork.takeSettled(StoreLocation(storeURL), timeout: busyTimeout) : nil
     let settled =
       try lock.map(\.settled)
       ?? SQLiteStoreErrors.translating(url: storeURL, isOpening: true) {
-        try UnfinishedWork.settle(beforeOpening: storeURL)
+        try InterruptedWork.settle(beforeOpening: storeURL)
       }
     do {
       var report = try runInPlace(lock, progress)

@@ -8,19 +8,19 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Takes a store through steps some of which make a new store from the one before.
+/// Migrates a store through steps of which at least one makes a new store from the one before.
 ///
-/// The store itself is read, and nothing else, until the last of the new ones is complete, verified and on the disk.
+/// The store itself is only read until the last new store is complete, verified and synced to disk.
 struct MigrationByCopy {
-  /// Makes the next store from the one before; rows done and rows in all are told.
+  /// Makes the next store from the one before, and reports rows done and the number of rows.
   typealias CopyStep = (
     _ step: StoreMigration.Step, _ source: URL, _ destination: URL, _ progress: (Int, Int) throws -> Void
   ) throws -> Void
 
   /// The steps, and the store that they begin with.
   let migration: StoreMigration
-  /// Where the new store is to come: into the place of the old one, unless something else is said.
-  var place: StorePlace
+  /// The place of the new store: that of the old one by default.
+  var place: StoreLocation
   var journal: WorkJournal
   let copyStep: CopyStep
 
@@ -31,16 +31,16 @@ struct MigrationByCopy {
         let manager =
           try migration.managerFactory?.manager(for: step, of: migration.storeURL)
           ?? NSMigrationManager(sourceModel: step.sourceModel, destinationModel: step.destinationModel)
-        try ManagerStep(step: step, timeout: migration.busyTimeout, manager: manager)
+        try MappingModelStep(step: step, timeout: migration.busyTimeout, manager: manager)
           .run(from: source, to: destination, progress: progress)
       }
-    place = StorePlace(migration.storeURL)
+    place = StoreLocation(migration.storeURL)
     journal = WorkJournal(purpose: .migration, source: migration.source, destination: migration.destination)
   }
 
-  /// Does it.
+  /// Runs the migration.
   ///
-  /// - Parameter keptAt: where the replaced store is to stay; nil where it is not to.
+  /// - Parameter keptAt: where the replaced store is kept; nil to remove it.
   /// - Throws: `InPlaceProblem`, `SchemaProblem`, `SQLiteError`, `FileFailure`, `StoreVerification.Problem`, the errors of
   ///   copying steps, or what `progress` has thrown, as 134120; the store is untouched then.
   func run(keptAt: URL?, progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
@@ -67,12 +67,12 @@ struct MigrationByCopy {
     }
   }
 
-  /// A Cocoa error of a migration manager, which a policy may have thrown: it comes out as it is.
+  /// A Cocoa error of a migration manager, possibly thrown by a policy, which is rethrown unchanged.
   struct AppFailure: Error {
     let error: any Error
   }
 
-  /// Neighbouring steps that are carried out together.
+  /// Consecutive steps that are executed together.
   private struct Group {
     var steps: [StoreMigration.Step]
     let first: Int
@@ -92,7 +92,7 @@ struct MigrationByCopy {
   }
 
   private func makeDraft(
-    _ hold: StoreHold?, _ report: inout MigrationReport, _ progress: (MigrationProgress) throws -> Void
+    _ hold: StoreWriteLock?, _ report: inout MigrationReport, _ progress: (MigrationProgress) throws -> Void
   ) throws -> StoreReplacement.Draft {
     let isOwnSource = place.url == migration.storeURL
     let origin =
@@ -102,7 +102,7 @@ struct MigrationByCopy {
         try StoreFile.open(migration.storeURL, isReadOnly: true)
       }
     defer {
-      // Opened for reading, so that nothing can be lost; the hold's own connection is still needed.
+      // Opened for reading, so that nothing can be lost; the write lock's own connection is still needed.
       if !isOwnSource { try? origin.close() }
     }
     try migration.checkMetadata(of: origin)
@@ -111,7 +111,7 @@ struct MigrationByCopy {
     let before = try rowsBefore(origin)
     // Those of the store that the next step begins with.
     var rows = before
-    var account: RowAccount?
+    var account: ExpectedRows?
     var isCounted = true
     var current: URL?
     for group in groups {
@@ -132,8 +132,8 @@ struct MigrationByCopy {
         let file = place.intermediateStore(group.first + 1)
         try checkMappings(of: group.steps[0], rows)
         try runCopy(group, from: current ?? migration.storeURL, to: file, progress)
-        // A manager of the program's own may make what it likes.
-        if migration.managerFactory == nil { account = RowAccount(group.steps[0].mappingModel, from: rows) }
+        // A custom manager may make any rows.
+        if migration.managerFactory == nil { account = ExpectedRows(group.steps[0].mappingModel, from: rows) }
         isCounted = false
         if let current { try removeStore(current) }
         current = file
@@ -158,10 +158,10 @@ struct MigrationByCopy {
   ) throws -> MigrationReport {
     let file = try StoreFile.open(url, isReadOnly: false)
     do {
-      // The file is worth nothing before all is done, and goes to the disk as a whole then.
+      // The file is useless until it is complete, and is then synced as a whole.
       try file.connection.setPragma("synchronous", to: 0)
       var migration = StoreMigration(migration, steps: group.steps, of: url, metadata: try file.metadata())
-      // What comes with the last step is added when all are done.
+      // Added after the last step.
       migration.addedMetadata = [:]
       let report = try InPlaceMigration(migration: migration, file: file).run { event in
         try progress(event.moved(by: group.first, of: self.migration.steps.count))
@@ -169,7 +169,7 @@ struct MigrationByCopy {
       try file.close()
       return report
     } catch {
-      // The first error is the one to tell.
+      // The first error is what matters.
       try? file.close()
       throw error
     }
@@ -198,9 +198,9 @@ struct MigrationByCopy {
     try tell(isStepDone: true)
   }
 
-  /// Looks whether each entity that has rows is taken by a mapping.
+  /// Throws if an entity with rows has no mapping.
   ///
-  /// - Throws: 134110 where one is not.
+  /// - Throws: 134110.
   private func checkMappings(of step: StoreMigration.Step, _ rows: [String: Int]) throws {
     let taken = step.mappingModel.takenEntities(of: step.sourceModel)
     let dropped = migration.allowsLoss.refused(
@@ -214,19 +214,19 @@ struct MigrationByCopy {
 
   // MARK: Files between steps
 
-  /// Makes certain that nothing of a store is in a log beside it.
+  /// Checkpoints a store's log and removes it.
   ///
-  /// SQLite folds a log in when the last connection closes, and does not tell where that fails: the log stays then, and
-  /// the file alone may hold the one half of a change and not the other.
+  /// SQLite checkpoints a log when the last connection closes, but does not report a failure. The log stays then, and the
+  /// file alone may hold one half of a change and not the other.
   private func foldLog(_ url: URL) throws {
-    let companions = StorePlace(url).companions
+    let companions = StoreLocation(url).companions
     guard companions.contains(where: FileCalls.exists) else { return }
     let connection = try SQLiteConnection(url: url, mode: .readWrite)
     do {
       try connection.setJournalMode(.delete)
       try connection.close()
     } catch {
-      // Why the log cannot be folded in is what matters.
+      // Why the log cannot be checkpointed is what matters.
       try? connection.close()
       throw error
     }
@@ -243,7 +243,7 @@ struct MigrationByCopy {
       try? file.close()
     }
     var metadata = try file.metadata()
-    // A stage that was not brought to its end is passed now.
+    // An incomplete stage has been passed now.
     metadata[StagedMigration.pendingKey] = nil
     try file.setMetadata(metadata.merging(migration.addedMetadata) { $1 })
   }
@@ -297,7 +297,7 @@ struct MigrationByCopy {
       continued.formUnion(sources)
       result[name] = .init(before: sources.reduce(0) { $0 + (before[$1] ?? 0) }, after: count)
     }
-    // Rows that no mapping takes count as well, also where the destination has an entity of that name.
+    // Includes rows without a mapping, even if the destination has an entity of that name.
     for (name, count) in before where !continued.contains(name) {
       result[name] = .init(before: count + (result[name]?.before ?? 0), after: result[name]?.after ?? 0)
     }
@@ -311,5 +311,105 @@ extension MigrationProgress {
     MigrationProgress(
       step: step + steps, stepCount: count, table: table, rowsDone: rowsDone, rowCount: rowCount, isStepDone: isStepDone
     )
+  }
+}
+
+/// The number of rows that a step with a mapping model must make, where the mapping model determines it.
+///
+/// That is so for entities whose mappings take all objects of their source entities, unless any mapping has a policy.
+struct ExpectedRows {
+  /// The expected rows by entity.
+  private let expected: [String: Int]
+
+  /// - Parameter rows: the rows of the source by entity, without those of sub-entities.
+  init(_ mapping: NSMappingModel, from rows: [String: Int]) {
+    let mappings = mapping.entityMappings ?? []
+    guard mappings.allSatisfy({ ($0.entityMigrationPolicyClassName ?? "").isEmpty }) else {
+      expected = [:]
+      return
+    }
+    let byDestination = Dictionary(grouping: mappings.filter { $0.destinationEntityName != nil }) {
+      $0.destinationEntityName ?? ""
+    }
+    expected = byDestination.compactMapValues { mappings in
+      let counts = mappings.map { Self.takesAll($0) ? rows[$0.sourceEntityName ?? ""] : nil }
+      return counts.reduce(0) { sum, count in sum.flatMap { sum in count.map { sum + $0 } } }
+    }
+  }
+
+  /// Whether a mapping creates an object for every object of its source entity.
+  private static func takesAll(_ mapping: NSEntityMapping) -> Bool {
+    guard let source = mapping.sourceEntityName else { return false }
+    switch mapping.mappingType {
+    case .copyEntityMappingType, .transformEntityMappingType, .undefinedEntityMappingType:
+      return mapping.sourceSyntax.map { $0 == MappingExpressions.sourceObjects(entity: source) } ?? true
+    default: return false
+    }
+  }
+
+  /// - Parameter found: the actual rows by entity.
+  /// - Throws: `StoreVerification.Problem` for the first entity with another number.
+  func check(_ found: [String: Int]) throws {
+    for (entity, count) in expected.sorted(by: { $0.key < $1.key }) {
+      guard let actual = found[entity], actual != count else { continue }
+      throw StoreVerification.Problem(
+        reason: "'\(entity)' should have \(count) rows, all that the mapping model takes there, and has \(actual).")
+    }
+  }
+}
+
+/// A step with a mapping model: a migration manager makes the next store from the one before.
+struct MappingModelStep {
+  let step: StoreMigration.Step
+  /// How long to wait for other users of the store, in seconds.
+  let timeout: TimeInterval
+  let manager: NSMigrationManager
+
+  /// Runs the step.
+  ///
+  /// - Throws: as `NSMigrationManager.migrateStore(from:type:options:mapping:to:type:options:)`, or what `progress` throws.
+  func run(from source: URL, to destination: URL, progress: (Int, Int) throws -> Void) throws {
+    let total = try rowCount(source)
+    // The source was checked before the first step.
+    let options: [String: Any] = [
+      NSPersistentStoreTimeoutOption: NSNumber(value: timeout),
+      MigrationOption.integrityCheck: StoreIntegrityCheck.never.rawValue,
+    ]
+    try withoutActuallyEscaping(progress) { progress in
+      let handler = manager.progressHandler
+      manager.progressHandler = { manager in
+        handler?(manager)
+        do {
+          // A subclass may report any value.
+          let fraction = Double(manager.migrationProgress)
+          try progress(fraction > 0 ? Int(min(fraction, 1) * Double(total)) : 0, total)
+        } catch {
+          manager.cancelMigrationWithError(error)
+        }
+      }
+      defer { manager.progressHandler = handler }
+      try manager.migrateStore(
+        from: source, type: .sqlite, options: options, mapping: step.mappingModel, to: destination, type: .sqlite,
+        options: options)
+    }
+  }
+
+  /// How many objects the source has.
+  private func rowCount(_ url: URL) throws -> Int {
+    let file = try StoreFile.open(url, isReadOnly: true, timeout: timeout)
+    defer {
+      // Opened for reading, so that nothing can be lost.
+      try? file.close()
+    }
+    return try StoreVerification.rows(file, file.schema(for: step.sourceModel.document)).values.reduce(0, +)
+  }
+}
+
+extension StoreVerification.Model {
+  /// A model of Apple's interface, and one of its configurations.
+  init(_ model: NSManagedObjectModel, configuration: String?) {
+    self.init(document: model.document, configuration: configuration) {
+      model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: $0)
+    }
   }
 }

@@ -7,7 +7,7 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Puts a store aside, and a new one in its place: one exchange, so that there is a store at every moment.
+/// Sets a store aside and replaces it by a new one, atomically.
 struct SettingAside {
   let url: URL
   let model: NSManagedObjectModel
@@ -15,8 +15,8 @@ struct SettingAside {
   var pragmas: [String: String] = [:]
   var timeout = StoreMigration.defaultBusyTimeout
 
-  /// Opens a store, and where that fails because of what the store is, and the options say so, sets it aside and opens a new
-  /// one.
+  /// Opens a store. If that fails because the store is damaged or does not fit the model, and the options allow it, sets the
+  /// store aside and opens a new one.
   static func open(
     _ url: URL, model: NSManagedObjectModel, _ configuration: String?, _ options: StoreOptions,
     _ body: () throws -> NSPersistentStore
@@ -34,7 +34,7 @@ struct SettingAside {
     }
   }
 
-  /// Whether an error tells that the store does not fit the model, or is damaged; the same will be told the next time.
+  /// Whether an error means that the store does not fit the model or is damaged, so that trying again will not help.
   private static func isOfStore(_ error: NSError) -> Bool {
     let codes = [
       NSPersistentStoreIncompatibleVersionHashError, NSPersistentStoreIncompatibleSchemaError, NSMigrationError,
@@ -44,15 +44,15 @@ struct SettingAside {
     return error.domain == NSCocoaErrorDomain && codes.contains(error.code)
   }
 
-  /// Does it.
+  /// Sets the store aside.
   ///
-  /// - Throws: errors of the public interface; the store is where it was then.
+  /// - Throws: errors of the public interface. The store is then where it was.
   func run(because error: NSError?) throws -> SetAsideStore {
     try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       try RecoveryErrors.translating(url: url) {
-        let place = StorePlace(url)
+        let place = StoreLocation(url)
         guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
-        // The store is set aside as SQLite would have it, and not with half a transaction.
+        // Otherwise the store would be set aside in the middle of a transaction.
         try StoreFile.rollBackHotJournal(place.file, timeout: timeout)
         var journal = WorkJournal(purpose: .settingAside)
         let note = SetAsideNote(error)
@@ -74,17 +74,17 @@ struct SettingAside {
     }
   }
 
-  /// A directory that bears the date, and that is not there yet: what lies in one may be the log of another store.
+  /// A new directory named after the date: an existing one may hold the log of another store.
   ///
   /// - Throws: `RegularFile.Problem.notDirectory` where the directory of such stores is a link, or something else.
-  static func freePlace(for place: StorePlace, date: Date) throws -> URL {
+  static func freePlace(for place: StoreLocation, date: Date) throws -> URL {
     let stamp = dateName(date)
     let folder = place.folder.appendingPathComponent(SetAsideNote.folderName, isDirectory: true)
     let directory = try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideNote.folderName)
     var number = 1
     while true {
       let name = number == 1 ? stamp : "\(stamp) \(number)"
-      // A name that something else has, such as a link, is passed by.
+      // A name that is taken, by a link for example, is skipped.
       if directory?.exists(name) != true {
         return folder.appendingPathComponent(name, isDirectory: true).appendingPathComponent(
           place.file.lastPathComponent)
@@ -98,5 +98,46 @@ struct SettingAside {
     date.formatted(
       .iso8601.year().month().day().dateTimeSeparator(.space).time(includingFractionalSeconds: false)
         .timeSeparator(.omitted))
+  }
+}
+
+/// A store that was set aside because it was damaged or did not fit the model, and that a new one has replaced. An addition
+/// to Apple's interface.
+///
+/// It is kept under its old name, with its external data, in a directory named after the date within the directory
+/// `Incompatible` beside the store. Any tool can open it there. It is never removed automatically.
+public struct SetAsideStore: Hashable, Sendable {
+  /// Where the store is now.
+  public let url: URL
+  /// When it was set aside.
+  public let date: Date
+  /// The code of the error that was the reason; 0 where there was none.
+  public let code: Int
+  /// Why it was set aside, in the words of that error.
+  public let reason: String
+
+  /// Removes the store, its external data, and its directory if nothing else is in it.
+  ///
+  /// - Throws: 134070 where a link stands in the way; 512, 513 and their kin when the file system fails.
+  public func remove() throws {
+    try RecoveryErrors.translating(url: url) {
+      let (name, stamp) = (url.lastPathComponent, url.deletingLastPathComponent())
+      let outer = try OpenDirectory.open(stamp.deletingLastPathComponent(), followsLinks: false)
+      guard let directory = try outer.directoryIfPresent(stamp.lastPathComponent) else { return }
+      for file in [name] + StoreLocation.companionSuffixes.map({ name + $0 }) { try directory.removeFile(file) }
+      try directory.removeTree(SupportDirectory(store: url).url.lastPathComponent)
+      try directory.removeFile(SetAsideNote.name(besideStore: name))
+      try outer.removeDirectoryIfEmpty(stamp.lastPathComponent)
+      try OpenDirectory.open(outer.url.deletingLastPathComponent()).removeDirectoryIfEmpty(outer.url.lastPathComponent)
+    }
+  }
+}
+
+extension SetAsideNote {
+  /// The note of an error because of which a store is set aside.
+  init(_ error: NSError?) {
+    self.init(
+      code: error?.code ?? 0,
+      reason: [error?.localizedDescription, error?.localizedFailureReason].compactMap { $0 }.joined(separator: " "))
   }
 }

@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataFileSystem
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
@@ -25,28 +24,7 @@ public enum StoreBackup {
   /// - Throws: 260 where there is no store; 640 when the disk is full; the errors of reading the store and writing the
   ///   backup. No backup is left then.
   public static func make(of url: URL, in folder: URL? = nil) throws -> URL {
-    try translating(url) {
-      let place = StorePlace(url)
-      guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
-      let folder = folder ?? url.deletingLastPathComponent()
-      try refuse(folder, of: place)
-      if !FileCalls.exists(folder) {
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-      }
-      _ = try BackupDirectory.settleAll(of: url, in: folder)
-      var directory = try BackupDirectory.reserve(for: url, in: folder)
-      do {
-        try directory.fill(from: place)
-        while true {
-          if let backup = try directory.publish() { return backup }
-          directory = try directory.renumbered(for: url)
-        }
-      } catch {
-        // What stays is not called a backup, and the next one clears it up; why there is none is what matters.
-        try? directory.remove()
-        throw error
-      }
-    }
+    try translating(url) { try BackupDirectory.makeBackup(of: url, in: folder ?? url.deletingLastPathComponent()) }
   }
 
   /// What processes have left that were killed while they made backups.
@@ -67,9 +45,7 @@ public enum StoreBackup {
   @discardableResult
   public static func clearLeftovers(of url: URL, in folder: URL? = nil) throws -> Leftovers {
     try translating(url) {
-      let folder = folder ?? url.deletingLastPathComponent()
-      try refuse(folder, of: StorePlace(url))
-      let found = try BackupDirectory.settleAll(of: url, in: folder)
+      let found = try BackupDirectory.settleAll(of: url, in: folder ?? url.deletingLastPathComponent())
       return Leftovers(completed: found.completed, removedCount: found.removedCount)
     }
   }
@@ -79,15 +55,7 @@ public enum StoreBackup {
   /// - Parameter backup: what `make(of:in:)` has returned.
   /// - Throws: 512, 513 and their kin when the file system fails.
   public static func remove(_ backup: URL) throws {
-    try translating(backup) {
-      try StoreFiles.remove(at: backup)
-      // The number of a backup is its own, and so are all files of values under it; the directory of a store may be shared.
-      let name = backup.deletingPathExtension().lastPathComponent
-      guard let mark = name.lastIndex(of: "~"), name[mark...].dropFirst().allSatisfy(\.isNumber) else { return }
-      let others = try FileCalls.names(in: backup.deletingLastPathComponent())
-        .filter { $0 == name || $0.hasPrefix(name + ".") }
-      if others.isEmpty { try FileCalls.removeTree(StoreFiles.externalData(of: backup)) }
-    }
+    try translating(backup) { try BackupDirectory.removeBackup(backup) }
   }
 
   /// Puts a backup in the place of its store, atomically; the backup stays.
@@ -108,41 +76,8 @@ public enum StoreBackup {
       return try SQLiteFileHeader.read(path: backup.path)?.usesWriteAheadLog ?? true
     }
     return try translating(url) {
-      let place = StorePlace(url)
-      try refuse(backup, of: place)
-      if FileCalls.exists(place.file), FileCalls.identity(place.file) == FileCalls.identity(StorePlace(backup).file) {
-        throw StoreErrors.operationFailed(
-          url: url, reason: "The backup '\(backup.lastPathComponent)' is the store itself; nothing was restored.")
-      }
-      let keptAt =
-        FileCalls.exists(place.file) && FileCalls.size(place.file) > 0
-        ? BackupName.free(for: place.file, in: place.folder) : nil
-      let outcome = try StoreReplacement(
-        place: place, journal: WorkJournal(purpose: .restoring), timeout: StoreMigration.defaultBusyTimeout,
-        replacesDamaged: true
-      ).run(keptAt: keptAt) { _ in
-        try StoreReplacement.copy(backup, to: place.newStore)
-        var verification = StoreVerification(url: place.newStore)
-        // What the backup lacks was missing from the store when it was made, or has been lost since: the rows count.
-        verification.requiresExternalData = false
-        let found = try verification.carryOut(leaving: usesLog ? .wal : .delete)
-        let present = try [place.newStore, place.file].flatMap {
-          try FileCalls.names(in: StorePlace.externalData(of: $0))
-        }
-        return .init(external: found.external.intersection(present))
-      }
-      return outcome.kept
+      try StoreReplacement.restore(backup, to: url, usesLog: usesLog, timeout: StoreMigration.defaultBusyTimeout)
     }
-  }
-
-  // MARK: Names
-
-  /// Throws for a place where what is found is cleared up, or taken for the store's own.
-  private static func refuse(_ other: URL, of place: StorePlace) throws {
-    guard place.holds(other) else { return }
-    throw StoreErrors.operationFailed(
-      url: place.url,
-      reason: "'\(other.path)' is in a directory that belongs to the store itself, and that is no place for backups.")
   }
 
   private static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {

@@ -6,17 +6,17 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// What to do where work on a store as a whole was interrupted, or where a store does not fit its model any more. An
-/// addition to Apple's interface.
+/// Recovers stores after interrupted work, and sets stores aside that do not fit their model. An addition to Apple's
+/// interface.
 ///
-/// A migration that makes a new store, the replacement of a store, and setting one aside are done in a directory beside the
-/// store, `.Data.sqlite-migration` for `Data.sqlite`, with a journal in it. Until the new store takes the old one's name,
-/// in one moment, the old store is whole; from then on the new one is. A process that ends in between leaves the folder
-/// behind, and opening the store clears it away. So these functions are for tools that want to see or do it themselves.
+/// Migrating to a new store, replacing a store and setting one aside are done in a directory beside the store,
+/// `.Data.sqlite-migration` for `Data.sqlite`, with a journal in it. The new store replaces the old one by an atomic rename,
+/// so that one of them is whole at any time. A process that ends partway through leaves the directory behind, and opening the
+/// store removes it. So these functions are for tools that want to inspect or recover a store themselves.
 public enum StoreRecovery {
-  /// Work that has begun and has not come to its end.
+  /// Work that has begun and has not been finished.
   public struct UnfinishedWork: Hashable, Sendable {
-    /// What was, or is, being done.
+    /// The purpose of the work.
     public enum Purpose: String, Sendable {
       /// The store is migrated by way of a new one.
       case migration
@@ -33,33 +33,33 @@ public enum StoreRecovery {
       case transaction
     }
 
-    /// What was, or is, being done; nil where the process ended before it had said.
+    /// The purpose of the work; nil if the process ended before it was recorded.
     public let purpose: Purpose?
     /// When it began.
     public let started: Date?
-    /// The number of the process that does, or did, it.
+    /// The identifier of the process that does, or did, the work.
     public let process: Int?
     /// The name of the version that the store had, where it is migrated.
     public let source: String?
-    /// The name of the version that it is to have.
+    /// The name of the version that the store gets.
     public let destination: String?
-    /// Whether the process still works on it. Then it is none of anybody else's business.
+    /// Whether the process is still at work. Other processes must leave the store alone then.
     public let isRunning: Bool
-    /// Whether the new store is in its place already, so that only leftovers are to be removed.
+    /// Whether the new store is already in place, so that only leftovers have to be removed.
     public let isCommitted: Bool
   }
 
   /// What `recover(storeAt:)` has done.
   public enum Outcome: String, Hashable, Sendable {
-    /// The new store was in its place: what was left to do has been done.
+    /// The new store was in place, and the remaining work has been finished.
     case finished
-    /// The old store was in its place: what had been made beside it has been removed.
+    /// The old store was in place, and everything made beside it has been removed.
     case undone
     /// A writer of rows was killed in a transaction, which has been rolled back by its journal. The store is as it was
     /// before that transaction.
     case rolledBack
 
-    init(_ outcome: CoreDataStoreFiles.UnfinishedWork.Outcome) {
+    init(_ outcome: InterruptedWork.Outcome) {
       switch outcome {
       case .finished: self = .finished
       case .undone: self = .undone
@@ -68,7 +68,7 @@ public enum StoreRecovery {
     }
   }
 
-  /// Looks for work that has not come to its end. Nothing is changed.
+  /// Looks for unfinished work, without changing anything.
   ///
   /// - Parameter url: where the store is.
   /// - Returns: nil where there is none.
@@ -77,10 +77,10 @@ public enum StoreRecovery {
   ///   the work directory may not be read.
   public static func inspect(storeAt url: URL) throws -> UnfinishedWork? {
     try translating(url: url) {
-      let place = StorePlace(url)
+      let place = StoreLocation(url)
       guard FileCalls.exists(place.workFolder),
         let work = try WorkDirectory.open(place, in: OpenDirectory.open(place.folder)),
-        try work.names().contains(where: StorePlace.isOwn)
+        try work.names().contains(where: StoreLocation.isOwn)
       else {
         guard try StoreFile.hasHotJournal(place.file) else { return nil }
         return UnfinishedWork(
@@ -97,12 +97,11 @@ public enum StoreRecovery {
         purpose: UnfinishedWork.Purpose(rawValue: journal.purpose.rawValue), started: journal.started,
         process: Int(journal.process), source: journal.source, destination: journal.destination, isRunning: isRunning,
         isCommitted: try journal.isCommitted(work)
-          && (journal.isInPlace != true || CoreDataStoreFiles.UnfinishedWork.namesNothing(of: journal, place)))
+          && (journal.isInPlace != true || InterruptedWork.namesNothing(of: journal, place)))
     }
   }
 
-  /// Finishes or undoes work that has not come to its end, as opening the store does. A journal that a killed writer of rows
-  /// has left is rolled back.
+  /// Finishes or undoes unfinished work, as opening the store does. The journal of a killed writer of rows is rolled back.
   ///
   /// - Parameter url: where the store is.
   /// - Returns: what was done; nil where there was nothing to do.
@@ -111,22 +110,22 @@ public enum StoreRecovery {
   @discardableResult
   public static func recover(storeAt url: URL) throws -> Outcome? {
     try translating(url: url) {
-      let place = StorePlace(url)
+      let place = StoreLocation(url)
       let isRolledBack = try StoreFile.rollBackHotJournal(place.file)
       let found =
         FileCalls.exists(place.workFolder)
-        ? try CoreDataStoreFiles.UnfinishedWork.settle(MigrationLock.take(place)).map(Outcome.init) : nil
+        ? try InterruptedWork.settle(MigrationLock.take(place)).map(Outcome.init) : nil
       return found ?? (isRolledBack ? .rolledBack : nil)
     }
   }
 
-  /// Finishes or undoes work that was interrupted, and leaves alone what another process is doing.
+  /// Finishes or undoes interrupted work, and ignores work of a running process.
   ///
   /// - Throws: as `recover(storeAt:)`, but for 134110.
   package static func recover(interruptedAt url: URL) throws -> Outcome? {
     try translating(url: url) {
       try SQLiteStoreErrors.translating(url: url, isOpening: true) {
-        try CoreDataStoreFiles.UnfinishedWork.settle(beforeOpening: url).map(Outcome.init)
+        try InterruptedWork.settle(beforeOpening: url).map(Outcome.init)
       }
     }
   }
@@ -164,14 +163,14 @@ public enum StoreRecovery {
   /// - Throws: errors of reading the folder `Incompatible`, or of a note in it.
   public static func storesSetAside(from url: URL) throws -> [SetAsideStore] {
     try translating(url: url) {
-      let place = StorePlace(url)
+      let place = StoreLocation(url)
       guard FileCalls.exists(place.folder) else { return [] }
       return try OpenDirectory.open(place.folder).directoryIfPresent(SetAsideNote.folderName)
         .map { try stores(in: $0, of: place) } ?? []
     }
   }
 
-  private static func stores(in folder: OpenDirectory, of place: StorePlace) throws -> [SetAsideStore] {
+  private static func stores(in folder: OpenDirectory, of place: StoreLocation) throws -> [SetAsideStore] {
     let name = place.file.lastPathComponent
     return try folder.names().compactMap { stamp -> SetAsideStore? in
       guard let kind = folder.status(stamp), kind.st_mode & S_IFMT == S_IFDIR else { return nil }
@@ -209,7 +208,7 @@ public enum StoreRecovery {
   ) throws -> MigrationReport {
     try migration.translating {
       var work = MigrationByCopy(migration)
-      work.place = StorePlace(url)
+      work.place = StoreLocation(url)
       work.journal = WorkJournal(
         purpose: .restoring, source: migration.source, destination: migration.destination)
       let note = SetAsideNote(MigrationErrors.replaced(by: migration.storeURL, url: url))

@@ -86,11 +86,13 @@ extension NSPersistentStoreCoordinator {
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
   ) throws -> NSPersistentStore {
     // A reader settles no unfinished work; the store is complete anyway.
-    var outcome: UnfinishedWork.Outcome?
+    var outcome: InterruptedWork.Outcome?
     if kind == SQLiteStore.self, !StoreOptions(options).isReadOnly {
       outcome = try SQLiteStoreErrors.translating(url: url, isOpening: true) {
         try RecoveryErrors.translating(url: url) {
-          try SQLiteStoreErrors.translating(url: url, isOpening: true) { try UnfinishedWork.settle(beforeOpening: url) }
+          try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+            try InterruptedWork.settle(beforeOpening: url)
+          }
         }
       }
     }

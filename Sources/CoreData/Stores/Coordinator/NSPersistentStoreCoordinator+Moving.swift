@@ -28,7 +28,7 @@ extension NSPersistentStoreCoordinator {
   ) throws {
     _ = try StoreKinds.kind(of: storeType.rawValue)
     try movingStores(at: url) {
-      let place = StorePlace(url)
+      let place = StoreLocation(url)
       // A store at /dev/null is in memory.
       guard FileCalls.exists(place.file), !RegularFile.isNullDevice(url) else { return }
       OpenStores.disconnect(from: url)
@@ -84,7 +84,7 @@ extension NSPersistentStoreCoordinator {
       try StoreFile.peek(sourceURL).close()
     }
     try movingStores(at: destinationURL) {
-      let place = StorePlace(destinationURL)
+      let place = StoreLocation(destinationURL)
       try place.checkFile()
       OpenStores.disconnect(from: destinationURL)
       _ = try StoreReplacement(

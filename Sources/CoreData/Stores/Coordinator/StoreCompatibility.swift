@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
@@ -39,15 +40,7 @@ enum StoreCompatibility {
     let stored = metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]
     let members = model.entityNames(forConfigurationName: configuration, in: stored) ?? []
     let wanted = model.entityVersionHashesByName.filter { members.contains($0.key) }
-    let byHash = VersionDifference.between(store: stored, model: wanted)
-    guard let storeModel else { return byHash }
-    let details = Dictionary(
-      grouping: VersionDifference.between(store: storeModel.document, model: model.document), by: \.entity)
-    return byHash.flatMap { difference -> [VersionDifference] in
-      guard difference.change == .hash, let found = details[difference.entity], !found.isEmpty else {
-        return [difference]
-      }
-      return found
-    }
+    return VersionDifference.between(
+      store: stored, model: wanted, documents: storeModel.map { ($0.document, model.document) })
   }
 }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import Foundation
 
 /// Errors of stores as a whole: type, opening, compatibility, operations.

@@ -84,7 +84,7 @@ struct CopyRunTests {
       if !isAdding { context.make("Note", ["text": "1"]) }
     }
     steps.map("Note", "Note", ["text": "$source.text", "photo": "$source.photo"])
-    let folder = StorePlace.externalData(of: steps.target)
+    let folder = StoreLocation.externalData(of: steps.target)
     if isAdding { _ = try steps.copy.run(from: steps.store.url, to: steps.target) }
     let before = try Set(FileCalls.names(in: folder))
     #expect(before.count == (isAdding ? 2 : 0))

@@ -297,7 +297,7 @@ struct ManagerStoreTests {
     try connection.close()
     try FileManager.default.copyItem(at: StoreFiles.externalData(of: store.url), to: StoreFiles.externalData(of: hot))
     let before = try ["", "-wal"].map { try Data(contentsOf: URL(fileURLWithPath: hot.path + $0)) }
-    let folders = [(media, 0o555), (StorePlace.externalData(of: hot), 0o555), (place, 0o777), (store.folder, 0o755)]
+    let folders = [(media, 0o555), (StoreLocation.externalData(of: hot), 0o555), (place, 0o777), (store.folder, 0o755)]
     for (folder, rights) in folders {
       try FileManager.default.setAttributes([.posixPermissions: rights], ofItemAtPath: folder.path)
     }
@@ -346,7 +346,7 @@ struct ManagerStoreTests {
     // The end of it: where the parts get their names.
     for call in max(1, calls - 24)...calls where try migrate(call).failure != nil {
       refused += 1
-      #expect(try FileCalls.names(in: StorePlace.externalData(of: target)) == [], "call \(call) of \(calls)")
+      #expect(try FileCalls.names(in: StoreLocation.externalData(of: target)) == [], "call \(call) of \(calls)")
       #expect(!FileCalls.exists(target), "call \(call) of \(calls)")
     }
     #expect(refused > 3)

@@ -15,7 +15,7 @@ struct HostileWorkTests {
   private let store: TemporaryStore
   private let victim: URL
   private let before: [String]
-  private let place: StorePlace
+  private let place: StoreLocation
 
   init() throws {
     store = try TemporaryStore("home/Data.sqlite")
@@ -23,7 +23,7 @@ struct HostileWorkTests {
     try manager.createDirectory(at: store.url.deletingLastPathComponent(), withIntermediateDirectories: true)
     try RecoverySample.fill(store.url, rows: 6, photos: 2)
     before = try RecoverySample.content(store.url)
-    place = StorePlace(store.url)
+    place = StoreLocation(store.url)
     victim = store.folder.appendingPathComponent("victim", isDirectory: true)
     try manager.createDirectory(at: victim.appendingPathComponent("deeper"), withIntermediateDirectories: true)
     for name in ["thesis.txt", "deeper/notes.txt", "\(UUID().uuidString)"] {
@@ -342,7 +342,7 @@ struct HostileWorkTests {
     try FileManager.default.createSymbolicLink(
       at: folder.appendingPathComponent("2020-01-01 000000"), withDestinationURL: victim)
     #expect(try StoreRecovery.storesSetAside(from: store.url) == [aside])
-    let note = StorePlace.url(aside.url, "-set-aside.json")
+    let note = StoreLocation.url(aside.url, "-set-aside.json")
     try FileCalls.removeFile(note)
     #expect(mkfifo(note.path, 0o600) == 0)
     let failure = error { _ = try StoreRecovery.storesSetAside(from: store.url) }

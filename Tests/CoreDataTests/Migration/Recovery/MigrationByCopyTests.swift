@@ -182,7 +182,7 @@ struct MigrationByCopyTests {
       let model = NSMappingModel()
       model.entityMappings = mappings
       do {
-        try RowAccount(model, from: ["A": 3, "B": 4]).check(found)
+        try ExpectedRows(model, from: ["A": 3, "B": 4]).check(found)
         return nil
       } catch {
         return (error as? StoreVerification.Problem)?.reason
@@ -243,7 +243,7 @@ struct MigrationByCopyTests {
       (
         "is missing",
         { url in
-          let folder = StorePlace.externalData(of: url)
+          let folder = StoreLocation.externalData(of: url)
           let name = try #require(try FileManager.default.contentsOfDirectory(atPath: folder.path).first)
           try FileManager.default.removeItem(at: folder.appendingPathComponent(name))
         }

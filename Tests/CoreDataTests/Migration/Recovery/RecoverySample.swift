@@ -127,12 +127,12 @@ enum RecoverySample {
     try connection.close()
     try progress(1, 3)
     let file = try StoreFile.open(destination, isReadOnly: false)
-    let folder = StorePlace.externalData(of: destination)
+    let folder = StoreLocation.externalData(of: destination)
     for name in try ExternalReferences.names(in: file.connection) {
       let new = UUID().uuidString
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       try FileManager.default.copyItem(
-        at: StorePlace.externalData(of: source).appendingPathComponent(name),
+        at: StoreLocation.externalData(of: source).appendingPathComponent(name),
         to: folder.appendingPathComponent(new))
       try file.connection.run(
         "UPDATE ZNOTE SET ZPHOTO = ?1 WHERE ZPHOTO = ?2",

@@ -84,15 +84,15 @@ struct SettingAsideTests {
   func damaged() throws {
     let bytes = Data("this is no database, and never was".utf8)
     try bytes.write(to: store.url)
-    try Data("a log".utf8).write(to: StorePlace.url(store.url, "-wal"))
+    try Data("a log".utf8).write(to: StoreLocation.url(store.url, "-wal"))
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: RecoverySample.model(2))
     let opened = try coordinator.addPersistentStore(
       type: .sqlite, at: store.url, options: [StoreSetAsideOption: true])
     let aside = try #require(opened.storeSetAside)
     #expect(aside.code == CocoaError.Code.fileReadCorruptFile.rawValue)
     #expect(try Data(contentsOf: aside.url) == bytes)
-    #expect(try Data(contentsOf: StorePlace.url(aside.url, "-wal")) == Data("a log".utf8))
-    #expect(try FileCalls.names(in: StorePlace.externalData(of: aside.url)).count == 2)
+    #expect(try Data(contentsOf: StoreLocation.url(aside.url, "-wal")) == Data("a log".utf8))
+    #expect(try FileCalls.names(in: StoreLocation.externalData(of: aside.url)).count == 2)
     try coordinator.remove(opened)
     try StoreChecks.check(store.url, RecoverySample.model(2))
   }

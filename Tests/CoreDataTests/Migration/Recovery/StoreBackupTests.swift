@@ -49,7 +49,7 @@ struct StoreBackupTests {
     #expect(try values(".Data~_SUPPORT") == values(".Data_SUPPORT"))
     // Its values are its own: hard links would share what somebody writes into one of them.
     let name = try #require(try values(".Data~_SUPPORT").first)
-    let (own, old) = (StorePlace.externalData(of: backup), StorePlace.externalData(of: store.url))
+    let (own, old) = (StoreLocation.externalData(of: backup), StoreLocation.externalData(of: store.url))
     #expect(
       FileCalls.identity(own.appendingPathComponent(name)) != FileCalls.identity(old.appendingPathComponent(name)))
     #expect(try RecoverySample.content(store.url) == content)
@@ -105,7 +105,7 @@ struct StoreBackupTests {
     let backup = try StoreBackup.make(of: store.url)
     #expect(try self.mode(backup) == mode)
     #expect(try self.mode(url(".Data~_SUPPORT")) == 0o700)
-    #expect(try self.mode(StorePlace.externalData(of: backup).appendingPathComponent(name)) == mode)
+    #expect(try self.mode(StoreLocation.externalData(of: backup).appendingPathComponent(name)) == mode)
   }
 
   @Test(
@@ -119,7 +119,7 @@ struct StoreBackupTests {
       #expect(chown(path, owner.0, owner.1) == 0)
     }
     let backup = try StoreBackup.make(of: store.url)
-    let made = StorePlace.externalData(of: backup)
+    let made = StoreLocation.externalData(of: backup)
     let values = try FileCalls.names(in: made).map(made.appendingPathComponent)
     #expect(values.count == 3)
     for url in [backup, made, made.deletingLastPathComponent()] + values {
@@ -130,7 +130,7 @@ struct StoreBackupTests {
 
   @Test("The store's own directories are no place for backups, and none is taken from there")
   func ownDirectories() throws {
-    let work = StorePlace(store.url).workFolder
+    let work = StoreLocation(store.url).workFolder
     for folder in [work, url(".Data_SUPPORT"), work.appendingPathComponent("deeper")] {
       let error = #expect(throws: NSError.self) { try StoreBackup.make(of: store.url, in: folder) }
       #expect(error?.localizedFailureReason?.contains("no place for backups") == true)
@@ -156,7 +156,7 @@ struct StoreBackupTests {
 
   @Test("Values that nobody names go with a needless backup")
   func unnamedValues() throws {
-    let stray = StorePlace.externalData(of: store.url).appendingPathComponent(UUID().uuidString)
+    let stray = StoreLocation.externalData(of: store.url).appendingPathComponent(UUID().uuidString)
     try Data("nobody's".utf8).write(to: stray)
     let files = try store.files()
     try StoreBackup.remove(StoreBackup.make(of: store.url))
@@ -189,7 +189,7 @@ struct StoreBackupTests {
   func linkedValue() throws {
     let secret = url("secret")
     try Data("secret".utf8).write(to: secret)
-    let directory = StorePlace.externalData(of: store.url)
+    let directory = StoreLocation.externalData(of: store.url)
     let file = directory.appendingPathComponent(try #require(try values(".Data_SUPPORT").first))
     try FileManager.default.removeItem(at: file)
     try FileManager.default.createSymbolicLink(at: file, withDestinationURL: secret)
@@ -202,7 +202,7 @@ struct StoreBackupTests {
 
   @Test("A value that is missing from the store is missing from the backup, which is made all the same")
   func missingValue() throws {
-    let directory = StorePlace.externalData(of: store.url)
+    let directory = StoreLocation.externalData(of: store.url)
     let lost = try #require(try values(".Data_SUPPORT").first)
     try FileManager.default.removeItem(at: directory.appendingPathComponent(lost))
     let backup = try StoreBackup.make(of: store.url)
@@ -230,7 +230,7 @@ struct StoreBackupTests {
     #expect(backups.count == 8)
     for backup in backups {
       #expect(try RecoverySample.content(backup) == content)
-      #expect(try FileCalls.names(in: StorePlace.externalData(of: backup)).count == 3)
+      #expect(try FileCalls.names(in: StoreLocation.externalData(of: backup)).count == 3)
     }
     #expect(try store.files().filter { $0.hasSuffix("-backup") } == [])
   }

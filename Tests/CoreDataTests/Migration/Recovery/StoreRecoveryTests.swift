@@ -27,7 +27,7 @@ struct StoreRecoveryTests {
     NSPersistentStoreCoordinator(managedObjectModel: RecoverySample.model(1))
   }
 
-  private func isHeld(_ place: StorePlace) throws -> Bool {
+  private func isHeld(_ place: StoreLocation) throws -> Bool {
     let work = try #require(try WorkDirectory.open(place, in: OpenDirectory.open(place.folder)))
     return try MigrationLock.isHeld(work, place)
   }
@@ -43,7 +43,7 @@ struct StoreRecoveryTests {
 
   /// Leaves what a process leaves that ends before the exchange.
   private func interrupt() throws {
-    let place = StorePlace(store.url)
+    let place = StoreLocation(store.url)
     let lock = try MigrationLock.take(place)
     var journal = WorkJournal(purpose: .migration, source: "1", destination: "2")
     journal.phase = .exchanging
@@ -75,7 +75,7 @@ struct StoreRecoveryTests {
   @Test("Opening a store clears up; opening it for reading only, or while the work goes on, does not")
   func opening() throws {
     try interrupt()
-    let place = StorePlace(store.url)
+    let place = StoreLocation(store.url)
     let reading = coordinator
     try reading.remove(
       reading.addPersistentStore(type: .sqlite, at: place.url, options: [NSReadOnlyPersistentStoreOption: true]))
@@ -90,7 +90,7 @@ struct StoreRecoveryTests {
   @Test("A journal of a later version is left alone, and told of")
   func laterVersion() throws {
     try interrupt()
-    let place = StorePlace(store.url)
+    let place = StoreLocation(store.url)
     let text = try String(contentsOf: place.journalFile, encoding: .utf8)
     try text.replacingOccurrences(of: "\"version\" : 1", with: "\"version\" : 2")
       .write(to: place.journalFile, atomically: true, encoding: .utf8)
@@ -107,7 +107,7 @@ struct StoreRecoveryTests {
 
   @Test("A log that was moved aside for a damaged store's sake comes back when the work is undone")
   func movedLog() throws {
-    let place = StorePlace(store.url)
+    let place = StoreLocation(store.url)
     let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
     try connection.setPragma("wal_autocheckpoint", to: 0)
     try connection.run("UPDATE ZNOTE SET ZBODY = 'from the log'")
@@ -120,7 +120,7 @@ struct StoreRecoveryTests {
       try FileCalls.rename(URL(fileURLWithPath: hot.path + suffix), to: URL(fileURLWithPath: store.url.path + suffix))
     }
     try interrupt()
-    try FileCalls.rename(StorePlace.url(place.file, "-wal"), to: StorePlace.url(place.oldStore, "-wal"))
+    try FileCalls.rename(StoreLocation.url(place.file, "-wal"), to: StoreLocation.url(place.oldStore, "-wal"))
     #expect(try StoreRecovery.recover(storeAt: store.url) == .undone)
     let content = try RecoverySample.content(store.url)
     #expect(content.count == 12 && content.allSatisfy { $0.contains("|from the log|") })
@@ -130,7 +130,7 @@ struct StoreRecoveryTests {
   @Test("Who writes in the moment before a store is taken alone is noticed, and so is who moves it away")
   func intrusion() throws {
     let other = store.folder.appendingPathComponent("Other.sqlite")
-    let intrusions: [(moment: String, StoreHold.Intrusion, () throws -> Void)] = [
+    let intrusions: [(moment: String, StoreWriteLock.Intrusion, () throws -> Void)] = [
       (
         "locking_mode", .changed,
         {
@@ -143,7 +143,7 @@ struct StoreRecoveryTests {
     ]
     for (moment, expected, intrude) in intrusions {
       let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
-      let hold = try StoreHold(connection, url: store.url, timeout: 5)
+      let hold = try StoreWriteLock(connection, url: store.url, timeout: 5)
       var failure: (any Error)?
       var isDone = false
       connection.setTrace { statement in
@@ -163,7 +163,7 @@ struct StoreRecoveryTests {
   @Test("Nobody gets in between the look at a store's log and the moment when it is folded in")
   func noGap() throws {
     let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
-    let hold = try StoreHold(connection, url: store.url, timeout: 5)
+    let hold = try StoreWriteLock(connection, url: store.url, timeout: 5)
     var refusal: SQLiteError?
     connection.setTrace { statement in
       guard refusal == nil, statement.contains("journal_mode") else { return }
@@ -188,7 +188,7 @@ struct StoreRecoveryTests {
       let most = Mutex(0)
       let failures = Mutex<[String]>([])
     }
-    let (room, place) = (Room(), StorePlace(store.url))
+    let (room, place) = (Room(), StoreLocation(store.url))
     DispatchQueue.concurrentPerform(iterations: 4) { _ in
       do {
         for _ in 0..<60 {
@@ -218,7 +218,7 @@ struct StoreRecoveryTests {
     try connection.backup(toPath: copy.path)
     let names = try ExternalReferences.names(in: connection).sorted()
     try connection.close()
-    let place = StorePlace(store.url)
+    let place = StoreLocation(store.url)
     let lock = try MigrationLock.take(place)
     var journal = WorkJournal(purpose: .migration)
     journal.phase = .exchanging
@@ -226,7 +226,7 @@ struct StoreRecoveryTests {
     try journal.write(lock.work)
     for file in place.companions { try FileCalls.removeFile(file) }
     try FileCalls.rename(copy, to: place.file)
-    #expect(try UnfinishedWork.settle(lock) == .finished)
+    #expect(try InterruptedWork.settle(lock) == .finished)
     #expect(try RecoverySample.content(store.url) == before)
   }
 
@@ -287,7 +287,7 @@ struct StoreRecoveryTests {
   #if os(Linux)
   @Test("A lock that is given back is free, though a process that was just started still has its file open")
   func inheritedLock() throws {
-    let place = StorePlace(store.url)
+    let place = StoreLocation(store.url)
     var lock: MigrationLock? = try MigrationLock.take(place)
     let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap(Int32.init)
     // Some descriptors are gone by now.

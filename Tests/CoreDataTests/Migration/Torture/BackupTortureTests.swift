@@ -105,7 +105,7 @@ enum BackupTortureCase: String, CaseIterable, Sendable {
     let names = try ExternalReferences.names(in: connection)
     #expect(names.count == 2, place)
     for name in names {
-      #expect(FileCalls.isRegular(StorePlace.externalData(of: url).appendingPathComponent(name)), place)
+      #expect(FileCalls.isRegular(StoreLocation.externalData(of: url).appendingPathComponent(name)), place)
     }
     try connection.close()
   }

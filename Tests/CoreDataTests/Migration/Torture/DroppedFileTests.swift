@@ -69,7 +69,7 @@ struct DroppedFileTests {
     let content = try RecoverySample.content(url)
     let journal = try #require(try calls { $0.hasPrefix("rename ") && $0.hasSuffix(".journal.json.part") }.first)
     await run(killedAt: journal + 2)
-    #expect(FileCalls.exists(StorePlace(url).journalFile))
+    #expect(FileCalls.exists(StoreLocation(url).journalFile))
     #expect(try RecoverySample.version(url) == 1)
     #expect(try StoreRecovery.inspect(storeAt: url)?.isCommitted == false)
     #expect(try open() == .undone)

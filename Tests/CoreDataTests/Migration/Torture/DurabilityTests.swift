@@ -180,7 +180,7 @@ struct DurabilityTests {
   }
 
   private func values(_ folder: URL) throws -> Int {
-    try FileCalls.names(in: StorePlace.externalData(of: folder.appendingPathComponent("Data.sqlite"))).count
+    try FileCalls.names(in: StoreLocation.externalData(of: folder.appendingPathComponent("Data.sqlite"))).count
   }
 
   @Test(

@@ -83,7 +83,7 @@ final class TortureBench: @unchecked Sendable {
     let connection = try SQLiteConnection(url: url, mode: .readWrite)
     #expect(try connection.integrityCheck() == [], place)
     for name in try ExternalReferences.names(in: connection) {
-      #expect(FileCalls.exists(StorePlace.externalData(of: url).appendingPathComponent(name)), place)
+      #expect(FileCalls.exists(StoreLocation.externalData(of: url).appendingPathComponent(name)), place)
     }
     try connection.close()
   }

@@ -28,7 +28,7 @@ package enum ColumnRole: Hashable, Sendable {
   case foreignEntity(entity: String, relationship: String)
   /// The primary key of the owner of a to-many relationship without inverse.
   case ownerKey(entity: String, relationship: String)
-  /// The row's place in an ordered relationship that points here.
+  /// The row's order key in an ordered relationship that leads to it.
   case order(entity: String, relationship: String)
 }
 
@@ -50,14 +50,6 @@ package struct TableLayout: Hashable, Sendable {
   package var name: String
   package var rootEntity: String
   package var columns: [ColumnLayout]
-
-  package init(
-    name: String, rootEntity: String, columns: [ColumnLayout]
-  ) {
-    self.name = name
-    self.rootEntity = rootEntity
-    self.columns = columns
-  }
 
   /// The names of the columns that every entity table begins with.
   package static let housekeepingColumns = [
@@ -81,7 +73,7 @@ package enum ColumnGroup: Int, Comparable {
 
   package static func < (left: ColumnGroup, right: ColumnGroup) -> Bool { left.rawValue < right.rawValue }
 
-  /// The group and type of an attribute's column; nil for kinds that no column can hold.
+  /// The group and type of an attribute's column; nil for types that no column can hold.
   package static func placing(_ kind: AttributeKind) -> (ColumnGroup, ColumnType)? {
     switch kind {
     case .integer16, .integer32, .integer64, .boolean: (.integer, .integer)
@@ -95,5 +87,72 @@ package enum ColumnGroup: Int, Comparable {
     case .binaryData: (.binary, .blob)
     case .undefined, .objectID, .composite: nil
     }
+  }
+}
+
+/// The table of a many-to-many relationship and its inverse.
+package struct JoinTableLayout: Hashable, Sendable {
+  package var name: String
+  /// The entity whose number and relationship name the table.
+  package var ownerEntity: String
+  /// The relationship of `ownerEntity` that the table is named for.
+  package var relationship: String
+  package var inverseEntity: String
+  package var inverse: String
+  /// The keys of the owner's side, named after the inverse.
+  package var ownerColumn: String
+  /// The keys of the other side, named after the relationship.
+  package var destinationColumn: String
+  /// Holds the order keys of `relationship`.
+  package var orderColumn: String?
+  /// Holds the order keys of `inverse`.
+  package var inverseOrderColumn: String?
+
+  /// The table as the named relationship sees it.
+  package func end(entity: String, relationship name: String) -> JoinEnd {
+    if entity == ownerEntity, name == relationship {
+      return JoinEnd(
+        table: self.name, sourceColumn: ownerColumn, destinationColumn: destinationColumn,
+        orderColumn: orderColumn, inverseOrderColumn: inverseOrderColumn, isReflexive: isReflexive)
+    }
+    return JoinEnd(
+      table: self.name, sourceColumn: destinationColumn, destinationColumn: ownerColumn,
+      orderColumn: inverseOrderColumn, inverseOrderColumn: orderColumn)
+  }
+
+  /// Whether the relationship is its own inverse.
+  package var isReflexive: Bool { ownerEntity == inverseEntity && relationship == inverse }
+}
+
+/// An index of a store.
+package struct IndexLayout: Hashable, Sendable {
+  /// The purpose of an index.
+  package enum Purpose: Hashable, Sendable {
+    case foreignKey
+    case entityNumber
+    case joinTable
+    case fetch(entity: String)
+    case uniqueness(entity: String)
+  }
+
+  /// A column of an index.
+  package struct Element: Hashable, Sendable {
+    package var column: String
+    package var isAscending: Bool
+
+    package init(column: String, isAscending: Bool = true) {
+      self.column = column
+      self.isAscending = isAscending
+    }
+  }
+
+  package var name: String
+  package var table: String
+  package var elements: [Element]
+  package var purpose: Purpose
+
+  package var isUnique: Bool {
+    if case .uniqueness = purpose { return true }
+    return false
   }
 }

@@ -4,37 +4,28 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// What becomes of the table of one root entity.
+/// What a step does with the table of one root entity.
 package enum TablePlan {
-  /// No rows come into it: it is made empty.
+  /// It is created empty.
   case create(TableLayout)
-  /// Its rows stay where they are; columns are renamed and added around them.
+  /// Its rows stay in place; columns are renamed and added.
   case alter(TableLayout, from: TableLayout, AlteredColumns)
-  /// Its rows are copied into a table made anew; those of several tables have got keys that do not collide.
+  /// Rows are copied into a new table. Those of several tables have got keys that do not collide.
   case rebuild(TableLayout, from: [TableLayout])
 }
 
-/// How the columns of a table that stays are changed.
+/// The changes to the columns of a table that stays.
 package struct AlteredColumns {
   package var renamed: [(old: String, new: String)] = []
   package var added: [ColumnLayout] = []
   /// The new values of columns, for the rows of a source entity.
   package var updates: [(entity: EntityLayout, values: [(column: String, value: BoundSQL)])] = []
 
-  package init(
-    renamed: [(old: String, new: String)] = [], added: [ColumnLayout] = [],
-    updates: [(entity: EntityLayout, values: [(column: String, value: BoundSQL)])] = []
-  ) {
-    self.renamed = renamed
-    self.added = added
-    self.updates = updates
-  }
-
   /// Whether the table's definition stays as it is.
   package var isEmpty: Bool { renamed.isEmpty && added.isEmpty }
 }
 
-/// Decides what becomes of a table: rows stay in place where columns are only renamed, added or filled.
+/// Decides whether a table is altered or rebuilt: rows stay in place where columns are only renamed, added or filled.
 package struct TablePlanner {
   package let step: InPlaceStep
   private let tablesBySource: [String: Set<String>]
@@ -67,7 +58,7 @@ package struct TablePlanner {
     name == old || step.sourceSchema.table(named: name) == nil
   }
 
-  /// The changes of columns; nil where the rows must be copied.
+  /// The changes to columns; nil where the rows must be copied.
   private func alteredColumns(
     of table: TableLayout, from old: TableLayout,
     _ pairs: [(source: EntityLayout, destination: EntityLayout)]
@@ -84,7 +75,7 @@ package struct TablePlanner {
       if let origin = given.lazy.compactMap(\.1.origin).first,
         let oldColumn = old.columns.first(where: { $0.name == origin })
       {
-        // Rows that do not continue the old column must not keep its values, and only one column can take its place.
+        // Rows of entities that do not continue the old column must not keep its values, and only one column can replace it.
         guard oldColumn.type == column.type, used.insert(origin).inserted,
           values.allSatisfy({ pair, value in value.map { $0.origin == origin } ?? !uses(pair.source, origin) })
         else { return nil }
@@ -95,17 +86,17 @@ package struct TablePlanner {
       for (pair, value) in given {
         switch value {
         case .column, .constant(.null): continue
-        case .changed(_, let expression):
-          updates[pair.source.number, default: []].append((column.name, expression.over(column.name)))
+        case .changed(_, let change):
+          updates[pair.source.number, default: []].append((column.name, change("\(column: column.name)")))
         case .constant(let constant):
-          updates[pair.source.number, default: []].append((column.name, BoundSQL("?", [constant])))
+          updates[pair.source.number, default: []].append((column.name, "\(value: constant)"))
         }
       }
     }
     let kept = Set(old.columns.map(\.name)).subtracting(TableLayout.housekeepingColumns.map(\.name))
     guard kept == used || step.cleanup == .deferred else { return nil }
     let taken = Set(old.columns.map(\.name)).union(step.extraColumns[old.name] ?? [])
-    // A new name that another column still has would need a third name in between: copying is simpler and as safe.
+    // A new name that another column still has would need a temporary name: copying is simpler and as safe.
     guard result.renamed.allSatisfy({ !taken.contains($0.new) }), result.added.allSatisfy({ !taken.contains($0.name) })
     else { return nil }
     result.updates = pairs.compactMap { pair in updates[pair.source.number].map { (pair.source, $0) } }

@@ -5,47 +5,39 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// Work on a store that is to be finished or undone: by who does it, or by who comes after a process that has ended in the
-/// midst of it. Both may end in the midst again; every part can be done twice.
-package struct UnfinishedWork {
+/// Finishes or undoes work on a store as a whole: at its end, after a failure, or after the process has ended partway
+/// through. Every part can be repeated, since this may be interrupted too.
+package struct InterruptedWork {
   package let lock: MigrationLock
   package let journal: WorkJournal
 
-  package init(
-    lock: MigrationLock, journal: WorkJournal
-  ) {
-    self.lock = lock
-    self.journal = journal
-  }
-
-  private var place: StorePlace { lock.place }
+  private var place: StoreLocation { lock.place }
 
   /// What became of the work.
   package enum Outcome: Hashable {
     case finished
     case undone
-    /// Only a transaction of the store's own file was unfinished, which SQLite has rolled back.
+    /// Only a transaction of the store's own file was interrupted, which SQLite has rolled back.
     case rolledBack
   }
 
   // MARK: Finding
 
-  /// Finishes or undoes what another process has left behind, before a store is opened.
+  /// Finishes or undoes interrupted work before a store is opened.
   ///
-  /// A transaction in which a writer was killed is rolled back, too. Where there is nothing this costs one question to the
-  /// file system or two. Work of a process that still runs is left alone; so is what may not be changed, since the store is
-  /// whole at every moment and can be read.
+  /// A hot journal is rolled back too. Where there is nothing to do, this costs one or two calls of the file system. Work of a
+  /// running process is left alone, and so is work that may not be changed: the store is whole at any time and can be read.
   ///
   /// - Returns: what was done; nil where there was nothing.
   /// - Throws: `SQLiteError`, and as `settle(_:)`.
   @discardableResult
   package static func settle(beforeOpening url: URL) throws -> Outcome? {
-    let place = StorePlace(url)
+    let place = StoreLocation(url)
     let isRolledBack = try StoreFile.rollBackHotJournal(place.file)
     return try settleWork(place) ?? (isRolledBack ? .rolledBack : nil)
   }
 
-  private static func settleWork(_ place: StorePlace) throws -> Outcome? {
+  private static func settleWork(_ place: StoreLocation) throws -> Outcome? {
     guard FileCalls.exists(place.workFolder) else { return nil }
     do {
       return try settle(MigrationLock.take(place))
@@ -56,12 +48,12 @@ package struct UnfinishedWork {
     }
   }
 
-  /// Takes the lock, after what another process has left behind has been finished or undone.
+  /// Takes the lock, and finishes or undoes interrupted work.
   ///
   /// - Throws: `MigrationLock.Held`, and as `settle(_:)`.
-  package static func takeSettled(_ place: StorePlace, timeout: TimeInterval) throws -> MigrationLock {
+  package static func takeSettled(_ place: StoreLocation, timeout: TimeInterval) throws -> MigrationLock {
     var settled: Outcome?
-    // Other processes may leave work, again and again; but not for ever.
+    // Other processes may leave interrupted work repeatedly, but not forever.
     for _ in 0..<100 {
       let lock = try MigrationLock.take(place, timeout: timeout)
       if try lock.leftovers().isEmpty {
@@ -74,7 +66,7 @@ package struct UnfinishedWork {
       path: place.workFolder.path, reason: "What was in it was removed a hundred times, and is there again.")
   }
 
-  /// Finishes or undoes what another process has left behind.
+  /// Finishes or undoes interrupted work.
   ///
   /// - Returns: nil where there was nothing.
   /// - Throws: `FileFailure`; `RegularFile.Problem`; `WorkJournal.Unreadable`.
@@ -87,12 +79,12 @@ package struct UnfinishedWork {
       throw error
     }
     guard let journal = found else {
-      // Ended before it said what it was: nothing but the work directory was touched.
+      // Interrupted before the journal was written: only the work directory has been changed.
       let isEmpty = try lock.leftovers().isEmpty
       try lock.removeWorkFolder()
       return isEmpty ? nil : .undone
     }
-    let work = UnfinishedWork(lock: lock, journal: journal)
+    let work = InterruptedWork(lock: lock, journal: journal)
     guard journal.isCommitted(lock.work) else {
       try work.undo(isLate: true)
       return .undone
@@ -102,39 +94,39 @@ package struct UnfinishedWork {
     return isUndone ? .undone : .finished
   }
 
-  /// Whether the rows of a store name none of the files that are removed with the last step of a journal: the transaction
-  /// of a migration in place has been committed then.
-  package static func namesNothing(of journal: WorkJournal, _ place: StorePlace) throws -> Bool {
+  /// Whether the rows of a store reference none of the obsolete files in a journal: then the transaction of an in-place
+  /// migration has been committed.
+  package static func namesNothing(of journal: WorkJournal, _ place: StoreLocation) throws -> Bool {
     try namesOfStore(place)?.isDisjoint(with: journal.obsolete) ?? false
   }
 
   // MARK: Undoing
 
-  /// Removes what has been made; the old store is in its place, and untouched.
+  /// Removes the new files. The old store is in place and unchanged.
   ///
   /// - Parameter isLate: as that of `finish(isLate:)`.
   package func undo(isLate: Bool = false) throws {
     let (folder, work, name) = (lock.folder, lock.work, place.file.lastPathComponent)
-    for suffix in StorePlace.companionSuffixes {
-      let moved = StorePlace.oldName + suffix
+    for suffix in StoreLocation.companionSuffixes {
+      let moved = StoreLocation.oldName + suffix
       guard let found = work.status(moved), found.st_mode & S_IFMT == S_IFREG, !folder.exists(name + suffix) else {
         continue
       }
       try work.rename(moved, to: folder, name + suffix)
     }
     try remove(journal.added, isLate: isLate)
-    StoreHold.removeIdleJournal(of: place)
+    StoreWriteLock.removeIdleJournal(of: place)
     try lock.removeWorkFolder()
   }
 
   // MARK: Finishing
 
-  /// Keeps the old store where it is to be kept, and removes what only it needed otherwise.
+  /// Moves the old store to where it is kept, or removes the files that only it needed.
   ///
-  /// - Parameter isLate: whether time has passed since the exchange, in which others may have used the store.
+  /// - Parameter isLate: whether others may have used the store since the exchange.
   /// - Returns: where the old store is kept.
   package func finish(isLate: Bool = false) throws -> URL? {
-    // Before the new name is certain to last nothing may be removed that the old store needs.
+    // Files of the old store must not be removed before the rename has been synced to disk.
     try lock.folder.synchronize()
     let kept = try keepOldStore()
     try remove(journal.obsolete, isLate: isLate)
@@ -143,17 +135,17 @@ package struct UnfinishedWork {
     return kept
   }
 
-  /// Removes files of values, but for those that the store names: somebody may have put a copy of the other one back.
+  /// Removes files of values that the present store does not reference: somebody may have restored a copy of the other one.
   private func remove(_ names: [String], isLate: Bool) throws {
     guard !names.isEmpty, let needed = isLate ? try Self.namesOfStore(place) : [] else { return }
     try place.support.remove(names.filter { !needed.contains($0) })
   }
 
-  /// The files that the store of now names; nil where it is damaged, so that nobody knows.
-  private static func namesOfStore(_ place: StorePlace) throws -> Set<String>? {
+  /// The files that the present store references; nil where it is damaged.
+  private static func namesOfStore(_ place: StoreLocation) throws -> Set<String>? {
     try place.checkFile()
     guard FileCalls.exists(place.file) else { return [] }
-    // A process that was killed may have left a transaction to be rolled back, which a reader could not do.
+    // A killed process may have left a hot journal, which a reader cannot roll back.
     let connection = try SQLiteConnection(url: place.file, mode: .readWrite)
     defer {
       // Nothing was written.
@@ -167,7 +159,7 @@ package struct UnfinishedWork {
   }
 
   private func keepOldStore() throws -> URL? {
-    let (work, old) = (lock.work, StorePlace.oldName)
+    let (work, old) = (lock.work, StoreLocation.oldName)
     guard let path = journal.keptAt else { return nil }
     let parts = path.split(separator: "/").map(String.init)
     guard let last = parts.last, let original = work.status(old) else {
@@ -186,7 +178,7 @@ package struct UnfinishedWork {
     }
     try keepFiles(journal.kept, of: name, in: directory)
     if let note = journal.setAside { try note.write(in: directory, besideStore: name) }
-    for suffix in StorePlace.companionSuffixes where work.exists(old + suffix) {
+    for suffix in StoreLocation.companionSuffixes where work.exists(old + suffix) {
       try work.rename(old + suffix, to: directory, name + suffix)
     }
     if !directory.exists(name) { try work.rename(old, to: directory, name) }
@@ -200,7 +192,7 @@ package struct UnfinishedWork {
     let target = SupportDirectory(store: directory.path(store))
     let support = try directory.makeDirectory(target.url.lastPathComponent)
     let values = try support.makeDirectory(SupportDirectory.valuesName)
-    // Rows may have been deleted since the exchange, and their files with them.
+    // Rows and their files may have been deleted since the exchange.
     for name in names where source.exists(name) { _ = try source.link(name, to: values, name) }
     try values.synchronize()
     try support.synchronize()

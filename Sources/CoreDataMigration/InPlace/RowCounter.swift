@@ -6,27 +6,28 @@ import CoreDataStoreFiles
 
 /// Counts the rows of a step's entities, and knows which tables need no counting.
 ///
-/// Counting goes through a whole table, where adding a column to it takes a few milliseconds at any size. So rows are not
-/// counted where the step cannot change their number: where the table stays, every entity in it lives on, and its rows keep
-/// their entity. Nor are they where one statement without a condition copies a table: it tells how many rows it has found,
-/// and what it has made of them is counted. Where SQLite has checked the file, which reads all of it, everything is counted.
+/// Counting scans the whole table, whereas adding a column to it takes a few milliseconds at any size. So rows are not
+/// counted where the step cannot change their number: where the table and all its entities are kept, and no row changes its
+/// entity. Nor are they counted before one statement without a condition copies a table: the statement reports how many rows
+/// it has copied, and the copies are counted. Where SQLite has checked the file, which reads all of it, everything is
+/// counted.
 ///
 /// Counting never uses an index: one that does not fit its table would hide rows.
-package struct RowCensus {
+package struct RowCounter {
   private let step: InPlaceStep
   private let connection: SQLiteConnection
   /// The destination tables whose rows stay, by the names of the source tables: no row is moved or removed.
   private let steady: [String: String]
-  /// The source tables that need not be counted: those of them in which no row is written, or which have one entity, and
-  /// those that are copied whole.
+  /// The source tables that need not be counted: tables that stay and in which no row is written, tables with one entity,
+  /// and tables that are copied as a whole.
   private let uncounted: Set<String>
-  /// The source entities whose table is copied whole, by the names of the destination tables.
+  /// The source entities whose table is copied as a whole, by destination table.
   private let copied: [String: String]
-  /// The destination tables that stay with another set of entities than they had.
+  /// The destination tables that stay, but with a different set of entities.
   private let regrouped: Set<String>
-  /// The destination tables that are made anew with rows of the source.
+  /// The destination tables that are rebuilt with rows of the source.
   package let madeTables: [String]
-  /// Whether rows are copied, changed or removed: not where tables only get columns.
+  /// Whether rows are copied, changed or removed. False where tables only get columns.
   package let movesRows: Bool
 
   /// - Throws: `InPlaceProblem` for changes that cannot be made inside the file.
@@ -62,7 +63,7 @@ package struct RowCensus {
         continue
       }
       steady[old.name] = table.name
-      // Numbers of no entity are found by counting; in a table of one entity they mean nothing.
+      // Counting finds unknown entity numbers, which do not matter in a table with one entity.
       if inSource.count == 1 || (columns.updates.isEmpty && keepsNumbers) { uncounted.insert(old.name) }
     }
     self.steady = steady
@@ -73,17 +74,17 @@ package struct RowCensus {
     movesRows = changesRows || !made.isEmpty || !regrouped.isEmpty
   }
 
-  /// Whether rows of a destination table may have numbers of no entity in it. Rows that are copied get theirs with that;
-  /// where the one entity of a table stays, its rows can be read as before, whatever number they have.
+  /// Whether rows of a destination table may have unknown entity numbers. Copying gives every row its number; where the only
+  /// entity of a table stays, its rows can be read as before, whatever number they have.
   package func mayHaveStrays(_ table: TableLayout) -> Bool { regrouped.contains(table.name) }
 
-  /// The one entity of a source table, where all rows are copied into a table in which there is nothing else.
+  /// The only entity of a source table, where all its rows are copied into a table that gets no other rows.
   private static func onlyEntity(of old: TableLayout, to table: TableLayout, _ step: InPlaceStep) -> String? {
     let entities = step.sourceSchema.entities.filter { $0.table == old.name }
     let pairs = step.pairs(in: table)
     guard entities.count == 1, let entity = entities.first, pairs.count == 1, let pair = pairs.first,
       pair.source.name == entity.name, !entity.isAbstract, !pair.destination.isAbstract,
-      step.condition(entity).isEmpty,
+      step.condition(entity) == nil,
       step.destinationSchema.tables.allSatisfy({ other in
         other.name == table.name || !step.pairs(in: other).contains { $0.source.name == entity.name }
       })
@@ -91,11 +92,12 @@ package struct RowCensus {
     return entity.name
   }
 
-  /// The rows of the source entities; of tables that need no counting only where the caller wants to know.
+  /// The rows of the source entities.
   ///
   /// - Parameters:
-  ///   - allowsStrays: whether rows with numbers of no entity are passed over in tables that need no counting.
-  ///   - known: rows by entity that have been counted before; tables of which all entities are known are not counted again.
+  ///   - includingAll: whether tables are counted that need no counting.
+  ///   - allowsStrays: whether rows with unknown entity numbers are ignored in tables that need no counting.
+  ///   - known: rows by entity that have been counted before; tables whose entities are all known are not counted again.
   package func before(
     includingAll: Bool, allowsStrays: Bool, known: [String: Int] = [:]
   ) throws -> [String: Int] {
@@ -111,15 +113,15 @@ package struct RowCensus {
     }
   }
 
-  /// Takes down how many rows a copy of a whole table has found, where they have not been counted.
+  /// Records how many rows the copy of a whole table has found, where they have not been counted.
   package func note(_ count: Int, copiedInto table: String, in before: inout [String: Int]) {
     guard let entity = copied[table], before[entity] == nil else { return }
     before[entity] = count
   }
 
-  /// The rows of the destination entities: counted, or as many as there were.
+  /// The rows of the destination entities.
   ///
-  /// - Parameter includingAll: whether rows are counted also where the step cannot change their number.
+  /// - Parameter includingAll: whether rows are counted even where the step cannot change their number.
   package func after(_ before: [String: Int], includingAll: Bool) throws -> [String: Int] {
     let kept = includingAll ? [] : Set(steady.values)
     var counts = try counts(of: step.destinationSchema, strays: Set(steady.values)) { !kept.contains($0) }
@@ -129,7 +131,7 @@ package struct RowCensus {
     return counts
   }
 
-  /// - Parameter strays: the tables in which rows with numbers of no entity are passed over.
+  /// - Parameter strays: the tables in which rows with unknown entity numbers are ignored.
   private func counts(
     of schema: StoreSchema, strays: Set<String>, where isWanted: (String) -> Bool
   ) throws -> [String: Int] {
@@ -139,7 +141,7 @@ package struct RowCensus {
       for entity in hierarchy { counts[entity.name] = 0 }
       let name = SQLName.quoted(table.name)
       if hierarchy.count == 1, let only = hierarchy.first {
-        // Rows that were put in by hand may have any number here.
+        // Rows inserted by hand may have any number here.
         counts[only.name] = Int(try connection.scalar("SELECT COUNT(*) FROM \(name) NOT INDEXED")?.integer ?? 0)
         continue
       }

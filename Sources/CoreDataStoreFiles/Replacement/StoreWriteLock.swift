@@ -5,18 +5,18 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// A store that nobody else can write, by SQLite's own lock, for as long as a new one is made from it.
+/// Keeps others from writing to a store while a new one is made from it, by SQLite's own lock.
 ///
-/// Others may read meanwhile. At the end the store is taken for this process alone, and its log is folded into it.
-package final class StoreHold {
+/// Others may read meanwhile. At the end the store is locked exclusively, and its log is checkpointed.
+package final class StoreWriteLock {
   package let url: URL
   package let connection: SQLiteConnection
-  /// How the store keeps the way back from unfinished transactions.
+  /// The journal mode of the store.
   package let journalMode: SQLiteJournalMode
   private let version: SQLiteValue?
   private let timeout: TimeInterval
 
-  /// What came in the way while a new store was made.
+  /// Why a new store cannot replace this one.
   package enum Intrusion: Error {
     /// Somebody has written to the store.
     case changed
@@ -38,13 +38,13 @@ package final class StoreHold {
     version = try connection.pragma("data_version")
   }
 
-  /// Takes the store for this process alone: its log is folded into it, and nobody can open it until `letGo()`.
+  /// Locks the store exclusively and checkpoints its log. Nobody can open it until `letGo()`.
   ///
-  /// A log that stays behind would be taken for that of the file which comes next. So the store leaves the mode of
-  /// write-ahead logs, which SQLite allows only to the last one who has it open, and nothing may lie beside it then.
+  /// SQLite would apply a log that stays behind to the file that comes next. So the store leaves WAL mode, which SQLite allows
+  /// only to the last connection, and nothing may be beside it then.
   ///
-  /// In the mode of rollback journals SQLite does not tell what was written to a log before. So the store is taken, and
-  /// looked at, while it still has its log; and nobody gets in between that and the other mode.
+  /// In rollback mode SQLite does not tell whether a log was written to before. So the store is locked and compared while it
+  /// still has its log, and stays locked until it has left WAL mode.
   ///
   /// - Throws: `Intrusion`; `SQLiteError`.
   package func takeAlone() throws {
@@ -56,7 +56,7 @@ package final class StoreHold {
       try waiting(until: end) { try connection.begin(.immediate) }
       guard try connection.pragma("data_version") == version else { throw Intrusion.changed }
       try connection.rollback()
-      // The lock itself is kept until the store is used next, which is when it leaves the mode.
+      // The lock is kept until the store is next used, which is when it leaves WAL mode.
       try connection.setPragma("locking_mode", to: "NORMAL")
     }
     try waiting(until: end) {
@@ -65,11 +65,11 @@ package final class StoreHold {
     }
     guard try connection.pragma("data_version") == version else { throw Intrusion.changed }
     if try connection.hasMoved() { throw Intrusion.moved }
-    // Another one has put the mode back before this one had the lock.
-    if StorePlace(url).companions.contains(where: FileCalls.exists) { throw Intrusion.inUse }
+    // Another connection has restored WAL mode before this one got the lock.
+    if StoreLocation(url).companions.contains(where: FileCalls.exists) { throw Intrusion.inUse }
   }
 
-  /// Tries until nobody is in the way.
+  /// Repeats a body while the store is busy, until the timeout.
   private func waiting(until end: Date, _ body: () throws -> Void) throws {
     while true {
       do {
@@ -81,11 +81,11 @@ package final class StoreHold {
     }
   }
 
-  /// Lets others have the store again; as it was.
+  /// Releases the store unchanged.
   package func giveBack() {
-    // Either mode is good, and the next who opens the store sets the one that it likes best.
+    // A store can be opened in either mode, and the next connection sets the one it prefers.
     try? connection.rollback()
-    // A log is shared with others only where the locks are.
+    // Other processes can use a log only without an exclusive lock.
     _ = try? connection.setPragma("locking_mode", to: "NORMAL")
     try? connection.setJournalMode(journalMode)
     letGo()
@@ -93,16 +93,16 @@ package final class StoreHold {
 
   /// Closes the connection.
   package func letGo() {
-    // Nothing was written through it, so nothing can be lost.
+    // Nothing was written through the connection, so nothing can be lost.
     try? connection.close()
   }
 
-  /// Has SQLite remove the journal that it leaves when it is stopped while it leaves the mode of write-ahead logs.
+  /// Has SQLite remove the journal that stays if it is interrupted while leaving WAL mode.
   ///
-  /// Such a journal is empty or has been rolled back, and harms nobody; a store in that mode would keep it for ever, though.
-  package static func removeIdleJournal(of place: StorePlace) {
-    guard FileCalls.exists(StorePlace.url(place.file, "-journal")) else { return }
-    // Where somebody has the store open this is impossible, and there is no need for it.
+  /// Such a journal is empty or has been rolled back, and is harmless; but a store in WAL mode would keep it forever.
+  package static func removeIdleJournal(of place: StoreLocation) {
+    guard FileCalls.exists(StoreLocation.url(place.file, "-journal")) else { return }
+    // This fails if somebody has the store open, and is not needed then.
     guard let connection = try? SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: 0) else { return }
     if (try? connection.journalMode()) == .wal {
       try? connection.setJournalMode(.delete)

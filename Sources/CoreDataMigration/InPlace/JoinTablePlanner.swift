@@ -4,28 +4,21 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// Where the rows of a join table come from.
+/// The source of a join table's rows.
 package enum JoinTableSource {
   /// A join table that stays as it is.
   case same
-  /// A query over the source's tables, which gives the columns in the order of `columns(of:)`.
+  /// A query over the source's tables that returns the columns in the order of `columns(of:)`.
   case query(JoinTableQuery)
   /// The relationship is new.
   case none
 }
 
-/// The parts of the query that fills a join table; tables may have got other names before it is carried out.
+/// The parts of the query that fills a join table. Tables may have been renamed when it is executed.
 package struct JoinTableQuery {
   package let values: [String]
-  /// The relationships that know of pairs, each with whether its objects are those of the table's owner.
+  /// The source relationships with pairs for the table, each with whether it is the owner's side.
   package let pairs: [(pairs: RelationshipPairs, fromOwner: Bool)]
-
-  package init(
-    values: [String], pairs: [(pairs: RelationshipPairs, fromOwner: Bool)]
-  ) {
-    self.values = values
-    self.pairs = pairs
-  }
 
   package func sql(names: [String: String]) -> String {
     "SELECT \(values.joined(separator: ", ")) FROM (\(source(names)))"
@@ -35,7 +28,7 @@ package struct JoinTableQuery {
     let queries = pairs.flatMap { $0.pairs.queries(fromOwner: $0.fromOwner, names: names) }
       .joined(separator: " UNION ALL ")
     guard Set(pairs.map(\.fromOwner)).count > 1 else { return queries }
-    // What both sides knew apart from one another is one pair now, and each side tells the places that it knew itself.
+    // A pair that both sides had becomes one row, with the order keys of either side.
     let told = pairs.flatMap { known in
       known.pairs.queries(fromOwner: known.fromOwner, names: names).map { query in
         let places = known.fromOwner ? "PLACE, NULL AS OWNERPLACE" : "NULL AS PLACE, OWNERPLACE"
@@ -47,21 +40,15 @@ package struct JoinTableQuery {
   }
 }
 
-/// Works out where the rows of a destination join table come from.
+/// Determines the source of the rows of a destination join table.
 package struct JoinTablePlanner {
   package let step: InPlaceStep
-
-  package init(
-    step: InPlaceStep
-  ) {
-    self.step = step
-  }
 
   package func plan(_ table: JoinTableLayout) -> JoinTableSource {
     let (forward, backward) = sources(of: table)
     guard let first = (forward + backward).first else { return .none }
     let known = forward.isEmpty ? [] : backward
-    // What is known from one side is known from the other, where they belong together in the source.
+    // If the two sides were inverses in the source, one side has all pairs.
     let inverses = step.sourceRelationshipLayouts(of: table.inverse, in: table.inverseEntity)
     let keepsOrder = known.isEmpty && !forward.isEmpty && forward.allSatisfy(\.isOrdered)
     let keepsInverseOrder = known.isEmpty && !inverses.isEmpty && inverses.allSatisfy(\.isOrdered)
@@ -82,11 +69,11 @@ package struct JoinTablePlanner {
     return .query(
       JoinTableQuery(
         values: values,
-        pairs: forward.map { (RelationshipPairs(of: $0, step: step), true) }
-          + backward.map { (RelationshipPairs(of: $0, step: step), false) }))
+        pairs: forward.map { (RelationshipPairs(of: $0, in: step.sourceSchema), true) }
+          + backward.map { (RelationshipPairs(of: $0, in: step.sourceSchema), false) }))
   }
 
-  /// Takes rows out whose objects are gone, or are of another kind now.
+  /// Deletes rows whose objects are gone, or are of an entity that the relationship does not allow.
   package func forgetting(_ table: JoinTableLayout) -> [MigrationStatement] {
     let (forward, backward) = sources(of: table)
     let owners = forward.map(\.declaringEntity) + backward.map(\.destinationEntity)
@@ -106,7 +93,7 @@ package struct JoinTablePlanner {
     ]
   }
 
-  /// The columns of a join table: its two keys, then its places.
+  /// The columns of a join table: its two keys, then its order keys.
   package static func columns(of table: JoinTableLayout) -> [String] {
     [table.ownerColumn, table.destinationColumn] + [table.inverseOrderColumn, table.orderColumn].compactMap { $0 }
   }
@@ -129,7 +116,7 @@ package struct JoinTablePlanner {
     return end == new
   }
 
-  /// Places in an order that is new: first those that have one, then by primary key, spaced as Core Data spaces them.
+  /// Order keys where the order is new: first the members that had one, then by primary key, spaced as Core Data spaces them.
   private func place(
     of member: String, after place: String, _ sources: [RelationshipLayout], within group: String
   ) -> String {

@@ -1,0 +1,265 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataSQLite
+import Foundation
+
+/// Makes a new store beside another and atomically replaces that one. Every change of a store as a whole is made this way.
+package struct StoreReplacement {
+  /// Why a store is not replaced. Nothing was changed.
+  package enum Refusal: Error {
+    /// The path is a symbolic link to a file that is no database, and may be any file of the user.
+    case linkToOtherFile
+    case readOnly
+    /// The other path is in the work directory, or among the files of values.
+    case ownDirectory(path: String)
+    /// The backup to be restored is the store itself.
+    case sameStore(backup: String)
+  }
+
+  /// The place of the store that is replaced.
+  package let place: StoreLocation
+  package let journal: WorkJournal
+  /// How long to wait for other users of the store, in seconds.
+  package let timeout: TimeInterval
+  /// Whether a file that SQLite cannot open may be replaced.
+  package var replacesDamaged: Bool
+  /// Whether a file that somebody has open may be replaced.
+  package var ignoresLocks: Bool
+
+  /// The new store, complete and closed, at `StoreLocation.newStore`.
+  package struct Draft {
+    /// The files of values that its rows name.
+    package var external: Set<String>
+
+    package init(external: Set<String> = []) { self.external = external }
+  }
+
+  package init(
+    place: StoreLocation, journal: WorkJournal, timeout: TimeInterval, replacesDamaged: Bool = false,
+    ignoresLocks: Bool = false
+  ) {
+    self.place = place
+    self.journal = journal
+    self.timeout = timeout
+    self.replacesDamaged = replacesDamaged
+    self.ignoresLocks = ignoresLocks
+  }
+
+  /// Makes the new store and exchanges it for the old one.
+  ///
+  /// - Parameters:
+  ///   - keptAt: where the replaced store stays; nil to remove it.
+  ///   - make: makes the new store. Its parameter is the present store, which nobody else can write meanwhile; nil where
+  ///     there is none.
+  /// - Throws: what `make` throws; `Refusal`, `RegularFile.Problem`, `MigrationLock.Held`, `WorkDirectory.Refusal`,
+  ///   `StoreWriteLock.Intrusion`, `FileFailure`, `SQLiteError`, `WorkJournal.Unreadable`. The store is as it was then, and
+  ///   nothing is left beside it.
+  package func run(keptAt: URL?, make: (StoreWriteLock?) throws -> Draft) throws -> StoreExchange.Outcome {
+    try place.checkFile()
+    try checkLink()
+    let lock = try InterruptedWork.takeSettled(place, timeout: timeout)
+    var hold: StoreWriteLock?
+    let draft: Draft
+    do {
+      try journal.write(lock.work)
+      hold = try makeHold()
+      draft = try make(hold)
+    } catch {
+      hold?.giveBack()
+      // What cannot be removed now is removed by the next process to open the store; why the work failed is what matters.
+      try? InterruptedWork(lock: lock, journal: journal).undo()
+      throw error
+    }
+    return try StoreExchange(lock: lock, hold: hold, journal: journal)
+      .carryOut(external: draft.external, keptAt: keptAt)
+  }
+
+  /// The target of a symbolic link may be any file of the user: it is replaced only where it is a database.
+  private func checkLink() throws {
+    guard FileCalls.isSymbolicLink(place.url), FileCalls.exists(place.file), try isNoDatabase() else { return }
+    throw Refusal.linkToOtherFile
+  }
+
+  private func makeHold() throws -> StoreWriteLock? {
+    guard !ignoresLocks, FileCalls.exists(place.file) else { return nil }
+    // An empty file without a log holds no rows.
+    if FileCalls.size(place.file) == 0, !place.companions.contains(where: FileCalls.exists) { return nil }
+    guard FileManager.default.isWritableFile(atPath: place.file.path) else {
+      throw Refusal.readOnly
+    }
+    if replacesDamaged, !DatabaseCompanions.hasJournal(place.file.path), try isNoDatabase() { return nil }
+    let connection = try SQLiteConnection(url: place.file, mode: .readWrite, busyTimeout: timeout)
+    do {
+      if connection.isReadOnly { throw Refusal.readOnly }
+      return try StoreWriteLock(connection, url: place.file, timeout: timeout)
+    } catch {
+      // Why the store cannot be locked is what matters.
+      try? connection.close()
+      if replacesDamaged, let failure = error as? SQLiteError, failure.isNotADatabase || failure.isCorrupt {
+        return nil
+      }
+      throw error
+    }
+  }
+
+  /// Whether the file does not begin like a database. SQLite would remove the log beside such a file.
+  private func isNoDatabase() throws -> Bool {
+    do {
+      _ = try SQLiteFileHeader.read(path: place.file.path)
+      return false
+    } catch let failure as SQLiteError where failure.isNotADatabase {
+      return true
+    }
+  }
+
+  /// Makes the new store as a copy of another, its log included, with hard links to its files of values.
+  package static func copy(_ source: URL, to destination: URL) throws {
+    // Not by the connection of a write lock: SQLite does not back up from a connection with an open write transaction.
+    try StoreFiles.copy(from: source, to: destination, values: .linked)
+  }
+
+  // MARK: Restoring
+
+  /// Puts a copy of a backup in the place of a store, which is backed up in turn.
+  ///
+  /// - Parameters:
+  ///   - backup: the backup, or any other store.
+  ///   - url: where the store is, or was.
+  ///   - usesLog: whether the new store gets a write-ahead log.
+  /// - Returns: where the store is kept that was there; nil where there was none.
+  /// - Throws: as `run(keptAt:make:)`; `StoreVerification.Problem`.
+  package static func restore(_ backup: URL, to url: URL, usesLog: Bool, timeout: TimeInterval) throws -> URL? {
+    let place = StoreLocation(url)
+    if place.holds(backup) { throw Refusal.ownDirectory(path: backup.path) }
+    if FileCalls.exists(place.file), FileCalls.identity(place.file) == FileCalls.identity(StoreLocation(backup).file) {
+      throw Refusal.sameStore(backup: backup.lastPathComponent)
+    }
+    let keptAt =
+      FileCalls.exists(place.file) && FileCalls.size(place.file) > 0
+      ? BackupName.free(for: place.file, in: place.folder) : nil
+    return try StoreReplacement(
+      place: place, journal: WorkJournal(purpose: .restoring), timeout: timeout, replacesDamaged: true
+    ).run(keptAt: keptAt) { _ in
+      try copy(backup, to: place.newStore)
+      var verification = StoreVerification(url: place.newStore)
+      // What the backup lacks was missing from the store when it was made, or has been lost since: the rows count.
+      verification.requiresExternalData = false
+      let found = try verification.carryOut(leaving: usesLog ? .wal : .delete)
+      let present = try [place.newStore, place.file].flatMap {
+        try FileCalls.names(in: StoreLocation.externalData(of: $0))
+      }
+      return .init(external: found.external.intersection(present))
+    }.kept
+  }
+}
+
+/// Exchanges the complete store in the work directory for another store, atomically.
+///
+/// A store is its database and the files of large values. Those files never change, and their names are unique. So the new
+/// ones are put beside the old ones first; then the new database is renamed to the store's name, which is atomic; then the
+/// files that only the old store needed are removed. Any program that opens the store sees either the old or the new one.
+package struct StoreExchange {
+  package let lock: MigrationLock
+  /// The lock on the present store; nil where there is no store, or one that SQLite cannot open.
+  package let hold: StoreWriteLock?
+  package var journal: WorkJournal
+
+  private var place: StoreLocation { lock.place }
+
+  /// The result of an exchange.
+  package struct Outcome {
+    /// Where the old store is kept; nil where it is not.
+    package var kept: URL?
+    /// Why the work directory could not be cleared; the next process to open the store clears it.
+    package var leftover: (any Error)?
+    /// The outcome of interrupted work that was found before.
+    package var recovered: InterruptedWork.Outcome?
+  }
+
+  /// Exchanges the stores. The new store must be complete and closed.
+  ///
+  /// - Parameters:
+  ///   - external: the files of values that the new store's rows reference.
+  ///   - keptAt: where the old store is kept; nil to remove it.
+  /// - Throws: `FileFailure`, `SQLiteError`, `StoreWriteLock.Intrusion`; the old store is untouched then, and nothing is left.
+  package func carryOut(external: Set<String>, keptAt: URL?) throws -> Outcome {
+    var exchange = self
+    do {
+      try exchange.prepare(external: external, keptAt: keptAt)
+      try exchange.commit()
+    } catch {
+      hold?.giveBack()
+      // What cannot be undone now is undone by the next process to open the store; why the exchange failed is what matters.
+      try? InterruptedWork(lock: lock, journal: exchange.journal).undo()
+      throw error
+    }
+    hold?.letGo()
+    do {
+      return Outcome(
+        kept: try InterruptedWork(lock: lock, journal: exchange.journal).finish(), recovered: lock.settled)
+    } catch {
+      // The new store is in place; only the cleanup has failed.
+      return Outcome(kept: keptAt, leftover: error, recovered: lock.settled)
+    }
+  }
+
+  /// Writes the journal, and puts the new store's files of values beside the old ones.
+  private mutating func prepare(external: Set<String>, keptAt: URL?) throws {
+    let work = lock.work
+    let present = try place.support.names()
+    let old = try hold.map { try ExternalReferences.presentNames(in: $0.connection, among: present) }
+    journal.added = external.subtracting(present).sorted()
+    journal.obsolete = (old ?? []).subtracting(external).sorted()
+    if let keptAt {
+      // It is unknown which files an unreadable store needs.
+      journal.kept = (old ?? present.filter(ExternalData.isFileName)).sorted()
+      journal.keptAt = try relativePath(of: keptAt)
+    }
+    journal.phase = .exchanging
+    try FileCalls.takePermissions(of: place.file, for: place.newStore)
+    try work.synchronize(StoreLocation.newName)
+    let values = try work.directoryIfPresent(SupportDirectory(store: place.newStore).url.lastPathComponent)?
+      .directoryIfPresent(SupportDirectory.valuesName)
+    for name in journal.added { try values?.synchronize(name) }
+    try journal.write(work)
+    guard !journal.added.isEmpty, let values else { return }
+    let target = try place.support.make()
+    for name in journal.added { _ = try values.link(name, to: target, name) }
+    try place.support.synchronize()
+  }
+
+  private func commit() throws {
+    let (folder, work, name) = (lock.folder, lock.work, place.file.lastPathComponent)
+    if let hold {
+      try hold.takeAlone()
+    } else if !FileCalls.exists(place.file) {
+      try StoreFiles.setDeadLogsAside(of: place.file)
+    } else {
+      // SQLite must not apply the companion files of an unreadable file to the new one.
+      for suffix in StoreLocation.companionSuffixes where folder.exists(name + suffix) {
+        try folder.rename(name + suffix, to: work, StoreLocation.oldName + suffix)
+      }
+    }
+    if let found = folder.status(name) {
+      try RegularFile.check(found, place.file)
+      if journal.keptAt != nil {
+        _ = try folder.link(name, to: work, StoreLocation.oldName) { try DatabaseFile(path: $0.path).copy(to: $1.path) }
+      }
+    }
+    try work.synchronize()
+    try folder.synchronize()
+    try work.rename(StoreLocation.newName, to: folder, name)
+  }
+
+  /// A journal has paths relative to the store's directory, which may be moved as a whole.
+  private func relativePath(of url: URL) throws -> String {
+    let base = place.folder.standardizedFileURL.path + "/"
+    let path = url.standardizedFileURL.path
+    guard path.hasPrefix(base) else {
+      throw FileFailure(operation: "keep a store outside of the folder of the one it was", path: path, number: EXDEV)
+    }
+    return String(path.dropFirst(base.count))
+  }
+}
