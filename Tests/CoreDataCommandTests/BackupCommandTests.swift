@@ -28,7 +28,7 @@ struct BackupCommandTests {
     #expect(run.status == .done, "\(run.error)")
     #expect(
       run.output == """
-        Shop.sqlite is restored from Shop~.sqlite, which stays.
+        Restored Shop.sqlite from Shop~.sqlite. The backup is unchanged.
         Kept    \(workshop.path("Shop~2.sqlite"))
 
         """)

@@ -146,9 +146,10 @@ struct MappingCommandTests {
     for (line, found) in [
       ("  color  attribute  $source.(", "line 2: The expression cannot be read"),
       ("  color", "line 2: \"color\" is neither policy"),
-      ("    why = 1", "line 2: The line is indented as a note of a property"),
+      ("    why = 1", "line 2: The line is indented like user info of a property"),
       ("  note  a = 1 2", "line 2: The value of a cannot be read"),
-      ("Other   turn   A -> B", "line 2: \"turn\" is no type"), ("  filter  a >", "line 2: The filter cannot be read"),
+      ("Other   turn   A -> B", "line 2: \"turn\" is not a type"),
+      ("  filter  a >", "line 2: The filter cannot be read"),
     ] {
       try Data("A   copy   A -> A\n\(line)\n".utf8).write(to: URL(fileURLWithPath: text))
       let run = CommandRun("mapping", "show", text)

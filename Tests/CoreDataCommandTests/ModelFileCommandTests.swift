@@ -105,7 +105,7 @@ struct ModelFileCommandTests {
       #expect(CommandRun(command + ["-o", workshop.path("x.txt")]).status == .usage, "\(command) with a wrong name")
       let nowhere = CommandRun(command + ["-o", workshop.path("none/" + name)])
       #expect(nowhere.status == .failed)
-      #expect(nowhere.error.contains("does not exist or cannot be written"))
+      #expect(nowhere.error.contains("does not exist or is not writable"))
     }
     let all = CommandRun("model", "compile", workshop.model, "--version", "Shop", "-o", workshop.path("x.momd"))
     #expect(all.status == .usage)

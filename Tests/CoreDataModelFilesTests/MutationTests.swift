@@ -115,7 +115,7 @@ struct MutationTests {
     }
     let archive = try KeyedArchive(builder.data(root: expression))
     let error = #expect(throws: ArchiveFailure.self) { try ArchivedExpressions.expression(archive.root()) }
-    #expect(error?.found.contains("over and over") == true)
+    #expect(error?.found.contains("too many times") == true)
   }
 
   @Test("Expressions that hold themselves are refused")

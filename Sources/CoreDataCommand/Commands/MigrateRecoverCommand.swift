@@ -47,7 +47,7 @@ enum MigrateRecoverCommand: Command {
       try StoreRecovery.setAside(storeAt: url, model: .load(contentsOf: URL(fileURLWithPath: path)))
     }
     if aside != nil || outcome != nil {
-      invocation.result.workDone = "The recovery of \(url.lastPathComponent) is complete."
+      invocation.result.workDone = "The work on \(url.lastPathComponent) is complete."
     }
     if invocation.options.format == .json {
       try invocation.write([

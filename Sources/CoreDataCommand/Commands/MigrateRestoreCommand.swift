@@ -35,7 +35,7 @@ enum MigrateRestoreCommand: Command {
         "kept": .optional(kept?.path),
       ])
     } else {
-      try invocation.result.write("Restored \(name) from \(source).\n")
+      try invocation.result.write("Restored \(name) from \(source). The backup is unchanged.\n")
       if let kept { try invocation.result.write("Kept    \(kept.path)\n") }
     }
     return .done
