@@ -95,6 +95,7 @@ sanitize-threads: libraries
 lint:
 	swift format lint --strict --recursive --parallel $(FORMATTED)
 	@Scripts/house-rules.sh
+	@Scripts/rooms.sh
 
 format:
 	swift format --in-place --recursive --parallel $(FORMATTED)

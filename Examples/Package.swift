@@ -4,8 +4,8 @@
 
 import PackageDescription
 
-// What `make static` builds: the command and the to-do example, linked with --static-swift-stdlib as tools are shipped,
-// and a program that saves and reads values of every kind. In one package, so that the library is built once.
+// The programs of `make static`, linked with --static-swift-stdlib like shipped tools: the command line tool, the to-do
+// example, and a program that saves and reads values of every type. In one package, so that the library is built once.
 let package = Package(
   name: "Static",
   dependencies: [

@@ -2,9 +2,8 @@
 # OpenCoreData
 # SPDX-License-Identifier: Apache-2.0
 #
-# A store that the first release of a to-do app left behind meets the app of today. Works on copies in a temporary
-# folder. What is given as arguments goes to `swift build`; nothing is built where DONE_TOOLS names a folder with both
-# programs.
+# Opens and migrates a store of a to-do app's first release with today's app. Works on copies in a temporary directory.
+# Arguments are passed to `swift build`. Nothing is built if DONE_TOOLS names a directory with both programs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -24,7 +23,7 @@ run() {
   [[ $status -eq $wanted ]] || fail "exit status $status instead of $wanted"
 }
 
-# Words as one would type them.
+# Quotes words for display.
 quoted() {
   local word
   for word in "$@"; do
@@ -37,7 +36,7 @@ say() {
 }
 
 fail() {
-  printf 'The demonstration has failed: %s.\n' "$*" >&2
+  printf 'The demonstration failed: %s.\n' "$*" >&2
   exit 1
 }
 
@@ -47,9 +46,8 @@ build() {
 
 tools=${DONE_TOOLS:-}
 if [[ -z $tools ]]; then
-  printf 'Building the command coredata and the example; the first time this takes minutes.\n'
-  # SwiftPM does not notice that a source has come or gone in a package that the example depends on; without its plan it
-  # looks.
+  printf 'Building coredata and the example. The first build takes minutes.\n'
+  # SwiftPM does not notice added or removed sources in a package that the example depends on, unless its plan is removed.
   rm -f "$(build "$@" --show-bin-path)"/../../debug.yaml
   for product in coredata 'done'; do
     build "$@" --product "$product"
@@ -64,15 +62,15 @@ cp -R Examples/Done/Done.sqlite Examples/Done/Done.xcdatamodeld "$folder"
 cd "$folder"
 ln -s "$tools/done" .
 
-say "1. A store that the first release of a to-do app has left behind"
+say "1. A store written by the first release of a to-do app"
 run 0 coredata store info Done.sqlite
 
-say "2. Today's app has the third version of the model. It refuses the store, and says what differs"
+say "2. Today's app has the third version of the model. It refuses the store and lists the differences"
 run 1 ./done list Done.sqlite --no-migration | fold -s -w 110
 run 0 coredata store match Done.sqlite Done.xcdatamodeld
 run 0 coredata model diff Done.xcdatamodeld@Done "Done.xcdatamodeld@Done 3"
 
-say "3. The plan; nothing is changed yet"
+say "3. The plan, which changes nothing"
 run 0 coredata migrate plan Done.sqlite Done.xcdatamodeld
 
 say "4. The migration"
@@ -80,14 +78,14 @@ coredata store export Done.sqlite --entity TSPItem >before.jsonl
 run 0 coredata migrate run Done.sqlite Done.xcdatamodeld
 coredata store export Done.sqlite --entity TSPItem >after.jsonl
 
-say "5. The same rows afterwards: both exports, compared value for value"
+say "5. The rows are the same: both exports, compared value by value"
 head -n 1 before.jsonl
 head -n 1 after.jsonl
-# What is called isDone now was called done, and two properties are new and empty.
-sed -E 's/"isDone":/"done":/; s/"(list|updatedAt)":null,?//g; s/,}/}/' after.jsonl >after-in-old-words.jsonl
-cmp before.jsonl after-in-old-words.jsonl || fail "the rows differ"
+# `isDone` was `done`, and two properties are new and empty.
+sed -E 's/"isDone":/"done":/; s/"(list|updatedAt)":null,?//g; s/,}/}/' after.jsonl >after-with-old-names.jsonl
+cmp before.jsonl after-with-old-names.jsonl || fail "the rows differ"
 printf '%d rows, all values equal\n' "$(wc -l <before.jsonl)"
 
-say "6. The app opens the store, and uses what the new version brought"
+say "6. The app opens the store and uses the new version"
 run 0 ./done add Done.sqlite "Show Nora the migration" --list Work
 run 0 ./done list Done.sqlite --open --last 5

@@ -16,7 +16,7 @@ let package = Package(
       path: ".",
       exclude: ["README.md", "check.sh", "expected.txt"],
       sources: ["Sources"],
-      // As a copy: processed, a model's files would lose their folders.
+      // Copied, because processing would flatten the directories of a model.
       resources: [.copy("Books.xcdatamodeld"), .copy("Films.momd")])
   ]
 )

@@ -2,8 +2,8 @@
 # OpenCoreData
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the command, the to-do example and a program of its own with --static-swift-stdlib, as tools are shipped, and runs
-# the demonstration and a round trip with them. What is given as arguments goes to `swift build`.
+# Builds the command line tool, the to-do example and another program with --static-swift-stdlib, like shipped tools, and
+# runs the demonstration and a round trip with them. Arguments are passed to `swift build`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,7 +16,7 @@ build() {
   swift build --static-swift-stdlib "$@"
 }
 
-# SwiftPM does not notice that a source has come or gone in a package that the example depends on; without its plan it looks.
+# SwiftPM does not notice added or removed sources in a package that the example depends on, unless its plan is removed.
 rm -f "$(build "$@" --show-bin-path)"/../../debug.yaml
 for product in coredata 'done' roundtrip; do
   build "$@" --product "$product"
@@ -37,8 +37,8 @@ grep -q 'Item' "$folder/info" || fail "the store says nothing of its entity"
 rows=$("$tools/coredata" store export "$folder/Round.sqlite" | grep -c '"name"')
 [[ $rows -eq 10 ]] || fail "$rows rows were exported instead of 10"
 
-# From the source of a model to a compiled one and back.
+# Compile a model and convert it back.
 "$tools/coredata" model compile Done/Done.xcdatamodeld --output "$folder/Done.momd" >/dev/null
 "$tools/coredata" model versions "$folder/Done.momd" >"$folder/versions"
 grep -q 'Done 3' "$folder/versions" || fail "the compiled model lacks a version"
-printf 'Examples/Static: statically linked programs have saved, migrated and exported their stores.\n'
+printf 'Examples/Static: statically linked programs saved, migrated and exported their stores.\n'

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataTerminal
+import Foundation
 
-/// The tool as a function: words in, text and a status out.
+/// The tool as a function from arguments and streams to an exit status.
 enum CommandLineTool {
   static var commands: [any Command.Type] {
     [
@@ -19,20 +20,18 @@ enum CommandLineTool {
   }
 
   static let specification = ToolSpecification(
-    name: "coredata", version: "0.1.0", summary: "models, stores and migrations of Core Data",
+    name: "coredata", version: "0.1.0", summary: "inspects Core Data models and stores, and migrates stores",
     groups: [
-      GroupSpecification("model", summary: "what models say, and what changed between their versions"),
-      GroupSpecification("mapping", summary: "how objects of one version become those of another"),
-      GroupSpecification("store", summary: "what stores hold, and which version of a model wrote them"),
-      GroupSpecification("migrate", summary: "bring stores to another version of their model"),
+      GroupSpecification("model", summary: "show, compare and convert models"),
+      GroupSpecification("mapping", summary: "infer, write and check mapping models"),
+      GroupSpecification("store", summary: "inspect, export and create stores"),
+      GroupSpecification("migrate", summary: "migrate stores to another version of their model"),
     ],
-    commands: commands.map { $0.specification },
-    // Annotations for workflows belong to commands that are not here yet.
-    commonOptions: CommonOptions.specifications.map { $0.name == "format" ? .format(.text, .json, .markdown) : $0 })
+    commands: commands.map { $0.specification })
 
-  /// Runs one command line.
+  /// Runs a command line.
   ///
-  /// - Parameter arguments: the words after the name of the tool.
+  /// - Parameter arguments: The arguments after the name of the tool.
   static func run(_ arguments: [String], streams: CommandStreams) -> ExitStatus {
     do {
       switch try specification.parse(arguments) {
@@ -42,7 +41,7 @@ enum CommandLineTool {
         try streams.output(text + "\n")
       case .command(let parsed):
         guard let command = commands.first(where: { $0.specification.path == parsed.specification.path }) else {
-          preconditionFailure("No command has the words \(parsed.specification.path).")
+          preconditionFailure("There is no command \(parsed.specification.path).")
         }
         return try run(command, CommandInvocation(parsed, streams: streams))
       }
@@ -57,7 +56,7 @@ enum CommandLineTool {
     }
   }
 
-  /// Whether a command line asks for JSON, also one that is wrong otherwise.
+  /// Whether a command line requests JSON, even if it is otherwise wrong.
   private static func wantsJSON(_ arguments: [String]) -> Bool {
     arguments.contains("--format=json") || zip(arguments, arguments.dropFirst()).contains { $0 == ("--format", "json") }
   }
@@ -71,17 +70,8 @@ enum CommandLineTool {
     } catch {
       invocation.result.abandon()
       guard let done = invocation.result.workDone else { throw error }
-      throw CommandFailure(.unreported, "\(done) Only the report of it failed. \(CommandFailure(error).message)")
+      throw CommandFailure(
+        .unreported, "\(done) Only the report could not be written. \(CommandFailure(error).message)")
     }
   }
-}
-
-/// One command: what it takes, and what it does.
-protocol Command {
-  static var specification: CommandSpecification { get }
-
-  /// Does the work and writes the result.
-  ///
-  /// - Throws: anything; `CommandFailure` says what it means for the caller.
-  static func run(_ invocation: CommandInvocation) throws -> ExitStatus
 }

@@ -3,12 +3,13 @@
 
 import Foundation
 
-/// The calls of the file system that take part in putting one store in the place of another.
+/// File system calls, each with its own error.
 ///
-/// Foundation's functions do too much in one: here every call counts, and the failure of every call is told.
-/// A database that is in use is never opened here, since closing a file takes away the locks that this process has on it.
+/// Foundation's functions combine several calls. Replacing one store with another needs control over every call, and a
+/// report of every failure. Never open a database that is in use through this type: closing a file descriptor drops all
+/// locks that the process holds on the file.
 package enum FileCalls {
-  /// A file's identity: other names of the same file have the same.
+  /// Identifies a file by device and inode, so that hard links to a file compare equal.
   package struct Identity: Hashable {
     package let device: UInt64
     package let number: UInt64
@@ -21,15 +22,16 @@ package enum FileCalls {
     package init(_ found: stat) { self.init(device: UInt64(found.st_dev), number: UInt64(found.st_ino)) }
   }
 
-  /// Whether anything has that name.
+  /// Whether a directory entry exists at the URL. Does not follow a symbolic link.
   package static func exists(_ url: URL) -> Bool { status(url) != nil }
 
-  /// A file's identity; nil where there is none.
+  /// Returns the identity of a file, or nil if it does not exist.
   package static func identity(_ url: URL) -> Identity? {
     status(url).map(Identity.init)
   }
 
-  /// What changes with every write to a file: its identity, size and time; nil where there is none.
+  /// Returns the identity, size and modification time of a file, which together change with every write. Returns nil if
+  /// the file does not exist.
   package static func stamp(_ url: URL) -> [Int64]? {
     status(url).map {
       [
@@ -39,10 +41,11 @@ package enum FileCalls {
     }
   }
 
-  /// Whether a name leads to another one.
+  /// Whether the URL names a symbolic link.
   package static func isSymbolicLink(_ url: URL) -> Bool { status(url).map { $0.st_mode & S_IFMT == S_IFLNK } ?? false }
 
-  /// Gives a new file the permissions, and as far as that is allowed the owner, of another: never more than that one has.
+  /// Gives a new file the permissions of another and, where allowed, its owner. The new file is never more accessible
+  /// than the old one.
   package static func takePermissions(of old: URL, for new: URL) throws {
     guard let found = status(old) else { return }
     let descriptor = try RegularFile.open(new, followsLinks: false)
@@ -53,65 +56,49 @@ package enum FileCalls {
   static func takePermissions(of found: stat, for descriptor: Int32, _ url: URL) throws {
     var (own, mode) = (stat(), found.st_mode & 0o777)
     guard fstat(descriptor, &own) == 0 else { throw failure("look at", url) }
-    // Only root may give files away. Whoever may write the directory may make the file, so its permissions suffice.
+    // Only root may change the owner. Whoever can write to the directory could create the file anyway, so its
+    // permissions suffice.
     if own.st_uid != found.st_uid { _ = fchown(descriptor, found.st_uid, own.st_gid) }
-    // A group that cannot be given must not be another one's gain: its members have what everybody has.
+    // If the group cannot be set, the group that the file has gets no more than everybody has.
     if own.st_gid != found.st_gid, fchown(descriptor, uid_t.max, found.st_gid) != 0 {
       mode = mode & ~0o070 | (mode & 0o007) << 3 & mode
     }
     try check(fchmod(descriptor, mode), "change the permissions of", url)
   }
 
-  /// Makes a folder; one that is there already will do.
-  package static func makeFolder(_ url: URL) throws {
-    if mkdir(url.path, 0o777) != 0, errno != EEXIST { throw failure("make the folder", url) }
-  }
-
-  /// Makes a folder that must not be there yet.
-  ///
-  /// - Returns: whether it was made; false where something has that name already.
-  package static func makeNewFolder(_ url: URL) throws -> Bool {
-    if mkdir(url.path, 0o777) == 0 { return true }
-    if errno == EEXIST { return false }
-    throw failure("make the folder", url)
-  }
-
-  /// Removes a file; one that is not there will do.
+  /// Removes a file if it exists.
   package static func removeFile(_ url: URL) throws {
     if unlink(url.path) != 0, errno != ENOENT { throw failure("remove", url) }
   }
 
-  /// Removes an empty folder; one that is not there will do.
-  package static func removeFolder(_ url: URL) throws {
-    if rmdir(url.path) != 0, errno != ENOENT { throw failure("remove the folder", url) }
+  /// Removes a directory if it is empty.
+  package static func removeDirectoryIfEmpty(_ url: URL) throws {
+    if rmdir(url.path) != 0, ![ENOENT, ENOTEMPTY, EEXIST].contains(errno) {
+      throw failure("remove the directory", url)
+    }
   }
 
-  /// Removes a folder where it is empty, and leaves it where it is not.
-  package static func removeFolderIfEmpty(_ url: URL) throws {
-    if rmdir(url.path) != 0, ![ENOENT, ENOTEMPTY, EEXIST].contains(errno) { throw failure("remove the folder", url) }
-  }
-
-  /// Removes a file, or a directory with everything below it. Symbolic links are removed and never followed.
+  /// Removes a file, or a directory and its contents. Removes symbolic links without following them.
   package static func removeTree(_ url: URL) throws {
     guard exists(url) else { return }
     try OpenDirectory.open(url.deletingLastPathComponent()).removeTree(url.lastPathComponent)
   }
 
-  /// What is in a folder; nothing where there is none.
-  package static func names(in folder: URL) throws -> [String] {
-    guard exists(folder) else { return [] }
-    return try OpenDirectory.open(folder).names()
+  /// Returns the names of the entries in a directory, or no names if it does not exist.
+  package static func names(in directory: URL) throws -> [String] {
+    guard exists(directory) else { return [] }
+    return try OpenDirectory.open(directory).names()
   }
 
-  /// Gives a file another name; a file that has that name is replaced in the same moment.
+  /// Renames a file, atomically replacing any file at the new name.
   package static func rename(_ old: URL, to new: URL) throws {
     try check(Foundation.rename(old.path, new.path), "rename", old)
   }
 
   /// Makes a hard link, or a copy where the file system has no hard links.
   ///
-  /// - Parameter copyBytes: as that of `OpenDirectory.link(_:to:_:copyBytes:)`.
-  /// - Returns: false where something has that name already.
+  /// - Parameter copyBytes: See `OpenDirectory.link(_:to:_:copyBytes:)`.
+  /// - Returns: false if the new name is taken.
   /// - Throws: `RegularFile.Problem.notRegular` for anything but a regular file; `FileFailure`.
   package static func link(
     _ old: URL, to new: URL, copyBytes: ((_ old: URL, _ new: URL) throws -> Void)? = nil
@@ -121,9 +108,9 @@ package enum FileCalls {
       copyBytes: copyBytes)
   }
 
-  /// Copies the content of a regular file into a new file that only its owner can read.
+  /// Copies the contents of a regular file into a new file that only its owner can read.
   ///
-  /// - Throws: `FileFailure`, also where `new` exists; `RegularFile.Problem`. No copy is left then.
+  /// - Throws: `FileFailure`, also if `new` exists; `RegularFile.Problem`. Leaves no partial copy behind.
   package static func copyBytes(_ old: URL, to new: URL) throws {
     let source = try RegularFile.open(old, followsLinks: false)
     defer { close(source) }
@@ -133,7 +120,7 @@ package enum FileCalls {
       try copyBytes(source, old, to: target, new)
     } catch {
       close(target)
-      // Why the copy is incomplete is what matters.
+      // Report why the copy failed, not that the partial copy could not be removed.
       try? removeFile(new)
       throw error
     }
@@ -161,18 +148,18 @@ package enum FileCalls {
     }
   }
 
-  /// Sees to it that a file's content, or a folder's names, are on the disk.
+  /// Flushes the contents of a file, or the entries of a directory, to the disk.
   package static func synchronize(_ url: URL) throws {
     let descriptor = open(url.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw failure("open", url) }
     let result = fsync(descriptor)
     let number = errno
     close(descriptor)
-    // Some file systems cannot sync folders, and say so; there is nothing to be done about them.
+    // Some file systems cannot sync directories and return EINVAL, which leaves nothing else to do.
     if result != 0, number != EINVAL { throw FileFailure(operation: "sync", path: url.path, number: number) }
   }
 
-  /// Writes a file which has either its old content or the new one, also after a power failure.
+  /// Writes a file atomically: even after a power failure it has either its old contents or the new ones.
   package static func write(_ data: Data, to url: URL, mode: mode_t = 0o600) throws {
     try OpenDirectory.open(url.deletingLastPathComponent()).write(data, to: url.lastPathComponent, mode: mode)
   }
@@ -198,5 +185,54 @@ extension stat {
     #else
     st_mtim
     #endif
+  }
+}
+
+extension FileCalls {
+  /// Renames a file without ever replacing an existing one.
+  ///
+  /// - Returns: false if the new name is taken.
+  /// - Throws: `FileFailure`.
+  package static func renameToNew(_ old: URL, to new: URL) throws -> Bool {
+    if Foundation.link(old.path, new.path) == 0 {
+      try removeFile(old)
+      return true
+    }
+    switch errno {
+    case EEXIST: return false
+    case EPERM, EMLINK, EOPNOTSUPP, ENOTSUP, ENOSYS:
+      // The file system has no hard links.
+      if exists(new) { return false }
+      try rename(old, to: new)
+      return true
+    default: throw FileFailure(operation: "name '\(new.lastPathComponent)'", path: old.path, number: errno)
+    }
+  }
+
+  /// Creates an empty file that only its owner can read.
+  ///
+  /// - Throws: `FileFailure`, also if the name is taken, even by a dangling symbolic link.
+  package static func makePrivateFile(_ url: URL) throws {
+    let descriptor = open(url.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw FileFailure(operation: "make", path: url.path, number: errno) }
+    close(descriptor)
+  }
+
+  /// Whether the URL names a regular file. Does not follow a symbolic link.
+  package static func isRegular(_ url: URL) -> Bool {
+    var found = stat()
+    return lstat(url.path, &found) == 0 && found.st_mode & S_IFMT == S_IFREG
+  }
+
+  /// Whether the URL names a directory. Does not follow a symbolic link.
+  package static func isDirectory(_ url: URL) -> Bool {
+    var found = stat()
+    return lstat(url.path, &found) == 0 && found.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// Returns the size of a file in bytes, or 0 if it does not exist.
+  package static func size(_ url: URL) -> Int {
+    var found = stat()
+    return lstat(url.path, &found) == 0 ? Int(found.st_size) : 0
   }
 }

@@ -5,9 +5,9 @@ import Foundation
 
 /// A file system call that failed.
 package struct FileFailure: Error, Hashable {
-  /// What was tried, as a verb: "rename".
+  /// The attempted operation as a verb, such as "rename".
   package let operation: String
-  /// The file.
+  /// The path of the file.
   package let path: String
   /// The system's error number (`errno`).
   package let number: Int32
@@ -18,6 +18,6 @@ package struct FileFailure: Error, Hashable {
     self.number = number
   }
 
-  /// Whether permissions, or a read-only disk, are the reason.
+  /// Whether the cause is permissions or a read-only file system.
   package var isAboutPermissions: Bool { [EACCES, EPERM, EROFS].contains(number) }
 }

@@ -3,12 +3,12 @@
 
 import Foundation
 
-/// An open directory, whose entries are reached through its descriptor.
+/// An open directory whose entries are accessed through its file descriptor.
 ///
-/// A directory that is moved away, or swapped for a symbolic link, after it was opened stays the one that the calls work on.
-/// No call follows a symbolic link that an entry may be.
+/// If the directory is moved, or replaced by a symbolic link, after it was opened, calls still operate on the original
+/// directory. No call follows a symbolic link among the entries.
 package final class OpenDirectory {
-  /// Where the directory was when it was opened; used in messages only.
+  /// The directory's location when it was opened; used in messages only.
   package let url: URL
   package let descriptor: Int32
 
@@ -21,9 +21,10 @@ package final class OpenDirectory {
 
   // MARK: Opening
 
-  /// Opens a directory by its path. Links in the path are followed, except where it ends and `followsLinks` is false.
+  /// Opens a directory by its path.
   ///
-  /// - Throws: `RegularFile.Problem.notDirectory`; `FileFailure`, also where there is none.
+  /// - Parameter followsLinks: Whether the last component of the path may be a symbolic link.
+  /// - Throws: `RegularFile.Problem.notDirectory`; `FileFailure`, also if it does not exist.
   package static func open(_ url: URL, followsLinks: Bool = true) throws -> OpenDirectory {
     let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (followsLinks ? 0 : O_NOFOLLOW)
     let descriptor = Foundation.open(url.path, flags)
@@ -34,9 +35,9 @@ package final class OpenDirectory {
     throw FileFailure(operation: "open", path: url.path, number: number)
   }
 
-  /// Opens a directory in this one.
+  /// Opens a subdirectory.
   ///
-  /// - Throws: `RegularFile.Problem.notDirectory`, also for a symbolic link; `FileFailure`, also where there is none.
+  /// - Throws: `RegularFile.Problem.notDirectory`, also for a symbolic link; `FileFailure`, also if it does not exist.
   package func directory(_ name: String) throws -> OpenDirectory {
     let child = openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     if child >= 0 { return OpenDirectory(url: path(name), descriptor: child) }
@@ -45,7 +46,7 @@ package final class OpenDirectory {
     throw FileFailure(operation: "open", path: path(name).path, number: number)
   }
 
-  /// Opens a directory in this one; nil where there is none.
+  /// Opens a subdirectory, or returns nil if it does not exist.
   package func directoryIfPresent(_ name: String) throws -> OpenDirectory? {
     do {
       return try directory(name)
@@ -54,7 +55,7 @@ package final class OpenDirectory {
     }
   }
 
-  /// Makes a directory in this one where there is none, and opens it.
+  /// Opens a subdirectory, creating it if necessary.
   package func makeDirectory(_ name: String, mode: mode_t = 0o777) throws -> OpenDirectory {
     if mkdirat(descriptor, name, mode) != 0, errno != EEXIST { throw failure("make the directory", name) }
     return try directory(name)
@@ -62,16 +63,17 @@ package final class OpenDirectory {
 
   // MARK: Entries
 
-  /// The URL of an entry, for messages and for SQLite, which opens databases by path.
+  /// Returns the URL of an entry, for messages and for SQLite, which opens databases by path.
   package func path(_ name: String) -> URL { url.appendingPathComponent(name) }
 
-  /// What an entry is, a symbolic link itself; nil where there is none.
+  /// Returns the status of an entry, or nil if it does not exist. Does not follow a symbolic link.
   package func status(_ name: String) -> stat? {
     var found = stat()
     return fstatat(descriptor, name, &found, AT_SYMLINK_NOFOLLOW) == 0 ? found : nil
   }
 
-  /// Gives this directory the owner, the group and the permissions of another, or what goes with those of a file.
+  /// Gives this directory the owner, group and permissions of another directory, or permissions that match those of a
+  /// file.
   package func takePermissions(of other: stat) throws {
     var like = other
     if other.st_mode & S_IFMT != S_IFDIR { like.st_mode |= (other.st_mode & 0o044) >> 2 }
@@ -79,7 +81,7 @@ package final class OpenDirectory {
     try FileCalls.takePermissions(of: like, for: descriptor, url)
   }
 
-  /// What this directory is.
+  /// Returns the status of the directory.
   package func status() throws -> stat {
     var found = stat()
     guard fstat(descriptor, &found) == 0 else { throw failure("look at", nil) }
@@ -90,16 +92,16 @@ package final class OpenDirectory {
 
   package func identity(_ name: String) -> FileCalls.Identity? { status(name).map(FileCalls.Identity.init) }
 
-  /// The names of all entries.
+  /// Returns the names of all entries.
   package func names() throws -> [String] { try rawNames().map(Self.text) }
 
-  /// Names of files need not be UTF-8; as text they are for people.
+  /// Decodes a file name, which need not be UTF-8, for display.
   private static func text(_ name: [CChar]) -> String {
     String(decoding: name.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
   }
 
   private func rawNames() throws -> [[CChar]] {
-    // The stream closes its descriptor, and moves its position: it gets one of its own.
+    // The stream moves the position of its descriptor and closes it, so give it its own.
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0 else { throw failure("read", nil) }
     guard let stream = fdopendir(copy) else {
@@ -128,7 +130,7 @@ package final class OpenDirectory {
 
   /// Reads a regular file.
   ///
-  /// - Throws: as `RegularFile.read(_:limit:followsLinks:)`; a symbolic link is none.
+  /// - Throws: The errors of `RegularFile.read(_:limit:followsLinks:)`; symbolic links are not followed.
   package func read(_ name: String, limit: Int) throws -> Data {
     let file = try openRegularFile(name)
     defer { close(file) }
@@ -137,7 +139,8 @@ package final class OpenDirectory {
 
   /// Opens a regular file for reading. The caller closes the descriptor.
   func openRegularFile(_ name: String) throws -> Int32 {
-    // Looked at before it is opened, since opening some devices does something; and after, since it may have changed.
+    // Check before opening, because opening some devices has side effects, and again after, in case the entry has
+    // changed.
     guard var found = status(name) else { throw failure("open", name) }
     try RegularFile.check(found, path(name))
     let file = openat(descriptor, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY)
@@ -152,7 +155,7 @@ package final class OpenDirectory {
     }
   }
 
-  /// Writes a file which has either its old content or the new one, also after a power failure.
+  /// Writes a file atomically: even after a power failure it has either its old contents or the new ones.
   package func write(_ data: Data, to name: String, mode: mode_t) throws {
     let draft = ".\(name).part"
     try removeFile(draft)
@@ -163,7 +166,7 @@ package final class OpenDirectory {
       guard fsync(file) == 0 else { throw failure("sync", draft) }
     } catch {
       close(file)
-      // The failure to write is the one to be told.
+      // Report the failed write, not that the draft could not be removed.
       try? removeFile(draft)
       throw error
     }
@@ -172,16 +175,16 @@ package final class OpenDirectory {
     try synchronize()
   }
 
-  /// Gives an entry another name; a file that has that name is replaced atomically.
+  /// Renames an entry, atomically replacing any file at the new name.
   package func rename(_ old: String, to directory: OpenDirectory, _ new: String) throws {
     guard renameat(descriptor, old, directory.descriptor, new) == 0 else { throw failure("rename", old) }
   }
 
   /// Makes a hard link to a regular file, or a copy where the file system has no hard links.
   ///
-  /// - Parameter copyBytes: copies the content into a file that does not exist yet. A database in use needs SQLite's own
-  ///   means, since closing a file drops the locks that this process holds on it.
-  /// - Returns: false where something has that name already.
+  /// - Parameter copyBytes: Copies the contents into a new file. A database in use must be copied through SQLite,
+  ///   because closing a file descriptor drops all locks that the process holds on the file.
+  /// - Returns: false if the new name is taken.
   /// - Throws: `RegularFile.Problem.notRegular` for anything but a regular file; `FileFailure`.
   package func link(
     _ old: String, to directory: OpenDirectory, _ new: String,
@@ -198,17 +201,17 @@ package final class OpenDirectory {
     }
   }
 
-  /// Copies a regular file, with its permissions; the copy gets its name when it is complete and on the disk.
+  /// Copies a regular file with its permissions. The copy gets its name once it is complete and synced.
   ///
-  /// - Returns: false where something has that name already.
-  /// - Throws: as `link(_:to:_:copyBytes:)`.
+  /// - Returns: false if the new name is taken.
+  /// - Throws: The errors of `link(_:to:_:copyBytes:)`.
   package func copy(_ old: String, to directory: OpenDirectory, _ new: String) throws -> Bool {
     guard let found = status(old) else { throw FileFailure(operation: "copy", path: path(old).path, number: ENOENT) }
     try RegularFile.check(found, path(old))
     return try copy(old, found, to: directory, new, nil)
   }
 
-  /// Copies a file under a temporary name, and renames the copy when it is complete.
+  /// Copies a file under a temporary name and renames the copy when it is complete.
   private func copy(
     _ old: String, _ found: stat, to directory: OpenDirectory, _ new: String, _ copyBytes: ((URL, URL) throws -> Void)?
   ) throws -> Bool {
@@ -232,7 +235,7 @@ package final class OpenDirectory {
       guard fsync(target) == 0 else { throw directory.failure("sync", draft) }
       try directory.rename(draft, to: directory, new)
     } catch {
-      // Why the file could not be copied is what matters.
+      // Report why the copy failed, not that the draft could not be removed.
       try? directory.removeFile(draft)
       throw error
     }
@@ -241,30 +244,30 @@ package final class OpenDirectory {
 
   // MARK: Removing
 
-  /// Removes a file, or a symbolic link itself; one that is not there will do.
+  /// Removes a file or a symbolic link if it exists.
   package func removeFile(_ name: String) throws {
     if unlinkat(descriptor, name, 0) != 0, errno != ENOENT { throw failure("remove", name) }
   }
 
-  /// Removes a directory where it is empty, and leaves it where it is not.
+  /// Removes a subdirectory if it is empty.
   package func removeDirectoryIfEmpty(_ name: String) throws {
     if unlinkat(descriptor, name, AT_REMOVEDIR) != 0, ![ENOENT, ENOTEMPTY, EEXIST].contains(errno) {
       throw failure("remove the directory", name)
     }
   }
 
-  /// Removes a file, or a directory with everything below it. Symbolic links are removed and never followed.
+  /// Removes a file, or a directory and its contents. Removes symbolic links without following them.
   package func removeTree(_ name: String) throws {
     try removeTree(Array(name.utf8CString), depth: 0)
   }
 
-  /// Removes everything in this directory, also what has a name that is no UTF-8, except files of some names.
+  /// Removes all entries of this directory, including those whose names are not UTF-8, except the given files.
   package func removeContents(except kept: [String] = []) throws {
     let kept = Set(kept.map { Array($0.utf8CString) })
     for name in try rawNames() where !kept.contains(name) { try removeTree(name, depth: 0) }
   }
 
-  /// How deep a tree may be that is removed; every level takes a descriptor.
+  /// The greatest depth of a tree to remove. Every level takes a descriptor.
   private static let greatestDepth = 128
 
   private func removeTree(_ name: [CChar], depth: Int) throws {
@@ -288,13 +291,13 @@ package final class OpenDirectory {
     if unlinkat(descriptor, name, AT_REMOVEDIR) != 0, errno != ENOENT { throw failure("remove the directory", text) }
   }
 
-  /// Sees to it that the names are on the disk.
+  /// Flushes the entries of the directory to the disk.
   package func synchronize() throws {
-    // Some file systems cannot sync directories, and say so; there is nothing to be done about them.
+    // Some file systems cannot sync directories and return EINVAL, which leaves nothing else to do.
     if fsync(descriptor) != 0, errno != EINVAL { throw failure("sync", nil) }
   }
 
-  /// Sees to it that the content of a regular file is on the disk.
+  /// Flushes the contents of a regular file to the disk.
   package func synchronize(_ name: String) throws {
     let file = try openRegularFile(name)
     defer { close(file) }

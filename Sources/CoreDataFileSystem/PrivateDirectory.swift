@@ -3,10 +3,10 @@
 
 import Foundation
 
-/// A directory that only its owner can enter, in which a process makes files that nobody may see half done.
+/// A directory accessible only to its owner, for files that must not be seen before they are complete.
 ///
-/// The process holds a lock of the operating system on a file in it. The lock ends with the process, however that ends,
-/// so that a directory without a lock has been abandoned, and the next process may clear it away.
+/// The process holds an operating system lock on a file in the directory. The lock ends with the process, however the
+/// process ends, so an unlocked directory is abandoned and any later process may remove it.
 package final class PrivateDirectory {
   package let url: URL
   private let descriptor: Int32
@@ -20,14 +20,14 @@ package final class PrivateDirectory {
   }
 
   deinit {
-    // Unlocked by name as well: a process that was just started may still have the descriptor.
+    // Unlock explicitly: a child process that was just started may still have the descriptor.
     _ = flock(descriptor, LOCK_UN)
     close(descriptor)
   }
 
-  /// Makes a directory that must not be there yet.
+  /// Creates and locks a directory.
   ///
-  /// - Returns: nil where something has that name already.
+  /// - Returns: nil if the name is taken.
   /// - Throws: `FileFailure`.
   package static func claim(_ url: URL) throws -> PrivateDirectory? {
     guard mkdir(url.path, 0o700) == 0 else {
@@ -35,23 +35,23 @@ package final class PrivateDirectory {
       throw FileFailure(operation: "make the directory", path: url.path, number: errno)
     }
     do {
-      // Nil where another process took it for an abandoned one at this moment.
+      // Returns nil if another process has just locked it, taking it for an abandoned directory.
       return try lock(url)
     } catch {
-      // Why it cannot be locked is what matters.
+      // Report why it cannot be locked, not that it could not be removed.
       try? FileCalls.removeTree(url)
       throw error
     }
   }
 
-  /// Makes a directory with a new name in the first of some directories that allows it.
+  /// Creates a uniquely named directory in the first parent that allows it.
   ///
-  /// What processes that were killed have left there under such names is removed first.
+  /// First removes abandoned directories with the same prefix from the parent.
   ///
   /// - Parameters:
-  ///   - prefix: what the name begins with; it should be used for nothing else.
-  ///   - parents: where to try, in order.
-  /// - Throws: the `FileFailure` of the last of them.
+  ///   - prefix: The start of the name. Use it for nothing else.
+  ///   - parents: The directories to try, in order.
+  /// - Throws: The `FileFailure` of the last parent.
   package static func make(prefix: String, in parents: [URL]) throws -> PrivateDirectory {
     var failure = FileFailure(operation: "make a directory in", path: "", number: ENOENT)
     for parent in parents {
@@ -68,10 +68,10 @@ package final class PrivateDirectory {
     throw failure
   }
 
-  /// Takes over a directory that a process made with `claim(_:)` and has abandoned.
+  /// Locks a directory that another process created with `claim(_:)` and abandoned.
   ///
-  /// - Returns: nil where there is none, where its process still runs, and where it is not such a directory: a symbolic
-  ///   link, somebody else's, or one that others may enter.
+  /// - Returns: nil if there is no such directory, if its process is still running, or if it is not a private
+  ///   directory: a symbolic link, a directory of another user, or one that others can access.
   /// - Throws: `FileFailure`.
   package static func reclaim(_ url: URL) throws -> PrivateDirectory? {
     var found = stat()
@@ -81,7 +81,7 @@ package final class PrivateDirectory {
     return try lock(url)
   }
 
-  /// Removes the directory with everything in it.
+  /// Removes the directory and its contents.
   ///
   /// - Throws: `FileFailure`.
   package func remove() throws {
@@ -90,23 +90,24 @@ package final class PrivateDirectory {
       try OpenDirectory.open(url, followsLinks: false).removeContents(except: [Self.lockName])
     }
     try FileCalls.removeFile(url.appendingPathComponent(Self.lockName))
-    // Somebody who looks for abandoned ones may have made a lock file at this moment, and removes the directory then.
-    try FileCalls.removeFolderIfEmpty(url)
+    // A process looking for abandoned directories may have just created a new lock file. It will then remove the
+    // directory.
+    try FileCalls.removeDirectoryIfEmpty(url)
     isRemoved = true
   }
 
-  /// What is in it, the lock aside.
+  /// Returns the names of the entries, except the lock file.
   package func names() throws -> [String] { try FileCalls.names(in: url).filter { $0 != Self.lockName } }
 
   private static func removeAbandoned(prefix: String, in parent: URL) {
-    // Where the directory cannot be listed, nothing of ours can be found in it; what cannot be removed stays private.
+    // If the directory cannot be listed, there is nothing of ours to find. What cannot be removed stays private.
     for name in (try? FileCalls.names(in: parent)) ?? [] where name.hasPrefix(prefix) {
       // As above.
       try? reclaim(parent.appendingPathComponent(name, isDirectory: true))?.remove()
     }
   }
 
-  /// Locks a directory; nil where another process has it, or has removed it.
+  /// Locks a directory. Returns nil if another process has locked or removed it.
   private static func lock(_ url: URL) throws -> PrivateDirectory? {
     let file = url.appendingPathComponent(lockName)
     let descriptor = open(file.path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
@@ -118,7 +119,7 @@ package final class PrivateDirectory {
       throw FileFailure(operation: "lock", path: file.path, number: errno)
     }
     var found = stat()
-    // The lock of a file that has been removed meanwhile keeps nobody away.
+    // A lock on a file that was removed in the meantime excludes nobody.
     guard fstat(descriptor, &found) == 0,
       FileCalls.identity(file) == .init(device: UInt64(found.st_dev), number: UInt64(found.st_ino))
     else { return nil }

@@ -3,24 +3,24 @@
 
 import Foundation
 
-/// Reading files that a stranger may have made: never blocks on a FIFO or a device, and reads no more than asked for.
+/// Reads untrusted files: never blocks on a FIFO or a device, and reads no more than the given limit.
 package enum RegularFile {
   /// A file that cannot be read safely.
   package enum Problem: Error, Hashable {
-    /// The path names a directory, a FIFO, a socket or a device, or a symbolic link where none is followed.
+    /// The path names a directory, a FIFO, a socket or a device, or a symbolic link that is not followed.
     case notRegular(path: String, kind: String)
-    /// The path names something else than a directory: a symbolic link to one as well.
+    /// The path names something other than a directory, such as a symbolic link to one.
     case notDirectory(path: String, kind: String)
-    /// The file is larger than the caller can use.
+    /// The file is larger than the limit.
     case tooLarge(path: String, bytes: Int, limit: Int)
   }
 
   /// Reads a whole file.
   ///
   /// - Parameters:
-  ///   - limit: the largest size, in bytes, that is read.
-  ///   - followsLinks: whether the last component of the path may be a symbolic link.
-  /// - Throws: `Problem`; `FileFailure` where the file is missing or cannot be read.
+  ///   - limit: The largest acceptable size, in bytes.
+  ///   - followsLinks: Whether the last component of the path may be a symbolic link.
+  /// - Throws: `Problem`; `FileFailure` if the file is missing or cannot be read.
   package static func read(_ url: URL, limit: Int, followsLinks: Bool = true) throws -> Data {
     let descriptor = try open(url, followsLinks: followsLinks)
     defer { close(descriptor) }
@@ -33,7 +33,7 @@ package enum RegularFile {
     guard fstat(descriptor, &found) == 0 else { throw failure("read the size of", url) }
     let size = Int(found.st_size)
     guard size <= limit else { throw Problem.tooLarge(path: url.path, bytes: size, limit: limit) }
-    // Read in place: values of stores are large. A file that grows meanwhile is read on below.
+    // Read into place, because external values are large. If the file grows meanwhile, the loop below reads on.
     var data = Data(count: size)
     var filled = 0
     while filled < size {
@@ -45,7 +45,7 @@ package enum RegularFile {
       if count == 0 { return data.prefix(filled) }
       filled += count
     }
-    // A file that grows while it is read is refused as well: one byte more than allowed is asked for.
+    // Also refuse a file that grows past the limit while being read: ask for one byte more than allowed.
     while data.count <= limit {
       var chunk = Data(count: min(limit + 1 - data.count, 4096))
       let count = chunk.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
@@ -57,9 +57,9 @@ package enum RegularFile {
     throw Problem.tooLarge(path: url.path, bytes: data.count, limit: limit)
   }
 
-  /// Reads the first bytes of a file; fewer where the file is shorter.
+  /// Reads the first bytes of a file, or fewer if the file is shorter.
   ///
-  /// - Throws: as `read(_:limit:followsLinks:)`.
+  /// - Throws: The errors of `read(_:limit:followsLinks:)`.
   package static func firstBytes(_ count: Int, of url: URL) throws -> Data {
     let descriptor = try open(url, followsLinks: true)
     defer { close(descriptor) }
@@ -72,9 +72,9 @@ package enum RegularFile {
     }
   }
 
-  /// Reads the last bytes of a file; fewer where the file is shorter.
+  /// Reads the last bytes of a file, or fewer if the file is shorter.
   ///
-  /// - Throws: as `read(_:limit:followsLinks:)`; symbolic links are not followed.
+  /// - Throws: The errors of `read(_:limit:followsLinks:)`; symbolic links are not followed.
   package static func lastBytes(_ count: Int, of url: URL) throws -> Data {
     let descriptor = try open(url, followsLinks: false)
     defer { close(descriptor) }
@@ -90,9 +90,9 @@ package enum RegularFile {
     }
   }
 
-  /// Throws where a path exists and is not a regular file; a missing file passes.
+  /// Throws an error if a path exists and is not a regular file. A missing file passes.
   ///
-  /// - Parameter followsLinks: whether the last component of the path may be a symbolic link.
+  /// - Parameter followsLinks: Whether the last component of the path may be a symbolic link.
   /// - Throws: `Problem.notRegular`.
   package static func check(_ url: URL, followsLinks: Bool = true) throws {
     var found = stat()
@@ -111,7 +111,8 @@ package enum RegularFile {
 
   /// Opens a regular file for reading. The caller closes the descriptor.
   static func open(_ url: URL, followsLinks: Bool) throws -> Int32 {
-    // Looked at before it is opened, since opening some devices does something; and after, since it may have changed.
+    // Check before opening, because opening some devices has side effects, and again after, in case the file has
+    // changed.
     var found = stat()
     guard (followsLinks ? stat(url.path, &found) : lstat(url.path, &found)) == 0 else { throw failure("open", url) }
     try check(found, url)
@@ -128,12 +129,12 @@ package enum RegularFile {
     }
   }
 
-  /// Throws where what was found is not a regular file.
+  /// Throws an error if the status is not that of a regular file.
   package static func check(_ found: stat, _ url: URL) throws {
     if let kind = kind(of: found) { throw Problem.notRegular(path: url.path, kind: kind) }
   }
 
-  /// What something is that is no regular file; nil for a regular one.
+  /// Returns the kind of a file that is not regular, or nil for a regular file.
   package static func kind(of found: stat) -> String? {
     switch found.st_mode & S_IFMT {
     case S_IFREG: nil
@@ -151,7 +152,7 @@ package enum RegularFile {
 }
 
 extension RegularFile.Problem: CustomStringConvertible {
-  /// What the problem is about.
+  /// The path of the file.
   package var path: String {
     switch self {
     case .notRegular(let path, _), .notDirectory(let path, _), .tooLarge(let path, _, _): path

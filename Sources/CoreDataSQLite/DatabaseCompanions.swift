@@ -9,11 +9,11 @@ import Foundation
 package enum DatabaseCompanions {
   package static let suffixes = ["-wal", "-shm", "-journal"]
 
-  /// Throws where SQLite must not be given a database because of what it is, or of what lies beside it.
+  /// Throws an error if the database, or a file beside it, is unsafe to give to SQLite.
   ///
-  /// SQLite writes to its companions, truncates and removes them without asking what they are: through a symbolic link,
-  /// which an archive can contain, it would overwrite any file of the user. A rollback journal can name a super-journal,
-  /// which SQLite removes when it has rolled the journal back, whatever file that is.
+  /// SQLite writes, truncates and removes its companion files without checking what they are. Through a symbolic link,
+  /// which an archive can contain, it would overwrite any file of the user. A rollback journal can name a
+  /// super-journal, and SQLite removes the named file, whatever it is, once it has rolled the journal back.
   ///
   /// - Throws: `SQLiteError` (`isCannotOpen`).
   static func check(_ path: String) throws {
@@ -43,8 +43,8 @@ package enum DatabaseCompanions {
       path: journal.path)
   }
 
-  /// The name at the end of a rollback journal; nil where there is none, or where the journal cannot be read, not even by
-  /// SQLite.
+  /// Returns the super-journal name at the end of a rollback journal, or nil if there is none or SQLite could not read
+  /// it.
   ///
   /// Source: <https://www.sqlite.org/fileformat.html#the_rollback_journal>, and `readSuperJournal` in SQLite's pager.c.
   private static func superJournal(namedBy journal: URL) throws -> String? {
@@ -62,15 +62,16 @@ package enum DatabaseCompanions {
     return String(decoding: bytes.dropLast(16).suffix(length), as: UTF8.self)
   }
 
-  /// Whether a name is one that SQLite gives: the main database's with `-mj`, six hexadecimal digits, 9, and two more.
+  /// Whether SQLite creates super-journals with such a name: that of the main database, `-mj`, six hexadecimal digits,
+  /// 9, and two more digits.
   private static func isSuperJournalName(_ name: String) -> Bool {
     let end = Array(name.utf8.suffix(12))
     guard end.count == 12, end.starts(with: Array("-mj".utf8)), end[9] == UInt8(ascii: "9") else { return false }
     return end.dropFirst(3).allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
   }
 
-  /// How many bytes a write-ahead log has that SQLite would read; 0 where there is none, or where it begins with something
-  /// else than the header of a log, which SQLite passes over.
+  /// Returns the size in bytes of a write-ahead log that SQLite would read: 0 if it does not exist, or does not begin
+  /// with the header of a log, in which case SQLite ignores it.
   ///
   /// - Throws: `FileFailure`, `RegularFile.Problem`.
   package static func logSize(_ path: String) throws -> Int {
@@ -87,10 +88,10 @@ package enum DatabaseCompanions {
     }
   }
 
-  /// Whether a rollback journal lies beside a database that SQLite may have to roll back.
+  /// Whether a rollback journal that SQLite may have to roll back lies beside a database.
   ///
-  /// Its writer may still be at work; only SQLite can tell, by the lock that the writer holds. A journal that begins with a
-  /// zero has been dealt with.
+  /// Its writer may still be active; only SQLite can tell, by the lock that the writer holds. A journal that begins
+  /// with a zero byte is finished.
   package static func hasJournal(_ path: String) -> Bool {
     let journal = URL(fileURLWithPath: DatabaseFile.target(of: path) + "-journal")
     do {
@@ -98,7 +99,7 @@ package enum DatabaseCompanions {
     } catch let failure as FileFailure where failure.number == ENOENT || failure.number == ENOTDIR {
       return false
     } catch {
-      // What is wrong is told when the database is opened, with its journal.
+      // Opening the database, together with its journal, reports the error.
       return true
     }
   }

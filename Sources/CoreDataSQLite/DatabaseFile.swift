@@ -5,34 +5,34 @@ import CSQLite
 import CoreDataFileSystem
 import Foundation
 
-/// A database file as bytes, read by SQLite's own means and without any lock.
+/// Reads the bytes of a database file through SQLite's file system layer, without taking locks.
 ///
-/// A process that closes a file loses all of its locks on it, those of its other connections too; whoever opens and closes
-/// a database by other means than SQLite's has them lose the certainty that nobody removes their write-ahead log.
+/// When a process closes a file descriptor, it loses all its locks on the file, including those of its other
+/// connections, and their write-ahead log could then be removed. So a database must not be opened and closed by other
+/// means.
 package struct DatabaseFile {
-  /// Where the file is.
   package let path: String
 
-  /// Names a file.
   package init(path: String) {
     self.path = path
   }
 
-  /// Where a name leads to, over symbolic links: SQLite keeps its log and journal beside the file and not beside the link.
+  /// Returns the path with symbolic links resolved: SQLite keeps its log and journal beside the file, not beside the
+  /// link.
   package static func target(of path: String) -> String {
     URL(fileURLWithPath: path).resolvingSymlinksInPath().path
   }
 
-  /// The first bytes; fewer where the file is shorter.
+  /// Returns the first bytes, or fewer if the file is shorter.
   ///
   /// - Throws: `SQLiteError`.
   package func firstBytes(_ count: Int) throws -> Data {
     try reading { connection, file in try connection.bytes(of: file, at: 0, count: count) }
   }
 
-  /// Copies the bytes into a new file, which only its owner can read.
+  /// Copies the bytes into a new file that only its owner can read.
   ///
-  /// - Throws: `SQLiteError` when they cannot be read; what writing the copy throws.
+  /// - Throws: `SQLiteError` if they cannot be read; any error of writing the copy.
   package func copy(to target: String) throws {
     guard
       FileManager.default.createFile(atPath: target, contents: nil, attributes: [.posixPermissions: 0o600]),
@@ -50,7 +50,7 @@ package struct DatabaseFile {
       }
       try copy.close()
     } catch {
-      // The copy is worth nothing; why there is none is what matters.
+      // Report why the copy failed, not that the useless copy could not be closed.
       try? copy.close()
       throw error
     }
@@ -65,7 +65,7 @@ package struct DatabaseFile {
       try connection.close()
       return result
     } catch {
-      // Nothing was written, and why the file cannot be read is what matters.
+      // Report why the file cannot be read. Nothing was written.
       try? connection.close()
       throw error
     }
@@ -73,11 +73,11 @@ package struct DatabaseFile {
 }
 
 extension SQLiteConnection {
-  /// Waits until what was committed is on the disk, so that what only the old rows needed may be removed.
+  /// Flushes the last commit to the disk, so that files only the old rows needed may be removed.
   ///
-  /// With a rollback journal a commit is the removal of the journal, and SQLite does not wait for that: after a power
-  /// failure the journal can be there again, and the old rows with it. With a write-ahead log the same holds for a commit
-  /// where `synchronous` is less than FULL.
+  /// With a rollback journal, a commit consists of removing the journal, and SQLite does not wait for that to reach the
+  /// disk: after a power failure the journal, and with it the old rows, can be back. The same applies to a write-ahead
+  /// log if `synchronous` is less than FULL.
   ///
   /// - Throws: `SQLiteError`; `FileFailure`.
   package func synchronizeCommit() throws {
@@ -87,7 +87,7 @@ extension SQLiteConnection {
       let log = URL(fileURLWithPath: target.path + "-wal")
       if FileCalls.exists(log) { try FileCalls.synchronize(log) }
     case .delete, .truncate, .persist, .memory, .off:
-      // By SQLite's own descriptor: closing another one would drop the locks of this process.
+      // Use SQLite's own descriptor: closing another one would drop the locks of this process.
       let file = try file()
       if try (pragma("synchronous")?.integer ?? 0) == 0, let synchronize = file.pointee.pMethods.pointee.xSync {
         try check(synchronize(file, SQLITE_SYNC_NORMAL), "the file cannot be synced")
@@ -111,7 +111,7 @@ extension SQLiteConnection {
       throw SQLiteError(extendedCode: SQLITE_CANTOPEN, message: "the file is not open", sql: nil, path: path)
     }
     var length: Int64 = 0
-    try check(size(file, &length), "the size of the file cannot be had")
+    try check(size(file, &length), "the size of the file cannot be read")
     var bytes = Data(count: max(0, min(count, Int(length) - offset)))
     guard !bytes.isEmpty else { return bytes }
     let result = bytes.withUnsafeMutableBytes { read(file, $0.baseAddress, Int32($0.count), Int64(offset)) }
@@ -122,5 +122,57 @@ extension SQLiteConnection {
   private func check(_ result: Int32, _ message: String) throws {
     guard result != SQLITE_OK else { return }
     throw SQLiteError(extendedCode: result, message: message, sql: nil, path: path)
+  }
+}
+
+/// The header of a database file, read without opening the database.
+///
+/// See <https://www.sqlite.org/fileformat.html#the_database_header>. A write-ahead log beside the file may hold newer
+/// values.
+package struct SQLiteFileHeader: Hashable, Sendable {
+  /// The bytes that every database begins with.
+  package static let signature = Data("SQLite format 3\0".utf8)
+
+  /// The size of a page in bytes: a power of two from 512 to 65536.
+  package let pageSize: Int
+  /// The number of pages in the file.
+  package let pageCount: Int
+  /// Whether the file was last used with a write-ahead log.
+  package let usesWriteAheadLog: Bool
+
+  /// Reads a header.
+  ///
+  /// - Parameters:
+  ///   - bytes: The start of a file, at least 100 bytes.
+  ///   - path: The path to name in an error.
+  /// - Throws: `SQLiteError` (`isNotADatabase`).
+  package init(bytes: Data, path: String) throws {
+    let bytes = [UInt8](bytes.prefix(100))
+    guard bytes.count == 100, bytes.starts(with: Self.signature) else {
+      throw SQLiteError(
+        extendedCode: SQLITE_NOTADB, message: "the file does not begin with the header of a database", sql: nil,
+        path: path)
+    }
+    let rawSize = Int(bytes[16]) << 8 | Int(bytes[17])
+    let size = rawSize == 1 ? 65536 : rawSize
+    guard (512...65536).contains(size), size & (size - 1) == 0 else {
+      throw SQLiteError(
+        extendedCode: SQLITE_NOTADB, message: "the header gives an impossible page size of \(size)", sql: nil,
+        path: path)
+    }
+    pageSize = size
+    pageCount = bytes[28..<32].reduce(0) { $0 << 8 | Int($1) }
+    usesWriteAheadLog = bytes[19] == 2
+  }
+
+  /// Reads the header of a file.
+  ///
+  /// Opens the file through SQLite; see `DatabaseFile` for the reason.
+  ///
+  /// - Returns: nil for an empty file, which SQLite treats as a new database.
+  /// - Throws: `SQLiteError`: `isNotADatabase`, or another if the file cannot be read.
+  package static func read(path: String) throws -> SQLiteFileHeader? {
+    let bytes = try DatabaseFile(path: path).firstBytes(100)
+    return bytes.isEmpty ? nil : try SQLiteFileHeader(bytes: bytes, path: path)
   }
 }

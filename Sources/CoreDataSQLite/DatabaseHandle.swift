@@ -4,17 +4,18 @@
 import CSQLite
 import Foundation
 
-/// The `sqlite3 *` of a connection and what must live as long as it.
+/// The `sqlite3 *` of a connection, with everything that must live as long as it.
 ///
-/// Statements hold the handle, not the connection, so that a connection can keep idle statements without a cycle.
+/// Statements hold the handle rather than the connection, so that a connection can cache statements without a retain
+/// cycle.
 final class DatabaseHandle {
   private(set) var pointer: OpaquePointer?
   let path: String
   var progressHandler: ProgressHandler?
   var traceHandler: TraceHandler?
-  /// Statements made by us. `sqlite3_next_stmt` would also list those that virtual tables keep for themselves.
+  /// The statements prepared by us. `sqlite3_next_stmt` would also list those that virtual tables keep for themselves.
   private var statements: Set<OpaquePointer> = []
-  /// Guards `pointer` between `close` and `interrupt`, which may come from another thread.
+  /// Guards `pointer` between `close` and `interrupt`, which may be called on another thread.
   private let lock = NSLock()
 
   init(pointer: OpaquePointer, path: String) {
@@ -29,7 +30,7 @@ final class DatabaseHandle {
 
   var isOpen: Bool { pointer != nil }
 
-  /// The pointer, where using a closed connection is a mistake of the program.
+  /// The pointer. Using a closed connection is a programming error here.
   var live: OpaquePointer {
     guard let pointer else {
       preconditionFailure("The connection to \(path) was closed; open a new one before using it.")
@@ -37,7 +38,7 @@ final class DatabaseHandle {
     return pointer
   }
 
-  /// The pointer, or an error that says that the connection was closed.
+  /// Returns the pointer, or throws an error if the connection was closed.
   func opened(for sql: String? = nil) throws -> OpaquePointer {
     guard let pointer else {
       throw SQLiteError(
@@ -51,7 +52,7 @@ final class DatabaseHandle {
   }
 
   func finalize(_ statement: OpaquePointer) {
-    // The result repeats the error of the last step, which was thrown there.
+    // The result repeats the error of the last step, which has already been thrown.
     if statements.remove(statement) != nil { sqlite3_finalize(statement) }
   }
 
@@ -76,7 +77,7 @@ final class DatabaseHandle {
     if let pointer { sqlite3_interrupt(pointer) }
   }
 
-  /// Throws what SQLite last complained of, unless `result` is SQLITE_OK.
+  /// Throws SQLite's last error unless `result` is SQLITE_OK.
   func check(_ result: Int32, sql: String? = nil) throws {
     guard result != SQLITE_OK else { return }
     throw SQLiteError(result: result, database: pointer, sql: sql, path: path)

@@ -6,9 +6,9 @@ import Foundation
 
 /// Names of tables, columns and other objects in SQL text.
 package enum SQLName {
-  /// The name as SQL text: in double quotes where SQLite would not take it for this name otherwise.
+  /// Returns the name as SQL text, in double quotes only if SQLite would not accept it as a name otherwise.
   ///
-  /// Core Data never quotes a name. Its own consist of letters, digits and underscores, and none is a keyword.
+  /// Core Data never quotes names. Its own consist of letters, digits and underscores, and none is a keyword.
   package static func quoted(_ name: String) -> String {
     var name = name
     let isPlain = name.withUTF8 { bytes in
@@ -34,7 +34,7 @@ package enum SQLName {
     folded(first) == folded(second)
   }
 
-  /// The name with its ASCII letters in lower case.
+  /// Returns the name with ASCII letters in lower case, for comparison.
   package static func folded(_ name: String) -> String {
     String(decoding: name.utf8.map { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 }, as: UTF8.self)
   }

@@ -4,20 +4,19 @@
 import CSQLite
 import Foundation
 
-/// What SQLite could not do, with everything that helps to find out why.
+/// An error reported by SQLite, with the details needed to diagnose it.
 package struct SQLiteError: Error, Hashable, Sendable {
-  /// The extended result code, as 2067 for a uniqueness constraint.
+  /// The extended result code, such as 2067 for a violated uniqueness constraint.
   package let extendedCode: Int32
   /// SQLite's own message.
   package let message: String
-  /// The statement that failed; nil where the failure belongs to none.
+  /// The statement that failed; nil if the error belongs to none.
   package let sql: String?
-  /// The database file as it was given to the connection.
+  /// The path of the database as passed to the connection.
   package let path: String
-  /// The number of the operating system's error (`errno`) behind an I/O failure; nil for other failures.
+  /// The operating system's error number (`errno`) behind an I/O error; nil for other errors.
   package let systemError: Int32?
 
-  /// Describes a failure.
   package init(extendedCode: Int32, message: String, sql: String?, path: String, systemError: Int32? = nil) {
     self.extendedCode = extendedCode
     self.message = message
@@ -26,15 +25,15 @@ package struct SQLiteError: Error, Hashable, Sendable {
     self.systemError = systemError
   }
 
-  /// Describes what a call of SQLite's C API has just returned.
+  /// Creates an error from the result of a call to SQLite's C API.
   init(result: Int32, database: OpaquePointer?, sql: String?, path: String) {
-    // The connection remembers the details of its last failure, which need not be the one at hand.
+    // The connection remembers the details of its last error, which need not be this one.
     let remembered = sqlite3_extended_errcode(database)
     let fits = database != nil && remembered & 0xFF == result & 0xFF
     let code = fits ? remembered : result
     let primary = code & 0xFF
     var systemError: Int32?
-    // SQLite notes the system's error for these two only; for others the number would be that of an older failure.
+    // SQLite sets the system error for these two only; for others the number would be that of an earlier error.
     if fits, primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN {
       let number = sqlite3_system_errno(database)
       systemError = number == 0 ? nil : number
@@ -44,43 +43,90 @@ package struct SQLiteError: Error, Hashable, Sendable {
       path: path, systemError: systemError)
   }
 
-  /// The primary result code, as 19 for any constraint.
+  /// The primary result code, such as 19 for any constraint.
   package var code: Int32 { extendedCode & 0xFF }
 
-  /// Another connection holds a lock that is needed.
+  /// Whether another connection holds a required lock.
   package var isBusy: Bool { code == SQLITE_BUSY || code == SQLITE_LOCKED }
-  /// The file, its directory or the connection allows no writing.
+  /// Whether the file, its directory or the connection is read-only.
   package var isReadOnly: Bool { code == SQLITE_READONLY }
-  /// A journal has to be rolled back, and the connection may not write (`SQLITE_READONLY_ROLLBACK`).
+  /// Whether a journal must be rolled back, but the connection is read-only (`SQLITE_READONLY_ROLLBACK`).
   package var isHotJournal: Bool { extendedCode == SQLITE_READONLY | 3 << 8 }
-  /// The disk, or the size that the database is allowed to have, is full.
+  /// Whether the disk is full, or the database has reached its maximum size.
   package var isFull: Bool { code == SQLITE_FULL }
-  /// The operating system failed to read or write.
+  /// Whether the operating system failed to read or write.
   package var isIOError: Bool { code == SQLITE_IOERR }
-  /// The file is a database, but a damaged one.
+  /// Whether the file is a damaged database.
   package var isCorrupt: Bool { code == SQLITE_CORRUPT }
-  /// The file is something else than a database, or an encrypted one.
+  /// Whether the file is not a database, or is an encrypted one.
   package var isNotADatabase: Bool { code == SQLITE_NOTADB }
-  /// The file, or one that belongs beside it, is missing or may not be opened.
+  /// Whether the file, or a companion file, is missing or may not be opened.
   package var isCannotOpen: Bool { code == SQLITE_CANTOPEN }
-  /// Any constraint of a table was violated.
+  /// Whether any constraint was violated.
   package var isConstraint: Bool { code == SQLITE_CONSTRAINT }
-  /// Values that must be unique were not: a unique index or a primary key.
+  /// Whether a unique index or a primary key was violated.
   package var isUniqueConstraint: Bool {
-    // The macros of extended codes are expressions that Swift does not import: 19 | 8 << 8, 19 | 6 << 8, 19 | 10 << 8.
+    // Swift does not import the macros for extended codes: 19 | 8 << 8, 19 | 6 << 8, 19 | 10 << 8.
     [2067, 1555, 2579].contains(extendedCode)
   }
-  /// A column that must have a value had none.
-  package var isNotNullConstraint: Bool { extendedCode == SQLITE_CONSTRAINT | 5 << 8 }
-  /// `interrupt()` or a progress handler ended the statement.
+  /// Whether `interrupt()` or a progress handler ended the statement.
   package var isInterrupted: Bool { code == SQLITE_INTERRUPT }
 
-  /// The columns of a violated uniqueness, as table and column, as far as SQLite's message names them.
+  /// The columns of a violated constraint, as far as SQLite's message names them.
   package var violatedColumns: [(table: String, column: String)] {
     guard isConstraint, let colon = message.range(of: "constraint failed: ") else { return [] }
     return message[colon.upperBound...].components(separatedBy: ", ").compactMap { name in
       guard let dot = name.firstIndex(of: ".") else { return nil }
       return (String(name[..<dot]), String(name[name.index(after: dot)...]))
+    }
+  }
+}
+
+extension SQLiteError: CustomStringConvertible, LocalizedError {
+  /// What happened, what to do, and SQLite's own message.
+  package var description: String {
+    var details = "SQLite \(extendedCode): \(message)"
+    if let systemError { details += "; system: \(String(cString: strerror(systemError)))" }
+    if let sql { details += "; statement: \(sql.count > 400 ? sql.prefix(400) + "…" : sql)" }
+    return "\(sentence.prefix(1).uppercased())\(sentence.dropFirst()) (\(details))"
+  }
+
+  package var errorDescription: String? { description }
+
+  private var file: String {
+    path == ":memory:" || path.isEmpty ? "the database in memory" : "\u{201C}\(path)\u{201D}"
+  }
+
+  private var sentence: String {
+    switch code {
+    case SQLITE_BUSY, SQLITE_LOCKED:
+      "\(file) is locked by another connection. Wait until the other program has finished, or close it."
+    case SQLITE_READONLY:
+      "\(file) cannot be written. Check the permissions of the file and of its directory, and how it was opened."
+    case SQLITE_FULL:
+      "There is no space to write \(file). Free space on the disk and try again; the last transaction was rolled back."
+    case SQLITE_IOERR:
+      "Reading or writing \(file) failed in the file system. Check the disk and its connection."
+    case SQLITE_CORRUPT:
+      "\(file) is damaged. Restore it from a backup, or recover what can be read from a copy."
+    case SQLITE_NOTADB:
+      "\(file) is not an SQLite database, or it is encrypted. Check that this is the intended file."
+    case SQLITE_CANTOPEN:
+      "\(file) cannot be opened. Check that it and its directory exist and may be accessed."
+    case SQLITE_PERM, SQLITE_AUTH:
+      "Access to \(file) was refused. Check the permissions of the file and of its directory."
+    case SQLITE_CONSTRAINT:
+      "A change to \(file) violates a constraint of its tables."
+    case SQLITE_INTERRUPT:
+      "An operation on \(file) was interrupted before it finished."
+    case SQLITE_NOMEM, SQLITE_TOOBIG:
+      "A value or a result is too large for the memory or for SQLite, in \(file)."
+    case SQLITE_SCHEMA:
+      "Another connection has changed the schema of \(file). Try again."
+    case SQLITE_MISUSE:
+      "A call on \(file) was made at a time when it is not allowed."
+    default:
+      "A statement failed on \(file)."
     }
   }
 }

@@ -4,12 +4,12 @@
 import CSQLite
 import Foundation
 
-/// One compiled SQL statement: bind values, step through rows, read columns.
+/// A compiled SQL statement: bind values, step through rows, read columns.
 ///
-/// Parameters are counted from 1, as in `?1`; columns are counted from 0. A statement may outlive the use of its
-/// connection; after the connection was closed binding and stepping throw.
+/// Parameters are numbered from 1, as in `?1`, and columns from 0. A statement may outlive its connection's use: once
+/// the connection is closed, binding and stepping throw an error.
 package final class SQLiteStatement: @unchecked Sendable {
-  /// The text that was compiled.
+  /// The SQL that was compiled.
   package let sql: String
   let handle: DatabaseHandle
   private var pointer: OpaquePointer?
@@ -25,16 +25,16 @@ package final class SQLiteStatement: @unchecked Sendable {
     finalize()
   }
 
-  /// Frees what SQLite holds for the statement now, instead of with its last reference.
+  /// Frees SQLite's resources for the statement now rather than with its last reference.
   package func finalize() {
     if let pointer { handle.finalize(pointer) }
     pointer = nil
   }
 
-  /// Goes to the next row.
+  /// Advances to the next row.
   ///
-  /// - Returns: false when there are no more rows; another call would start over.
-  /// - Throws: `SQLiteError`; the statement is reset then and holds no lock.
+  /// - Returns: false if there are no more rows; another call would start over.
+  /// - Throws: `SQLiteError`; the statement is then reset and holds no lock.
   package func step() throws -> Bool {
     let pointer = try opened()
     let result = sqlite3_step(pointer)
@@ -45,28 +45,21 @@ package final class SQLiteStatement: @unchecked Sendable {
     throw error
   }
 
-  /// Goes back before the first row and lets go of locks; bindings stay.
+  /// Moves back before the first row and releases locks. Bindings stay.
   package func reset() {
-    // The result repeats the error of the last step, which was thrown there.
+    // The result repeats the error of the last step, which has already been thrown.
     if handle.isOpen { sqlite3_reset(pointer) }
   }
 
-  /// Makes every parameter null.
+  /// Sets all parameters to null.
   package func clearBindings() {
     if handle.isOpen, let pointer { sqlite3_clear_bindings(pointer) }
   }
 
-  /// Whether the statement leaves the database file as it is.
+  /// Whether the statement does not change the database.
   package var isReadOnly: Bool { sqlite3_stmt_readonly(live) != 0 }
 
-  /// The text with bound values in the place of parameters; nil where SQLite cannot make it.
-  package var expandedSQL: String? {
-    guard let text = sqlite3_expanded_sql(live) else { return nil }
-    defer { sqlite3_free(text) }
-    return String(cString: text)
-  }
-
-  /// The pointer, where using a finalized statement is a mistake of the program.
+  /// The pointer. Using a finalized statement is a programming error here.
   var live: OpaquePointer {
     guard let pointer, handle.isOpen else {
       preconditionFailure("The statement was finalized or its connection closed: \(sql)")
@@ -74,7 +67,7 @@ package final class SQLiteStatement: @unchecked Sendable {
     return pointer
   }
 
-  /// The pointer, or an error that says that the statement can no longer be used.
+  /// Returns the pointer, or throws an error if the statement was finalized.
   func opened() throws -> OpaquePointer {
     _ = try handle.opened(for: sql)
     guard let pointer else {
@@ -82,5 +75,208 @@ package final class SQLiteStatement: @unchecked Sendable {
         extendedCode: SQLITE_MISUSE, message: "the statement was finalized", sql: sql, path: handle.path)
     }
     return pointer
+  }
+}
+
+/// Makes SQLite copy the bytes before the call returns (`SQLITE_TRANSIENT`, a cast that Swift does not import).
+let copiedBySQLite = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+
+extension SQLiteStatement {
+  /// The largest parameter index.
+  package var parameterCount: Int { Int(sqlite3_bind_parameter_count(live)) }
+
+  /// Binds null to a parameter.
+  package func bindNull(at index: Int) throws {
+    try check(sqlite3_bind_null(opened(), Int32(clamping: index)))
+  }
+
+  /// Binds an integer to a parameter.
+  package func bind(_ value: Int64, at index: Int) throws {
+    try check(sqlite3_bind_int64(opened(), Int32(clamping: index), value))
+  }
+
+  /// Binds a number to a parameter; SQLite turns NaN into null.
+  package func bind(_ value: Double, at index: Int) throws {
+    try check(sqlite3_bind_double(opened(), Int32(clamping: index), value))
+  }
+
+  /// Binds a text to a parameter.
+  package func bind(_ value: String, at index: Int) throws {
+    let pointer = try opened()
+    var value = value
+    let result = value.withUTF8 { bytes in
+      bytes.withMemoryRebound(to: CChar.self) {
+        sqlite3_bind_text64(
+          pointer, Int32(clamping: index), $0.baseAddress, UInt64($0.count), copiedBySQLite, UInt8(SQLITE_UTF8))
+      }
+    }
+    try check(result)
+  }
+
+  /// Binds a BLOB to a parameter.
+  package func bind(_ value: Data, at index: Int) throws {
+    try value.withUnsafeBytes { try bind(bytes: $0, at: index) }
+  }
+
+  /// Binds a copy of some bytes to a parameter as a BLOB.
+  package func bind(bytes: UnsafeRawBufferPointer, at index: Int) throws {
+    let pointer = try opened()
+    let result =
+      bytes.isEmpty
+      ? sqlite3_bind_zeroblob(pointer, Int32(clamping: index), 0)
+      : sqlite3_bind_blob64(
+        pointer, Int32(clamping: index), bytes.baseAddress, UInt64(bytes.count), copiedBySQLite)
+    try check(result)
+  }
+
+  /// Binds a value of any type to a parameter.
+  package func bind(_ value: SQLiteValue, at index: Int) throws {
+    switch value {
+    case .null: try bindNull(at: index)
+    case .integer(let value): try bind(value, at: index)
+    case .real(let value): try bind(value, at: index)
+    case .text(let value): try bind(value, at: index)
+    case .blob(let value): try bind(value, at: index)
+    }
+  }
+
+  /// Binds a column of another statement's current row to a parameter. The statements may belong to different
+  /// connections.
+  package func bind(column: Int, of row: SQLiteStatement, at index: Int) throws {
+    let value = sqlite3_column_value(row.live, Int32(clamping: column))
+    try check(sqlite3_bind_value(opened(), Int32(clamping: index), value))
+  }
+
+  /// Binds values to the first parameters, in order.
+  package func bind(_ values: [SQLiteValue]) throws {
+    for (offset, value) in values.enumerated() { try bind(value, at: offset + 1) }
+  }
+
+  private func check(_ result: Int32) throws {
+    try handle.check(result, sql: sql)
+  }
+}
+
+/// The type of a value in a row.
+package enum SQLiteType: Hashable, Sendable {
+  case null, integer, real, text, blob
+}
+
+/// Reads the current row of ``step()``. An index past the last column reads null.
+extension SQLiteStatement {
+  /// The number of columns; 0 for a statement that returns no rows.
+  package var columnCount: Int { Int(sqlite3_column_count(live)) }
+
+  /// The names of the columns, as given by the SQL or its AS clauses.
+  package var columnNames: [String] {
+    (0..<columnCount).map { index in
+      sqlite3_column_name(live, Int32(index)).map { String(cString: $0) } ?? ""
+    }
+  }
+
+  /// Returns the type of the value in a column of the current row.
+  package func type(at index: Int) -> SQLiteType {
+    switch sqlite3_column_type(live, Int32(truncatingIfNeeded: index)) {
+    case SQLITE_INTEGER: .integer
+    case SQLITE_FLOAT: .real
+    case SQLITE_TEXT: .text
+    case SQLITE_BLOB: .blob
+    default: .null
+    }
+  }
+
+  /// Whether a column of the current row is null.
+  package func isNull(at index: Int) -> Bool {
+    sqlite3_column_type(live, Int32(truncatingIfNeeded: index)) == SQLITE_NULL
+  }
+
+  /// Returns a column as an integer: 0 for null, SQLite's conversion for other types.
+  package func int64(at index: Int) -> Int64 {
+    sqlite3_column_int64(live, Int32(truncatingIfNeeded: index))
+  }
+
+  /// Returns a column as a number: 0 for null, SQLite's conversion for other types.
+  package func double(at index: Int) -> Double {
+    sqlite3_column_double(live, Int32(truncatingIfNeeded: index))
+  }
+
+  /// Returns a column as a text, or nil for null. Invalid UTF-8 is replaced by U+FFFD.
+  package func text(at index: Int) -> String? {
+    let index = Int32(truncatingIfNeeded: index)
+    guard let start = sqlite3_column_text(live, index) else { return nil }
+    let count = Int(sqlite3_column_bytes(live, index))
+    return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+  }
+
+  /// Returns a column as bytes, or nil for null.
+  package func blob(at index: Int) -> Data? {
+    isNull(at: index) ? nil : withBlob(at: index) { Data($0) }
+  }
+
+  /// Calls a closure with the bytes of a column, without copying them; no bytes for null.
+  ///
+  /// - Parameters:
+  ///   - index: The column.
+  ///   - body: Must neither keep the buffer nor use the statement.
+  package func withBlob<Result>(at index: Int, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    let index = Int32(truncatingIfNeeded: index)
+    let start = sqlite3_column_blob(live, index)
+    return try body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(live, index))))
+  }
+
+  /// Returns a column as a value of its stored type.
+  package func value(at index: Int) -> SQLiteValue {
+    switch type(at: index) {
+    case .null: .null
+    case .integer: .integer(int64(at: index))
+    case .real: .real(double(at: index))
+    case .text: .text(text(at: index) ?? "")
+    case .blob: .blob(blob(at: index) ?? Data())
+    }
+  }
+}
+
+/// A row as values, for use where convenience matters more than speed.
+package struct SQLiteRow: Hashable, Sendable {
+  package let columns: [String]
+  /// The values, one for each column.
+  package let values: [SQLiteValue]
+
+  /// The value of the column at an index, from 0.
+  package subscript(index: Int) -> SQLiteValue { values[index] }
+
+  /// The value of the first column with the given name, or nil if there is none.
+  package subscript(column: String) -> SQLiteValue? {
+    columns.firstIndex(of: column).map { values[$0] }
+  }
+}
+
+extension SQLiteStatement {
+  /// Runs the statement from its start and returns its rows.
+  package func rows() throws -> [SQLiteRow] {
+    reset()
+    var columns: [String]?
+    var rows: [SQLiteRow] = []
+    while try step() {
+      // Read the names after the first step: SQLite may recompile the statement there, for a changed schema.
+      let names = columns ?? columnNames
+      columns = names
+      rows.append(SQLiteRow(columns: names, values: names.indices.map { value(at: $0) }))
+    }
+    return rows
+  }
+
+  /// Runs the statement from its start and returns the first column of the first row, or nil if there is no row.
+  package func scalar() throws -> SQLiteValue? {
+    reset()
+    defer { reset() }
+    return try step() ? value(at: 0) : nil
+  }
+
+  /// Runs the statement from its start and calls a closure for every row, which reads its columns.
+  package func forEachRow(_ body: (SQLiteStatement) throws -> Void) throws {
+    reset()
+    defer { reset() }
+    while try step() { try body(self) }
   }
 }

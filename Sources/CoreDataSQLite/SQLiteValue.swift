@@ -11,12 +11,12 @@ package enum SQLiteValue: Hashable, Sendable {
   case text(String)
   case blob(Data)
 
-  /// The integer; nil for every other kind.
+  /// The integer, or nil for any other type.
   package var integer: Int64? {
     if case .integer(let value) = self { value } else { nil }
   }
 
-  /// The number, of integers too; nil for every other kind.
+  /// The number as a Double, including integers, or nil for any other type.
   package var real: Double? {
     switch self {
     case .real(let value): value
@@ -25,20 +25,19 @@ package enum SQLiteValue: Hashable, Sendable {
     }
   }
 
-  /// The text; nil for every other kind.
+  /// The text, or nil for any other type.
   package var text: String? {
     if case .text(let value) = self { value } else { nil }
   }
 
-  /// The bytes; nil for every other kind.
+  /// The bytes, or nil for any other type.
   package var blob: Data? {
     if case .blob(let value) = self { value } else { nil }
   }
 
-  /// Whether this is null.
   package var isNull: Bool { self == .null }
 
-  /// The start of the value as it is written in SQL text: a text or a BLOB can have any length.
+  /// The SQL literal, shortened if the text or BLOB is long.
   package var shortLiteral: String {
     let (limit, start): (Int, SQLiteValue)
     switch self {
@@ -50,12 +49,12 @@ package enum SQLiteValue: Hashable, Sendable {
     return isWhole ? literal : start.literal + "…"
   }
 
-  /// The value as it is written in SQL text.
+  /// The value as an SQL literal.
   package var literal: String {
     switch self {
     case .null: "NULL"
     case .integer(let value): String(value)
-    // SQLite has no words for these; it stores NaN as null, and reads a number that is too large as infinity.
+    // SQLite has no literals for these. It stores NaN as null, and reads a number that is too large as infinity.
     case .real(let value) where value.isNaN: "NULL"
     case .real(let value) where value.isInfinite: value < 0 ? "-9e999" : "9e999"
     case .real(let value): String(value)
@@ -64,7 +63,7 @@ package enum SQLiteValue: Hashable, Sendable {
     }
   }
 
-  /// Two digits for each byte. A BLOB can have megabytes, for which a text for each of them would take seconds.
+  /// Returns two hexadecimal digits per byte. One string per byte would take seconds for a BLOB of several megabytes.
   private static func hexadecimal(_ bytes: Data) -> String {
     let digits = Array("0123456789abcdef".utf8)
     return String(unsafeUninitializedCapacity: bytes.count * 2) { text in
@@ -79,7 +78,7 @@ package enum SQLiteValue: Hashable, Sendable {
   }
 }
 
-// Not by nil: an optional value that is compared with nil would be compared with null.
+// Not ExpressibleByNilLiteral: comparing an optional value with nil would then compare it with null.
 extension SQLiteValue: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByStringLiteral {
   package init(integerLiteral value: Int64) { self = .integer(value) }
   package init(floatLiteral value: Double) { self = .real(value) }

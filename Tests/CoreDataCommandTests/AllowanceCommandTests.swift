@@ -81,7 +81,7 @@ struct AllowanceCommandTests {
       "\(plan.output)")
     #expect(plan.output.contains("error  DS102  Order.total: 4 values would be dropped"), "\(plan.output)")
     let run = CommandRun(["migrate", "run"] + arguments + some)
-    #expect(run.status == .noWay)
+    #expect(run.status == .migrationImpossible)
     #expect(run.error.contains("Data would be lost: DS102 Order.total: 4 values would be dropped."), "\(run.error)")
     #expect(!run.error.contains("Order.title"))
     #expect(FileManager.default.contents(atPath: store) == content)
@@ -102,7 +102,7 @@ struct AllowanceCommandTests {
     let small = try workshop.write(
       version: "Shop 9", current: "Shop 9", "<entity name=\"Order\">\(Self.total)</entity>")
     let refused = CommandRun("migrate", "status", store, small)
-    #expect(refused.status == .noWay)
+    #expect(refused.status == .migrationImpossible)
     #expect(refused.output.contains("DS102 Order.title: 4 values would be dropped"), "\(refused.output)")
     let allowed = CommandRun("migrate", "status", store, small, "--allow", "DS102:Order.title")
     #expect(allowed.status == .done, "\(allowed.output)\(allowed.error)")
@@ -123,7 +123,7 @@ struct AllowanceCommandTests {
       "\(plan.output)")
     #expect(
       plan.error
-        == "note: \(file), line 5: nothing matches DS103:Order.lines. Remove the line if it is not needed any more.\n",
+        == "note: \(file), line 5: no finding matches DS103:Order.lines. Remove the line if it is no longer needed.\n",
       "\(plan.error)")
     let json = try CommandRun(["migrate", "plan"] + arguments + ["--allowances", file, "-q", "--format", "json"]).json
     let findings = try #require(json["findings"] as? [[String: Any]])
@@ -137,7 +137,7 @@ struct AllowanceCommandTests {
   func unmatched() throws {
     let plan = CommandRun("migrate", "plan", store, workshop.model, "--allow", "DS102:Order.nmae", "--allow-loss")
     #expect(plan.status == .done)
-    #expect(plan.error == "note: --allow DS102:Order.nmae: nothing matches it.\n", "\(plan.error)")
+    #expect(plan.error == "note: --allow DS102:Order.nmae: no finding matches.\n", "\(plan.error)")
     #expect(CommandRun("migrate", "plan", store, workshop.model, "--allow-loss").error.isEmpty)
   }
 
@@ -204,9 +204,10 @@ struct AllowanceCommandTests {
     #expect(plan.status == .no)
     #expect(plan.output.contains("error  DD201  Order.must: required, without a default for 4 rows"), "\(plan.output)")
     #expect(
-      plan.error.contains("note: --allow DD201:Order.must: the migration would fail, which nothing can allow."),
+      plan.error.contains("note: --allow DD201:Order.must: the migration would fail, which cannot be allowed."),
       "\(plan.error)")
-    #expect(CommandRun(["migrate", "run"] + arguments + ["--allow", "DD201:Order.must"]).status == .noWay)
+    #expect(
+      CommandRun(["migrate", "run"] + arguments + ["--allow", "DD201:Order.must"]).status == .migrationImpossible)
   }
 
   @Test("The help of plan, run and status names the options and coredata explain")

@@ -90,7 +90,7 @@ struct BackupCommandTests {
     try Data("half".utf8).write(to: URL(fileURLWithPath: torn + "/part.sqlite"))
     let run = CommandRun("migrate", "run", store, workshop.model, "--progress", "none")
     #expect(run.status == .done)
-    #expect(run.error == "note: Removed 1 incomplete backup of Shop.sqlite, left by a run that was stopped.\n")
+    #expect(run.error == "note: Removed 1 incomplete backup of Shop.sqlite, left by a stopped run.\n")
     #expect(try workshop.files() == ["Shop.sqlite", "Shop.xcdatamodeld", "Shop~.sqlite"])
   }
 
@@ -102,7 +102,7 @@ struct BackupCommandTests {
     #expect(run.status == .done)
     #expect(
       run.error
-        == "note: A store that is gone has left a log. It is called New.sqlite-wal~ now, and is no part of the new store.\n"
+        == "note: A removed store left its log behind. The log was renamed to New.sqlite-wal~. The new store ignores it.\n"
     )
     #expect(FileManager.default.contents(atPath: new + "-wal~") == Data("a log".utf8))
     #expect(CommandRun("store", "export", new).output.isEmpty)

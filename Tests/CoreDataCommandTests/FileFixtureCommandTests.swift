@@ -142,7 +142,7 @@ struct FileFixtureCommandTests {
       let run = CommandRun("store", "extract-model", url.path, "-o", source)
       guard run.status == .done else {
         #expect(run.status == .unreadableStore, "\(url.path): \(run.error)")
-        #expect(run.error.contains("carries no model"), "\(url.path): \(run.error)")
+        #expect(run.error.contains("contains no model"), "\(url.path): \(run.error)")
         #expect(!FileManager.default.fileExists(atPath: source))
         without += 1
         continue

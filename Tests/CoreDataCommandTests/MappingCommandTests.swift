@@ -66,7 +66,7 @@ struct MappingCommandTests {
   @Test("infer: entity, property and reason where there is none; status 5")
   func inferImpossible() throws {
     let run = CommandRun("mapping", "infer", second, workshop.model + "@Shop 3")
-    #expect(run.status == .noWay)
+    #expect(run.status == .migrationImpossible)
     let lines = run.output.components(separatedBy: "\n")
     #expect(lines.prefix(3) == ["Shop 2 -> Shop 3   cannot be inferred, 1 obstacle", "", "Order.title"])
     #expect(
@@ -74,7 +74,7 @@ struct MappingCommandTests {
         + "the source, Date in the destination.")
     #expect(lines.count == 6 && lines[4].hasPrefix("  "))
     let json = CommandRun("mapping", "infer", second, workshop.model + "@Shop 3", "--format", "json")
-    #expect(json.status == .noWay)
+    #expect(json.status == .migrationImpossible)
     #expect(try json.json["isInferable"] as? Bool == false)
     let obstacles = try #require(try json.json["obstacles"] as? [[String: String]])
     #expect(obstacles.map { $0["entity"] } == ["Order"])
@@ -140,7 +140,9 @@ struct MappingCommandTests {
     // Without the versions there are no hashes.
     let alone = CommandRun("mapping", "compile", text, "-o", workshop.path("x.cdm"))
     #expect(alone.status == .invalidModel)
-    #expect(alone.error == "error: Shop.mapping holds no copies of its versions. Name them with --from and --to.\n")
+    #expect(
+      alone.error == "error: Shop.mapping contains no copies of its versions. Name the versions with --from and --to.\n"
+    )
     for (line, found) in [
       ("  color  attribute  $source.(", "line 2: The expression cannot be read"),
       ("  color", "line 2: \"color\" is neither policy"),
@@ -216,7 +218,8 @@ struct MappingCommandTests {
     let alone = CommandRun("mapping", "compile", path, "-o", compiled)
     #expect(alone.status == .invalidModel)
     #expect(
-      alone.error == "error: Hand.xcmappingmodel holds no copies of its versions. Name them with --from and --to.\n")
+      alone.error
+        == "error: Hand.xcmappingmodel contains no copies of its versions. Name the versions with --from and --to.\n")
     #expect(CommandRun("mapping", "compile", path, "--from", first, "--to", second, "-o", compiled).status == .done)
     #expect(CommandRun("mapping", "show", compiled).output.contains("  total  attribute  $source.total\n"))
     #expect(CommandRun("mapping", "check", compiled, first, second).status == .done)
@@ -233,7 +236,8 @@ struct MappingCommandTests {
       #expect(check.status == .done && check.output.contains("IEM_Transform_Order"))
       #expect(CommandRun("mapping", "infer", first, second, "-o", path).status == .failed)
       let none = workshop.path("None-" + name)
-      #expect(CommandRun("mapping", "infer", second, workshop.model + "@Shop 3", "-o", none).status == .noWay)
+      #expect(
+        CommandRun("mapping", "infer", second, workshop.model + "@Shop 3", "-o", none).status == .migrationImpossible)
       #expect(!FileManager.default.fileExists(atPath: none))
     }
   }
@@ -318,7 +322,7 @@ struct MappingCommandTests {
     let run = CommandRun("mapping", "compile", path, "-o", copy)
     #expect(run.output == "Copy.cdm: 2 entity mappings\n")
     #expect(
-      run.error == "note: Version hashes are those inside Shop.cdm. To take those of the versions, name them with "
+      run.error == "note: The version hashes are those inside Shop.cdm. To use those of the versions, name them with "
         + "--from and --to.\n")
     #expect(run.status == .done)
     let show = CommandRun("mapping", "show", copy, "--format", "json")
@@ -326,7 +330,7 @@ struct MappingCommandTests {
     let before = FileManager.default.contents(atPath: copy)
     let again = CommandRun("mapping", "compile", path, "-o", copy)
     #expect(again.status == .failed)
-    #expect(again.error == "error: \(copy) exists already. Choose another name, or move it away first.\n")
+    #expect(again.error == "error: \(copy) already exists. Choose another name, or move it away first.\n")
     #expect(FileManager.default.contents(atPath: copy) == before)
   }
 
@@ -344,7 +348,7 @@ struct MappingCommandTests {
     #expect(refused.status == .invalidModel)
     #expect(
       refused.error == """
-        error: Shop.cdm does not lead from Shop 2 to Shop.
+        error: Shop.cdm does not map Shop 2 to Shop.
           OrderToOrder.title: The destination entity Order has no attribute title.
           OrderToOrder.title: Asks for name, which the source entity Order does not have.
           Customer: The destination version has no entity Customer.
@@ -358,7 +362,7 @@ struct MappingCommandTests {
     let missing = CommandRun("mapping", "show", workshop.path("none.cdm"))
     #expect(missing.status == .invalidModel)
     #expect(
-      missing.error == "error: \(workshop.path("none.cdm")): There is no such file. Check the path of the mapping "
+      missing.error == "error: \(workshop.path("none.cdm")): The file does not exist. Check the path of the mapping "
         + "model.\n")
     let folder = CommandRun("mapping", "check", workshop.model, first, second)
     #expect(folder.status == .invalidModel)

@@ -54,24 +54,25 @@ struct MigrateCommandTests {
     try mapping.writeCompiled(to: file)
     let content = FileManager.default.contents(atPath: second)
     let custom = CommandRun("migrate", "run", second, workshop.model, "--mappings", folder)
-    #expect(custom.status == .noWay)
-    #expect(custom.error.contains("need code of the app, which this tool does not have: Shop.OrderPolicy."))
+    #expect(custom.status == .migrationImpossible)
+    #expect(
+      custom.error.contains("need migration policies of the app, which this tool does not have: Shop.OrderPolicy."))
     #expect(FileManager.default.contents(atPath: second) == content)
     mapping.entityMappings[position].policyClassName = nil
     mapping.entityMappings[position].destinationEntityVersionHash = Data(repeating: 7, count: 32)
     try mapping.writeCompiled(to: file)
     let stale = CommandRun("migrate", "run", second, workshop.model, "--mappings", folder)
-    #expect(stale.status == .noWay)
+    #expect(stale.status == .migrationImpossible)
     #expect(stale.error.contains("Shop.cdm") && stale.error.contains(String(repeating: "07", count: 32)))
     let status = CommandRun("migrate", "status", second, workshop.model, "--mappings", folder)
-    #expect(status.output.contains("1 version behind Shop 2. No way leads there: The mapping model 'Shop.cdm'"))
+    #expect(status.output.contains("1 version behind Shop 2. It cannot be migrated: The mapping model 'Shop.cdm'"))
     #expect(CommandRun("migrate", "status", second, workshop.model, "--mappings", "/nowhere.cdm").status != .done)
   }
 
   @Test("status: behind, then up to date; --check answers with the status")
   func status() throws {
     let behind = CommandRun("migrate", "status", store, workshop.model)
-    #expect(behind.output == "Shop.sqlite is of Shop, 1 version behind Shop 2.\n")
+    #expect(behind.output == "Shop.sqlite has version Shop, 1 version behind Shop 2.\n")
     #expect(behind.status == .done)
     #expect(CommandRun("migrate", "status", store, workshop.model, "--check").status == .no)
     #expect(CommandRun("migrate", "run", store, workshop.model).status == .done)
@@ -162,7 +163,7 @@ struct MigrateCommandTests {
     let files = try workshop.files()
     let run = CommandRun("migrate", "run", store, workshop.model)
     #expect(run.status == .done)
-    #expect(run.output == "Shop.sqlite is of Shop 2 already. Nothing was changed.\n")
+    #expect(run.output == "Shop.sqlite already has version Shop 2. Nothing was changed.\n")
     #expect(try workshop.files() == files)
   }
 
@@ -200,7 +201,7 @@ struct MigrateCommandTests {
     let before = FileManager.default.contents(atPath: store)
     for command in ["plan", "run"] {
       let run = CommandRun("migrate", command, store, workshop.model, "--to", "Shop 3")
-      #expect(run.status == .noWay)
+      #expect(run.status == .migrationImpossible)
       #expect(run.output.isEmpty)
       #expect(run.error.hasPrefix("error: A mapping model could not be inferred. "))
       #expect(run.error.contains("'title' of entity 'Order' is String in the source, Date in the destination."))
@@ -233,22 +234,22 @@ struct MigrateCommandTests {
   func recover() throws {
     let idle = CommandRun("migrate", "recover", store, "--inspect")
     #expect(idle.status == .done)
-    #expect(idle.output == "Shop.sqlite: nothing is unfinished.\n")
+    #expect(idle.output == "Shop.sqlite: there is no unfinished work.\n")
     // What a process leaves that ends right after it has begun.
     let work = URL(fileURLWithPath: store).deletingLastPathComponent().appendingPathComponent(".Shop.sqlite-migration")
     try FileManager.default.createDirectory(at: work, withIntermediateDirectories: true)
     try Data("half".utf8).write(to: work.appendingPathComponent("step1.sqlite"))
     let found = CommandRun("migrate", "recover", store, "--inspect")
     #expect(found.status == .interruptedWorkFound)
-    #expect(found.output.contains("was interrupted.\n  The store is the old one, whole"))
+    #expect(found.output.contains("was interrupted.\n  The store is the complete old one"))
     #expect(
       try CommandRun("migrate", "recover", store, "--inspect", "--format", "json").json["unfinished"] is [String: Any])
     let status = CommandRun("migrate", "status", store, workshop.model, "--check")
     #expect(status.status == .interruptedWorkFound)
     #expect(status.error.contains("migrate recover"))
-    #expect(CommandRun("migrate", "recover", store).output.hasPrefix("Shop.sqlite is the old store, whole"))
+    #expect(CommandRun("migrate", "recover", store).output.hasPrefix("Shop.sqlite is the complete old store"))
     #expect(!FileManager.default.fileExists(atPath: work.path))
-    #expect(CommandRun("migrate", "recover", store).output == "Shop.sqlite: nothing was unfinished.\n")
+    #expect(CommandRun("migrate", "recover", store).output == "Shop.sqlite: there was no unfinished work.\n")
 
     #expect(CommandRun("migrate", "recover", store, "--set-aside").status == .usage)
     #expect(
@@ -285,13 +286,13 @@ struct MigrateCommandTests {
     #expect(CommandRun("store", "export", store).output == rows)
     let found = CommandRun("migrate", "recover", store, "--inspect")
     #expect(found.status == .interruptedWorkFound)
-    #expect(found.output.contains("A program was killed while it wrote to Shop.sqlite"))
+    #expect(found.output.contains("A program was killed while writing to Shop.sqlite"))
     let aside = CommandRun("migrate", "recover", store, "--set-aside", "--model", workshop.model)
     #expect(aside.status == .done)
-    #expect(aside.output.contains("SQLite has rolled its transaction back; the store is whole"))
+    #expect(aside.output.contains("SQLite has rolled back its transaction; the store is as it was"))
     #expect(aside.output.contains("It was not set aside."))
     #expect(CommandRun("store", "export", store).output == rows)
-    #expect(CommandRun("migrate", "recover", store).output == "Shop.sqlite: nothing was unfinished.\n")
+    #expect(CommandRun("migrate", "recover", store).output == "Shop.sqlite: there was no unfinished work.\n")
     try HotJournal.leave(at: url, table: table, isShort: true)
     let run = CommandRun("migrate", "run", store, workshop.model)
     #expect(run.status == .done, "\(run.error)")

@@ -61,7 +61,7 @@ struct ModelCommandTests {
     #expect((try run.json["versions"] as? [[String: Any]])?.map { $0["name"] as? String } == ["Shop", "Shop 2"])
     let warnings = try #require(try run.json["warnings"] as? [String])
     #expect(warnings.count == 2)
-    #expect(warnings[0].hasPrefix("The version \"Shop 0\" cannot be read and is left out. "))
+    #expect(warnings[0].hasPrefix("The version \"Shop 0\" cannot be read and is skipped. "))
     #expect(warnings[0].contains("before Xcode 4"))
     #expect(run.error.contains("note: \(warnings[0])"))
     #expect(CommandRun("model", "show", workshop.model, "--version", "Shop").status == .done)
@@ -82,7 +82,7 @@ struct ModelCommandTests {
     #expect(run.status == .done && run.output.contains("default 0"))
     #expect(
       run.error.contains(
-        "Order.total: defaultValueString is \"NO\", which is not a value of the type integer32. 0 is taken."))
+        "Order.total: defaultValueString is \"NO\", which is not a value of the type integer32. 0 is used instead."))
     #expect(CommandRun("model", "show", workshop.model, "--version", "Shop", "-q").error.isEmpty)
   }
 
@@ -95,7 +95,7 @@ struct ModelCommandTests {
     #expect(CommandRun("model", "show", workshop.model + "@Shop 9").status == .invalidModel)
     let all = CommandRun("model", "versions", workshop.model + "@Shop")
     #expect(all.status == .usage)
-    #expect(all.error == "error: All versions of Shop.xcdatamodeld are used: leave @Shop out.\n")
+    #expect(all.error == "error: This command uses all versions of Shop.xcdatamodeld. Omit @Shop.\n")
     let store = workshop.path("Old.sqlite")
     #expect(CommandRun("store", "create", store, workshop.model + "@Shop").status == .done)
     #expect(CommandRun("migrate", "plan", store, workshop.model + "@Shop 2", "--format", "json").status == .done)

@@ -99,7 +99,7 @@ struct ModelFileCommandTests {
       let path = workshop.path(name)
       let run = CommandRun(command + ["-o", path])
       #expect(run.status == .failed, "\(command)")
-      #expect(run.error == "error: \(path) exists already. Choose another name, or move it away first.\n")
+      #expect(run.error == "error: \(path) already exists. Choose another name, or move it away first.\n")
       #expect(FileManager.default.contents(atPath: path) == Data("mine".utf8))
       #expect(CommandRun(command).status == .usage, "\(command) without a name")
       #expect(CommandRun(command + ["-o", workshop.path("x.txt")]).status == .usage, "\(command) with a wrong name")
@@ -109,7 +109,7 @@ struct ModelFileCommandTests {
     }
     let all = CommandRun("model", "compile", workshop.model, "--version", "Shop", "-o", workshop.path("x.momd"))
     #expect(all.status == .usage)
-    #expect(all.error == "error: An .momd gets all versions: leave --version out, or name a .mom.\n")
+    #expect(all.error == "error: An .momd holds all versions. Omit --version, or choose the extension .mom.\n")
   }
 
   @Test("Wrong input leaves nothing behind")

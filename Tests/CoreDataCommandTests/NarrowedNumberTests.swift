@@ -66,7 +66,7 @@ struct NarrowedNumberTests {
           "error  DS105  Order.total: Integer 32 becomes Integer 16; 2 values are out of range and stop the migration"),
         "\(plan.output)")
       let run = CommandRun(["migrate", "run"] + arguments + options)
-      #expect(run.status == .noWay)
+      #expect(run.status == .migrationImpossible)
       #expect(run.error.contains("The migration would fail: DS105 Order.total"), "\(run.error)")
       #expect(!run.error.contains("use --allow-loss"), "\(run.error)")
     }
@@ -84,7 +84,7 @@ struct NarrowedNumberTests {
     #expect(
       plan.output.contains("error  DS105  Order.total: Double becomes Integer 64; 1 value would lose its fraction"),
       "\(plan.output)")
-    #expect(CommandRun(["migrate", "run"] + arguments).status == .noWay)
+    #expect(CommandRun(["migrate", "run"] + arguments).status == .migrationImpossible)
     let run = CommandRun(["migrate", "run"] + arguments + ["--allow", "DS105:Order.total"])
     #expect(run.status == .done, "\(run.error)")
     #expect(Set(try totals().compactMap { $0?.doubleValue }) == [10, 20, 30, 40])

@@ -96,7 +96,7 @@ struct OutputTests {
     let status = CommandLineTool.run(["migrate", "run", store, workshop.model, "-q"], streams: streams)
     #expect(status == .unreported)
     #expect(sink.text.hasPrefix("error: Shop.sqlite was migrated to Shop 2. The backup is "), "\(sink.text)")
-    #expect(sink.text.contains(" Only the report of it failed. "))
+    #expect(sink.text.contains(" Only the report could not be written. "))
     #expect(CommandRun("migrate", "status", store, workshop.model, "--check").status == .done)
     // What only reads has changed nothing.
     #expect(CommandLineTool.run(["store", "info", store], streams: streams) == .failed)

@@ -50,7 +50,7 @@ struct ProcessTests {
       let ends = try runs.map { try $0.end() }
       for end in ends { #expect(end.status == 0, "round \(round): \(end.error)") }
       let migrated = ends.filter { $0.output.hasPrefix("Migrated Shop.sqlite") }
-      let late = ends.filter { $0.output.contains("is of Shop 2 already. Nothing was changed.") }
+      let late = ends.filter { $0.output.contains("already has version Shop 2. Nothing was changed.") }
       #expect(migrated.count == 1 && late.count == 7, "round \(round): \(ends.map(\.output))")
       try check(path, rows: 2_000, "round \(round)")
       #expect(try workshop.files() == ["Shop.sqlite", "Shop.xcdatamodeld"], "round \(round)")

@@ -34,7 +34,7 @@ struct StoreCommandTests {
     try Data("mine".utf8).write(to: URL(fileURLWithPath: store))
     let run = CommandRun("store", "create", store, workshop.model)
     #expect(run.status == .failed)
-    #expect(run.error == "error: \(store) exists already. Choose another name, or move the file away first.\n")
+    #expect(run.error == "error: \(store) already exists. Choose another name, or move the file away first.\n")
     #expect(try String(contentsOfFile: store, encoding: .utf8) == "mine")
   }
 
@@ -164,7 +164,7 @@ struct StoreCommandTests {
     #expect(run.status == .unreadableStore)
     #expect(
       run.output == """
-        Shop.sqlite was written by no version of Shop.xcdatamodeld. The nearest are Shop and Shop 2. From Shop:
+        Shop.sqlite was not written by any version of Shop.xcdatamodeld. The nearest are Shop and Shop 2. From Shop:
           The property 'name' of entity 'Order' is in the model, but not in the store.
           The property 'title' of entity 'Order' is in the store, but not in the model.
           The property 'total' of entity 'Order': isOptional is false in the store, true in the model.

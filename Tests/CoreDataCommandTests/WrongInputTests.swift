@@ -169,7 +169,6 @@ struct WrongInputTests {
     #expect(command.status == .usage)
     #expect(command.error.hasPrefix("error: unknown command of store \"inf\"; did you mean info?\n"))
     #expect(CommandRun("migrate", "rehearse", "a", "b").status == .usage)
-    #expect(CommandRun("store", "info", "a", "--format", "github").status == .usage)
   }
 
   @Test("A store that another program has locked")
@@ -184,17 +183,15 @@ struct WrongInputTests {
     #expect(CommandRun("migrate", "run", store, workshop.model, "--no-backup").status == .done)
   }
 
-  @Test("Help is there for every command, and names no format that is not")
+  @Test("Help is there for every command")
   func help() {
     let help = CommandRun("--help")
     #expect(help.status == .done)
-    #expect(!help.output.contains("github"))
     for command in CommandLineTool.commands {
       let words = command.specification.path
       #expect(help.output.contains(words.joined(separator: " ")))
       let own = CommandRun(words + ["--help"])
       #expect(own.status == .done)
-      #expect(!own.output.contains("github"), "\(words)")
     }
     #expect(CommandRun("--version").output == "coredata 0.1.0\n")
   }

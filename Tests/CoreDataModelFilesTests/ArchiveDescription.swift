@@ -46,7 +46,8 @@ struct ArchiveDescription {
     guard depth < 20 else { return "…" }
     if case .uid(let position) = value, let name = names[position] { return name }
     guard let resolved = try archive.resolved(value) else { return "null" }
-    guard try archive.isObject(value), let object = try archive.object(value) else {
+    guard case .dictionary(let members) = resolved, members["$class"] != nil, let object = try archive.object(value)
+    else {
       // 1 and 1.0 are the same number, and compilers differ in how they write whole ones.
       if case .real(let number) = resolved, let whole = Int64(exactly: number) {
         return "\(ArchiveValue.integer(whole))"

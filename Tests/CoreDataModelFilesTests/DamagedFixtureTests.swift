@@ -33,8 +33,8 @@ struct DamagedFixtureTests {
       let (text, count) = withDefaults(try String(contentsOf: file, encoding: .utf8))
       let warnings = ModelWarnings()
       let odd = try XCDataModelReader.document(
-        of: Data(text.utf8), file: file, parsers: .standard, warnings: warnings)
-      let plain = try XCDataModelReader.document(at: url, parsers: .standard)
+        of: Data(text.utf8), file: file, warnings: warnings)
+      let plain = try XCDataModelReader.document(at: url)
       #expect(VersionHashes(odd).entities == VersionHashes(plain).entities, "\(Fixtures.name(of: url))")
       // Attributes of a composite type are read once for each attribute that has it.
       #expect(count == 0 || !warnings.list.isEmpty, "\(Fixtures.name(of: url))")

@@ -61,7 +61,7 @@ struct HostileFileTests {
     list.add([0x51, 0x78])
     try inFolder { folder in
       try list.data.write(to: folder.appendingPathComponent("VersionInfo.plist"))
-      #expect(throws: ModelFileError.self) { try VersionInfo(folder: folder) }
+      #expect(throws: ModelFileError.self) { try VersionInfo(directory: folder) }
     }
   }
 
@@ -89,7 +89,7 @@ struct HostileFileTests {
     }
     let error = #expect(throws: ModelFileError.self) {
       try XCDataModelReader.document(
-        of: Data((text + "</model>").utf8), file: URL(fileURLWithPath: "contents"), parsers: .standard)
+        of: Data((text + "</model>").utf8), file: URL(fileURLWithPath: "contents"))
     }
     #expect(error?.found.contains("more than 300000 attributes") == true)
   }

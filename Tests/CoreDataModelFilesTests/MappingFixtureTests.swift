@@ -30,7 +30,7 @@ struct MappingFixtureTests {
         #expect((entity.sourceEntityName == nil) == (entity.sourceEntityVersionHash == nil))
         #expect(entity.destinationEntityVersionHash?.count == 32)
       }
-      let compiled = try CompiledMappingReader.document(of: CompiledMappingWriter.archive(of: mapping))
+      let compiled = try CompiledMapping.document(of: CompiledMapping.archive(of: mapping))
       (mapping.sourceVersionName, mapping.destinationVersionName) = (nil, nil)
       #expect(compiled == mapping, "\(Fixtures.name(of: url))")
     }
@@ -130,7 +130,7 @@ struct MappingFixtureTests {
   @Test("What we compile has the classes and keys of what Xcode's compiler wrote")
   func structure() throws {
     let archive = try Data(contentsOf: Fixtures.url("\(Self.samples)/Fixtures/V2toV3.cdm"))
-    let ours = try archiveShape(CompiledMappingWriter.archive(of: CompiledMappingReader.document(of: archive)))
+    let ours = try archiveShape(CompiledMapping.archive(of: CompiledMapping.document(of: archive)))
     #expect(try ours == archiveShape(archive))
   }
 

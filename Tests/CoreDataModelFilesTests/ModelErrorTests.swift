@@ -95,14 +95,14 @@ struct ModelErrorTests {
       </entity><entity name="B"/></model>
       """.utf8)
     let file = URL(fileURLWithPath: "/contents")
-    try XCDataModelReader.document(of: source, file: file, parsers: .standard).validate()
+    try XCDataModelReader.document(of: source, file: file).validate()
     var random = Dice(state: 3)
     var refused = 0
     for _ in 0..<2000 {
       var copy = source
       copy[Int.random(in: 0..<copy.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
       do {
-        try XCDataModelReader.document(of: copy, file: file, parsers: .standard).validate()
+        try XCDataModelReader.document(of: copy, file: file).validate()
       } catch {
         #expect(error is ModelFileError)
         refused += 1
@@ -115,8 +115,7 @@ struct ModelErrorTests {
   func bytes() {
     let error = #expect(throws: ModelFileError.self) {
       try XCDataModelReader.document(
-        of: Data("<model nam".utf8) + [0xE5] + Data("=\"\"/>".utf8), file: URL(fileURLWithPath: "/contents"),
-        parsers: .standard)
+        of: Data("<model nam".utf8) + [0xE5] + Data("=\"\"/>".utf8), file: URL(fileURLWithPath: "/contents"))
     }
     #expect(error?.kind == .notXML)
   }
@@ -126,7 +125,7 @@ struct ModelErrorTests {
     func kind(_ text: String) -> ModelFileError.Kind? {
       #expect(throws: ModelFileError.self) {
         try XCDataModelReader.document(
-          of: Data(text.utf8), file: URL(fileURLWithPath: "/contents"), parsers: .standard)
+          of: Data(text.utf8), file: URL(fileURLWithPath: "/contents"))
       }?.kind
     }
     #expect(kind("") == .notXML)

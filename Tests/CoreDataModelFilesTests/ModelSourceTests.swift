@@ -218,5 +218,5 @@ func model(_ elements: String) throws -> ModelDocument {
     </model>
     """
   return try XCDataModelReader.document(
-    of: Data(text.utf8), file: URL(fileURLWithPath: "/Model.xcdatamodel/contents"), parsers: .standard)
+    of: Data(text.utf8), file: URL(fileURLWithPath: "/Model.xcdatamodel/contents"))
 }

@@ -13,7 +13,7 @@ struct ModelWarningTests {
     let warnings = ModelWarnings()
     let text = "<model><entity name=\"E\">\n<attribute name=\"a\" \(attribute)/></entity></model>"
     let document = try XCDataModelReader.document(
-      of: Data(text.utf8), file: URL(fileURLWithPath: "/M.xcdatamodel/contents"), parsers: .standard, warnings: warnings
+      of: Data(text.utf8), file: URL(fileURLWithPath: "/M.xcdatamodel/contents"), warnings: warnings
     )
     return (document.entities[0].attributes[0], warnings.list)
   }
@@ -50,7 +50,7 @@ struct ModelWarningTests {
     #expect(attribute.validations.map(\.warning) == [.integer(1610)])
     #expect(
       warnings.first?.found
-        == "minValueString is \"NO\", which is not a value of the type integer16. It is passed over.")
+        == "minValueString is \"NO\", which is not a value of the type integer16. It is ignored.")
     #expect(try read("attributeType=\"Date\" minDateTimeInterval=\"soon\"").attribute.validations.isEmpty)
   }
 

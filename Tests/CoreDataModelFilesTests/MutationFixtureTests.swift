@@ -55,7 +55,7 @@ struct MutationFixtureTests {
   func sources() throws {
     let files = Fixtures.modelSources.map { $0.appendingPathComponent("contents") }
     try read(files, count: Mutation.count(default: 300), seed: 16) { data in
-      try XCDataModelReader.document(of: data, file: Fixtures.root, parsers: .standard).validate()
+      try XCDataModelReader.document(of: data, file: Fixtures.root).validate()
     }
   }
 }

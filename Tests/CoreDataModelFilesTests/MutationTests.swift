@@ -77,10 +77,10 @@ struct MutationTests {
 
   @Test("Damaged compiled mapping models are read or refused")
   func compiledMappings() throws {
-    let archive = try CompiledMappingWriter.archive(of: Self.richMapping())
+    let archive = try CompiledMapping.archive(of: Self.richMapping())
     let count = Mutation.count(default: 1_000)
     let open = { (data: Data) in _ = try MappingDocument.document(of: data, file: file) }
-    #expect(try CompiledMappingReader.document(of: archive) == Self.richMapping())
+    #expect(try CompiledMapping.document(of: archive) == Self.richMapping())
     try read(archive, count: count, seed: 3, mutate: Mutation.bytes, open)
     try read(archive, count: count, seed: 4, mutate: Mutation.archive, open)
   }
@@ -101,7 +101,7 @@ struct MutationTests {
     }
     let text = try XCDataModelWriter.text(of: model)
     try read(Data(text.utf8), count: Mutation.count(default: 1_000), seed: 5, mutate: Mutation.bytes) { data in
-      try XCDataModelReader.document(of: data, file: file, parsers: .standard).validate()
+      try XCDataModelReader.document(of: data, file: file).validate()
     }
   }
 
@@ -133,20 +133,20 @@ struct MutationTests {
     let deep = String(repeating: "(", count: 200_000)
     let request = source("<entity name=\"A\"/><fetchRequest name=\"R\" entity=\"A\" predicateString=\"\(deep)\"/>")
     #expect(throws: ModelFileError.self) {
-      try XCDataModelReader.document(of: request, file: file, parsers: .standard)
+      try XCDataModelReader.document(of: request, file: file)
     }
     let line = (1...20_000).map { "<entity name=\"E\($0)\" parentEntity=\"E\($0 - 1)\"/>" }.joined()
     let error = #expect(throws: ModelFileError.self) {
-      try XCDataModelReader.document(of: source("<entity name=\"E0\"/>" + line), file: file, parsers: .standard)
+      try XCDataModelReader.document(of: source("<entity name=\"E0\"/>" + line), file: file)
     }
     #expect(error?.kind == .inheritanceCycle)
     let short = (1...300).map { "<entity name=\"E\($0)\" parentEntity=\"E\($0 - 1)\"/>" }.joined()
     let document = try XCDataModelReader.document(
-      of: source("<entity name=\"E0\"/>" + short), file: file, parsers: .standard)
+      of: source("<entity name=\"E0\"/>" + short), file: file)
     try document.validate()
     let ring = source("<entity name=\"A\" parentEntity=\"B\"/><entity name=\"B\" parentEntity=\"A\"/>")
     let wrong = #expect(throws: ModelFileError.self) {
-      try XCDataModelReader.document(of: ring, file: file, parsers: .standard).validate()
+      try XCDataModelReader.document(of: ring, file: file).validate()
     }
     #expect(wrong?.found.contains("A -> B -> A") == true)
   }

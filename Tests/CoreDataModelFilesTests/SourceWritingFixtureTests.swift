@@ -18,7 +18,7 @@ struct SourceWritingFixtureTests {
     for url in Fixtures.modelSources {
       let document = try ModelBundle(contentsOf: url).currentDocument()
       let text = try XCDataModelWriter.text(of: document)
-      let back = try XCDataModelReader.document(of: Data(text.utf8), file: url, parsers: .standard)
+      let back = try XCDataModelReader.document(of: Data(text.utf8), file: url)
       #expect(back == document, "\(Fixtures.name(of: url))")
     }
   }
@@ -32,7 +32,7 @@ struct SourceWritingFixtureTests {
     for (name, archive) in archives {
       let document = try ModelCache.unarchive(archive)
       let text = try XCDataModelWriter.text(of: document)
-      let back = try XCDataModelReader.document(of: Data(text.utf8), file: Fixtures.root, parsers: .standard)
+      let back = try XCDataModelReader.document(of: Data(text.utf8), file: Fixtures.root)
       #expect(back == document, "\(name)")
       #expect(VersionHashes(back).entities == VersionHashes(document).entities)
     }

@@ -12,7 +12,7 @@ struct SourceWritingTests {
   private let url = URL(fileURLWithPath: "/contents")
 
   private func read(_ text: String) throws -> ModelDocument {
-    try XCDataModelReader.document(of: Data(text.utf8), file: url, parsers: .standard)
+    try XCDataModelReader.document(of: Data(text.utf8), file: url)
   }
 
   private func attribute(

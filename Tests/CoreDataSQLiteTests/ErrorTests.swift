@@ -19,14 +19,13 @@ struct ErrorTests {
     let error = try #require(sqliteError { try connection.run("INSERT INTO T VALUES (1, 2)") })
     #expect(error.isConstraint)
     #expect(error.isUniqueConstraint)
-    #expect(!error.isNotNullConstraint)
     #expect(error.code == 19)
     #expect(error.extendedCode == 2067)
     #expect(error.violatedColumns.map(\.table) == ["T", "T"])
     #expect(error.violatedColumns.map(\.column) == ["a", "b"])
     #expect(
       error.description
-        == "A change of the database in memory breaks a rule of its tables. "
+        == "A change to the database in memory violates a constraint of its tables. "
         + "(SQLite 2067: UNIQUE constraint failed: T.a, T.b; statement: INSERT INTO T VALUES (1, 2))")
     #expect(error.localizedDescription == error.description)
   }
@@ -41,7 +40,7 @@ struct ErrorTests {
   func notNull() throws {
     try connection.execute("CREATE TABLE T (a NOT NULL)")
     let error = try #require(sqliteError { try connection.run("INSERT INTO T VALUES (NULL)") })
-    #expect(error.isNotNullConstraint)
+    #expect(error.extendedCode == 1299)
     #expect(!error.isUniqueConstraint)
     #expect(error.violatedColumns.map(\.column) == ["a"])
   }
@@ -71,8 +70,8 @@ struct ErrorTests {
     let error = SQLiteError(extendedCode: 13, message: "full", sql: sql, path: "/a/b.sqlite", systemError: ENOSPC)
     #expect(
       error.description
-        == "There is no room to write \u{201C}/a/b.sqlite\u{201D}. Free space on the disk and try again; the last "
-        + "transaction was undone. (SQLite 13: full; system: No space left on device; statement: "
+        == "There is no space to write \u{201C}/a/b.sqlite\u{201D}. Free space on the disk and try again; the last "
+        + "transaction was rolled back. (SQLite 13: full; system: No space left on device; statement: "
         + String(repeating: "x", count: 400) + "…)")
   }
 }

@@ -130,21 +130,6 @@ struct MaintenanceTests {
     #expect(problems.allSatisfy { !$0.contains("\n") && !$0.hasPrefix("***") })
   }
 
-  @Test("A vacuum gives free pages back, and can write a copy")
-  func vacuum() throws {
-    let connection = try SQLiteConnection(path: directory.makeDatabase("Orders.sqlite", rows: 5000), mode: .readWrite)
-    try connection.run("DELETE FROM T WHERE id > 10")
-    let before = try #require(try connection.pragma("page_count")?.integer)
-    try connection.vacuum(into: directory.path("Copy.sqlite"))
-    try connection.vacuum()
-    let after = try #require(try connection.pragma("page_count")?.integer)
-    #expect(after < before)
-    #expect(try connection.pragma("freelist_count") == 0)
-    #expect(try SQLiteConnection(path: directory.path("Copy.sqlite"), mode: .readOnly).rowCount(of: "T") == 10)
-    #expect(sqliteError { try connection.vacuum(into: directory.path("Copy.sqlite")) } != nil)
-    #expect(sqliteError { try connection.transaction { try connection.vacuum() } } != nil)
-  }
-
   @Test("Pragmas are read and written, in attached databases too")
   func pragmas() throws {
     let connection = try SQLiteConnection(path: directory.path("New.sqlite"), mode: .create)
@@ -165,21 +150,11 @@ struct MaintenanceTests {
     let path = directory.path("New.sqlite")
     let connection = try SQLiteConnection(path: path, mode: .create)
     try connection.setPragma("page_size", to: 65536)
-    try connection.setPragma("auto_vacuum", to: 2)
     try connection.execute("CREATE TABLE T (a)")
-    try connection.setPragma("user_version", to: -3)
-    try connection.setPragma("application_id", to: 99)
     let header = try #require(try SQLiteFileHeader.read(path: path))
     #expect(header.pageSize == 65536)
     #expect(!header.usesWriteAheadLog)
-    #expect(header.autoVacuum == 2)
-    #expect(header.textEncoding == 1)
-    #expect(header.userVersion == -3)
-    #expect(header.applicationID == 99)
     #expect(try connection.pragma("page_count") == .integer(Int64(header.pageCount)))
-    #expect(header.freePageCount == 0)
-    #expect(header.schemaCookie == 1)
-    #expect(header.libraryVersion > 3_000_000)
     try connection.setJournalMode(.wal)
     #expect(try SQLiteFileHeader.read(path: path)?.usesWriteAheadLog == true)
   }

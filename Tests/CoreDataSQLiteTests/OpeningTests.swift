@@ -125,7 +125,7 @@ struct OpeningTests {
     #expect(error?.isCorrupt == false)
     #expect(
       error?.description.hasPrefix(
-        "\u{201C}\(path)\u{201D} is not an SQLite database, or it is encrypted. Check that it is the file you mean. "
+        "\u{201C}\(path)\u{201D} is not an SQLite database, or it is encrypted. Check that this is the intended file. "
           + "(SQLite 26: file is not a database; statement: ") == true)
   }
 

@@ -96,16 +96,16 @@ struct ArgumentTests {
       ("model versions A --hashes=yes", "--hashes takes no value"),
       ("model show A --entity", "--entity needs a value: --entity E"),
       ("model show A --entity --version 5", "--entity needs a value: --entity E"),
-      ("model lint A --limit many", "--limit takes a whole number, not \"many\""),
-      ("model lint A -n 0", "-n takes a number that is not less than 1, not 0"),
+      ("model lint A --limit many", "--limit takes an integer, not \"many\""),
+      ("model lint A -n 0", "-n takes an integer of at least 1, not 0"),
       ("model lint A --limit 1 --limit 2", "--limit was given twice"),
-      ("model lint A --level DS102", "--level takes CODE= and one of off, warn or error, not \"DS102\""),
-      ("model lint A --level DS102=loud", "--level takes CODE= and one of off, warn or error, not \"DS102=loud\""),
+      ("model lint A --level DS102", "--level takes CODE= followed by off, warn or error, not \"DS102\""),
+      ("model lint A --level DS102=loud", "--level takes CODE= followed by off, warn or error, not \"DS102=loud\""),
       (
         "explain --format jsn",
-        "--format takes text, json, markdown or github, not \"jsn\"; did you mean json?"
+        "--format takes text, json or markdown, not \"jsn\"; did you mean json?"
       ),
-      ("explain --format xyz", "--format takes text, json, markdown or github, not \"xyz\""),
+      ("explain --format xyz", "--format takes text, json or markdown, not \"xyz\""),
     ])
   func wrong(line: String, message: String) {
     let error = #expect(throws: UsageError.self) {

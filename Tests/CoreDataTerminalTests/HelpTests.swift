@@ -28,33 +28,32 @@ struct HelpTests {
         store: look at stores
           store verify  Every rule.
 
-        Others
+        Other commands
           explain  What a code means.
 
         Options of every command
-          --format text|json|markdown|github
-                                     How the result is written (text).
-          -o, --output FILE          Where the result goes, instead of to standard output.
-          --color auto|always|never  When text is coloured (auto: on a terminal, unless NO_COLOR is set).
-          -q, --quiet                No progress and no remarks.
-          -v, --verbose              Tell more.
-          -h, --help                 Show help.
-          --version                  Show the version.
+          --format text|json|markdown  The format of the result (default: text).
+          -o, --output FILE            The file for the result (default: standard output).
+          --color auto|always|never    When to color text (default: auto, on a terminal without NO_COLOR).
+          -q, --quiet                  Omit progress and notes.
+          -v, --verbose                Write more details.
+          -h, --help                   Show help.
+          --version                    Show the version.
 
         Exit status
           0    done, or nothing to do
-          1    the answer is "no": findings at error level, differences, pending work
-          2    wrong command line
-          3    model or mapping unreadable or invalid
-          4    store unreadable, locked, or written by no known version
-          5    no way: no path, nothing to infer, custom code missing
-          6    failed, the source store is as it was
+          1    the answer is "no": findings of level error, differences, pending work
+          2    invalid command line
+          3    unreadable or invalid model or mapping model
+          4    store unreadable, locked, or not written by a known version
+          5    impossible migration: no path, no inferred mapping, missing policies, findings of level error
+          6    failed; the store is unchanged
           7    interrupted work found
-          70   a bug of this tool
+          70   a bug in this tool
           74   done, but the result could not be written
-          130  stopped by Ctrl-C, the source store is as it was
+          130  stopped by Ctrl-C; the store is unchanged
 
-        See coredata COMMAND --help for one command.
+        See coredata COMMAND --help for a command.
 
         """)
   }
@@ -70,7 +69,7 @@ struct HelpTests {
         versions  Versions in order.
         lint      Findings.
 
-      See coredata model COMMAND --help for one command.
+      See coredata model COMMAND --help for a command.
 
       """
     #expect(try help("model", "--help") == expected)
@@ -93,13 +92,12 @@ struct HelpTests {
           --entity E   Only this entity.
 
         Options of every command
-          --format text|json|markdown|github
-                                     How the result is written (text).
-          -o, --output FILE          Where the result goes, instead of to standard output.
-          --color auto|always|never  When text is coloured (auto: on a terminal, unless NO_COLOR is set).
-          -q, --quiet                No progress and no remarks.
-          -v, --verbose              Tell more.
-          -h, --help                 Show help.
+          --format text|json|markdown  The format of the result (default: text).
+          -o, --output FILE            The file for the result (default: standard output).
+          --color auto|always|never    When to color text (default: auto, on a terminal without NO_COLOR).
+          -q, --quiet                  Omit progress and notes.
+          -v, --verbose                Write more details.
+          -h, --help                   Show help.
 
         """)
   }

@@ -20,12 +20,6 @@ struct JSONTests {
         + #""share":0.5,"none":null}"#)
   }
 
-  @Test("Sorted keys are sorted at every depth, by code units")
-  func sorted() {
-    let value: JSONText = ["b": ["z": 1, "a": 2], "B": 3, "a": [["y": 1, "x": 2]], "é": 4, "Z": 5]
-    #expect(value.line(sortedKeys: true) == #"{"B":3,"Z":5,"a":[{"x":2,"y":1}],"b":{"a":2,"z":1},"é":4}"#)
-  }
-
   @Test("The pretty form has a value a line")
   func pretty() {
     #expect(
@@ -76,7 +70,7 @@ struct JSONTests {
 
   @Test("Foundation reads what is written")
   func readBack() throws {
-    for text in [Self.plan.line(), Self.plan.pretty(sortedKeys: true)] {
+    for text in [Self.plan.line(), Self.plan.pretty()] {
       let value = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
       #expect(value?["format"] as? String == "coredata.plan/1")
       #expect(value?.count == 6)

@@ -67,7 +67,7 @@ struct TextTests {
     #expect(on.style("x", .bold, .red).text == "\u{1B}[1;31mx\u{1B}[0m")
     #expect(on.style("", .bold).text == "")
     #expect(TextStyler(isEnabled: false).style("x", .bold).text == "x")
-    #expect(TextLayout.withoutStyles(on.style("x", .cyan).text + "y\u{1B}z") == "xy\u{1B}z")
+    #expect(TextLayout.withoutStyles(on.style("x", .yellow).text + "y\u{1B}z") == "xy\u{1B}z")
   }
 
   @Test("A table aligns its columns by what a terminal shows")
@@ -171,45 +171,5 @@ struct TextTests {
     ])
   func bytes(count: Int, text: String) {
     #expect(NumberText.bytes(count) == text)
-  }
-
-  @Test("An annotation escapes what a workflow would misread")
-  func annotation() {
-    let annotation = WorkflowAnnotation(
-      .error, "100% lost,\nreally: yes", title: "DS101, a:b", file: "Model.xcdatamodeld", line: 3)
-    #expect(
-      annotation.text
-        == "::error file=Model.xcdatamodeld,line=3,title=DS101%2C a%3Ab::100%25 lost,%0Areally: yes")
-    #expect(WorkflowAnnotation(.notice, "hi").text == "::notice::hi")
-  }
-
-  @Test("A sink replaces a file as a whole")
-  func sinkFile() throws {
-    let url = FileManager.default.temporaryDirectory.appendingPathComponent("sink-\(UUID().uuidString)")
-    let link = url.appendingPathExtension("link")
-    defer {
-      try? FileManager.default.removeItem(at: url)
-      try? FileManager.default.removeItem(at: link)
-    }
-    try TextSink.file(url.path).write("a long text\n")
-    try FileManager.default.linkItem(at: url, to: link)
-    try TextSink.file(url.path).write("é\n")
-    #expect(try String(contentsOf: url, encoding: .utf8) == "é\n")
-    #expect(try String(contentsOf: link, encoding: .utf8) == "a long text\n")
-    #expect(!TextSink.file(url.path).isTerminal)
-    #expect(TextSink.file(url.path).columns == 80)
-    #expect(throws: (any Error).self) { try TextSink.file(url.path + "/no/such").write("x") }
-  }
-
-  @Test("A sink writes into a pipe instead of replacing it")
-  func sinkPipe() throws {
-    let path = FileManager.default.temporaryDirectory.appendingPathComponent("pipe-\(UUID().uuidString)").path
-    defer { try? FileManager.default.removeItem(atPath: path) }
-    try #require(mkfifo(path, 0o600) == 0)
-    let descriptor = open(path, O_RDWR | O_NONBLOCK)
-    try #require(descriptor >= 0)
-    let reader = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-    try TextSink.file(path).write("through\n")
-    #expect(try reader.read(upToCount: 8) == Data("through\n".utf8))
   }
 }

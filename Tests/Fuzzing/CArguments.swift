@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// Arguments of a process as C wants them.
+/// Arguments of a process as C strings.
 enum CArguments {
   static func with<Result>(
     _ arguments: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) throws -> Result

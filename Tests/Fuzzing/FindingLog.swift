@@ -4,7 +4,7 @@
 import Foundation
 import FuzzingSupport
 
-/// What went wrong, each kind of failure once, with the first input that showed it.
+/// The failures found, each kind once, with the first input that caused it.
 struct FindingLog {
   private struct Finding {
     let kind: FuzzKind
@@ -21,7 +21,7 @@ struct FindingLog {
 
   var count: Int { found.count }
 
-  /// Notes a failure, and saves its input if none like it is known.
+  /// Records a failure, and saves its input if no similar failure is known.
   mutating func note(_ kind: FuzzKind, _ seed: UInt64, _ what: String, trace: String) throws {
     let frames = Self.frames(trace)
     let key = kind.rawValue + ErrorText.plain(what) + frames.prefix(5).joined(separator: " ")
@@ -33,7 +33,7 @@ struct FindingLog {
     let places = Self.places(frames)
     print("\(kind.rawValue) \(seed): \(what)")
     for line in frames.filter({ !$0.hasPrefix("0x") }).prefix(3) + places.prefix(8) { print("    \(line)") }
-    // Also in a file, findings show while the run goes on.
+    // Flush, so that findings can be seen during the run even in a file.
     fflush(nil)
     let place = options.output.appendingPathComponent("findings/\(kind.rawValue)-\(seed)")
     try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
@@ -52,10 +52,10 @@ struct FindingLog {
     }
     var child = FuzzingChild()
     guard process > 0, fuzzingEnded(process, 1, &child) == 1 else { return }
-    // What could not be saved can be made again by its seed.
+    // An input that could not be saved can be created again from its seed.
   }
 
-  /// The offsets in this program of a backtrace, and messages that say what happened.
+  /// Returns the offsets of a backtrace in this program, and the messages that describe the failure.
   private static func frames(_ trace: String) -> [String] {
     trace.split(separator: "\n").compactMap { line in
       if line.contains("Fatal error") || line.contains("ERROR:") || line.contains("SUMMARY") {
@@ -68,7 +68,7 @@ struct FindingLog {
     }
   }
 
-  /// Files and lines of a backtrace, where the system has a program that tells them.
+  /// Returns the files and lines of a backtrace, if the system has a symbolizer.
   private static func places(_ frames: [String]) -> [String] {
     let offsets = frames.filter { $0.hasPrefix("0x") }.prefix(40)
     guard !offsets.isEmpty else { return [] }
@@ -81,7 +81,7 @@ struct FindingLog {
     do {
       try symbolizer.run()
     } catch {
-      // The offsets are in the report as they are.
+      // The report contains the raw offsets.
       return []
     }
     let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
@@ -96,7 +96,7 @@ struct FindingLog {
     return places
   }
 
-  /// Lists the findings, and how to see each again.
+  /// Lists the findings, and how to reproduce each.
   func report() {
     for finding in found.values.sorted(by: { ($0.kind.rawValue, $0.seed) < ($1.kind.rawValue, $1.seed) }) {
       print("\(finding.times)x  --kind \(finding.kind.rawValue) --seed \(finding.seed) --count 1    \(finding.what)")

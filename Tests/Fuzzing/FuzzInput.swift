@@ -3,23 +3,23 @@
 
 import Foundation
 
-/// The files that are given to the reader.
+/// The files of an input.
 struct FuzzInput {
-  /// Content by path below the input's directory.
+  /// The contents by path relative to the input's directory.
   var files: [String: Data] = [:]
-  /// What symbolic links lead to, by the paths of the links.
+  /// The targets of symbolic links, by the paths of the links.
   var links: [String: String] = [:]
-  /// What was done to get here, for the report.
+  /// How the input was created, for the report.
   var notes: [String] = []
-  /// Whether nothing in it comes from somebody else's file, so that it can be kept in the repository.
+  /// Whether the input contains nothing from other people's files, so that it can be kept in the repository.
   var isOurs = true
-  /// Which of several samples it was made from.
+  /// The sample that the input was created from.
   var sample = 0
 
-  /// Bytes of all files.
+  /// The size of all files in bytes.
   var size: Int { files.values.reduce(0) { $0 + $1.count } }
 
-  /// Writes the files into a directory.
+  /// Writes the files to a directory.
   func write(to directory: URL) throws {
     for (path, data) in files.sorted(by: { $0.key < $1.key }) {
       let url = directory.appendingPathComponent(path)
@@ -33,7 +33,7 @@ struct FuzzInput {
     }
   }
 
-  /// Reads what `write` has written.
+  /// Reads the files written by `write`.
   init(contentsOf directory: URL) throws {
     for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path) {
       let url = directory.appendingPathComponent(path)
@@ -54,12 +54,12 @@ struct FuzzInput {
   }
 }
 
-/// A directory for one worker.
+/// The directory of a worker.
 final class FuzzLab {
   let directory: URL
-  /// The models and stores of the repository that inputs are made from.
+  /// The models and stores in the repository that inputs are created from.
   let corpus: URL
-  /// Files that other people's tools made; nil where they are not wanted.
+  /// The fixtures outside the repository; nil if they are not used.
   let fixtures: URL?
   private var count = 0
 
@@ -70,7 +70,7 @@ final class FuzzLab {
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
   }
 
-  /// An empty directory; the one before it is removed.
+  /// Returns an empty directory, after removing the previous one.
   func fresh() throws -> URL {
     let old = directory.appendingPathComponent("in\(count)")
     if FileManager.default.fileExists(atPath: old.path) { try FileManager.default.removeItem(at: old) }
@@ -80,7 +80,7 @@ final class FuzzLab {
     return new
   }
 
-  /// What the repository has of a kind: each directory is an input.
+  /// Returns the inputs of a kind in the repository. Each directory is an input.
   func kept(_ kind: FuzzKind) throws -> [FuzzInput] {
     let folder = corpus.appendingPathComponent(kind.rawValue)
     guard FileManager.default.fileExists(atPath: folder.path) else { return [] }
@@ -89,7 +89,7 @@ final class FuzzLab {
       .map { try FuzzInput(contentsOf: folder.appendingPathComponent($0)) }
   }
 
-  /// Fixtures whose path the body accepts, at most so large, sorted.
+  /// Returns the fixtures with a matching path and up to a given size, sorted.
   func fixtures(upTo limit: Int = 1 << 20, _ isWanted: (String) -> Bool) throws -> [(path: String, data: Data)] {
     guard let fixtures else { return [] }
     var found: [(path: String, data: Data)] = []

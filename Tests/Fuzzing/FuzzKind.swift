@@ -1,13 +1,13 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an input is.
+/// A kind of input.
 enum FuzzKind: String, CaseIterable {
   /// An `.xcdatamodel`.
   case source
   /// A `.mom`, an `.omo` or the archive of a store's model cache.
   case compiled
-  /// A `.momd` or `.xcdatamodeld` with the property lists that belong to it.
+  /// A `.momd` or `.xcdatamodeld` with its property lists.
   case bundle
   /// A `.cdm` or an `.xcmappingmodel`.
   case mapping
@@ -17,14 +17,14 @@ enum FuzzKind: String, CaseIterable {
   case archive
   /// A store: its pages, cells and schema, its log and rollback journal.
   case store
-  /// A store that is migrated.
+  /// A store to migrate.
   case migration
-  /// What lies beside a store: the journal of unfinished work, notes, hot journals.
+  /// The files beside a store: the journal of unfinished work, notes, hot journals.
   case journal
-  /// The command `coredata` over any of these.
+  /// The command `coredata` with any of these.
   case command
 
-  /// How many inputs of a thousand are of this kind when all kinds are run.
+  /// The number of inputs of this kind in a thousand when all kinds are run.
   var share: Int {
     switch self {
     case .source: 170
@@ -40,7 +40,7 @@ enum FuzzKind: String, CaseIterable {
     }
   }
 
-  /// How many inputs `--fixed` runs, which continuous integration does.
+  /// The number of inputs that `--fixed` runs, as in continuous integration.
   var fixedCount: UInt64 {
     switch self {
     case .source, .compiled, .bundle, .mapping, .predicate: 4_000
@@ -50,7 +50,7 @@ enum FuzzKind: String, CaseIterable {
     }
   }
 
-  /// After how many inputs a worker is replaced by a new one, so that what it has kept counts for nobody.
+  /// The number of inputs after which a worker is replaced, so that retained memory does not accumulate.
   var batch: UInt64 {
     switch self {
     case .source, .compiled, .bundle, .mapping, .predicate: 5_000
@@ -60,9 +60,9 @@ enum FuzzKind: String, CaseIterable {
     }
   }
 
-  /// Makes what runs inputs of this kind.
+  /// Creates the runner of this kind.
   ///
-  /// - Parameter lab: where files can be made.
+  /// - Parameter lab: The directory for files.
   func runner(_ lab: FuzzLab) throws -> any FuzzRunner {
     switch self {
     case .source: try ModelRunner(lab, form: .source)
@@ -79,20 +79,20 @@ enum FuzzKind: String, CaseIterable {
   }
 }
 
-/// Makes and runs the inputs of one kind.
+/// Creates and runs inputs of one kind.
 protocol FuzzRunner {
-  /// Makes an input; the same for the same choices.
+  /// Creates an input. Equal choices create equal inputs.
   func input(_ random: inout FuzzRandom) throws -> FuzzInput
 
-  /// Has an input read.
+  /// Runs an input.
   ///
-  /// - Parameter random: further choices, about what is done with the input.
-  /// - Returns: what came out, in a few words; inputs with a result that has not been seen are kept.
-  /// - Throws: `Broken` where a promise was not kept; any other error means that the input was refused.
+  /// - Parameter random: Further choices, about what is done with the input.
+  /// - Returns: The result in a few words. Inputs with new results are kept.
+  /// - Throws: `Broken` if a promise was broken. Any other error means that the input was refused.
   func run(_ input: FuzzInput, _ random: inout FuzzRandom) throws -> String
 }
 
-/// A promise that was not kept, in a sentence.
+/// A broken promise, described by a sentence.
 struct Broken: Error, CustomStringConvertible {
   let description: String
 

@@ -3,16 +3,16 @@
 
 import Foundation
 
-/// What no input may go beyond.
+/// The limits of every input.
 enum FuzzLimits {
-  /// Seconds of processor time.
+  /// The processor time in seconds.
   static let seconds = 10
-  /// Seconds on the clock, for inputs that wait for something; long, since the machine may be busy.
+  /// The elapsed time in seconds, for inputs that wait. Generous, because the machine may be busy.
   static let patience = 60.0
-  /// Bytes of memory.
+  /// The memory in bytes.
   static let memory: UInt64 = 512 << 20
-  /// Bytes of address space, so that an input that goes far beyond the limit ends its worker, not the machine. Address
-  /// sanitizers need more than there is.
+  /// The address space in bytes, so that an input far beyond the limit ends its worker rather than the machine. Address
+  /// sanitizers need more than any limit.
   static let addressSpace: UInt64 = isSanitized ? 0 : 4 << 30
 
   static let isSanitized = ProcessInfo.processInfo.environment["COREDATA_FUZZ_SANITIZED"] != nil
@@ -26,29 +26,29 @@ struct FuzzOptions {
     init(_ description: String) { self.description = description }
   }
 
-  /// What this process does.
+  /// The task of the process.
   enum Role {
     case supervise
-    /// Runs inputs; started by the supervisor.
+    /// Run inputs; started by the supervisor.
     case work
-    /// Writes one input to a directory.
+    /// Write an input to a directory.
     case save
     case makeSamples
   }
 
   var role = Role.supervise
   var kinds = FuzzKind.allCases
-  /// The seed of the first input of each kind; input number i has the seed `seed + i`.
+  /// The seed of the first input of each kind. Input number i has the seed `seed + i`.
   var seed: UInt64 = 1
-  /// How many inputs, of all kinds together by their shares, or of the one kind that is named; nil for the default.
+  /// The number of inputs, of all kinds by their shares or of the named kind; nil for the default.
   var count: UInt64?
   var isFixed = false
   var usesFixtures = true
   var jobs = ProcessInfo.processInfo.activeProcessorCount
-  /// Where findings and kept inputs go.
+  /// The directory for findings and kept inputs.
   var output = URL(fileURLWithPath: ".build/fuzz")
   var corpus = URL(fileURLWithPath: "Tests/Fuzzing/Corpus")
-  /// Where a worker has its files.
+  /// The directory for a worker's files.
   var directory: URL?
 
   static let help = """
@@ -92,7 +92,7 @@ struct FuzzOptions {
     }
   }
 
-  /// How many inputs of a kind are run.
+  /// Returns the number of inputs of a kind to run.
   func count(of kind: FuzzKind) -> UInt64 {
     if isFixed { return count ?? kind.fixedCount }
     if kinds.count == 1 { return count ?? 10_000 }
@@ -100,7 +100,7 @@ struct FuzzOptions {
     return max(1, (count ?? 1_000_000) * UInt64(kind.share) / UInt64(shares))
   }
 
-  /// Fixtures as the tests find them; nil where there are none, or none are wanted.
+  /// The fixtures, found like in the tests; nil if there are none or they are disabled.
   var fixtures: URL? {
     guard usesFixtures else { return nil }
     let place = ProcessInfo.processInfo.environment["COREDATA_FIXTURES"] ?? "../shared/fixtures"

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The choices behind one input. Inputs with neighbouring seeds have nothing in common.
+/// The random choices of an input. Adjacent seeds give unrelated inputs.
 struct FuzzRandom: RandomNumberGenerator {
   private var state: UInt64
 
@@ -22,15 +22,15 @@ struct FuzzRandom: RandomNumberGenerator {
     return word ^ (word >> 31)
   }
 
-  /// A number below `count`; 0 where that is not positive.
+  /// Returns a number below `count`, or 0 if `count` is not positive.
   mutating func below(_ count: Int) -> Int { count > 0 ? Int(next() % UInt64(count)) : 0 }
 
-  /// True once in `count` times.
+  /// Returns true once in `count` times.
   mutating func oneIn(_ count: Int) -> Bool { below(count) == 0 }
 
   mutating func pick<Element>(_ list: [Element]) -> Element { list[below(list.count)] }
 
-  /// A small number more often than a large one: 1 to `limit`.
+  /// Returns a number from 1 to `limit`, small ones more often.
   mutating func small(_ limit: Int) -> Int {
     var count = 1
     while count < limit, oneIn(2) { count += 1 }

@@ -4,9 +4,9 @@
 import Foundation
 import FuzzingSupport
 
-/// Gives inputs to workers, and writes down what becomes of those that end one.
+/// Distributes inputs to workers, and records those that end a worker.
 final class FuzzSupervisor {
-  /// A stretch of inputs of one kind.
+  /// A range of inputs of one kind.
   private struct Task {
     let kind: FuzzKind
     let seeds: Range<UInt64>
@@ -37,7 +37,7 @@ final class FuzzSupervisor {
 
   init(_ options: FuzzOptions) throws {
     self.options = options
-    // In memory where the system has such a place: inputs are many, and worth nothing afterwards.
+    // In memory if possible, because there are many inputs and none is needed afterwards.
     let memory = "/dev/shm"
     let base =
       FileManager.default.isWritableFile(atPath: memory)
@@ -49,13 +49,13 @@ final class FuzzSupervisor {
     findings = FindingLog(options)
   }
 
-  /// - Returns: how many different findings there are.
+  /// - Returns: The number of different findings.
   func run() throws -> Int {
     defer { try? FileManager.default.removeItem(at: directory) }
     let began = Date()
     plan()
     setenv("TMPDIR", directory.path, 1)
-    // Dictionaries go the same way in every run.
+    // Make the order of dictionaries the same in every run.
     setenv("SWIFT_DETERMINISTIC_HASHING", "1", 1)
     setenv("SWIFT_BACKTRACE", "enable=no", 1)
     print("Seed \(options.seed); fixtures: \(options.fixtures?.path ?? "none"); \(options.jobs) workers.")
@@ -72,7 +72,7 @@ final class FuzzSupervisor {
           workers.remove(at: index)
           try end(worker, child)
         } else if fuzzingAge(worker.progress) > FuzzLimits.patience {
-          // Its end is noted with the others.
+          // Its end is recorded with the others.
           kill(worker.process, SIGKILL)
         }
       }
@@ -82,7 +82,7 @@ final class FuzzSupervisor {
     return findings.count
   }
 
-  /// Cuts the inputs of all kinds into batches, in turn, so that all kinds are met early.
+  /// Divides the inputs into batches of alternating kinds, so that all kinds run early.
   private func plan() {
     var queues = options.kinds.map { kind in
       let count = options.count(of: kind)
@@ -186,7 +186,7 @@ final class FuzzSupervisor {
 }
 
 extension FuzzOptions {
-  /// The options that a worker needs as well.
+  /// The options to pass to a worker.
   var forWorkers: [String] {
     (usesFixtures ? [] : ["--no-fixtures"]) + ["--output", output.path, "--corpus", corpus.path]
   }

@@ -4,7 +4,7 @@
 import Foundation
 import FuzzingSupport
 
-/// Runs inputs one after the other, and tells the supervisor through files how far it is. A crash ends it.
+/// Runs inputs one after the other, and reports its progress to the supervisor in files. A crash ends it.
 struct FuzzWorker {
   let kind: FuzzKind
   let seeds: Range<UInt64>
@@ -39,7 +39,7 @@ struct FuzzWorker {
       var input = FuzzInput(files: [:])
       var result: String
       do {
-        // SQLite refuses to make some stores: those are no inputs.
+        // SQLite refuses to create some stores. Skip them.
         input = try runner.input(&random)
         result = try runner.run(input, &random)
         accepted += 1
@@ -53,7 +53,7 @@ struct FuzzWorker {
       try keeper.note(result, input)
       let peak = fuzzingPeakMemory()
       if peak > FuzzLimits.memory, !FuzzLimits.isSanitized {
-        // The peak never goes down: the next inputs need a new process.
+        // The peak never decreases, so the next inputs need a new process.
         say("memory \(seed) \(peak >> 20)")
         say("counts \(accepted) \(refused)")
         return
@@ -83,11 +83,11 @@ struct FuzzWorker {
   }
 }
 
-/// Inputs that had a result that no input had before, for the corpus.
+/// Inputs with a new result, for the corpus.
 struct KeptInputs {
   private let directory: URL
   private var seen: Set<String>
-  /// Larger inputs are not kept.
+  /// The size above which inputs are not kept.
   private static let sizeLimit = 4_096
   private static let countLimit = 200
 
@@ -102,7 +102,7 @@ struct KeptInputs {
     let name = Self.name(of: result)
     guard seen.insert(name).inserted else { return }
     let target = directory.appendingPathComponent(name)
-    // Another worker may have kept one meanwhile.
+    // Another worker may have kept one in the meantime.
     guard !FileManager.default.fileExists(atPath: target.path) else { return }
     try input.write(to: target)
   }

@@ -4,7 +4,7 @@
 import CSQLite
 import Foundation
 
-/// A database through SQLite alone: to damage it, and to count its rows by other means than the project's.
+/// Accesses a database through SQLite alone, to damage it and to count its rows independently of the project.
 final class RawStore {
   struct Failure: Error, CustomStringConvertible {
     let description: String
@@ -12,7 +12,7 @@ final class RawStore {
 
   private var handle: OpaquePointer?
 
-  /// Opens a file without syncing and without a journal, or only for reading.
+  /// Opens a file read-only, or without syncing and without a journal.
   init(_ url: URL, isReadOnly: Bool = false) throws {
     let flags = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
     guard sqlite3_open_v2(url.path, &handle, flags | SQLITE_OPEN_NOMUTEX, nil) == SQLITE_OK else {
@@ -23,7 +23,7 @@ final class RawStore {
 
   deinit { sqlite3_close_v2(handle) }
 
-  /// Ends SQLite's use of the file now.
+  /// Closes the file now.
   func close() {
     sqlite3_close_v2(handle)
     handle = nil
@@ -36,14 +36,14 @@ final class RawStore {
     }
   }
 
-  /// Runs one statement with a BLOB as its first parameter.
+  /// Runs a statement with a BLOB as its first parameter.
   func run(_ sql: String, blob: Data) throws {
     var statement: OpaquePointer?
     guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK else {
       throw Failure(description: String(cString: sqlite3_errmsg(handle)))
     }
     defer { sqlite3_finalize(statement) }
-    // SQLite copies the bytes (SQLITE_TRANSIENT).
+    // Makes SQLite copy the bytes (SQLITE_TRANSIENT).
     let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     _ = blob.withUnsafeBytes { sqlite3_bind_blob(statement, 1, $0.baseAddress, Int32(blob.count), copies) }
     guard sqlite3_step(statement) == SQLITE_DONE else {
@@ -51,12 +51,12 @@ final class RawStore {
     }
   }
 
-  /// The first column of every row, as text.
+  /// Returns the first column of every row as text.
   func texts(_ sql: String) throws -> [String] {
     try rows(sql).map { $0.first.flatMap { $0 } ?? "" }
   }
 
-  /// All rows, as text.
+  /// Returns all rows as text.
   func rows(_ sql: String) throws -> [[String?]] {
     var statement: OpaquePointer?
     guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK else {
@@ -72,12 +72,12 @@ final class RawStore {
         (0..<sqlite3_column_count(statement)).map { column in
           sqlite3_column_text(statement, column).map { String(cString: $0) }
         })
-      // A store that goes on for ever is not counted.
+      // Do not count a store with endless rows.
       guard found.count < 1 << 17 else { throw Failure(description: "Too many rows.") }
     }
   }
 
-  /// The BLOB in the first column of the first row.
+  /// Returns the BLOB in the first column of the first row.
   func blob(_ sql: String) throws -> Data? {
     var statement: OpaquePointer?
     guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK else {
@@ -88,10 +88,10 @@ final class RawStore {
     return Data(bytes: bytes, count: Int(sqlite3_column_bytes(statement, 0)))
   }
 
-  /// Whether SQLite finds nothing wrong with the file.
+  /// Whether SQLite's integrity check finds no error.
   func isWhole() throws -> Bool { try texts("PRAGMA integrity_check(1)") == ["ok"] }
 
-  /// The tables that objects stand in: those with a column `Z_PK` that are not housekeeping.
+  /// Returns the tables of objects: those with a column `Z_PK`, except Core Data's own.
   func objectTables() throws -> [String] {
     try texts(
       """
@@ -100,7 +100,7 @@ final class RawStore {
       """)
   }
 
-  /// Rows of all entities together, each table read through.
+  /// Returns the number of rows of all entities, counted by reading every table.
   func objectCount() throws -> Int {
     try objectTables().reduce(0) { sum, table in
       let name = table.replacingOccurrences(of: "\"", with: "\"\"")
@@ -109,11 +109,11 @@ final class RawStore {
   }
 }
 
-/// All that is in a directory, to be compared.
+/// The contents of a directory, for comparison.
 struct DirectoryContent: Equatable {
   private var entries: [String: Data] = [:]
 
-  /// - Parameter isWanted: the paths that count; nil for all.
+  /// - Parameter isWanted: Selects the paths; nil for all.
   init(_ directory: URL, _ isWanted: ((String) -> Bool)? = nil) throws {
     for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path) where isWanted?(path) ?? true {
       let url = directory.appendingPathComponent(path)
@@ -122,7 +122,7 @@ struct DirectoryContent: Equatable {
     }
   }
 
-  /// The paths that differ, in words.
+  /// Describes the paths that differ.
   func differences(from old: DirectoryContent) -> String {
     Set(entries.keys).union(old.entries.keys).sorted().compactMap { path in
       switch (old.entries[path], entries[path]) {

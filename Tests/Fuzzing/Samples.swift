@@ -7,11 +7,11 @@ import CoreDataPredicates
 import CoreDataTestSupport
 import Foundation
 
-/// Stores with the versions of their model, from which damaged ones are made. They are part of the repository, so that the
-/// same seed makes the same input everywhere; `--make-samples` has made them.
+/// Stores with the versions of their model, which inputs are created from. They are part of the repository, so that a
+/// seed creates the same input everywhere. `--make-samples` created them.
 struct Sample {
   let name: String
-  /// `Store.sqlite`, `Model.xcdatamodeld` and maybe `mappings`.
+  /// The directory with `Store.sqlite`, `Model.xcdatamodeld` and possibly `mappings`.
   let files: [String: Data]
 
   static let store = "Store.sqlite"
@@ -25,12 +25,12 @@ struct Sample {
       .map { Sample(name: $0, files: try FuzzInput(contentsOf: folder.appendingPathComponent($0)).files) }
   }
 
-  /// The files that are not the store's.
+  /// The files other than the store.
   var modelFiles: [String: Data] { files.filter { !$0.key.hasPrefix(Self.store) } }
 
-  // MARK: Making them
+  // MARK: Creating samples
 
-  /// Makes all samples.
+  /// Creates all samples.
   static func make(in corpus: URL) throws {
     let folder = corpus.appendingPathComponent("samples")
     var company = CompanyModel.make().document
@@ -82,7 +82,7 @@ struct Sample {
     return next
   }
 
-  /// Notes, whose second version takes a mapping model.
+  /// Creates a sample whose second version needs a mapping model.
   private static func makeMapped(in folder: URL) throws {
     func model(_ isSecond: Bool) throws -> ModelDocument {
       var builder = ModelBuilder()
@@ -150,7 +150,7 @@ struct Sample {
     try write(name, store: place.url, old, new, mapping: mapping, in: folder)
   }
 
-  /// Writes a sample. Pages are small, so that the store is.
+  /// Writes a sample, with small pages so that the store is small.
   private static func write(
     _ name: String, store: URL, _ old: ModelDocument, _ new: ModelDocument, mapping: MappingDocument?, in folder: URL
   ) throws {

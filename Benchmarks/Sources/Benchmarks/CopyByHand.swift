@@ -4,11 +4,11 @@
 import CoreData
 import Foundation
 
-/// The migrations of `CopyWorkloads` as a loop over SQLite's C interface: prepared statements, one transaction, Swift's
-/// strings. The new store is a file of its own in Core Data's layout, and complete on disk at the end.
+/// The migrations of `CopyWorkloads` as a loop over SQLite's C interface, with prepared statements, one transaction and
+/// Swift strings. The new store is a separate file in Core Data's layout, complete on disk at the end.
 enum CopyByHand {
-  /// As a careful programmer writes it: a new file needs no journal until it is complete, and indexes are built faster from
-  /// all rows than row by row.
+  /// Copies like a careful developer: a new file needs no journal until it is complete, and building indexes from all rows
+  /// is faster than row by row.
   @Sendable static func copy(_ place: Workload.Place) throws -> Measurement {
     let model = NotesModel.split()
     return try Measurement.of {
@@ -27,7 +27,7 @@ enum CopyByHand {
     }
   }
 
-  /// With what the store has from the start: a write-ahead log, and its indexes.
+  /// Copies with the write-ahead log and the indexes that a new store has from the start.
   @Sendable static func copyWithLog(_ place: Workload.Place) throws -> Measurement {
     let model = NotesModel.split()
     return try Measurement.of {
@@ -53,7 +53,7 @@ enum CopyByHand {
     try source.close()
   }
 
-  /// - Returns: the new keys by the old ones.
+  /// - Returns: The new keys, indexed by the old ones.
   private static func copyNotes(_ source: Database, _ destination: Database) throws -> [Int64] {
     let greatest = try source.integer("SELECT MAX(Z_PK) FROM ZNOTE")
     var keys = [Int64](repeating: 0, count: Int(greatest) + 1)

@@ -4,10 +4,10 @@
 import CoreData
 import Foundation
 
-/// Migration into a new store, by expressions and by policies as an app's programmer writes them, against a loop over
-/// SQLite's C interface; both from opening the old store to closing the new one.
+/// Migration into a new store, by expressions and by policies like those of an app, compared with a loop over SQLite's
+/// C interface. Both are measured from opening the old store to closing the new one.
 ///
-/// Every note's full name is split into first and last name; every attachment is copied, and its key with it.
+/// Every note's full name is split into first and last name; every attachment is copied with its key.
 enum CopyWorkloads {
   static let all = [
     Workload(
@@ -28,7 +28,7 @@ enum CopyWorkloads {
       byHand: CopyByHand.copy),
   ]
 
-  /// As apps with a mapping model do it: the store is opened, and the framework finds out how.
+  /// Opens the store with automatic migration, like an app with a mapping model.
   @Sendable private static func expressions(_ place: Workload.Place) throws -> Measurement {
     let mapping = mapping(notes: nil, attachments: nil)
     let model = NotesModel.split()
@@ -89,7 +89,7 @@ enum CopyWorkloads {
     mapping.mappingType = policy == nil ? .transformEntityMappingType : .customEntityMappingType
     mapping.sourceEntityName = name
     mapping.destinationEntityName = name
-    // By these a mapping model is found for a store.
+    // These are used to find the mapping model for a store.
     mapping.sourceEntityVersionHash = versionHash(of: name, in: NotesModel.plain())
     mapping.destinationEntityVersionHash = versionHash(of: name, in: NotesModel.split())
     mapping.entityMigrationPolicyClassName = policy.map { NSStringFromClass($0) }
@@ -101,7 +101,8 @@ enum CopyWorkloads {
     return mapping
   }
 
-  /// An entity's hash, which takes the whole model: that has to be kept until it is worked out.
+  /// Returns an entity's hash. The entity refers to its model weakly, so the model must be kept until the hash is
+  /// computed.
   private static func versionHash(of entity: String, in model: NSManagedObjectModel) -> Data? {
     withExtendedLifetime(model) { model.entitiesByName[entity]?.versionHash }
   }
@@ -116,7 +117,7 @@ enum CopyWorkloads {
   }
 }
 
-/// Copies every value by key, and splits the name.
+/// Copies every value by key and splits the name.
 final class NotePolicy: NSEntityMigrationPolicy {
   override func createDestinationInstances(
     forSource source: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager

@@ -4,14 +4,14 @@
 import CoreData
 import Foundation
 
-/// The data set: notes with two attachments and three tags each, the same rows in every run.
+/// The data set: notes with two attachments and three tags each, with the same rows in every run.
 struct DataSet {
   static let tagCount = 1_000
 
   let noteCount: Int
   let hasTags: Bool
 
-  /// Makes the store with the library, and fills it by hand.
+  /// Creates the store with the library and fills it by hand.
   func make(at url: URL) throws {
     let model = hasTags ? NotesModel.first() : NotesModel.plain()
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
@@ -28,13 +28,13 @@ struct DataSet {
     try database.close()
   }
 
-  /// Makes a store without rows.
+  /// Creates a store without rows.
   static func makeEmpty(at url: URL) throws {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: NotesModel.first())
     try coordinator.remove(try coordinator.addPersistentStore(type: .sqlite, at: url))
   }
 
-  /// A note's values.
+  /// The values of a note.
   struct Note {
     let title: String
     let body: String
@@ -80,7 +80,7 @@ struct DataSet {
       insert.bind(random.text(of: 20), 2)
       insert.bind(Double(random.below(4_000)) + 0.5, 3)
       insert.bind(Double(random.below(3_000)) + 0.25, 4)
-      // The keys run through the notes in another order than the attachments.
+      // The keys visit the notes in a different order than the attachments.
       insert.bind(Int64((number * 7_919) % noteCount + 1), 5)
       try insert.run()
     }
@@ -111,7 +111,7 @@ struct DataSet {
   }
 }
 
-/// SplitMix64, seeded: the same numbers everywhere.
+/// SplitMix64 with a seed: the same numbers everywhere.
 struct Random {
   private var state: UInt64
   private static let words = [
@@ -138,7 +138,7 @@ struct Random {
 
   mutating func name() -> String { Random.names[below(Random.names.count)] }
 
-  /// Words that come to about so many characters.
+  /// Returns words with about the given number of characters.
   mutating func text(of length: Int) -> String {
     var text = ""
     while text.utf8.count < length {

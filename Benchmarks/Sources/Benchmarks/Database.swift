@@ -4,7 +4,7 @@
 import Foundation
 import SystemSQLite
 
-/// SQLite's C interface as somebody would use it who writes the same work by hand: prepared statements and transactions.
+/// A thin wrapper of SQLite's C interface for the work by hand: prepared statements and transactions.
 final class Database {
   let pointer: OpaquePointer
 
@@ -51,7 +51,7 @@ final class Database {
   }
 }
 
-/// A prepared statement. Parameters and columns count from 1 and 0, as SQLite's do.
+/// A prepared statement. Parameters are numbered from 1 and columns from 0, as in SQLite.
 struct Statement {
   let pointer: OpaquePointer
   let database: Database
@@ -64,7 +64,7 @@ struct Statement {
     }
   }
 
-  /// Runs a statement without result once, and makes it ready for the next time.
+  /// Runs a statement without a result and resets it.
   func run() throws {
     _ = try step()
     sqlite3_reset(pointer)
@@ -99,7 +99,7 @@ struct Statement {
   }
 }
 
-/// What stops a benchmark.
+/// An error that stops a benchmark.
 struct Failure: Error, CustomStringConvertible {
   let text: String
   var description: String { text }

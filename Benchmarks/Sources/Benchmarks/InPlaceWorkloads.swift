@@ -4,7 +4,8 @@
 import CoreData
 import Foundation
 
-/// Migration inside the store's own file, on opening it, against hand-written SQL; both from open to close.
+/// Migration in place when the store is opened, compared with hand-written SQL. Both are measured from opening to
+/// closing the store.
 enum InPlaceWorkloads {
   private static let withoutRows = "migration of a store without rows"
 
@@ -13,7 +14,7 @@ enum InPlaceWorkloads {
       name: "opening", start: .notes,
       library: { try open($0.store, NotesModel.first()) },
       byHand: { try script($0.store, ["SELECT Z_PLIST FROM Z_METADATA"]) }),
-    // What a migration costs before it comes to rows: reading and comparing models, writing metadata and model cache.
+    // The cost of a migration apart from rows: reading and comparing models, writing metadata and the model cache.
     Workload(
       name: withoutRows, start: .empty,
       library: { try open($0.store, NotesModel.withAddedAttribute()) },
@@ -26,7 +27,7 @@ enum InPlaceWorkloads {
       name: "in place: rename, add a required one", start: .notes, limit: 1.3, fixedCost: withoutRows,
       library: { try open($0.store, NotesModel.withRenamedAndRequired()) },
       byHand: {
-        // Core Data's tables have no DEFAULT clauses, so the value is written into every row here too.
+        // Core Data's tables have no DEFAULT clauses, so the value is written to every row here too.
         try script(
           $0.store,
           [
@@ -52,14 +53,14 @@ enum InPlaceWorkloads {
   ]
 
   private static func open(_ url: URL, _ model: NSManagedObjectModel) throws -> Measurement {
-    // The model's hashes are part of what a program pays on opening; the model itself is not.
+    // Computing the model's hashes is part of opening; creating the model is not.
     try Measurement.of {
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
       let store = try coordinator.addPersistentStore(
         type: .sqlite, at: url,
         options: [
           NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
-          // One of the models drops an attribute of a store that no known version has written.
+          // One of the models drops an attribute of a store that was not written by a known version.
           MigrationOption.allowsLoss: true,
         ])
       try coordinator.remove(store)

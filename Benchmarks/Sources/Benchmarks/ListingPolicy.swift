@@ -3,10 +3,10 @@
 
 import CoreData
 
-/// Copies every note, and finds or makes the writer of its first name: among the destination's objects, all of which it
-/// lists whenever it meets a name for the first time.
+/// Copies every note, and finds or creates the writer with its first name among the destination's objects, all of which
+/// it lists for every new name.
 ///
-/// A policy that lists the destination's objects keeps all that were made in memory.
+/// A policy that lists the destination's objects keeps all created objects in memory.
 final class ListingPolicy: NSEntityMigrationPolicy {
   private var writers: [String: NSManagedObject] = [:]
 

@@ -3,16 +3,16 @@
 
 import Foundation
 
-/// What one process has measured.
+/// The measurement of a process.
 struct Measurement: Codable {
-  /// The work itself.
+  /// The time of the work in seconds.
   let seconds: Double
-  /// The time of all processors, for the work itself and for programs that it has run.
+  /// The processor time of the work and of programs that it ran, in seconds.
   let processorSeconds: Double
-  /// The most memory that the process has had in use, in megabytes.
+  /// The peak memory of the process in megabytes.
   let peakMegabytes: Double
 
-  /// Runs some work, and reads what it took.
+  /// Runs some work and measures it.
   static func of(_ work: () throws -> Void) rethrows -> Measurement {
     let before = processorSeconds()
     let seconds = try ContinuousClock().measure(work).seconds
@@ -28,7 +28,7 @@ struct Measurement: Codable {
 
   private static func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
 
-  /// The most that a program had in use which the work has run; 0 where it has run none.
+  /// The peak memory of the programs that the work ran, or 0 if it ran none.
   private static func peakMegabytesOfPrograms() -> Double { Double(usage(ofPrograms: true).ru_maxrss) / 1024 }
 
   private static func usage(ofPrograms: Bool) -> rusage {
@@ -41,9 +41,9 @@ struct Measurement: Codable {
     return usage
   }
 
-  /// What the kernel has noted for this process. `getrusage` would count the program that started it too.
+  /// The kernel's figure for this process. `getrusage` would include the program that started it.
   private static func peakMegabytes() -> Double {
-    // Linux only; unknown elsewhere.
+    // Available on Linux only.
     if let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8) {
       for line in status.split(separator: "\n") where line.hasPrefix("VmHWM:") {
         let kilobytes = line.split(whereSeparator: { !$0.isNumber }).first.flatMap { Double($0) } ?? 0

@@ -3,17 +3,17 @@
 
 import CoreData
 
-/// The versions of the model that the workloads use, made in code.
+/// The versions of the workloads' model, created in code.
 enum NotesModel {
-  /// Note, Attachment and Tag, as the data set has them.
+  /// Note, Attachment and Tag, as in the data set.
   static func first() -> NSManagedObjectModel { model() }
 
-  /// An optional attribute more.
+  /// With an additional optional attribute.
   static func withAddedAttribute() -> NSManagedObjectModel {
     model { note in note.append(attribute("subtitle", .stringAttributeType, optional: true)) }
   }
 
-  /// An attribute renamed, and one more that is required and has a default value.
+  /// With a renamed attribute, and an additional required one with a default value.
   static func withRenamedAndRequired() -> NSManagedObjectModel {
     model { note in
       guard let title = note.firstIndex(where: { $0.name == "title" }) else { return }
@@ -26,15 +26,15 @@ enum NotesModel {
     }
   }
 
-  /// An attribute less, so that the table has to be made anew.
+  /// Without one attribute, so that the table must be rebuilt.
   static func withoutFullName() -> NSManagedObjectModel {
     model { note in note.removeAll { $0.name == "fullName" } }
   }
 
-  /// Note and Attachment without Tag: what the migrations by copy begin with.
+  /// Note and Attachment without Tag: the source of migrations by copying.
   static func plain() -> NSManagedObjectModel { model(hasTags: false) }
 
-  /// The full name in two attributes.
+  /// With the full name split into two attributes.
   static func split() -> NSManagedObjectModel {
     model(hasTags: false) { note in
       note.removeAll { $0.name == "fullName" }
@@ -43,7 +43,7 @@ enum NotesModel {
     }
   }
 
-  /// The full name in two attributes, and the first names as entities of their own.
+  /// With the full name split into two attributes, and an entity for first names.
   static func splitWithWriters() -> NSManagedObjectModel {
     let model = split()
     let writer = entity("Writer")

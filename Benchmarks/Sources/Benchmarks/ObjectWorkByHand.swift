@@ -5,7 +5,7 @@ import Foundation
 
 /// The reads and writes of `ObjectWorkloads` over SQLite's C interface.
 enum ObjectWorkByHand {
-  /// A note as plain values: the least that has to be made of a row.
+  /// A note as plain values: the minimum to create from a row.
   private struct Note {
     let key: Int64
     let title: String

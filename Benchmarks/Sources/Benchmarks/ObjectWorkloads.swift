@@ -4,9 +4,9 @@
 import CoreData
 import Foundation
 
-/// What a program does with objects all day, against the same reads and writes by hand.
+/// Common operations on objects, compared with the same reads and writes by hand.
 enum ObjectWorkloads {
-  /// How many objects the workloads of one size take, whatever the size of the store.
+  /// The number of objects in workloads of a fixed size, whatever the size of the store.
   static let count = 10_000
 
   static let all = [
@@ -31,7 +31,7 @@ enum ObjectWorkloads {
     }
   }
 
-  /// As an import does it that must not fill memory: a save and a reset for every thousand objects.
+  /// Imports with bounded memory: a save and a reset after every thousand objects.
   @Sendable private static func insertByThousands(_ place: Workload.Place) throws -> Measurement {
     var random = Random(seed: 7)
     return try withContext(place) { context, entity in
@@ -128,7 +128,7 @@ enum ObjectWorkloads {
     }
   }
 
-  /// Times some work in a context; opening and closing the store are not part of it.
+  /// Measures some work in a context, without opening and closing the store.
   private static func withContext(
     _ place: Workload.Place, _ work: (NSManagedObjectContext, NSEntityDescription) throws -> Void
   ) throws -> Measurement {
@@ -146,6 +146,6 @@ enum ObjectWorkloads {
   }
 
   static func check(_ holds: Bool) throws {
-    if !holds { throw Failure(text: "the workload has not found what it should") }
+    if !holds { throw Failure(text: "the workload did not find the expected objects") }
   }
 }

@@ -3,28 +3,29 @@
 
 import Foundation
 
-/// Measures workloads: every measurement is a process of its own on a fresh copy of the store, the two sides in turn.
+/// Measures workloads. Every measurement is a separate process on a fresh copy of the store, and the two sides
+/// alternate.
 struct Runner {
   let noteCount: Int
   let rounds: Int
   let folder: URL
 
-  /// What all rounds of a workload came to.
+  /// The result of all rounds of a workload.
   struct Result: Codable {
     let workload: String
     let notes: Int
     let rounds: Int
-    /// The library's time over that of the work by hand, of the measurements made one after the other.
+    /// The median ratio of the library's time to that of the work by hand, of consecutive measurements.
     let ratio: Double
     let smallestRatio: Double
     let largestRatio: Double
     let limit: Double?
     let librarySeconds: Double
-    /// The time of all processors, in which machines that do other work differ less.
+    /// The processor time, which depends less on other work on the machine.
     let libraryProcessorSeconds: Double
     let secondsLimit: Double?
     let byHandSeconds: Double
-    /// What was taken off the library's seconds before the ratio.
+    /// The time subtracted from the library's before computing the ratio.
     let fixedSeconds: Double
     let libraryPeakMegabytes: Double
     let byHandPeakMegabytes: Double
@@ -61,7 +62,7 @@ struct Runner {
       byHandPeakMegabytes: byHand.map(\.peakMegabytes).max() ?? .nan)
   }
 
-  /// Makes the store that a workload begins with, once.
+  /// Creates the store that a workload starts with, once.
   private func template(_ start: Workload.Start) throws -> URL {
     let url = folder.appendingPathComponent("\(start.rawValue).sqlite")
     if FileManager.default.fileExists(atPath: url.path) { return url }
@@ -81,7 +82,7 @@ struct Runner {
     try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
     let store = place.appendingPathComponent("notes.sqlite")
     try FileManager.default.copyItem(at: template, to: store)
-    // The copy's pages are on their way to the disk; nobody's time is to hold that of writing them.
+    // Flush the copy to the disk, so that no measurement includes writing it.
     let handle = try FileHandle(forUpdating: store)
     try handle.synchronize()
     try handle.close()

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// The results as text.
+/// The results as a Markdown table.
 enum Table {
   static let header = [
     "| workload | notes | ratio | min to max | limit | library | by hand | fixed | peak MB | by hand |",

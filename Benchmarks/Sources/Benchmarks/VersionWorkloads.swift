@@ -8,10 +8,10 @@ import Foundation
 import FoundationXML
 #endif
 
-/// Models of many versions: what finding the version of a store and planning its migration takes, against reading the
-/// bytes of all versions and parsing their XML or property lists with Foundation.
+/// Models with many versions: finding the version of a store and planning its migration, compared with reading all
+/// versions and parsing their XML or property lists with Foundation.
 ///
-/// The commands of `coredata` are measured as processes, from their start to their end.
+/// The commands of `coredata` are measured as processes, from start to end.
 enum VersionWorkloads {
   static let all =
     Form.allCases.flatMap { form in
@@ -25,7 +25,7 @@ enum VersionWorkloads {
       ]
     }
 
-  /// The forms that a bundle comes in.
+  /// The forms of a bundle.
   enum Form: String, CaseIterable {
     case source = "xcdatamodeld"
     case compiled = "momd"
@@ -33,7 +33,7 @@ enum VersionWorkloads {
     func bundle(in folder: URL) -> URL { folder.appendingPathComponent("Versions.\(rawValue)", isDirectory: true) }
   }
 
-  /// Makes the store of a version, and the bundles where they are not there yet.
+  /// Creates the store of a version, and the bundles if they do not exist.
   static func makeStore(at url: URL, versionsBehind count: Int) throws {
     let folder = url.deletingLastPathComponent()
     let source = Form.source.bundle(in: folder)
@@ -73,7 +73,7 @@ enum VersionWorkloads {
       byHand: { place in try parse(form, in: place) })
   }
 
-  /// Reads and parses all versions one after the other, and keeps nothing of them.
+  /// Reads and parses all versions one after the other, and discards the result.
   private static func parse(_ form: Form, in place: Workload.Place) throws -> Measurement {
     let bundle = form.bundle(in: place.shared)
     return try Measurement.of {
@@ -82,7 +82,7 @@ enum VersionWorkloads {
         switch form {
         case .source:
           let file = bundle.appendingPathComponent("\(name).xcdatamodel/contents")
-          guard XMLParser(data: try Data(contentsOf: file)).parse() else { throw Failure(text: "\(name) is no XML") }
+          guard XMLParser(data: try Data(contentsOf: file)).parse() else { throw Failure(text: "\(name) is not XML") }
         case .compiled:
           let data = try Data(contentsOf: bundle.appendingPathComponent("\(name).mom"))
           _ = try PropertyListSerialization.propertyList(from: data, format: nil)
@@ -91,7 +91,7 @@ enum VersionWorkloads {
     }
   }
 
-  /// Runs `coredata`, which is built beside this program.
+  /// Runs `coredata` from the directory of this program.
   private static func runTool(_ arguments: [String]) throws {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()

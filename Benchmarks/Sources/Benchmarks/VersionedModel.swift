@@ -3,13 +3,13 @@
 
 import Foundation
 
-/// A model of 120 versions with some 20 entities of some 15 properties each, written as Xcode writes sources.
+/// A model with 120 versions of about 20 entities with about 15 properties each, in the form of Xcode's sources.
 ///
-/// Every version adds an attribute; some rename one, drop one, or add an entity, as models do over the years.
+/// Every version adds an attribute; some rename or drop one, or add an entity, as models do over the years.
 enum VersionedModel {
   static let versionCount = 120
 
-  /// As Xcode names them: `Model`, `Model 2`, and so on.
+  /// Names the versions like Xcode: `Model`, `Model 2`, and so on.
   static func name(_ version: Int) -> String { version == 1 ? "Model" : "Model \(version)" }
 
   /// Writes an `.xcdatamodeld` whose last version is the current one.

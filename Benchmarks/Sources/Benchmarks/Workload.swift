@@ -5,7 +5,7 @@ import Foundation
 
 /// Work done by the library, and the same work written by hand over SQLite's C interface.
 struct Workload: Sendable {
-  /// What a workload begins with; every measurement has a copy of its own.
+  /// The store that a workload starts with. Every measurement gets its own copy.
   enum Start: String, Sendable {
     /// Notes, attachments and tags.
     case notes

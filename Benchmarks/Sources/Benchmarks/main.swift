@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// What stands on the command line.
+/// The arguments of the command line.
 struct Arguments {
   var noteCounts: [Int] = []
   var rounds = 5
@@ -14,22 +14,24 @@ struct Arguments {
     Benchmarks [--notes N]... [--rounds N] [--only PART-OF-A-NAME]... [--json]
 
     Measures the library against the same work written by hand over SQLite's C interface.
-    --notes   10000, 100000 or 1000000 notes; 10000 when not given; may be repeated
-    --rounds  how often each side is measured; 5 when not given
-    --only    workloads whose name contains this; may be repeated; all when not given
-    --json    the results as JSON instead of a table
+    --notes   10000, 100000 or 1000000 notes; default: 10000; may be repeated
+    --rounds  the number of measurements of each side; default: 5
+    --only    workloads whose name contains this; may be repeated; default: all
+    --json    write the results as JSON instead of a table
 
     """
 
   init(_ words: [String]) throws {
     var words = words[...]
     func value(of option: String) throws -> String {
-      guard let value = words.popFirst() else { throw Failure(text: "\(option) wants a value") }
+      guard let value = words.popFirst() else { throw Failure(text: "\(option) needs a value") }
       return value
     }
     func number(of option: String) throws -> Int {
       let text = try value(of: option)
-      guard let number = Int(text), number > 0 else { throw Failure(text: "\(option) wants a number, not \(text)") }
+      guard let number = Int(text), number > 0 else {
+        throw Failure(text: "\(option) needs a positive number, not \(text)")
+      }
       return number
     }
     while let word = words.popFirst() {
@@ -38,13 +40,13 @@ struct Arguments {
       case "--rounds": rounds = try number(of: word)
       case "--only": wanted.append(try value(of: word))
       case "--json": isJSON = true
-      default: throw Failure(text: "\(word) is not known\n\n\(Arguments.usage)")
+      default: throw Failure(text: "unknown argument \(word)\n\n\(Arguments.usage)")
       }
     }
     if noteCounts.isEmpty { noteCounts = [10_000] }
   }
 
-  /// The workloads that are wanted, and those whose results they need.
+  /// The selected workloads, and those whose results they need.
   var workloads: [Workload] {
     let chosen = Workload.all.filter { workload in
       wanted.isEmpty || wanted.contains { workload.name.contains($0) }
@@ -54,17 +56,17 @@ struct Arguments {
   }
 }
 
-/// One measurement, in the process that is there for it.
+/// Runs a measurement, in its own process.
 func measure(_ words: [String]) throws {
   guard words.count == 4, let workload = Workload.named(words[0]), let side = Workload.Side(rawValue: words[1]),
     let noteCount = Int(words[3])
-  else { throw Failure(text: "--measure is for the program itself") }
+  else { throw Failure(text: "--measure is used by the program itself") }
   let place = Workload.Place(store: URL(fileURLWithPath: words[2]), noteCount: noteCount)
   let measurement = try side == .library ? workload.library(place) : workload.byHand(place)
   FileHandle.standardOutput.write(try JSONEncoder().encode(measurement))
 }
 
-/// Prints at once, so that a long run can be watched through a pipe.
+/// Prints without buffering, so that a long run can be watched through a pipe.
 func show(_ text: String) {
   FileHandle.standardOutput.write(Data((text + "\n").utf8))
 }
@@ -76,7 +78,7 @@ func run(_ arguments: Arguments) throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("Benchmarks-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer {
-      // The measurements are made; a folder that stays is no reason to lose them.
+      // Keep the measurements even if the directory cannot be removed.
       try? FileManager.default.removeItem(at: folder)
     }
     results += try Runner(noteCount: noteCount, rounds: arguments.rounds, folder: folder)

@@ -3,12 +3,12 @@
 
 import Foundation
 
-/// A command line that cannot be understood.
+/// An invalid command line.
 struct UsageMistake: Error {
   let message: String
 }
 
-/// The words of a command line, taken one by one.
+/// The words of a command line, consumed one by one.
 struct Arguments {
   private var words: [String]
 
@@ -40,12 +40,12 @@ struct Arguments {
   }
 
   mutating func url() throws -> URL {
-    guard let path = next() else { throw UsageMistake(message: "Which store? Give its path.") }
+    guard let path = next() else { throw UsageMistake(message: "The path of the store is missing.") }
     return URL(fileURLWithPath: path)
   }
 
   func end() throws {
     guard let word = words.first else { return }
-    throw UsageMistake(message: "'\(word)' is one word too many.")
+    throw UsageMistake(message: "Unexpected argument '\(word)'.")
   }
 }

@@ -11,9 +11,9 @@ enum Done {
            done add STORE NAME [--list LIST]
            done make-store STORE
 
-    list        shows the items; a store of an earlier version is migrated first
-    add         writes an item down
-    make-store  writes a store of the first version of the model, with 300 items
+    list        shows the items, after migrating a store of an earlier version
+    add         adds an item
+    make-store  creates a store of the first version of the model, with 300 items
     """
 
   static func main() {
@@ -40,7 +40,7 @@ enum Done {
     case "add":
       let list = try arguments.value("--list")
       let (url, name) = (try arguments.url(), arguments.next())
-      guard let name, !name.isEmpty else { throw UsageMistake(message: "What is to be done?") }
+      guard let name, !name.isEmpty else { throw UsageMistake(message: "The name of the item is missing.") }
       try arguments.end()
       try ToDoStore(at: url, migrates: true).add(name, to: list)
       print("added: \(name)\(list.map { " (\($0))" } ?? "")")
@@ -52,7 +52,7 @@ enum Done {
     case "--help", "-h":
       print(usage)
     case let word:
-      throw UsageMistake(message: word.map { "'\($0)' is no command of this program." } ?? "What shall be done?")
+      throw UsageMistake(message: word.map { "Unknown command '\($0)'." } ?? "A command is missing.")
     }
   }
 
@@ -62,12 +62,12 @@ enum Done {
       print("[\(item.isDone ? "x" : " ")] \(day)  \(item.name)\(item.list.map { "  (\($0.name))" } ?? "")")
     }
     let (all, open) = try store.count()
-    print("\(all) items, \(open) of them still to be done")
+    print("\(all) items, \(open) of them open")
   }
 
   private static func text(of error: NSError) -> String {
     var lines = ["done: \(error.localizedDescription) (\(error.domain) \(error.code))"]
-    // When the store is of another version, the error lists what differs.
+    // If the store has another version, the error lists the differences.
     let details = error.userInfo["differences"] as? [String] ?? error.localizedFailureReason.map { [$0] } ?? []
     lines += details.map { "  - \($0)" }
     if let advice = error.localizedRecoverySuggestion { lines.append("  \(advice)") }

@@ -4,11 +4,11 @@
 import CoreData
 import Foundation
 
-/// The model that the program carries as a resource, in all its versions.
+/// The model in the program's resources, with all its versions.
 enum DoneModel {
   /// Reads a version of the model.
   ///
-  /// - Parameter version: the version's name; nil for the current one.
+  /// - Parameter version: The name of the version; nil for the current one.
   static func load(version: String? = nil) throws -> NSManagedObjectModel {
     guard let url = Bundle.module.url(forResource: "Done", withExtension: "xcdatamodeld") else {
       throw CocoaError(.fileReadNoSuchFile, userInfo: [NSFilePathErrorKey: "Done.xcdatamodeld"])

@@ -4,14 +4,15 @@
 import CoreData
 import Foundation
 
-/// Writes a store of the first version of the model, as the first release of the app would have left it behind.
+/// Creates a store of the first version of the model, like the first release of the app.
 ///
-/// `Done.sqlite` beside this package was made by it. Names and dates are the same every time; only the store's UUID is new.
+/// `Done.sqlite` beside this package was created by it. Names and dates are the same every time; only the store's UUID
+/// differs.
 enum FirstStore {
   /// 2025-01-06 08:00 UTC.
   private static let start = Date(timeIntervalSince1970: 1_736_150_400)
 
-  /// What the owner of the list had to do, over some fifteen months.
+  /// Items over about fifteen months.
   private static let work: [(verb: String, objects: [String])] = [
     ("Buy", ["bread", "coffee beans", "a light bulb", "stamps", "cat food", "olive oil", "batteries", "a card"]),
     ("Call", ["the dentist", "Mum", "the landlord", "the garage", "Aunt Irma", "the tax office", "the school", "Ben"]),
@@ -27,18 +28,18 @@ enum FirstStore {
     ("Back up", ["the photos", "the laptop", "the phone", "the accounts"]),
   ]
 
-  /// Writes the store.
+  /// Creates the store.
   ///
   /// - Parameters:
-  ///   - url: where to write it; nothing may be there yet.
-  ///   - count: how many items to write.
-  /// - Throws: 516 when there is a file already; the errors of saving.
+  ///   - url: The location of the new store.
+  ///   - count: The number of items.
+  /// - Throws: 516 if the file already exists; the errors of saving.
   static func write(to url: URL, count: Int = 300) throws {
     guard !FileManager.default.fileExists(atPath: url.path) else {
       throw CocoaError(.fileWriteFileExists, userInfo: [NSFilePathErrorKey: url.path])
     }
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: try DoneModel.load(version: "Done"))
-    // Without a write-ahead log the store is one file, which can be kept in a repository.
+    // Without a write-ahead log, the store is a single file that can be kept in a repository.
     let store = try coordinator.addPersistentStore(
       type: .sqlite, at: url, options: [NSSQLitePragmasOption: ["journal_mode": "DELETE"]])
     let context = NSManagedObjectContext(.mainQueue)
@@ -48,10 +49,10 @@ enum FirstStore {
     for index in 0..<count {
       let (verb, objects) = work[index % work.count]
       let item = NSEntityDescription.insertNewObject(forEntityName: "TSPItem", into: context)
-      // Every verb goes through its objects in turn, and begins anew when it has named them all.
+      // Every verb uses its objects in turn, and starts over after the last.
       item.setValue("\(verb) \(objects[index / work.count % objects.count])", forKey: "name")
       item.setValue(moment, forKey: "createdAt")
-      // Old items are mostly done, new ones mostly not.
+      // Old items are mostly done, new ones mostly open.
       item.setValue(numbers.next(below: count) > index * 4 / 5, forKey: "done")
       moment += Double(600 + numbers.next(below: 2 * 36 * 3600))
     }
@@ -60,7 +61,7 @@ enum FirstStore {
   }
 }
 
-/// Numbers that look random and are the same every time.
+/// Pseudorandom numbers that are the same every time.
 private struct RepeatableNumbers {
   private var state: UInt64 = 20_250_106
 

@@ -4,7 +4,7 @@
 import CoreData
 import Foundation
 
-/// Something to do. The model names this class, so fetches return objects of it.
+/// A to-do item. The model names this class, so fetches return objects of it.
 final class TSPItem: NSManagedObject {
   var name: String {
     get { self["name"] as? String ?? "" }
@@ -32,7 +32,7 @@ final class TSPItem: NSManagedObject {
   }
 }
 
-/// A list that items can belong to; it came with the third version of the model.
+/// A list of items, added by the third version of the model.
 final class TSPList: NSManagedObject {
   var name: String {
     get { self["name"] as? String ?? "" }

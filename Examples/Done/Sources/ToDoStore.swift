@@ -4,7 +4,7 @@
 import CoreData
 import Foundation
 
-/// An open store of to-do items, of the current version of the model.
+/// An open store of to-do items, with the current version of the model.
 struct ToDoStore {
   private let container: NSPersistentContainer
 
@@ -13,9 +13,9 @@ struct ToDoStore {
   /// Opens a store.
   ///
   /// - Parameters:
-  ///   - url: where the store is; a file that is not there is made.
-  ///   - migrates: whether a store of an earlier version is brought up to date.
-  /// - Throws: 134100 for a store of an earlier version that is not to be migrated.
+  ///   - url: The location of the store, which is created if it does not exist.
+  ///   - migrates: Whether a store of an earlier version is migrated.
+  /// - Throws: 134100 for a store of an earlier version if `migrates` is false.
   init(at url: URL, migrates: Bool) throws {
     let description = NSPersistentStoreDescription(url: url)
     description.shouldMigrateStoreAutomatically = migrates
@@ -26,11 +26,11 @@ struct ToDoStore {
     if let failure { throw failure }
   }
 
-  /// The items in the order in which they were written down.
+  /// Returns the items in the order of their creation.
   ///
   /// - Parameters:
-  ///   - onlyOpen: leaves out what is done.
-  ///   - last: how many items to return at most, the newest of all; 0 for all.
+  ///   - onlyOpen: Whether to omit items that are done.
+  ///   - last: The maximum number of items, the newest ones; 0 for all.
   func items(onlyOpen: Bool, last: Int) throws -> [TSPItem] {
     let request = NSFetchRequest<TSPItem>(entityName: "TSPItem")
     if onlyOpen { request.predicate = NSPredicate(format: "isDone == NO") }
@@ -39,7 +39,7 @@ struct ToDoStore {
     return try context.fetch(request).reversed()
   }
 
-  /// How many items there are, and how many of them are still to be done.
+  /// Returns the number of items, and how many of them are open.
   func count() throws -> (all: Int, open: Int) {
     let request = NSFetchRequest<TSPItem>(entityName: "TSPItem")
     let all = try context.count(for: request)
@@ -47,11 +47,11 @@ struct ToDoStore {
     return (all, try context.count(for: request))
   }
 
-  /// Writes an item down.
+  /// Adds an item.
   ///
   /// - Parameters:
-  ///   - name: what is to be done.
-  ///   - list: the name of the list that it belongs to, which is made when it is not there; nil for none.
+  ///   - name: The name of the item.
+  ///   - list: The name of its list, which is created if necessary; nil for none.
   func add(_ name: String, to list: String?) throws {
     let item = TSPItem(context: context)
     item.name = name

@@ -4,13 +4,13 @@
 import CoreData
 import Foundation
 
-/// A program that carries models as resources, and finds each by the name of its container.
+/// A program with models as resources, each found by the name of its container.
 @main
 struct Finding {
   static func main() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("Finding-\(UUID().uuidString)")
     defer {
-      // What stays behind in the temporary folder is the system's to remove.
+      // The system cleans up the temporary directory.
       try? FileManager.default.removeItem(at: folder)
     }
     for name in CommandLine.arguments.dropFirst() {
@@ -18,7 +18,7 @@ struct Finding {
     }
   }
 
-  /// Opens a container's store, saves an object of each entity, and tells what there is.
+  /// Opens a container's store, saves an object of each entity, and reports the entities.
   private static func show(_ container: NSPersistentContainer, in folder: URL) throws {
     container.persistentStoreDescriptions[0].url = folder.appendingPathComponent("\(container.name).sqlite")
     var failure: (any Error)?

@@ -3,12 +3,12 @@
 
 import CoreData
 
-/// Makes a first and a last name of the full name that a contact had.
+/// Splits the full name of a contact into a first and a last name.
 final class SplitName: NSEntityMigrationPolicy {
   override func createDestinationInstances(
     forSource sInstance: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager
   ) throws {
-    // The attributes that are mapped as they are, and the association by which messages find their sender again.
+    // Map the other attributes, and associate the objects so that messages find their sender.
     try super.createDestinationInstances(forSource: sInstance, in: mapping, manager: manager)
     let contact = manager.destinationInstances(forEntityMappingName: mapping.name, sourceInstances: [sInstance])[0]
 

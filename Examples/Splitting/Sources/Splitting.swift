@@ -3,25 +3,25 @@
 
 import CoreData
 
-/// Writes a store with the first version of the model, migrates it with a policy of its own, and reads it with the second.
+/// Creates a store with the first version of the model, migrates it with a policy, and reads it with the second.
 @main
 struct Splitting {
   static func main() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    // A folder that stays is one of the temporary files of the system.
+    // The system cleans up the temporary directory.
     defer { try? FileManager.default.removeItem(at: folder) }
     let old = folder.appendingPathComponent("Contacts.sqlite")
     let new = folder.appendingPathComponent("Contacts 2.sqlite")
 
     guard let file = Bundle.module.url(forResource: "Contacts", withExtension: "xcdatamodeld") else {
-      fatalError("The model belongs into the program's resources.")
+      fatalError("The model is missing from the program's resources.")
     }
     let first = try NSManagedObjectModel.load(contentsOf: file, version: "Contacts")
     let second = try NSManagedObjectModel.load(contentsOf: file, version: "Contacts 2")
     try writeContacts(to: old, first)
 
-    // What can be inferred is inferred; what cannot has a policy.
+    // Infer the mapping, and add a policy for what cannot be inferred.
     let mapping = try NSMappingModel.inferredMappingModel(forSourceModel: first, destinationModel: second)
     for contact in mapping.entityMappings where contact.destinationEntityName == "Contact" {
       contact.mappingType = .customEntityMappingType
@@ -64,7 +64,7 @@ struct Splitting {
         contact.value(forKey: "firstName") ?? "-", contact.value(forKey: "lastName") ?? "-",
         messages.compactMap { $0.value(forKey: "text") }, separator: " | ")
     }
-    // Objects are nothing without their context: it has to be there until they have been read.
+    // Objects need their context, so keep it until they have been read.
     context.reset()
   }
 }

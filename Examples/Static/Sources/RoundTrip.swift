@@ -3,10 +3,10 @@
 
 import CoreData
 
-/// Saves a store with values of every kind, reads it, migrates it and reads it again.
+/// Saves a store with values of every type, reads it, migrates it and reads it again.
 ///
-/// Linked with `--static-swift-stdlib`, parts of Foundation for Linux are missing without an error (Swift 6.3): property
-/// lists cannot be written, archives have no bytes, and Swift collections do not become Foundation's.
+/// In programs linked with `--static-swift-stdlib`, parts of Foundation for Linux are silently missing (Swift 6.3):
+/// property lists cannot be written, archives have no bytes, and Swift collections are not bridged.
 @main
 enum RoundTrip {
   struct Failure: Error, CustomStringConvertible {
@@ -20,10 +20,10 @@ enum RoundTrip {
     try read(at: url, model: model(isNew: false))
     try read(at: url, model: model(isNew: true))
     try checkFoundation()
-    print("Values of \(values.count) kinds were saved, read, migrated and read again.")
+    print("Values of \(values.count) types were saved, read, migrated and read again.")
   }
 
-  /// Values of transformable attributes, each with the value that is expected back.
+  /// Values of transformable attributes, each with the value expected back.
   private static var values: [(name: String, value: Any, expected: NSObject)] {
     [
       ("array", ["a", "b"], NSArray(array: ["a", "b"])),
@@ -102,17 +102,17 @@ enum RoundTrip {
         throw Failure(description: "'\(name)' is \(found ?? "nil") instead of \(expected)")
       }
     }
-    guard !context.hasChanges else { throw Failure(description: "reading has changed objects") }
+    guard !context.hasChanges else { throw Failure(description: "reading changed objects") }
     let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url)
     guard metadata["tags"] as? [String] == ["one", "two"], metadata["count"] as? Int == 3 else {
-      throw Failure(description: "the metadata are \(metadata)")
+      throw Failure(description: "the metadata is \(metadata)")
     }
   }
 
-  /// Foundation's own writers, which transformers of programs use; the library sees to it that they are complete.
+  /// Checks Foundation's own writers, which transformers of programs use.
   private static func checkFoundation() throws {
     guard (["a"] as Any) is NSArray, (NSSet(array: ["a"]) as Any) is Set<String> else {
-      throw Failure(description: "Swift collections do not become Foundation's")
+      throw Failure(description: "Swift collections are not bridged")
     }
     let archive = try NSKeyedArchiver.archivedData(withRootObject: ["a"] as NSArray, requiringSecureCoding: true)
     let list = try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: .binary, options: 0)

@@ -5,269 +5,269 @@ import Foundation
 
 /// Core Data's error codes as Swift spells them, for `catch let error as CocoaError where error.code == .migration`.
 extension CocoaError.Code {
-  /// Generic validation failure.
+  /// A validation failure without a more specific code.
   public static var managedObjectValidation: Self { Self(rawValue: NSManagedObjectValidationError) }
 
-  /// Wraps several; NSDetailedErrorsKey holds the array.
+  /// Several errors, which are under `NSDetailedErrorsKey`.
   public static var validationMultipleErrors: Self { Self(rawValue: NSValidationMultipleErrorsError) }
 
-  /// Non-optional property is nil.
+  /// A property that is not optional has no value.
   public static var validationMissingMandatoryProperty: Self {
     Self(rawValue: NSValidationMissingMandatoryPropertyError)
   }
 
-  /// To-many has too few.
+  /// A to-many relationship has too few members.
   public static var validationRelationshipLacksMinimumCount: Self {
     Self(rawValue: NSValidationRelationshipLacksMinimumCountError)
   }
 
-  /// To-many has too many.
+  /// A to-many relationship has too many members.
   public static var validationRelationshipExceedsMaximumCount: Self {
     Self(rawValue: NSValidationRelationshipExceedsMaximumCountError)
   }
 
-  /// Delete rule deny with non-empty relationship.
+  /// A relationship with the delete rule deny has members.
   public static var validationRelationshipDeniedDelete: Self {
     Self(rawValue: NSValidationRelationshipDeniedDeleteError)
   }
 
-  /// Number above maximum.
+  /// A number is greater than its maximum.
   public static var validationNumberTooLarge: Self { Self(rawValue: NSValidationNumberTooLargeError) }
 
-  /// Number below minimum.
+  /// A number is less than its minimum.
   public static var validationNumberTooSmall: Self { Self(rawValue: NSValidationNumberTooSmallError) }
 
-  /// Date after maximum.
+  /// A date is later than its maximum.
   public static var validationDateTooLate: Self { Self(rawValue: NSValidationDateTooLateError) }
 
-  /// Date before minimum.
+  /// A date is earlier than its minimum.
   public static var validationDateTooSoon: Self { Self(rawValue: NSValidationDateTooSoonError) }
 
-  /// Date does not match pattern.
+  /// A date does not match its pattern.
   public static var validationInvalidDate: Self { Self(rawValue: NSValidationInvalidDateError) }
 
-  /// String above max length.
+  /// A string is longer than its maximum length.
   public static var validationStringTooLong: Self { Self(rawValue: NSValidationStringTooLongError) }
 
-  /// String below min length.
+  /// A string is shorter than its minimum length.
   public static var validationStringTooShort: Self { Self(rawValue: NSValidationStringTooShortError) }
 
-  /// String does not match regex.
+  /// A string does not match its regular expression.
   public static var validationStringPatternMatching: Self { Self(rawValue: NSValidationStringPatternMatchingError) }
 
-  /// Cannot lock context.
+  /// A context could not be locked.
   public static var managedObjectContextLocking: Self { Self(rawValue: NSManagedObjectContextLockingError) }
 
-  /// Cannot lock coordinator.
+  /// A coordinator could not be locked.
   public static var persistentStoreCoordinatorLocking: Self { Self(rawValue: NSPersistentStoreCoordinatorLockingError) }
 
-  /// Fault fired for an object that is not in the (reachable) store.
+  /// The row of an object is not in the store.
   public static var managedObjectReferentialIntegrity: Self { Self(rawValue: NSManagedObjectReferentialIntegrityError) }
 
-  /// Saved object points to an object in another store.
+  /// An object refers to an object in another store.
   public static var managedObjectExternalRelationship: Self { Self(rawValue: NSManagedObjectExternalRelationshipError) }
 
-  /// Merge policy could not complete.
+  /// The merge policy could not resolve all conflicts.
   public static var managedObjectMerge: Self { Self(rawValue: NSManagedObjectMergeError) }
 
-  /// Merge policy failed because of several conflicting constraint violations.
+  /// The merge policy could not resolve all violations of uniqueness constraints.
   public static var managedObjectConstraintMerge: Self { Self(rawValue: NSManagedObjectConstraintMergeError) }
 
-  /// Unknown store type/format/version.
+  /// The type, format or version of the store is unknown.
   public static var persistentStoreInvalidType: Self { Self(rawValue: NSPersistentStoreInvalidTypeError) }
 
-  /// Store is not of the stated type.
+  /// The store is not of the given type.
   public static var persistentStoreTypeMismatch: Self { Self(rawValue: NSPersistentStoreTypeMismatchError) }
 
-  /// Database-level error on save (missing table, no permission).
+  /// The database cannot save, for example because a table is missing.
   public static var persistentStoreIncompatibleSchema: Self { Self(rawValue: NSPersistentStoreIncompatibleSchemaError) }
 
-  /// Unclassified save failure of something underneath.
+  /// A save failed for a reason without a more specific code.
   public static var persistentStoreSave: Self { Self(rawValue: NSPersistentStoreSaveError) }
 
-  /// One or more stores failed.
+  /// One or more stores failed to save.
   public static var persistentStoreIncompleteSave: Self { Self(rawValue: NSPersistentStoreIncompleteSaveError) }
 
-  /// Unresolved merge conflict.
+  /// A save has unresolved merge conflicts.
   public static var persistentStoreSaveConflicts: Self { Self(rawValue: NSPersistentStoreSaveConflictsError) }
 
-  /// General Core Data error.
+  /// An error of Core Data without a more specific code.
   public static var coreData: Self { Self(rawValue: NSCoreDataError) }
 
-  /// Store operation failed.
+  /// An operation on a store failed.
   public static var persistentStoreOperation: Self { Self(rawValue: NSPersistentStoreOperationError) }
 
-  /// Store could not be opened.
+  /// A store could not be opened.
   public static var persistentStoreOpen: Self { Self(rawValue: NSPersistentStoreOpenError) }
 
-  /// No connection within NSPersistentStoreTimeoutOption.
+  /// A store was in use for longer than `NSPersistentStoreTimeoutOption`.
   public static var persistentStoreTimeout: Self { Self(rawValue: NSPersistentStoreTimeoutError) }
 
-  /// Store subclass got a request it does not understand.
+  /// A store does not support the request.
   public static var persistentStoreUnsupportedRequestType: Self {
     Self(rawValue: NSPersistentStoreUnsupportedRequestTypeError)
   }
 
-  /// Entity version hashes do not match the model.
+  /// The store's version hashes do not match the model.
   public static var persistentStoreIncompatibleVersionHash: Self {
     Self(rawValue: NSPersistentStoreIncompatibleVersionHashError)
   }
 
-  /// General migration failure.
+  /// A migration failed for a reason without a more specific code.
   public static var migration: Self { Self(rawValue: NSMigrationError) }
 
-  /// Cancelled by hand.
+  /// A migration was cancelled.
   public static var migrationCancelled: Self { Self(rawValue: NSMigrationCancelledError) }
 
-  /// Source model not found.
+  /// The source model of a migration was not found.
   public static var migrationMissingSourceModel: Self { Self(rawValue: NSMigrationMissingSourceModelError) }
 
-  /// Mapping model not found.
+  /// The mapping model of a migration was not found.
   public static var migrationMissingMappingModel: Self { Self(rawValue: NSMigrationMissingMappingModelError) }
 
-  /// Trouble with source store.
+  /// A migration could not read the source store.
   public static var migrationManagerSourceStore: Self { Self(rawValue: NSMigrationManagerSourceStoreError) }
 
-  /// Trouble with destination store.
+  /// A migration could not write the destination store.
   public static var migrationManagerDestinationStore: Self { Self(rawValue: NSMigrationManagerDestinationStoreError) }
 
-  /// Failure inside a migration policy.
+  /// A migration policy failed.
   public static var entityMigrationPolicy: Self { Self(rawValue: NSEntityMigrationPolicyError) }
 
-  /// General SQLite error (SQLite code under NSSQLiteErrorDomain in userInfo).
+  /// An error of SQLite, whose code is under `NSSQLiteErrorDomain` in the user info.
   public static var sqlite: Self { Self(rawValue: NSSQLiteError) }
 
-  /// Mapping model could not be inferred.
+  /// A mapping model could not be inferred.
   public static var inferredMappingModel: Self { Self(rawValue: NSInferredMappingModelError) }
 
-  /// External record import (macOS Spotlight, legacy).
+  /// An external record could not be imported; never used here.
   public static var externalRecordImport: Self { Self(rawValue: NSExternalRecordImportError) }
 }
 
 extension CocoaError {
-  /// Generic validation failure.
+  /// A validation failure without a more specific code.
   public static var managedObjectValidation: Code { .managedObjectValidation }
 
-  /// Wraps several; NSDetailedErrorsKey holds the array.
+  /// Several errors, which are under `NSDetailedErrorsKey`.
   public static var validationMultipleErrors: Code { .validationMultipleErrors }
 
-  /// Non-optional property is nil.
+  /// A property that is not optional has no value.
   public static var validationMissingMandatoryProperty: Code { .validationMissingMandatoryProperty }
 
-  /// To-many has too few.
+  /// A to-many relationship has too few members.
   public static var validationRelationshipLacksMinimumCount: Code { .validationRelationshipLacksMinimumCount }
 
-  /// To-many has too many.
+  /// A to-many relationship has too many members.
   public static var validationRelationshipExceedsMaximumCount: Code { .validationRelationshipExceedsMaximumCount }
 
-  /// Delete rule deny with non-empty relationship.
+  /// A relationship with the delete rule deny has members.
   public static var validationRelationshipDeniedDelete: Code { .validationRelationshipDeniedDelete }
 
-  /// Number above maximum.
+  /// A number is greater than its maximum.
   public static var validationNumberTooLarge: Code { .validationNumberTooLarge }
 
-  /// Number below minimum.
+  /// A number is less than its minimum.
   public static var validationNumberTooSmall: Code { .validationNumberTooSmall }
 
-  /// Date after maximum.
+  /// A date is later than its maximum.
   public static var validationDateTooLate: Code { .validationDateTooLate }
 
-  /// Date before minimum.
+  /// A date is earlier than its minimum.
   public static var validationDateTooSoon: Code { .validationDateTooSoon }
 
-  /// Date does not match pattern.
+  /// A date does not match its pattern.
   public static var validationInvalidDate: Code { .validationInvalidDate }
 
-  /// String above max length.
+  /// A string is longer than its maximum length.
   public static var validationStringTooLong: Code { .validationStringTooLong }
 
-  /// String below min length.
+  /// A string is shorter than its minimum length.
   public static var validationStringTooShort: Code { .validationStringTooShort }
 
-  /// String does not match regex.
+  /// A string does not match its regular expression.
   public static var validationStringPatternMatching: Code { .validationStringPatternMatching }
 
-  /// Cannot lock context.
+  /// A context could not be locked.
   public static var managedObjectContextLocking: Code { .managedObjectContextLocking }
 
-  /// Cannot lock coordinator.
+  /// A coordinator could not be locked.
   public static var persistentStoreCoordinatorLocking: Code { .persistentStoreCoordinatorLocking }
 
-  /// Fault fired for an object that is not in the (reachable) store.
+  /// The row of an object is not in the store.
   public static var managedObjectReferentialIntegrity: Code { .managedObjectReferentialIntegrity }
 
-  /// Saved object points to an object in another store.
+  /// An object refers to an object in another store.
   public static var managedObjectExternalRelationship: Code { .managedObjectExternalRelationship }
 
-  /// Merge policy could not complete.
+  /// The merge policy could not resolve all conflicts.
   public static var managedObjectMerge: Code { .managedObjectMerge }
 
-  /// Merge policy failed because of several conflicting constraint violations.
+  /// The merge policy could not resolve all violations of uniqueness constraints.
   public static var managedObjectConstraintMerge: Code { .managedObjectConstraintMerge }
 
-  /// Unknown store type/format/version.
+  /// The type, format or version of the store is unknown.
   public static var persistentStoreInvalidType: Code { .persistentStoreInvalidType }
 
-  /// Store is not of the stated type.
+  /// The store is not of the given type.
   public static var persistentStoreTypeMismatch: Code { .persistentStoreTypeMismatch }
 
-  /// Database-level error on save (missing table, no permission).
+  /// The database cannot save, for example because a table is missing.
   public static var persistentStoreIncompatibleSchema: Code { .persistentStoreIncompatibleSchema }
 
-  /// Unclassified save failure of something underneath.
+  /// A save failed for a reason without a more specific code.
   public static var persistentStoreSave: Code { .persistentStoreSave }
 
-  /// One or more stores failed.
+  /// One or more stores failed to save.
   public static var persistentStoreIncompleteSave: Code { .persistentStoreIncompleteSave }
 
-  /// Unresolved merge conflict.
+  /// A save has unresolved merge conflicts.
   public static var persistentStoreSaveConflicts: Code { .persistentStoreSaveConflicts }
 
-  /// General Core Data error.
+  /// An error of Core Data without a more specific code.
   public static var coreData: Code { .coreData }
 
-  /// Store operation failed.
+  /// An operation on a store failed.
   public static var persistentStoreOperation: Code { .persistentStoreOperation }
 
-  /// Store could not be opened.
+  /// A store could not be opened.
   public static var persistentStoreOpen: Code { .persistentStoreOpen }
 
-  /// No connection within NSPersistentStoreTimeoutOption.
+  /// A store was in use for longer than `NSPersistentStoreTimeoutOption`.
   public static var persistentStoreTimeout: Code { .persistentStoreTimeout }
 
-  /// Store subclass got a request it does not understand.
+  /// A store does not support the request.
   public static var persistentStoreUnsupportedRequestType: Code { .persistentStoreUnsupportedRequestType }
 
-  /// Entity version hashes do not match the model.
+  /// The store's version hashes do not match the model.
   public static var persistentStoreIncompatibleVersionHash: Code { .persistentStoreIncompatibleVersionHash }
 
-  /// General migration failure.
+  /// A migration failed for a reason without a more specific code.
   public static var migration: Code { .migration }
 
-  /// Cancelled by hand.
+  /// A migration was cancelled.
   public static var migrationCancelled: Code { .migrationCancelled }
 
-  /// Source model not found.
+  /// The source model of a migration was not found.
   public static var migrationMissingSourceModel: Code { .migrationMissingSourceModel }
 
-  /// Mapping model not found.
+  /// The mapping model of a migration was not found.
   public static var migrationMissingMappingModel: Code { .migrationMissingMappingModel }
 
-  /// Trouble with source store.
+  /// A migration could not read the source store.
   public static var migrationManagerSourceStore: Code { .migrationManagerSourceStore }
 
-  /// Trouble with destination store.
+  /// A migration could not write the destination store.
   public static var migrationManagerDestinationStore: Code { .migrationManagerDestinationStore }
 
-  /// Failure inside a migration policy.
+  /// A migration policy failed.
   public static var entityMigrationPolicy: Code { .entityMigrationPolicy }
 
-  /// General SQLite error (SQLite code under NSSQLiteErrorDomain in userInfo).
+  /// An error of SQLite, whose code is under `NSSQLiteErrorDomain` in the user info.
   public static var sqlite: Code { .sqlite }
 
-  /// Mapping model could not be inferred.
+  /// A mapping model could not be inferred.
   public static var inferredMappingModel: Code { .inferredMappingModel }
 
-  /// External record import (macOS Spotlight, legacy).
+  /// An external record could not be imported; never used here.
   public static var externalRecordImport: Code { .externalRecordImport }
 }

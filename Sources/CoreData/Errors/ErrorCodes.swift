@@ -1,149 +1,170 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Generic validation failure.
+import Foundation
+
+/// A validation failure without a more specific code.
 public var NSManagedObjectValidationError: Int { 1550 }
 
-/// One or more uniqueness constraints violated.
+/// A uniqueness constraint is violated.
 public var NSManagedObjectConstraintValidationError: Int { 1551 }
 
-/// Wraps several; NSDetailedErrorsKey holds the array.
+/// Several errors, which are under `NSDetailedErrorsKey`.
 public var NSValidationMultipleErrorsError: Int { 1560 }
 
-/// Non-optional property is nil.
+/// A property that is not optional has no value.
 public var NSValidationMissingMandatoryPropertyError: Int { 1570 }
 
-/// To-many has too few.
+/// A to-many relationship has too few members.
 public var NSValidationRelationshipLacksMinimumCountError: Int { 1580 }
 
-/// To-many has too many.
+/// A to-many relationship has too many members.
 public var NSValidationRelationshipExceedsMaximumCountError: Int { 1590 }
 
-/// Delete rule deny with non-empty relationship.
+/// A relationship with the delete rule deny has members.
 public var NSValidationRelationshipDeniedDeleteError: Int { 1600 }
 
-/// Number above maximum.
+/// A number is greater than its maximum.
 public var NSValidationNumberTooLargeError: Int { 1610 }
 
-/// Number below minimum.
+/// A number is less than its minimum.
 public var NSValidationNumberTooSmallError: Int { 1620 }
 
-/// Date after maximum.
+/// A date is later than its maximum.
 public var NSValidationDateTooLateError: Int { 1630 }
 
-/// Date before minimum.
+/// A date is earlier than its minimum.
 public var NSValidationDateTooSoonError: Int { 1640 }
 
-/// Date does not match pattern.
+/// A date does not match its pattern.
 public var NSValidationInvalidDateError: Int { 1650 }
 
-/// String above max length.
+/// A string is longer than its maximum length.
 public var NSValidationStringTooLongError: Int { 1660 }
 
-/// String below min length.
+/// A string is shorter than its minimum length.
 public var NSValidationStringTooShortError: Int { 1670 }
 
-/// String does not match regex.
+/// A string does not match its regular expression.
 public var NSValidationStringPatternMatchingError: Int { 1680 }
 
-/// URI not representable as string.
+/// A URI cannot be represented as a string.
 public var NSValidationInvalidURIError: Int { 1690 }
 
-/// Cannot lock context.
+/// A context could not be locked.
 public var NSManagedObjectContextLockingError: Int { 132000 }
 
-/// Cannot lock coordinator.
+/// A coordinator could not be locked.
 public var NSPersistentStoreCoordinatorLockingError: Int { 132010 }
 
-/// Fault fired for an object that is not in the (reachable) store.
+/// The row of an object is not in the store.
 public var NSManagedObjectReferentialIntegrityError: Int { 133000 }
 
-/// Saved object points to an object in another store.
+/// An object refers to an object in another store.
 public var NSManagedObjectExternalRelationshipError: Int { 133010 }
 
-/// Merge policy could not complete.
+/// The merge policy could not resolve all conflicts.
 public var NSManagedObjectMergeError: Int { 133020 }
 
-/// Merge policy failed because of several conflicting constraint violations.
+/// The merge policy could not resolve all violations of uniqueness constraints.
 public var NSManagedObjectConstraintMergeError: Int { 133021 }
 
-/// Unknown store type/format/version.
+/// The type, format or version of the store is unknown.
 public var NSPersistentStoreInvalidTypeError: Int { 134000 }
 
-/// Store is not of the stated type.
+/// The store is not of the given type.
 public var NSPersistentStoreTypeMismatchError: Int { 134010 }
 
-/// Database-level error on save (missing table, no permission).
+/// The database cannot save, for example because a table is missing.
 public var NSPersistentStoreIncompatibleSchemaError: Int { 134020 }
 
-/// Unclassified save failure of something underneath.
+/// A save failed for a reason without a more specific code.
 public var NSPersistentStoreSaveError: Int { 134030 }
 
-/// One or more stores failed.
+/// One or more stores failed to save.
 public var NSPersistentStoreIncompleteSaveError: Int { 134040 }
 
-/// Unresolved merge conflict.
+/// A save has unresolved merge conflicts.
 public var NSPersistentStoreSaveConflictsError: Int { 134050 }
 
-/// General Core Data error.
+/// An error of Core Data without a more specific code.
 public var NSCoreDataError: Int { 134060 }
 
-/// Store operation failed.
+/// An operation on a store failed.
 public var NSPersistentStoreOperationError: Int { 134070 }
 
-/// Store could not be opened.
+/// A store could not be opened.
 public var NSPersistentStoreOpenError: Int { 134080 }
 
-/// No connection within NSPersistentStoreTimeoutOption.
+/// A store was in use for longer than `NSPersistentStoreTimeoutOption`.
 public var NSPersistentStoreTimeoutError: Int { 134090 }
 
-/// Store subclass got a request it does not understand.
+/// A store does not support the request.
 public var NSPersistentStoreUnsupportedRequestTypeError: Int { 134091 }
 
-/// Entity version hashes do not match the model.
+/// The store's version hashes do not match the model.
 public var NSPersistentStoreIncompatibleVersionHashError: Int { 134100 }
 
-/// General migration failure.
+/// A migration failed for a reason without a more specific code.
 public var NSMigrationError: Int { 134110 }
 
-/// Migration failed on a uniqueness constraint.
+/// A migration violates a uniqueness constraint.
 public var NSMigrationConstraintViolationError: Int { 134111 }
 
-/// Cancelled by hand.
+/// A migration was cancelled.
 public var NSMigrationCancelledError: Int { 134120 }
 
-/// Source model not found.
+/// The source model of a migration was not found.
 public var NSMigrationMissingSourceModelError: Int { 134130 }
 
-/// Mapping model not found.
+/// The mapping model of a migration was not found.
 public var NSMigrationMissingMappingModelError: Int { 134140 }
 
-/// Trouble with source store.
+/// A migration could not read the source store.
 public var NSMigrationManagerSourceStoreError: Int { 134150 }
 
-/// Trouble with destination store.
+/// A migration could not write the destination store.
 public var NSMigrationManagerDestinationStoreError: Int { 134160 }
 
-/// Failure inside a migration policy.
+/// A migration policy failed.
 public var NSEntityMigrationPolicyError: Int { 134170 }
 
-/// General SQLite error (SQLite code under NSSQLiteErrorDomain in userInfo).
+/// An error of SQLite, whose code is under `NSSQLiteErrorDomain` in the user info.
 public var NSSQLiteError: Int { 134180 }
 
-/// Mapping model could not be inferred.
+/// A mapping model could not be inferred.
 public var NSInferredMappingModelError: Int { 134190 }
 
-/// External record import (macOS Spotlight, legacy).
+/// An external record could not be imported; never used here.
 public var NSExternalRecordImportError: Int { 134200 }
 
-/// History token not valid any more.
+/// A history token has expired.
 public var NSPersistentHistoryTokenExpiredError: Int { 134301 }
 
-/// Referenced model not found or not instantiable.
+/// A referenced model could not be resolved.
 public var NSManagedObjectModelReferenceNotFoundError: Int { 134504 }
 
-/// Store metadata must be updated before staged migration can be used.
+/// The store's metadata must be updated before a staged migration.
 public var NSStagedMigrationFrameworkVersionMismatchError: Int { 134505 }
 
-/// Staged migration would go backwards.
+/// A staged migration would lead back to an earlier stage.
 public var NSStagedMigrationBackwardMigrationError: Int { 134506 }
+
+/// Key: the errors that an `NSValidationMultipleErrorsError` combines.
+public let NSDetailedErrorsKey = "NSDetailedErrors"
+/// Key: the object that failed validation.
+public let NSValidationObjectErrorKey = "NSValidationErrorObject"
+/// Key: the name of the property that failed validation.
+public let NSValidationKeyErrorKey = "NSValidationErrorKey"
+/// Key: the predicate that the value violates.
+public let NSValidationPredicateErrorKey = "NSValidationErrorPredicate"
+/// Key: the value that failed validation.
+public let NSValidationValueErrorKey = "NSValidationErrorValue"
+/// Key: the affected stores.
+public let NSAffectedStoresErrorKey = "NSAffectedStoresErrorKey"
+/// Key: the affected objects.
+public let NSAffectedObjectsErrorKey = "NSAffectedObjectsErrorKey"
+/// Key: the merge conflicts of an `NSPersistentStoreSaveConflictsError`.
+public let NSPersistentStoreSaveConflictsErrorKey = "NSPersistentStoreSaveConflictsErrorKey"
+/// The domain of SQLite's result codes, and the key of such a code in other errors.
+public let NSSQLiteErrorDomain = "NSSQLiteErrorDomain"

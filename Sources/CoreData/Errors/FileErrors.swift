@@ -4,9 +4,9 @@
 import CoreDataFileSystem
 import Foundation
 
-/// Errors of the file system, where stores are moved, replaced and recovered.
-internal enum FileErrors {
-  /// 640 for a full disk, 513 for missing rights, 642 for a disk that is read-only, 512 for anything else.
+/// Errors of the file system when stores are moved, replaced and recovered.
+enum FileErrors {
+  /// 640 for a full disk, 513 for missing permissions, 642 for a read-only disk, 512 for anything else.
   static func error(_ failure: FileFailure, store: URL) -> NSError {
     let (code, suggestion) = kind(of: failure)
     let system = NSError(domain: NSPOSIXErrorDomain, code: Int(failure.number))
@@ -22,11 +22,11 @@ internal enum FileErrors {
     .cocoa(
       NSPersistentStoreOperationError, "A file of the persistent store cannot be used.",
       reason: "\(problem) It was neither read nor changed.",
-      suggestion: "Find out where it comes from, and put a regular file or directory in its place, or move it away.",
+      suggestion: "Find out where it comes from. Then move it away, or put a regular file or directory in its place.",
       [ErrorDetail.url: store])
   }
 
-  /// The same for an error of Foundation, which tells neither what nor why in words.
+  /// The error for one of Foundation's, which names neither the file nor the reason.
   static func error(_ error: CocoaError, store: URL) -> NSError {
     let error = error as NSError
     let path = (error.userInfo[NSFilePathErrorKey] as? String) ?? (error.userInfo["NSURL"] as? URL)?.path
@@ -45,7 +45,7 @@ internal enum FileErrors {
     case ENOSPC, EDQUOT:
       (.fileWriteOutOfSpace, "Free some space on the disk and try again; no row is lost.")
     case EACCES, EPERM:
-      (.fileWriteNoPermission, "Check the permissions of the store's file and folder; no row is lost.")
+      (.fileWriteNoPermission, "Check the permissions of the store's file and directory; no row is lost.")
     case EROFS:
       (.fileWriteVolumeReadOnly, "Make the disk writable, or open the store read-only; no row is lost.")
     default:
@@ -55,6 +55,6 @@ internal enum FileErrors {
 }
 
 extension CocoaError {
-  /// Foundation's errors about files have no reason in words; those of this framework always have one.
+  /// Whether the error has no reason. Foundation's errors about files have none; those of this framework always do.
   var localizedFailureReasonIsMissing: Bool { (self as NSError).localizedFailureReason == nil }
 }

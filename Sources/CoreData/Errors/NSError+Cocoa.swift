@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// The keys, beside Foundation's, under which Core Data says what an error is about.
-internal enum ErrorDetail {
-  /// The reason once more, under the key that Core Data uses.
+/// Core Data's keys of the user info of errors, besides Foundation's.
+enum ErrorDetail {
+  /// Core Data's own key for the failure reason.
   static let reason = "reason"
   static let metadata = "metadata"
   static let url = "URL"
@@ -18,22 +18,23 @@ internal enum ErrorDetail {
   static let destinationModel = "destinationModel"
   /// The version hash of each entity of a store, in hexadecimal; an addition of ours.
   static let storeHashes = "storeVersionHashes"
-  /// The file of a mapping model that does not fit, and the two hashes of an entity, in hexadecimal; additions of ours.
+  /// The file of a mapping model that does not match, and the two hashes of an entity in hexadecimal. Additions to Core
+  /// Data's keys.
   static let mappingModelURL = "mappingModelURL"
   static let mappingHash = "mappingHash"
   static let modelHash = "modelHash"
 
-  /// A store's metadata, and its version hashes as text that can be read and compared.
+  /// Returns a store's metadata, and its version hashes in hexadecimal.
   static func store(metadata: [String: Any]) -> [String: Any] {
     var info: [String: Any] = [self.metadata: metadata]
     info[storeHashes] = (metadata[NSStoreModelVersionHashesKey] as? [String: Data])?.mapValues(hex)
     return info
   }
 
-  /// A version hash as people write it.
+  /// Returns a version hash in hexadecimal.
   static func hex(_ hash: Data) -> String { hash.map { String(format: "%02x", $0) }.joined() }
 
-  /// The entity and property, as far as known.
+  /// Returns the entity and property, as far as known.
   static func place(entity: String?, property: String? = nil) -> [String: Any] {
     var info: [String: Any] = [:]
     info[self.entity] = entity
@@ -43,8 +44,8 @@ internal enum ErrorDetail {
 }
 
 extension NSError {
-  /// An error of Core Data: what happened, why, and what to do.
-  internal static func cocoa(
+  /// Makes an error of Core Data: what happened, why, and what to do.
+  static func cocoa(
     _ code: Int, _ description: String, reason: String, suggestion: String, underlying: (any Error)? = nil,
     _ details: [String: Any] = [:]
   ) -> NSError {
@@ -55,5 +56,17 @@ extension NSError {
     info[NSLocalizedRecoverySuggestionErrorKey] = suggestion
     if let underlying { info[NSUnderlyingErrorKey] = underlying }
     return NSError(domain: NSCocoaErrorDomain, code: code, userInfo: info)
+  }
+}
+
+/// Stops the program where Apple's API cannot throw, because the error is a mistake in the program.
+enum Misuse {
+  /// Runs a closure, and stops the program with the reason of any error.
+  static func stop<Value>(_ body: () throws -> Value) -> Value {
+    do {
+      return try body()
+    } catch {
+      preconditionFailure((error as NSError).localizedFailureReason ?? "\(error)")
+    }
   }
 }

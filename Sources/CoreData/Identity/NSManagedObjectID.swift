@@ -4,26 +4,26 @@
 import Foundation
 import Synchronization
 
-/// A compact, universal identifier of a managed object.
+/// The identifier of a managed object.
 ///
-/// An object that has not been saved has a temporary identifier; saving, or
-/// `NSManagedObjectContext.obtainPermanentIDs(for:)`, gives it a permanent one, which stays the same for the store's life.
+/// A new object has a temporary identifier. Saving, or `NSManagedObjectContext.obtainPermanentIDs(for:)`, replaces it
+/// by a permanent one, which never changes.
 open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchecked Sendable {
   final let key: ObjectKey
-  /// The entity, for those who ask for every row.
+  /// The entity. Unlike `entity`, not dynamically dispatched, for use with every row.
   final let entityDescription: NSEntityDescription
   /// The store's reference; nil for a temporary identifier.
   final let store: StoreReference?
   private let successor = Mutex<NSManagedObjectID?>(nil)
 
-  /// The identifier of a row.
+  /// Makes the identifier of a row.
   init(entity: NSEntityDescription, key: ObjectKey, store: StoreReference) {
     entityDescription = entity
     self.key = key
     self.store = store
   }
 
-  /// A temporary identifier.
+  /// Makes a temporary identifier.
   init(temporaryFor entity: NSEntityDescription) {
     entityDescription = entity
     key = ObjectKey(store: 0, root: 0, number: TemporaryNumbers.next())
@@ -33,35 +33,35 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
   /// The entity of the object.
   open var entity: NSEntityDescription { entityDescription }
 
-  /// Whether the object has no place in a store yet.
+  /// Whether the identifier is temporary.
   open var isTemporaryID: Bool { key.store == 0 }
 
-  /// A URI that names the object across launches: `x-coredata://STORE-UUID/Entity/p12`.
+  /// Returns a URI that identifies the object across launches: `x-coredata://STORE-UUID/Entity/p12`.
   open func uriRepresentation() -> URL {
     let name = entityDescription.name ?? ""
     let reference = isTemporaryID ? "t\(TemporaryNumbers.process)\(key.number)" : "p\(key.number)"
     let path = name.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? name
-    // Any text can stand as UUID in a store's metadata; only letters, digits and hyphens can as a host.
+    // A store's metadata may have any string as its UUID; a host may have only letters, digits and hyphens.
     let host = (store?.identifier ?? "").filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
     guard let url = URL(string: "x-coredata://\(host)/\(path)/\(reference)") else {
       preconditionFailure(
-        "x-coredata://\(host)/\(path)/\(reference) is no URI, though it holds nothing but URI characters.")
+        "x-coredata://\(host)/\(path)/\(reference) is not a URI, although it contains only valid characters.")
     }
     return url
   }
 
-  /// The identifier that has taken this one's place, or this one: temporary identifiers outlive the save that replaces them.
+  /// The permanent identifier that replaced this temporary one, or the identifier itself.
   var current: NSManagedObjectID {
     guard key.store == 0 else { return self }
     return successor.withLock { $0 } ?? self
   }
 
-  /// Notes the permanent identifier that a save has given to this temporary one.
+  /// Records the permanent identifier that replaces this temporary one.
   func becomes(_ permanent: NSManagedObjectID) {
     successor.withLock { $0 = permanent }
   }
 
-  /// Identifiers are immutable, so a copy is the identifier itself.
+  /// Returns the identifier itself, which is immutable.
   open func copy(with zone: NSZone? = nil) -> Any { self }
 
   open override var hash: Int { key.hashValue }
@@ -76,13 +76,55 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
   }
 }
 
-/// Counts the objects that no store has seen yet.
+/// Numbers new objects.
 private enum TemporaryNumbers {
   private static let last = Atomic<Int64>(0)
-  /// Tells the temporary objects of different processes apart.
+  /// Distinguishes the temporary identifiers of different processes.
   static let process = UUID().uuidString + "-"
 
   static func next() -> Int64 {
     last.add(1, ordering: .relaxed).newValue
+  }
+}
+
+/// The identity of an object as numbers, the key of sets and dictionaries inside the framework.
+struct ObjectKey: Hashable, Sendable {
+  /// The store's number in this process; 0 for a new object.
+  let store: UInt32
+  /// The root entity's number in its store; 0 for a new object.
+  let root: UInt32
+  /// The primary key; for a new object, a number that is unique in the process.
+  let number: Int64
+
+  /// Hashes one number instead of three, since keys are looked up for every row and every object.
+  func hash(into hasher: inout Hasher) {
+    hasher.combine(number ^ Int64(root) << 44 ^ Int64(store) << 54)
+  }
+}
+
+/// A weak reference to a store, shared by the identifiers of all its rows.
+///
+/// Identifiers are used on any thread, even while a store is being moved. `NSManagedObjectID.persistentStore` returns
+/// the store with its type.
+final class StoreReference: Sendable {
+  private struct Place: @unchecked Sendable {
+    weak var store: AnyObject?
+  }
+
+  private let place: Mutex<Place>
+  /// The store's UUID.
+  let identifier: String?
+
+  init(_ store: AnyObject, identifier: String?) {
+    place = Mutex(Place(store: store))
+    self.identifier = identifier
+  }
+
+  /// The store; nil after it has been removed.
+  var store: AnyObject? { place.withLock { $0.store } }
+
+  /// Redirects all identifiers to a copy of the store.
+  func move(to copy: AnyObject) {
+    place.withLock { $0.store = copy }
   }
 }

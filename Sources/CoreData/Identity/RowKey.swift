@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// An object as two numbers: its entity in its store, and its primary key.
+/// The numbers of a row: that of its entity in its store, and its primary key.
 struct RowKey: Hashable, Comparable, Sendable {
   let entity: Int32
   let number: Int64
@@ -11,7 +11,7 @@ struct RowKey: Hashable, Comparable, Sendable {
   }
 }
 
-/// Rows of one entity whose keys follow one another, as far as there are rows.
+/// The rows of one entity with keys in a range.
 struct RowSpan: Hashable, Sendable {
   let entity: Int32
   let keys: ClosedRange<Int64>

@@ -4,10 +4,10 @@
 import Foundation
 
 extension Slot {
-  /// The slot for a new object's attribute.
+  /// Makes the slot of an attribute's default value.
   init(defaultOf attribute: NSAttributeDescription) {
     if let archived = attribute.archivedDefault {
-      // The stored form that the object has in a store of Apple's.
+      // The stored form of the object in a store of Apple's.
       self = attribute.attributeType == .transformableAttributeType ? .archived(archived.archive) : .null
       return
     }
@@ -18,14 +18,14 @@ extension Slot {
     self = slot
   }
 
-  /// The slot for a value; nil when the value is not of the attribute's type.
+  /// Makes the slot of a value; nil if the value is not of the attribute's type.
   ///
-  /// Numbers are taken in any of Swift's number types and as `NSNumber`, since callers pass either.
+  /// Accepts numbers as `NSNumber` and in any of Swift's number types, since callers pass either.
   init?(_ value: Any?, for attribute: NSAttributeDescription) {
     self.init(value, for: attribute, kind: attribute.attributeType)
   }
 
-  /// As above, where the attribute's type is known.
+  /// Makes the slot of a value, when the attribute's type is already known.
   init?(_ given: Any?, for attribute: NSAttributeDescription, kind: NSAttributeType) {
     guard let given else {
       self = .null
@@ -61,7 +61,7 @@ extension Slot {
     self = slot
   }
 
-  /// The value as callers of `value(forKey:)` get it; relationships are resolved by the object that owns the slot.
+  /// The value that `value(forKey:)` returns. The object that owns the slot resolves relationships.
   var publicValue: Any? {
     switch self {
     case .null, .unread, .toOne, .toMany: nil
@@ -79,9 +79,9 @@ extension Slot {
     }
   }
 
-  /// The slot of a value that is of the attribute's own type; nil for one that has to be looked at more closely.
+  /// A fast path for values of the attribute's own type; nil for others.
   ///
-  /// This is the way of nearly all values. A cast that fails costs a hundred times as much as a comparison of types.
+  /// Nearly all values take it. A failed cast costs a hundred times as much as a comparison of types.
   private static func plain(_ value: Any, _ kind: NSAttributeType) -> Slot? {
     switch kind {
     case .stringAttributeType: return (value as? String).map { .string($0) }
@@ -105,7 +105,7 @@ extension Slot {
     }
   }
 
-  /// The value of a number object that was made of an integer or a boolean that 64 bits with a sign can hold.
+  /// Returns the value of a number object that was made from a signed integer or a boolean.
   private static func whole(_ number: NSNumber) -> Int64? {
     switch UInt8(bitPattern: number.objCType.pointee) {
     case UInt8(ascii: "q"), UInt8(ascii: "l"), UInt8(ascii: "i"), UInt8(ascii: "s"), UInt8(ascii: "c"),
@@ -117,7 +117,7 @@ extension Slot {
 
   private static func unwrap(_ value: Any?) -> Any? {
     guard let value, !(value is NSNull) else { return nil }
-    // An optional that was passed as `Any` arrives wrapped once more.
+    // An optional that is passed as `Any` is wrapped twice.
     if case Optional<Any>.none = value { return nil }
     let mirror = Mirror(reflecting: value)
     if mirror.displayStyle == .optional { return mirror.children.first.flatMap { unwrap($0.value) } }
@@ -165,7 +165,7 @@ extension Slot {
     [UInt8(ascii: "d"), UInt8(ascii: "f")].contains(UInt8(bitPattern: number.objCType.pointee))
   }
 
-  /// The decimal number of a real; nil where it is beyond all decimals, of which Foundation makes no number or a trap.
+  /// Converts a double; nil if it is out of range, which Foundation converts to NaN or traps on.
   private static func decimal(real: Double) -> NSDecimalNumber? {
     if real.isNaN { return .notANumber }
     guard real.isFinite else { return nil }
@@ -199,7 +199,7 @@ extension Slot {
   }
 }
 
-/// Holds a Swift value where an object is asked for: the value of a transformable or undefined attribute.
+/// Wraps a Swift value as an object: the value of a transformable or undefined attribute.
 final class SwiftValueBox: NSObject, @unchecked Sendable {
   let value: Any
 
@@ -221,12 +221,12 @@ final class SwiftValueBox: NSObject, @unchecked Sendable {
 }
 
 extension NSAttributeType {
-  /// Whether the type is one of whole numbers of less than 64 bits.
+  /// Whether the type is an integer type of less than 64 bits.
   var hasRange: Bool { self == .integer16AttributeType || self == .integer32AttributeType }
 }
 
 extension Slot {
-  /// Whether a whole number is one that a type can hold. Saves and migrations ask: none makes another of it in silence.
+  /// Whether an integer is in the range of a type. Saves and migrations reject others instead of truncating them.
   func isInRange(of type: NSAttributeType) -> Bool {
     guard case .integer(let number) = self else { return true }
     return switch type {

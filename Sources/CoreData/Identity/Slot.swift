@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// The value of one property of one object, without a box around numbers, dates and strings.
+/// The value of one property of one object, with unboxed numbers, dates and strings.
 enum Slot: @unchecked Sendable {
   case null
   /// Integer 16, 32 and 64.
@@ -33,7 +33,7 @@ enum Slot: @unchecked Sendable {
     return false
   }
 
-  /// Whether both hold the same value. Sets are compared without order, lists with it.
+  /// Whether both have the same value. Ordered relationships are compared with their order, others without.
   func isSame(as other: Slot) -> Bool {
     switch (self, other) {
     case (.null, .null), (.unread, .unread): true
@@ -42,7 +42,7 @@ enum Slot: @unchecked Sendable {
     case (.double(let a), .double(let b)): a == b || (a.isNaN && b.isNaN)
     case (.float(let a), .float(let b)): a == b || (a.isNaN && b.isNaN)
     case (.date(let a), .date(let b)): a == b
-    // Swift takes spellings of one character as equal; a store keeps the one that it is given.
+    // Swift compares canonically equivalent strings as equal, but a store keeps their bytes.
     case (.string(let a), .string(let b)): a == b && a.utf8.elementsEqual(b.utf8)
     case (.data(let a), .data(let b)), (.archived(let a), .archived(let b)): a == b
     case (.uuid(let a), .uuid(let b)): a == b
@@ -57,9 +57,9 @@ enum Slot: @unchecked Sendable {
   }
 }
 
-/// The value of a transformable attribute together with the stored form that it was decoded from.
+/// The value of a transformable attribute, with the stored form that it was decoded from.
 ///
-/// As long as nobody sets another value, the object counts as unchanged, and its row keeps the bytes that it has.
+/// Until another value is set, the attribute counts as unchanged, and its row keeps its bytes.
 final class UnarchivedValue: @unchecked Sendable {
   let value: NSObject
   let data: Data
@@ -69,7 +69,7 @@ final class UnarchivedValue: @unchecked Sendable {
     self.data = data
   }
 
-  /// Whether a value that is set equals this one. A mutable object that is set again may have changed in the meantime.
+  /// Whether a newly set value equals this one. A mutable object that is set again may have changed in the meantime.
   func isSame(as other: NSObject) -> Bool {
     if value === other { return !Self.isMutable(other) }
     return value.isEqual(other)
@@ -80,10 +80,10 @@ final class UnarchivedValue: @unchecked Sendable {
     case is NSMutableArray, is NSMutableDictionary, is NSMutableSet, is NSMutableOrderedSet, is NSMutableString,
       is NSMutableData, is NSMutableAttributedString:
       true
-    // A class of the program, made by its transformer.
     case is NSArray, is NSDictionary, is NSSet, is NSOrderedSet, is NSString, is NSData, is NSAttributedString,
       is NSNumber, is NSDate, is NSURL, is NSUUID, is NSNull, is SwiftValueBox:
       false
+    // An object of one of the program's classes.
     default: true
     }
   }

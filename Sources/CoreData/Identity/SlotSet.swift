@@ -1,12 +1,12 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Some of the slots of an object, in the order of their positions; without memory of its own for the first 64.
+/// A set of slot positions as a bit set, which allocates memory only for positions from 64.
 struct SlotSet: Hashable, Sequence {
   private static let wordSize = UInt64.bitWidth
 
   private var first: UInt64 = 0
-  /// The bits after those.
+  /// The bits after the first 64.
   private var others: [UInt64] = []
 
   init() {}
@@ -35,7 +35,7 @@ struct SlotSet: Hashable, Sequence {
 
   func makeIterator() -> Iterator { Iterator(left: first, others: others) }
 
-  /// Goes through the positions.
+  /// Iterates over the positions in ascending order.
   struct Iterator: IteratorProtocol {
     fileprivate var left: UInt64
     fileprivate let others: [UInt64]

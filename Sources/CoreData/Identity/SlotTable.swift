@@ -1,12 +1,12 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where an entity's properties stand in its objects' slots.
+/// The layout of the slots of an entity's objects.
 ///
 /// Attributes come first, then relationships, each sorted by name, inherited ones included. Fetched properties have no
-/// slot: they are requests, carried out anew at each access.
+/// slot: each access executes their request.
 final class SlotTable: EntityTable, @unchecked Sendable {
-  /// What stands in one slot.
+  /// The property of a slot.
   enum Property {
     case attribute(NSAttributeDescription)
     case relationship(NSRelationshipDescription)
@@ -14,19 +14,19 @@ final class SlotTable: EntityTable, @unchecked Sendable {
 
   let properties: [Property]
   let names: [String]
-  /// The relationships' slots are the last ones, beginning here.
+  /// The position of the first relationship; the slots from there on are relationships.
   let firstRelationship: Int
   /// The slots of a new object.
   let defaults: [Slot]
-  /// What kind of value each attribute holds; undefined for relationships.
+  /// The type of each attribute; undefined for relationships.
   let kinds: [NSAttributeType]
-  /// The slots that no store keeps.
+  /// Whether each property is transient.
   private let transient: [Bool]
-  /// The values that such slots have in an object that is fetched: their defaults, where there are any.
+  /// The default values of transient attributes, which fetched objects start with.
   let transientDefaults: [(position: Int, value: Slot)]
-  /// The slots whose values the model restricts.
+  /// The positions of properties whose values the model restricts.
   let restricted: [Int]
-  /// The slots of whole numbers of less than 64 bits.
+  /// The positions of integer attributes of less than 64 bits.
   let ranged: [Int]
   private let positions: NameTable
 
@@ -54,7 +54,7 @@ final class SlotTable: EntityTable, @unchecked Sendable {
 
   var count: Int { properties.count }
 
-  /// The slot of a property; nil when the entity has no such attribute or relationship.
+  /// Returns the position of a property; nil if the entity has no such attribute or relationship.
   func position(of name: String) -> Int? {
     positions.position(of: name)
   }
@@ -75,21 +75,80 @@ final class SlotTable: EntityTable, @unchecked Sendable {
 }
 
 extension NSEntityDescription {
-  /// Where the properties stand in objects of this entity.
+  /// The layout of the slots of this entity's objects.
   var slotTable: SlotTable {
-    // Nothing else is kept there, and every access to a property asks for it.
+    // No other class is cached there; a checked cast would slow down every access to a property.
     unsafeDowncast(slotTableState.value { SlotTable(self) }, to: SlotTable.self)
   }
 }
 
 extension NSAttributeDescription {
-  /// Whether there are values of its type that the attribute refuses.
+  /// Whether some values of the attribute's type are not valid.
   fileprivate var restrictsValues: Bool {
     !isOptional || !validations.isEmpty || self is NSCompositeAttributeDescription
   }
 }
 
 extension NSRelationshipDescription {
-  /// Whether there are numbers of objects that the relationship refuses.
+  /// Whether some numbers of destinations are not valid.
   fileprivate var restrictsMembers: Bool { !isOptional || (isToMany && (minCount > 0 || maxCount > 0)) }
+}
+
+/// A hash table from names to positions that is faster than a dictionary.
+///
+/// Every access to a property by key looks its name up. A dictionary hashes the whole name with a function that
+/// withstands attacks, which the names of a model do not need.
+struct NameTable: Sendable {
+  private let names: [String]
+  /// Positions in `names` by hash, -1 in a free bucket. Collisions go to the next free bucket.
+  private let buckets: [Int32]
+  private let mask: Int
+  /// Finds names in another Unicode normalization form, which are equal but have other bytes.
+  private let positions: [String: Int]
+
+  init(_ names: [String]) {
+    self.names = names
+    var size = 4
+    while size < names.count * 2 { size *= 2 }
+    mask = size - 1
+    var buckets = [Int32](repeating: -1, count: size)
+    for (position, name) in names.enumerated() {
+      var bucket = NameTable.hash(name) & mask
+      while buckets[bucket] >= 0 { bucket = (bucket + 1) & mask }
+      buckets[bucket] = Int32(position)
+    }
+    self.buckets = buckets
+    positions = Dictionary(names.enumerated().map { ($1, $0) }) { first, _ in first }
+  }
+
+  func position(of name: String) -> Int? {
+    var bucket = NameTable.hash(name) & mask
+    while buckets[bucket] >= 0 {
+      let position = Int(buckets[bucket])
+      if names[position] == name { return position }
+      bucket = (bucket + 1) & mask
+    }
+    return positions[name]
+  }
+
+  /// Hashes the length and the first, middle and last bytes, which distinguish most names of an entity.
+  private static func hash(_ name: String) -> Int {
+    let bytes = name.utf8
+    let count = bytes.count
+    guard count > 0 else { return 0 }
+    let quick = bytes.withContiguousStorageIfAvailable { bytes in
+      mixed(count, bytes[0], bytes[count / 2], bytes[count - 1])
+    }
+    if let quick { return quick }
+    let all = Array(bytes)
+    return mixed(count, all[0], all[count / 2], all[count - 1])
+  }
+
+  private static func mixed(_ count: Int, _ first: UInt8, _ middle: UInt8, _ last: UInt8) -> Int {
+    var hash = UInt64(count) &* 0x9E37_79B9
+    hash = (hash ^ UInt64(first)) &* 0x0100_0193
+    hash = (hash ^ UInt64(middle)) &* 0x0100_0193
+    hash = (hash ^ UInt64(last)) &* 0x0100_0193
+    return Int(truncatingIfNeeded: (hash ^ (hash >> 15)) & 0x7FFF_FFFF)
+  }
 }

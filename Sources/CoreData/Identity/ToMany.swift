@@ -3,10 +3,9 @@
 
 import Synchronization
 
-/// The members of a to-many relationship: identifiers in order, each once.
+/// The members of a to-many relationship: an ordered set of identifiers.
 ///
-/// Membership is looked up in a table that is built with the first question, so that reading a large relationship costs
-/// an array and no more.
+/// The table for membership tests is built by the first test, so that reading a large relationship costs only an array.
 struct ToMany: @unchecked Sendable {
   /// Positions by key.
   private final class Table {
@@ -15,11 +14,11 @@ struct ToMany: @unchecked Sendable {
     init(_ positions: [ObjectKey: Int]) { self.positions = positions }
   }
 
-  /// Shared by copies, which may be on several threads: changed only where there is one owner, except for the table, which
-  /// any of them may be the first to need.
+  /// Shared by copies, possibly on several threads. Changed only by a single owner, except for the table, which any
+  /// copy may build.
   private final class Storage {
     var ids: [NSManagedObjectID]
-    /// Retained; set once while the storage is shared.
+    /// Retained. Set only once while the storage is shared.
     private let table = Atomic<Unmanaged<Table>?>(nil)
 
     init(ids: [NSManagedObjectID], positions: [ObjectKey: Int]? = nil) {
@@ -29,10 +28,10 @@ struct ToMany: @unchecked Sendable {
 
     deinit { removeTable() }
 
-    /// The table, if it has been built. It lives as long as the storage, unless the only owner removes it.
+    /// The table, if it has been built. It lives as long as the storage, unless a single owner removes it.
     var knownTable: Table? { table.load(ordering: .acquiring)?.takeUnretainedValue() }
 
-    /// Builds the table. Where several threads do, the first table is everyone's.
+    /// Builds the table. If several threads do, all use the first.
     func makeTable() -> Table {
       let made = Table(Dictionary(uniqueKeysWithValues: ids.enumerated().map { ($1.key, $0) }))
       let reference = Unmanaged.passRetained(made)
@@ -46,19 +45,19 @@ struct ToMany: @unchecked Sendable {
       table.store(Unmanaged.passRetained(Table(positions)), ordering: .releasing)
     }
 
-    /// For the only owner.
+    /// Must be called only by a single owner.
     func removeTable() {
       table.exchange(nil, ordering: .acquiringAndReleasing)?.release()
     }
   }
 
-  /// Up to so many members are searched one by one.
-  private static let few = 8
+  /// The number of members up to which a linear search needs no table.
+  private static let linearSearchLimit = 8
 
   private var storage: Storage
   let isOrdered: Bool
 
-  /// Members in the order given; a member met twice keeps its first place.
+  /// Makes a set of members in the given order. A duplicate keeps its first position.
   init(_ ids: [NSManagedObjectID] = [], isOrdered: Bool) {
     storage = Storage(ids: ids)
     self.isOrdered = isOrdered
@@ -76,7 +75,7 @@ struct ToMany: @unchecked Sendable {
     position(of: id) != nil
   }
 
-  /// Adds a member at the end; false when it is there already.
+  /// Appends a member; returns false if it is there already.
   mutating func insert(_ id: NSManagedObjectID) -> Bool {
     guard !contains(id) else { return false }
     makeUnique()
@@ -85,7 +84,7 @@ struct ToMany: @unchecked Sendable {
     return true
   }
 
-  /// Takes a member out; false when it is not there.
+  /// Removes a member; returns false if it is not there.
   mutating func remove(_ id: NSManagedObjectID) -> Bool {
     guard let position = position(of: id) else { return false }
     makeUnique()
@@ -105,21 +104,20 @@ struct ToMany: @unchecked Sendable {
 
   var hasTemporaryIDs: Bool { storage.ids.contains { $0.key.store == 0 } }
 
-  /// With the identifiers that saving has made in the place of temporary ones.
+  /// Returns a copy with permanent identifiers in the place of temporary ones that have been replaced.
   func withPermanentIDs() -> ToMany {
     var copy = self
     copy.storage = Storage(ids: storage.ids.map(\.current))
     return copy
   }
 
-  /// Takes out the members that are not wanted.
   mutating func removeAll(where isUnwanted: (NSManagedObjectID) -> Bool) {
     guard storage.ids.contains(where: isUnwanted) else { return }
     storage = Storage(ids: storage.ids.filter { !isUnwanted($0) })
   }
 
-  /// These members, which were made from `base`, as if they had been made from `stored`: what was added and removed is
-  /// added to and removed from what the store has now. An order that was changed stands, with the store's additions last.
+  /// Applies the changes from `base` to these members to the store's current members: a three-way merge. Keeps the
+  /// order of these members, with the store's additions last.
   func rebased(from base: ToMany, onto stored: ToMany) -> ToMany {
     if base.hasSameMembers(as: stored) { return self }
     let kept = ids.filter { stored.contains($0) || !base.contains($0) }
@@ -127,7 +125,7 @@ struct ToMany: @unchecked Sendable {
     return ToMany(kept + added, isOrdered: isOrdered)
   }
 
-  /// Whether both have the same members, in the same order where order counts.
+  /// Whether both have the same members, for an ordered relationship in the same order.
   func hasSameMembers(as other: ToMany) -> Bool {
     if storage === other.storage { return true }
     guard count == other.count else { return false }
@@ -137,8 +135,8 @@ struct ToMany: @unchecked Sendable {
 
   private func position(of id: NSManagedObjectID) -> Int? {
     if let table = storage.knownTable { return table.positions[id.key] }
-    // No table for a few members; and none ever for the empty default, which objects of all contexts share.
-    if storage.ids.count <= ToMany.few { return storage.ids.firstIndex { $0.key == id.key } }
+    // This also keeps the empty default, which objects of all contexts share, from getting a table.
+    if storage.ids.count <= ToMany.linearSearchLimit { return storage.ids.firstIndex { $0.key == id.key } }
     return storage.makeTable().positions[id.key]
   }
 

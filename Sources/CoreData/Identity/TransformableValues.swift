@@ -4,44 +4,44 @@
 import CoreDataModelFiles
 import Foundation
 
-/// The stored form of transformable attributes: what a value transformer, or else a keyed archive, makes of them.
+/// The stored form of transformable attributes, made by a value transformer or a keyed archive.
 enum TransformableValues {
-  /// Decodes the value of a stored form.
+  /// Decodes a stored form.
   ///
-  /// What cannot be decoded, such as an object of a class that is not allowed, comes out as the stored data, so that nothing
-  /// is lost and the caller can see what there is. A transformer of the program decodes what it has made by its own means.
+  /// A stored form that cannot be decoded, such as an object of a class that is not allowed, is returned as data, so
+  /// that nothing is lost.
   static func decode(_ data: Data, of attribute: NSAttributeDescription) -> NSObject {
     let value =
       switch transformer(of: attribute) {
-      // A transformer that unarchives makes the value of the stored form; any other makes the stored form of the value.
+      // An unarchiving transformer transforms the stored form to the value; any other transforms the value.
       case let unarchiver as NSSecureUnarchiveFromDataTransformer: unarchiver.transformedValue(data)
       case let transformer?: transformer.reverseTransformedValue(data)
-      // A failure is no error here: the data themselves are the answer, as said above.
+      // Without an object, the data are returned; see above.
       case nil: try? ObjectArchiveReader.object(in: data, programClasses: classes(of: attribute).type)
       }
     return value.map(boxed) ?? data as NSData
   }
 
-  /// Encodes a value; nil where the attribute's transformer makes nil of it.
+  /// Encodes a value; nil if the attribute's transformer returns nil.
   ///
-  /// - Throws: 134060 when the value can be archived neither by the attribute's transformer nor by secure coding.
+  /// - Throws: 134060 if neither the attribute's transformer nor secure coding can archive the value.
   static func encode(_ value: NSObject, of attribute: NSAttributeDescription) throws -> Data? {
     let plain = (value as? SwiftValueBox)?.value ?? value
     switch transformer(of: attribute) {
     case let unarchiver as NSSecureUnarchiveFromDataTransformer:
       if let made = unarchiver.reverseTransformedValue(plain) { return try data(made, of: plain, attribute) }
-      // The transformer cannot say why.
+      // The transformer cannot throw the reason; archiving does.
       _ = try archive(plain, attribute, type(of: unarchiver).classes)
-      throw notArchivable(plain, attribute, reason: "its transformer made nothing of it")
+      throw notArchivable(plain, attribute, reason: "its transformer returned nil for it")
     case let transformer?:
       guard let made = transformer.transformedValue(plain) else { return nil }
       let data = try data(made, of: plain, attribute)
-      // Foundation's archiver can give no data without an error, where a program is linked statically.
+      // In a statically linked program, Foundation's archiver may return empty data without an error.
       if data.isEmpty, type(of: transformer).allowsReverseTransformation(),
         transformer.reverseTransformedValue(data) == nil
       {
         throw notArchivable(
-          plain, attribute, reason: "its transformer made 0 bytes of it, of which it can make no value")
+          plain, attribute, reason: "its transformer returned empty data for it, which it cannot convert back")
       }
       return data
     case nil:
@@ -53,7 +53,7 @@ enum TransformableValues {
   private static func data(_ made: Any, of value: Any, _ attribute: NSAttributeDescription) throws -> Data {
     if let data = made as? Data { return data }
     throw notArchivable(
-      value, attribute, reason: "its transformer made a \(type(of: made)) of it, and not Data")
+      value, attribute, reason: "its transformer returned a \(type(of: made)) for it instead of Data")
   }
 
   private static func archive(
@@ -68,13 +68,13 @@ enum TransformableValues {
     }
   }
 
-  /// 134060: a value that no transformer or archive takes.
+  /// 134060: a value that neither a transformer nor an archive can store.
   private static func notArchivable(_ value: Any, _ attribute: NSAttributeDescription, reason: String) -> NSError {
     let entity = attribute.owningEntity?.name ?? ""
     return .cocoa(
       NSCoreDataError, "The value of a transformable attribute cannot be stored.",
       reason: "A \(type(of: value)) in '\(attribute.name)' of '\(entity)' cannot be archived: \(reason).",
-      suggestion: "Give the attribute a value transformer that makes Data of such values.",
+      suggestion: "Give the attribute a value transformer that converts such values to Data.",
       ErrorDetail.place(entity: entity, property: attribute.name))
   }
 
@@ -85,7 +85,7 @@ enum TransformableValues {
     return found
   }
 
-  /// The classes of an attribute without a transformer of its own.
+  /// Returns the classes that an attribute without a transformer of the program allows.
   private static func classes(of attribute: NSAttributeDescription) -> ArchivableClasses {
     switch attribute.valueTransformerName.map({ ValueTransformer.Name($0) }) {
     case .secureUnarchiveFromDataTransformerName?: .listed([])

@@ -3,16 +3,16 @@
 
 import Foundation
 
-/// The classes of the program whose objects keyed archives may hold, beside Foundation's plain classes.
+/// The program's classes whose objects a keyed archive may contain, besides Foundation's plain classes.
 enum ArchivableClasses {
-  /// Those that support secure coding.
+  /// All that support secure coding.
   case secure
-  /// All that can be archived.
+  /// All that conform to `NSCoding`.
   case any
-  /// Those of a list, and what is below them; and others that support secure coding within their objects.
+  /// The listed classes and their subclasses at the top level, and within them all that support secure coding.
   case listed([AnyClass])
 
-  /// The class of that name, where its objects are allowed.
+  /// Returns the class of that name if its objects are allowed.
   func type(named name: String) -> (any NSCoding.Type)? {
     guard let found = Self.find(name), !String(reflecting: found).hasPrefix("Foundation.") else { return nil }
     if let secure = found as? any NSSecureCoding.Type, secure.supportsSecureCoding {
@@ -23,7 +23,7 @@ enum ArchivableClasses {
     return nil
   }
 
-  /// Looks a class up. Foundation stops the program for a name that is none.
+  /// Looks a class up. Checks the name first, since Foundation stops the program for an invalid one.
   private static func find(_ name: String) -> AnyClass? {
     if let known = NSKeyedUnarchiver.class(forClassName: name) { return known }
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
@@ -33,11 +33,11 @@ enum ArchivableClasses {
     return NSClassFromString(name)
   }
 
-  /// Why an object of a class is not archived.
+  /// Returns why objects of a class are refused.
   func refusal(of name: String) -> String {
     switch self {
     case .secure:
-      "\(name) does not support secure coding, or is not declared at the top level of a module. Let it conform to "
+      "\(name) does not support secure coding, or is not declared at the top level of a module. Conform it to "
         + "NSSecureCoding"
     case .any: "\(name) does not conform to NSCoding, or is not declared at the top level of a module"
     case .listed:

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// What expressions read of a property: `$FETCHED_PROPERTY.userInfo.search`.
+/// The keys of a property in expressions, as in `$FETCHED_PROPERTY.userInfo.search`.
 extension NSPropertyDescription: KeyValueReading {
   func value(forKeyPathComponent key: String) throws -> Any? {
     switch key {
@@ -13,7 +13,7 @@ extension NSPropertyDescription: KeyValueReading {
   }
 }
 
-/// What expressions read of an entity: `entity.name`.
+/// The keys of an entity in expressions, as in `entity.name`.
 extension NSEntityDescription: KeyValueReading {
   func value(forKeyPathComponent key: String) throws -> Any? {
     switch key {

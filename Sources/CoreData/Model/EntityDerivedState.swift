@@ -4,8 +4,8 @@
 import Foundation
 import Synchronization
 
-/// What follows from an entity's own properties and its ancestors', worked out once after each edit.
-internal final class EntityDerivedState: Sendable {
+/// The properties of an entity, inherited ones included. Recomputed after an edit.
+final class EntityDerivedState: Sendable {
   let properties: [NSPropertyDescription]
   let propertiesByName: [String: NSPropertyDescription]
   let attributesByName: [String: NSAttributeDescription]
@@ -23,17 +23,18 @@ internal final class EntityDerivedState: Sendable {
   }
 }
 
-/// A table derived from an entity by a room that `Model` does not know, kept with the entity.
-internal class EntityTable: @unchecked Sendable {}
+/// The superclass of a table that another part of the framework derives from an entity and caches in it.
+class EntityTable: @unchecked Sendable {}
 
-/// Holds derived state that edits drop: behind a lock while the model can be edited, without one after it was sealed.
-internal final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked Sendable {
+/// A cache of state derived from a model, which edits drop. Locks while the model can be edited, but not once it is
+/// sealed.
+final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked Sendable {
   private let isSealed = Atomic(false)
   private let lock = NSRecursiveLock()
   private var state: State?
   private var isFinal = false
 
-  /// The state, made on demand.
+  /// Returns the state, and makes it if needed.
   func value(_ make: () -> State) -> State {
     if isSealed.load(ordering: .acquiring), let state { return state }
     lock.lock()
@@ -45,20 +46,19 @@ internal final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked S
     return made
   }
 
-  /// Forgets the state.
   func drop() {
     lock.lock()
     defer { lock.unlock() }
     state = nil
   }
 
-  /// Makes the state if need be, and lets readers pass without the lock from here on. There must be no edits after it.
+  /// Makes the state if needed, and lets readers pass without locking from now on. No edits may follow.
   func seal(_ make: () -> State) {
     _ = value(make)
     isSealed.store(true, ordering: .releasing)
   }
 
-  /// Drops the state, and seals it the next time it is made. There must be no edits afterwards.
+  /// Drops the state, and seals it when it is next made. No edits may follow.
   func sealWhenMade() {
     lock.lock()
     defer { lock.unlock() }
@@ -69,18 +69,18 @@ internal final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked S
 }
 
 extension NSEntityDescription {
-  internal var derived: EntityDerivedState {
+  var derived: EntityDerivedState {
     derivedState.value(makeDerivedState)
   }
 
-  internal func sealDerivedState() {
+  func sealDerivedState() {
     derivedState.seal(makeDerivedState)
-    // Objects may have been made of the entity while its properties were still being changed.
+    // Objects may have been made while the properties could still be edited.
     slotTableState.sealWhenMade()
   }
 
-  /// Drops everything that was derived from the entity's content, in its sub-entities and its model too.
-  internal func invalidateDerivedState() {
+  /// Drops the state derived from the entity, also in its sub-entities and its model.
+  func invalidateDerivedState() {
     derivedState.drop()
     slotTableState.drop()
     for child in children { child.invalidateDerivedState() }

@@ -4,17 +4,17 @@
 import CSwiftRuntime
 import Foundation
 
-/// A reference to an entity that does not keep it alive.
+/// A reference to an entity that does not retain it.
 ///
-/// A weak reference would do the same with less said, but it makes a table beside the entity, through which all counting of
-/// references goes from then on; and every object and every identifier counts its entity. This one has the entity's address
-/// until the entity, before its memory is given back, takes it out under the lock. An entity that is going away cannot be
-/// retained any more.
+/// A weak reference would be simpler, but makes a side table for the entity, through which all its reference counting
+/// goes from then on; and every object and every identifier retains its entity. This one holds the entity's address
+/// until the entity, before it is deallocated, clears it under the lock. `swift_tryRetain` refuses an entity that is
+/// being deallocated.
 final class EntityReference: @unchecked Sendable {
   private let lock = NSLock()
   private var address: UnsafeMutableRawPointer?
 
-  /// Nil when the entity is gone.
+  /// The entity; nil once it is being deallocated.
   var entity: NSEntityDescription? {
     lock.lock()
     defer { lock.unlock() }
@@ -26,12 +26,12 @@ final class EntityReference: @unchecked Sendable {
     lock.withLock { address = entity.map { Unmanaged.passUnretained($0).toOpaque() } }
   }
 
-  /// For the entity itself, when it goes away.
+  /// Called by the entity when it is deallocated.
   func clear() { point(to: nil) }
 }
 
 extension NSEntityDescription {
-  /// What others have of the entity who do not keep it: one for all of them.
+  /// The reference to the entity, shared by all that do not retain it.
   var reference: EntityReference {
     ownReference.point(to: self)
     return ownReference

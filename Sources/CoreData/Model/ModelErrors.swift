@@ -5,9 +5,9 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// Errors about models: files that cannot be read, and models that contradict themselves.
-internal enum ModelErrors {
-  /// 260 for a missing file, 259 for one that is no model, `NSCoreDataError` for what makes no sense in itself.
+/// Errors of models: unreadable files, inconsistent models, and failed searches.
+enum ModelErrors {
+  /// 260 for a missing file, 259 for one that is not a model, `NSCoreDataError` for an inconsistent model.
   static func cannotRead(
     _ error: ModelFileError, _ description: String = "The managed object model could not be read."
   ) -> NSError {
@@ -28,7 +28,9 @@ internal enum ModelErrors {
       suggestion: "Its versions are: \(known.joined(separator: ", ")).", url.map { [ErrorDetail.url: $0] } ?? [:])
   }
 
-  /// 260 for a model that is not among the resources that were searched; without a name for any model.
+  /// 260 for a model that is not among the resources searched.
+  ///
+  /// - Parameter name: the model's name; nil if any model would do.
   static func notFound(_ name: String?, found: [URL], folders: [URL]) -> NSError {
     let places = folders.map { "'\($0.path)'" }.joined(separator: ", ")
     let names = found.map { "'\($0.lastPathComponent)'" }.joined(separator: ", ")
@@ -38,12 +40,12 @@ internal enum ModelErrors {
         + " as .\(ModelSearch.modelKinds.joined(separator: ", .")) in \(places.isEmpty ? "no bundle at all" : places)."
         + (names.isEmpty ? "" : " Found: \(names)."),
       suggestion:
-        "Add the model to the resources of the target, in Package.swift with .copy(\"\(name ?? "Model").xcdatamodeld\"),"
-        + " or read it from its own place and give it to init(name:managedObjectModel:).",
+        "Add the model to the target's resources in Package.swift, with .copy(\"\(name ?? "Model").xcdatamodeld\"),"
+        + " or load it from its URL and pass it to init(name:managedObjectModel:).",
       name.map { [NSFilePathErrorKey: $0] } ?? [:])
   }
 
-  /// 134130 for metadata of which no models have all entities.
+  /// 134130 for a store with entities that no model has in their version.
   static func noModel(
     forMetadata metadata: [String: Any], missing: [String], modelCount: Int, unreadable: [any Error]
   ) -> NSError {
@@ -53,15 +55,15 @@ internal enum ModelErrors {
     return NSError.cocoa(
       NSMigrationMissingSourceModelError, "No managed object model was found for the store.",
       reason: (missing.isEmpty
-        ? "The metadata hold no entity version hashes."
-        : "None of \(versions) that could be used has the version hashes of: \(entities).")
+        ? "The metadata contain no entity version hashes."
+        : "None of \(versions) has the store's version hashes of: \(entities).")
         + (problems.isEmpty ? "" : " Could not be read: \(problems.joined(separator: " "))"),
-      suggestion: "Keep the model versions that stores were made with among the resources.",
+      suggestion: "Add the model versions that stores were written with to the resources.",
       underlying: unreadable.first,
       [ErrorDetail.metadata: metadata])
   }
 
-  /// `NSCoreDataError` for models that have different things of the same name.
+  /// `NSCoreDataError` for models with different entities or templates of the same name.
   static func cannotMerge(_ conflicts: [ModelMerge.Conflict]) -> NSError {
     let sentences = conflicts.map { conflict in
       let details = conflict.differences.map(\.words).joined(separator: "; ")
@@ -73,7 +75,7 @@ internal enum ModelErrors {
     let path = first?.differences.first { $0.path.count > 1 && kinds.contains($0.path[0]) }?.path
     return NSError.cocoa(
       NSCoreDataError, "The managed object models could not be merged.", reason: sentences.joined(separator: " "),
-      suggestion: "Give one of them another name, make them equal, or leave one of the models out.",
+      suggestion: "Rename one of them, make them equal, or leave one of the models out.",
       ErrorDetail.place(entity: first?.name, property: path?[1]))
   }
 
@@ -82,7 +84,7 @@ internal enum ModelErrors {
     NSError.cocoa(
       NSManagedObjectModelReferenceNotFoundError, "The referenced managed object model could not be found.",
       reason: "The reference to \(reference) cannot be resolved: \(reason)",
-      suggestion: "Check the name or place, and that the model has not changed since its checksum was noted.",
+      suggestion: "Check the name or location, and whether the model has changed since its checksum was recorded.",
       underlying: underlying)
   }
 
@@ -90,20 +92,20 @@ internal enum ModelErrors {
   static func unreadableStrings(_ url: URL, reason: String, underlying: (any Error)? = nil) -> NSError {
     NSError.cocoa(
       CocoaError.Code.fileReadCorruptFile.rawValue, "The localized names of a model could not be read.",
-      reason: "\(url.path): \(reason)", suggestion: "Write it as a property list, or as lines of \"key\" = \"value\";.",
+      reason: "\(url.path): \(reason)", suggestion: "Write a property list, or lines of the form \"key\" = \"value\";.",
       underlying: underlying, [NSFilePathErrorKey: url.path])
   }
 
   static func unknownIndexProperty(_ name: String, index: String, entity: String) -> NSError {
     invalid(
-      "The index '\(index)' of entity '\(entity)' names the property '\(name)', which the entity does not have.",
+      "The index '\(index)' of entity '\(entity)' is over the property '\(name)', which the entity does not have.",
       suggestion: "Remove the element from the index, or add the property.", entity: entity, property: name)
   }
 
   static func mixedIndex(_ index: String, entity: String) -> NSError {
     invalid(
-      "The index '\(index)' of entity '\(entity)' mixes binary elements with those of a range tree.",
-      suggestion: "Make two indexes of it.", entity: entity)
+      "The index '\(index)' of entity '\(entity)' mixes binary and R-tree elements.",
+      suggestion: "Split it into two indexes.", entity: entity)
   }
 
   private static func invalid(_ reason: String, suggestion: String, entity: String, property: String? = nil) -> NSError

@@ -5,11 +5,10 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// Several models taken together.
+/// The merge of several models: which entities and templates it takes, and where the models conflict.
 struct ModelMerge {
-  /// Something of which two models have different versions.
+  /// An entity or fetch request template that differs between two models.
   struct Conflict: Hashable {
-    /// What kind of thing it is.
     enum Subject: String {
       case entity
       case template = "fetch request template"
@@ -17,7 +16,7 @@ struct ModelMerge {
 
     let subject: Subject
     let name: String
-    /// In what the versions differ, such as `attributes.text.isOptional`, with both values.
+    /// The members that differ, such as `attributes.text.isOptional`, with both values.
     let differences: [ContentDifference]
   }
 
@@ -25,7 +24,7 @@ struct ModelMerge {
   let models: [NSManagedObjectModel]
   /// The first entity of each name.
   private(set) var originals: [NSEntityDescription] = []
-  /// The other entities of a name, each equal to the first.
+  /// The other entities of each name, which equal the first.
   private(set) var duplicates: [NSEntityDescription] = []
   private(set) var templates: [String: StoredRequest] = [:]
   private(set) var conflicts: [Conflict] = []
@@ -34,7 +33,7 @@ struct ModelMerge {
   ///
   /// - Parameters:
   ///   - models: the models.
-  ///   - settled: the version hashes of entities of which any version with the same hash may stand for all.
+  ///   - settled: version hashes of entities. Entities with the same hash as here count as equal.
   init(_ models: [NSManagedObjectModel], settled: [String: Data] = [:]) {
     self.models = models
     var known: [String: NSEntityDescription] = [:]
@@ -62,15 +61,15 @@ struct ModelMerge {
         ContentTree(everythingIn: first.document), ContentTree(everythingIn: template.document))
       conflicts.append(Conflict(subject: .template, name: name, differences: differences))
     }
-    // Where only ancestors differ, those are what there is to tell.
+    // If only ancestors differ, report those.
     if conflicts.contains(where: { !$0.differences.isEmpty }) { conflicts.removeAll(where: \.differences.isEmpty) }
   }
 
-  /// Of several models, those that a store was made with: as few as possible, with as few other entities as possible.
+  /// Chooses the models that a store was written with: as few as possible, with as few other entities as possible.
   ///
   /// - Parameters:
   ///   - models: the models to choose from; earlier ones are preferred.
-  ///   - hashes: the entities of the store.
+  ///   - hashes: the version hashes of the store.
   /// - Returns: the models chosen, and the entities that none of them has in the store's version.
   static func choice(
     among models: [NSManagedObjectModel], for hashes: [String: Data]

@@ -5,19 +5,18 @@ import Foundation
 
 /// Finds models and mapping models among the resources of a program.
 ///
-/// Only the top level of each folder is looked at, as `Bundle` does it. The order is that of the folders, then of the
-/// names. Of files with one name and several extensions in one folder, such as a source and what was compiled from it,
-/// only the first kind counts.
+/// Searches only the top level of each directory, like `Bundle`. The results are in the order of the directories, then
+/// of the names. Of files with the same name and several extensions in a directory, such as a source and its compiled
+/// form, only that of the first kind is found.
 struct ModelSearch {
-  /// What models come as, compiled forms first.
+  /// The extensions of models, compiled forms first.
   static let modelKinds = ["momd", "mom", "xcdatamodeld", "xcdatamodel"]
-  /// What mapping models come as, the compiled form first.
+  /// The extensions of mapping models, the compiled form first.
   static let mappingModelKinds = ["cdm", "xcmappingmodel"]
 
-  /// The folders that are looked at, in order, each once.
+  /// The directories to search, in order and without duplicates.
   let folders: [URL]
 
-  /// Makes a search of folders.
   init(folders: [URL]) {
     var seen: Set<String> = []
     self.folders = folders.filter { seen.insert($0.resolvingSymlinksInPath().path).inserted }
@@ -25,20 +24,20 @@ struct ModelSearch {
 
   /// Makes a search of the resources of bundles.
   ///
-  /// - Parameter bundles: nil for the main bundle, or, where that has no model, for the resource bundles beside it, since
-  ///   that is where the package manager puts the resources of a program.
+  /// - Parameter bundles: nil for the main bundle, or, if that has no model, for the resource bundles beside it, where
+  ///   the package manager puts the resources of a program.
   init(bundles: [Bundle]?) {
     if let bundles {
       self.init(folders: bundles.map(Self.resources))
       return
     }
     let main = ModelSearch(folders: [Self.resources(of: .main)])
-    // A folder that cannot be listed is not empty: it is kept, so that whoever asks for its models learns why.
+    // A directory that cannot be listed does not count as empty, so that the search reports the error.
     let isEmpty = (try? main.models().isEmpty) ?? false
     self = isEmpty ? .program : main
   }
 
-  /// A search of the main bundle and of all resource bundles beside the executable, that of its own target first.
+  /// A search of the main bundle and of all resource bundles beside the executable, its own target's first.
   static var program: ModelSearch {
     let main = Bundle.main
     let executable = main.executableURL?.resolvingSymlinksInPath().deletingLastPathComponent()
@@ -46,19 +45,19 @@ struct ModelSearch {
     return ModelSearch(folders: [resources(of: main)] + ModelSearch(folders: places).folders.flatMap(resourceBundles))
   }
 
-  /// The models.
+  /// Returns the models.
   ///
-  /// - Throws: what `FileManager` throws for a folder that is there and cannot be listed.
+  /// - Throws: what `FileManager` throws for an existing directory that cannot be listed.
   func models() throws -> [URL] { try files(of: Self.modelKinds) }
 
-  /// The mapping models.
+  /// Returns the mapping models.
   ///
   /// - Throws: as `models()`.
   func mappingModels() throws -> [URL] { try files(of: Self.mappingModelKinds) }
 
-  /// The first model whose file has the given name, without its extension.
+  /// Returns the first model whose file has a name, without its extension.
   ///
-  /// - Throws: 260 when there is none, with the places that were searched; else as `models()`.
+  /// - Throws: 260 if there is none, with the directories searched; the errors of `models()`.
   func model(named name: String) throws -> URL {
     let found = try models()
     if let url = found.first(where: { $0.deletingPathExtension().lastPathComponent == name }) { return url }
@@ -86,10 +85,10 @@ struct ModelSearch {
     bundle.resourceURL ?? bundle.bundleURL
   }
 
-  /// The folders of resources that lie in a folder, in the order of their names; but first those named like the executable,
-  /// as `Package_executable`, since others may be those of libraries or of other programs.
+  /// Returns the resource bundles in a directory in the order of their names, but first those named after the
+  /// executable, as `Package_executable`, since others may belong to libraries or other programs.
   private static func resourceBundles(in folder: URL) -> [URL] {
-    // The folder of an executable that may not be listed has nothing to offer; the main bundle is searched on its own.
+    // A directory that cannot be listed has no bundles; the main bundle is searched separately.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
     let all = names.filter { ["resources", "bundle"].contains(($0 as NSString).pathExtension) }.sorted()
     let program = Bundle.main.executableURL?.deletingPathExtension().lastPathComponent ?? ""
@@ -99,4 +98,36 @@ struct ModelSearch {
       return Bundle(url: url).map(resources) ?? url
     }
   }
+}
+
+/// All versions of several model files.
+struct ModelVersionList {
+  /// A version of a model.
+  struct Version {
+    let name: String
+    let fileName: String
+    let model: NSManagedObjectModel
+    /// Both names, since versions of different files often have the same name.
+    var place: String { "\(name) of \(fileName)" }
+  }
+
+  private(set) var versions: [Version] = []
+  /// The errors of files that are not models, and of versions that cannot be read. They do not fail a search, since
+  /// another file or version may be the one wanted.
+  private(set) var unreadable: [any Error] = []
+
+  init(_ files: [URL]) {
+    for url in files {
+      do {
+        let fileName = url.deletingPathExtension().lastPathComponent
+        let found = try NSManagedObjectModel.readableVersions(at: url)
+        versions += found.versions.map { Version(name: $0.name, fileName: fileName, model: $0.model) }
+        unreadable += found.unreadable.map(\.error)
+      } catch {
+        unreadable.append(error)
+      }
+    }
+  }
+
+  var models: [NSManagedObjectModel] { versions.map(\.model) }
 }

@@ -7,48 +7,48 @@ import Foundation
 
 /// An attribute: a property that holds a value.
 open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
-  /// The type of the values; undefined until set.
+  /// The type of the values; undefined by default.
   open var type = AttributeType.undefined { willSet { willEdit() } }
 
-  /// The value that new objects start with, and that fills existing rows when a migration adds the attribute.
+  /// The initial value of new objects, and of existing rows when a migration adds the attribute.
   ///
-  /// An object of a class of the app in a model that was read is its keyed archive, as `Data`; the model is written with
-  /// the object as it came.
+  /// In a model that was read, a default value of one of the app's classes is its keyed archive, as `Data`. Writing the
+  /// model writes the original object.
   open var defaultValue: Any? {
     willSet { willEdit() }
     didSet { archivedDefault = nil }
   }
 
-  /// The default value of a model that was read, where it is an object of a class that is not known here.
-  internal private(set) var archivedDefault: ArchivedInstance?
+  /// The default value in a model that was read, if it is an object of an unknown class.
+  private(set) var archivedDefault: ArchivedInstance?
 
-  /// The transformer of a transformable attribute; nil means secure keyed archiving.
+  /// The name of the transformer of a transformable attribute; nil for secure keyed archiving.
   open var valueTransformerName: String? { willSet { willEdit() } }
 
-  /// Whether large values may be kept in files beside the store.
+  /// Whether large values may be stored in files beside the store.
   open var allowsExternalBinaryDataStorage = false { willSet { willEdit() } }
 
-  /// Whether the value is kept in the persistent history when its object is deleted.
+  /// Whether persistent history keeps the value when its object is deleted.
   open var preservesValueInHistoryOnDeletion = false { willSet { willEdit() } }
 
-  /// Whether the value is encrypted by CloudKit; kept for models that say so, without effect here.
+  /// Whether CloudKit encrypts the value; without effect here.
   open var allowsCloudEncryption = false { willSet { willEdit() } }
 
-  internal var declaredValueClassName: String? { willSet { willEdit("attributeValueClassName") } }
+  var declaredValueClassName: String? { willSet { willEdit("attributeValueClassName") } }
 
-  /// Whether generated classes use a scalar type; known to model sources only.
-  internal var usesScalarValueType = false { willSet { willEdit() } }
+  /// Whether generated classes use a scalar type; only in model sources.
+  var usesScalarValueType = false { willSet { willEdit() } }
 
   /// The composite attribute that this one is an element of.
-  internal weak var owningComposite: NSCompositeAttributeDescription?
+  weak var owningComposite: NSCompositeAttributeDescription?
 
-  /// The type of the values, in the older spelling.
+  /// The type of the values, as an `NSAttributeType`.
   open var attributeType: NSAttributeType {
     get { type.rawValue }
     set { type = AttributeType(rawValue: newValue) }
   }
 
-  /// The name of the class of the values; that of the type unless set.
+  /// The name of the class of the values; by default that of the type.
   open var attributeValueClassName: String? {
     get { declaredValueClassName ?? attributeType.valueClassName }
     set { declaredValueClassName = newValue }
@@ -58,8 +58,8 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
     owningComposite?.entity ?? super.entity
   }
 
-  /// Gives the default value that a document has.
-  internal func setDefault(_ value: PlainValue?) {
+  /// Sets the default value from a document.
+  func setDefault(_ value: PlainValue?) {
     if case .object(let object)? = value, let archived = object.value.base as? ArchivedInstance {
       defaultValue = archived.archive
       archivedDefault = archived
@@ -68,7 +68,7 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
     }
   }
 
-  internal override func adopt(_ source: NSPropertyDescription) {
+  override func adopt(_ source: NSPropertyDescription) {
     super.adopt(source)
     guard let source = source as? NSAttributeDescription else { return }
     type = source.type
@@ -82,13 +82,123 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
     usesScalarValueType = source.usesScalarValueType
   }
 
-  internal override func willEdit(_ member: String = #function) {
+  override func willEdit(_ member: String = #function) {
     super.willEdit(member)
     owningComposite?.willEdit("\(name).\(member)")
   }
 
-  internal override func hasContent(of other: NSPropertyDescription) -> Bool {
+  override func hasContent(of other: NSPropertyDescription) -> Bool {
     guard let other = other as? NSAttributeDescription else { return false }
     return super.hasContent(of: other) && document == other.document
+  }
+}
+
+/// The type of an attribute's values.
+public enum NSAttributeType: UInt, Sendable {
+  /// Undefined; allowed only for transient attributes.
+  case undefinedAttributeType = 0
+  /// A signed integer of 16 bits.
+  case integer16AttributeType = 100
+  /// A signed integer of 32 bits.
+  case integer32AttributeType = 200
+  /// A signed integer of 64 bits.
+  case integer64AttributeType = 300
+  /// A decimal number.
+  case decimalAttributeType = 400
+  /// A floating-point number of 64 bits.
+  case doubleAttributeType = 500
+  /// A floating-point number of 32 bits.
+  case floatAttributeType = 600
+  /// Text.
+  case stringAttributeType = 700
+  /// True or false.
+  case booleanAttributeType = 800
+  /// A point in time.
+  case dateAttributeType = 900
+  /// Bytes.
+  case binaryDataAttributeType = 1000
+  /// A universally unique identifier.
+  case UUIDAttributeType = 1100
+  /// A URI.
+  case URIAttributeType = 1200
+  /// Any value that a value transformer converts to data.
+  case transformableAttributeType = 1800
+  /// The identifier of a managed object; allowed only in fetch results.
+  case objectIDAttributeType = 2000
+  /// A group of attributes.
+  case compositeAttributeType = 2100
+}
+
+extension NSAttributeDescription {
+  /// The type of an attribute's values, as a Swift type.
+  public struct AttributeType: RawRepresentable, Hashable, Sendable {
+    /// The value of the corresponding `NSAttributeType`.
+    public let rawValue: NSAttributeType
+
+    /// Wraps an `NSAttributeType`.
+    public init(rawValue: NSAttributeType) {
+      self.rawValue = rawValue
+    }
+
+    /// Undefined; allowed only for transient attributes.
+    public static let undefined = AttributeType(rawValue: .undefinedAttributeType)
+    /// A signed integer of 16 bits.
+    public static let integer16 = AttributeType(rawValue: .integer16AttributeType)
+    /// A signed integer of 32 bits.
+    public static let integer32 = AttributeType(rawValue: .integer32AttributeType)
+    /// A signed integer of 64 bits.
+    public static let integer64 = AttributeType(rawValue: .integer64AttributeType)
+    /// A decimal number.
+    public static let decimal = AttributeType(rawValue: .decimalAttributeType)
+    /// A floating-point number of 64 bits.
+    public static let double = AttributeType(rawValue: .doubleAttributeType)
+    /// A floating-point number of 32 bits.
+    public static let float = AttributeType(rawValue: .floatAttributeType)
+    /// Text.
+    public static let string = AttributeType(rawValue: .stringAttributeType)
+    /// True or false.
+    public static let boolean = AttributeType(rawValue: .booleanAttributeType)
+    /// A point in time.
+    public static let date = AttributeType(rawValue: .dateAttributeType)
+    /// Bytes.
+    public static let binaryData = AttributeType(rawValue: .binaryDataAttributeType)
+    /// A universally unique identifier.
+    public static let uuid = AttributeType(rawValue: .UUIDAttributeType)
+    /// A URI.
+    public static let uri = AttributeType(rawValue: .URIAttributeType)
+    /// Any value that a value transformer converts to data.
+    public static let transformable = AttributeType(rawValue: .transformableAttributeType)
+    /// The identifier of a managed object; allowed only in fetch results.
+    public static let objectID = AttributeType(rawValue: .objectIDAttributeType)
+    /// A group of attributes.
+    public static let composite = AttributeType(rawValue: .compositeAttributeType)
+  }
+}
+
+extension NSAttributeType {
+  init(_ kind: AttributeKind) {
+    self = NSAttributeType(rawValue: UInt(kind.rawValue)) ?? .undefinedAttributeType
+  }
+
+  var kind: AttributeKind {
+    AttributeKind(rawValue: UInt32(rawValue)) ?? .undefined
+  }
+
+  /// The default name of the class of values.
+  var valueClassName: String? {
+    switch self {
+    case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType, .doubleAttributeType,
+      .floatAttributeType, .booleanAttributeType:
+      return "NSNumber"
+    case .decimalAttributeType: return "NSDecimalNumber"
+    case .stringAttributeType: return "NSString"
+    case .dateAttributeType: return "NSDate"
+    case .binaryDataAttributeType: return "NSData"
+    case .UUIDAttributeType: return "NSUUID"
+    case .URIAttributeType: return "NSURL"
+    case .objectIDAttributeType: return "NSManagedObjectID"
+    case .compositeAttributeType: return "NSDictionary"
+    case .undefinedAttributeType, .transformableAttributeType: return nil
+    }
   }
 }

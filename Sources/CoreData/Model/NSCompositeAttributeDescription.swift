@@ -3,12 +3,12 @@
 
 import Foundation
 
-/// An attribute that groups others.
+/// An attribute composed of other attributes.
 open class NSCompositeAttributeDescription: NSAttributeDescription, @unchecked Sendable {
   private var members: [NSAttributeDescription] = []
 
-  /// The name of the composite type; known to model sources only.
-  internal var compositeName: String? { willSet { willEdit() } }
+  /// The name of the composite type; only in model sources.
+  var compositeName: String? { willSet { willEdit() } }
 
   /// Makes a composite attribute without elements.
   public required init() {
@@ -16,8 +16,8 @@ open class NSCompositeAttributeDescription: NSAttributeDescription, @unchecked S
     type = .composite
   }
 
-  /// The attributes that are grouped, composite ones among them. Traps when given a relationship or another property,
-  /// or an element that belongs elsewhere already.
+  /// The attributes that the composite attribute consists of, which may be composite too. Setting traps for an element
+  /// that already belongs elsewhere.
   open var elements: [NSAttributeDescription] {
     get { members }
     set {
@@ -33,7 +33,7 @@ open class NSCompositeAttributeDescription: NSAttributeDescription, @unchecked S
     }
   }
 
-  internal override func adopt(_ source: NSPropertyDescription) {
+  override func adopt(_ source: NSPropertyDescription) {
     super.adopt(source)
     guard let source = source as? NSCompositeAttributeDescription else { return }
     compositeName = source.compositeName

@@ -4,12 +4,20 @@
 import CoreDataPredicates
 import Foundation
 
-/// An attribute whose value the store computes when objects are saved.
+/// An attribute whose value is computed when objects are saved.
 open class NSDerivedAttributeDescription: NSAttributeDescription, @unchecked Sendable {
-  internal var derivation: ExpressionSyntax? { willSet { willEdit("derivationExpression") } }
+  var derivation: ExpressionSyntax? { willSet { willEdit("derivationExpression") } }
 
-  internal override func adopt(_ source: NSPropertyDescription) {
+  override func adopt(_ source: NSPropertyDescription) {
     super.adopt(source)
     derivation = (source as? NSDerivedAttributeDescription)?.derivation
+  }
+}
+
+extension NSDerivedAttributeDescription {
+  /// The expression that computes the value.
+  public var derivationExpression: NSExpression? {
+    get { derivation.map { NSExpression(syntax: $0) } }
+    set { derivation = newValue?.syntax }
   }
 }

@@ -5,39 +5,39 @@ import CoreDataModelFiles
 import Foundation
 import Synchronization
 
-/// An entity: the description of a kind of object.
+/// The description of an entity: a class of objects with the same properties.
 ///
-/// Editable until the model it belongs to is used by a coordinator; afterwards every setter traps.
+/// Editable until a coordinator uses its model; afterwards every setter traps.
 ///
-/// Differs from Apple: editing the hierarchy keeps the indexes. `NSCoding` is not there yet.
+/// Differs from Apple: editing the hierarchy keeps the indexes. Does not conform to `NSCoding` yet.
 open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
-  internal weak var owningModel: NSManagedObjectModel?
-  internal var parent: NSEntityDescription? {
+  weak var owningModel: NSManagedObjectModel?
+  var parent: NSEntityDescription? {
     get { parentReference?.entity }
     set { parentReference = newValue?.reference }
   }
   private var parentReference: EntityReference?
-  internal let ownReference = EntityReference()
-  internal var children: [NSEntityDescription] = []
-  /// What the entity itself declares; what it inherits is in `derived`.
-  internal var ownProperties: [NSPropertyDescription] = []
-  internal var ownIndexes: [NSFetchIndexDescription] = []
-  internal var ownCompoundIndexes: [[Any]] = [] { willSet { willEdit("compoundIndexes") } }
-  internal var declaredClassName: String? {
+  let ownReference = EntityReference()
+  var children: [NSEntityDescription] = []
+  /// The properties that the entity itself declares; `derived` has the inherited ones too.
+  var ownProperties: [NSPropertyDescription] = []
+  var ownIndexes: [NSFetchIndexDescription] = []
+  var ownCompoundIndexes: [[Any]] = [] { willSet { willEdit("compoundIndexes") } }
+  var declaredClassName: String? {
     willSet {
       willEdit("managedObjectClassName")
       foundClass.withLock { $0 = nil }
     }
   }
   /// The class of that name once `ManagedObjectClasses` has found it; read whenever an object is made.
-  internal let foundClass = Mutex<AnyClass?>(nil)
-  internal var declaredRenamingIdentifier: String? { willSet { willEdit("renamingIdentifier") } }
+  let foundClass = Mutex<AnyClass?>(nil)
+  var declaredRenamingIdentifier: String? { willSet { willEdit("renamingIdentifier") } }
 
-  /// Copies of inherited properties by the original, kept so that they stay the same objects over edits.
-  internal var inheritedCopies: [ObjectIdentifier: NSPropertyDescription] = [:]
-  internal let derivedState = DerivedStateCell<EntityDerivedState>()
+  /// Copies of inherited properties by the original, which stay the same objects when the model is edited.
+  var inheritedCopies: [ObjectIdentifier: NSPropertyDescription] = [:]
+  let derivedState = DerivedStateCell<EntityDerivedState>()
   /// The positions of the properties in objects; see `slotTable`.
-  internal let slotTableState = DerivedStateCell<EntityTable>()
+  let slotTableState = DerivedStateCell<EntityTable>()
 
   deinit {
     ownReference.clear()
@@ -53,24 +53,24 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     }
   }
 
-  /// Whether there can be no objects of exactly this entity.
+  /// Whether the entity is abstract, so that only its sub-entities have objects.
   open var isAbstract = false { willSet { willEdit() } }
 
-  /// A value mixed into the version hash, to tell versions apart that are equal otherwise.
+  /// A string that goes into the version hash, to distinguish versions that are equal otherwise.
   open var versionHashModifier: String? { willSet { willEdit() } }
 
-  /// Anything the developer wants to keep with the entity.
+  /// The developer's own values.
   open var userInfo: [AnyHashable: Any]? { willSet { willEdit() } }
 
-  /// Groups of attributes (or their names) whose values together must occur once only. Part of the version hash.
+  /// Groups of attributes, or of their names, whose combined values must be unique. Part of the version hash.
   open var uniquenessConstraints: [[Any]] = [] { willSet { willEdit() } }
 
-  /// Makes an entity without name and properties.
+  /// Makes an entity without a name and properties.
   public required override init() {
     super.init()
   }
 
-  /// The model that the entity belongs to. Traps for an entity that was not given to a model.
+  /// The model that the entity belongs to. Traps if there is none.
   open var managedObjectModel: NSManagedObjectModel {
     guard let owningModel else {
       preconditionFailure("The entity '\(name ?? "")' has no model: add it to the entities of one, and keep the model.")
@@ -78,13 +78,13 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     return owningModel
   }
 
-  /// The name of the class of the entity's objects; `NSManagedObject` unless set. Not part of the version hash.
+  /// The name of the class of the entity's objects; by default `NSManagedObject`. Not part of the version hash.
   open var managedObjectClassName: String! {
     get { declaredClassName ?? "NSManagedObject" }
     set { declaredClassName = newValue }
   }
 
-  /// The name by which the entity is known over all versions of the model; its own name unless set.
+  /// The name that identifies the entity in all versions of the model; by default its own name.
   open var renamingIdentifier: String? {
     get { declaredRenamingIdentifier ?? name }
     set { declaredRenamingIdentifier = newValue }
@@ -106,21 +106,21 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     }
   }
 
-  /// Indexes of the older kind: groups of properties or their names.
+  /// The indexes of older models: groups of properties or their names.
   @available(*, deprecated, message: "Use NSEntityDescription.indexes instead")
   open var compoundIndexes: [[Any]] {
     get { ownCompoundIndexes }
     set { ownCompoundIndexes = newValue }
   }
 
-  /// A copy that stands alone: without model, superentity and sub-entities, the inherited properties now its own.
+  /// Returns a copy without a model, superentity and sub-entities. Inherited properties become its own.
   ///
-  /// Relationships of the copy lead to the entities that those of the original lead to.
+  /// The copy's relationships have the same destinations as the original's.
   open func copy(with zone: NSZone? = nil) -> Any {
     copy(properties: properties)
   }
 
-  internal func copy(properties: [NSPropertyDescription]) -> NSEntityDescription {
+  func copy(properties: [NSPropertyDescription]) -> NSEntityDescription {
     let copy = type(of: self).init()
     copy.name = name
     copy.isAbstract = isAbstract
@@ -139,28 +139,28 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     return copy
   }
 
-  /// The property of this entity that an index of another, equal entity means.
-  internal func property(like property: NSPropertyDescription) -> NSPropertyDescription? {
+  /// Returns the property of this entity that corresponds to an indexed property of an equal entity.
+  func property(like property: NSPropertyDescription) -> NSPropertyDescription? {
     if property is NSExpressionDescription { return property.copy() as? NSExpressionDescription }
     return propertiesByName[property.name] ?? property
   }
 
-  /// Properties given as descriptions or as strings, by name.
-  internal static func names(in groups: [[Any]]) -> [[String]] {
+  /// Returns the names of properties that are given as descriptions or as strings.
+  static func names(in groups: [[Any]]) -> [[String]] {
     groups.map { group in
       group.map { ($0 as? NSPropertyDescription)?.name ?? ($0 as? String) ?? String(describing: $0) }
     }
   }
 
-  /// Called before every edit: traps once a coordinator uses the model, and drops what was derived.
-  internal func willEdit(_ member: String = #function) {
+  /// Called before every edit. Traps once a coordinator uses the model, and drops derived state.
+  func willEdit(_ member: String = #function) {
     precondition(
       owningModel?.isEditable ?? true,
       "Entity '\(name ?? "")': '\(member)' cannot be changed, since a coordinator uses the model. Edit a copy of it.")
     invalidateDerivedState()
   }
 
-  /// Equal when of the same content, with equal superentities.
+  /// Entities are equal if their contents and their superentities are.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSEntityDescription else { return false }
     if self === other { return true }
@@ -173,5 +173,102 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     let names = properties.map(\.name).joined(separator: ", ")
     return "(\(type(of: self)) \(name ?? "")\(isAbstract ? ", abstract" : "")"
       + "\(parent?.name.map { ": \($0)" } ?? "") {\(names)})"
+  }
+}
+
+extension NSEntityDescription {
+  /// All properties, inherited ones first.
+  ///
+  /// When set, inherited properties in the list stay inherited, and all others become the entity's own. Traps if a
+  /// property belongs to another entity, or two have the same name.
+  public var properties: [NSPropertyDescription] {
+    get { derived.properties }
+    set { setProperties(newValue) }
+  }
+
+  /// All properties, inherited ones included, by name.
+  public var propertiesByName: [String: NSPropertyDescription] { derived.propertiesByName }
+
+  /// All attributes, inherited ones included, by name.
+  public var attributesByName: [String: NSAttributeDescription] { derived.attributesByName }
+
+  /// All relationships, inherited ones included, by name.
+  public var relationshipsByName: [String: NSRelationshipDescription] { derived.relationshipsByName }
+
+  /// Returns the relationships whose destination is an entity.
+  public func relationships(forDestination entity: NSEntityDescription) -> [NSRelationshipDescription] {
+    properties.compactMap { $0 as? NSRelationshipDescription }.filter { $0.destinationEntity === entity }
+  }
+
+  private func setProperties(_ list: [NSPropertyDescription]) {
+    willEdit("properties")
+    let inherited = Set(inheritedCopies.values.map(ObjectIdentifier.init))
+    let own = list.filter { !inherited.contains(ObjectIdentifier($0)) }
+    var names: Set<String> = []
+    for property in own {
+      precondition(
+        property.owningEntity == nil || property.owningEntity === self,
+        "'\(property.name)' belongs to entity '\(property.owningEntity?.name ?? "")': add a copy of it.")
+      precondition(
+        names.insert(property.name).inserted,
+        "Entity '\(name ?? "")' cannot have two properties named '\(property.name)'.")
+    }
+    for property in ownProperties { property.owningEntity = nil }
+    ownProperties = own
+    for property in own { property.owningEntity = self }
+  }
+
+  /// The parent entity.
+  public var superentity: NSEntityDescription? { parent }
+
+  /// The direct sub-entities.
+  ///
+  /// Setting makes this entity the superentity of each. Traps if one already has another superentity, or for a cycle.
+  public var subentities: [NSEntityDescription] {
+    get { children }
+    set { setSubentities(newValue) }
+  }
+
+  /// The direct sub-entities by name.
+  public var subentitiesByName: [String: NSEntityDescription] {
+    Dictionary(children.map { ($0.name ?? "", $0) }) { first, _ in first }
+  }
+
+  /// Returns whether the entity is another one or inherits from it.
+  public func isKindOf(entity: NSEntityDescription) -> Bool {
+    self === entity || lineage.contains { $0 === entity }
+  }
+
+  /// The entity and its ancestors, from the entity to the root.
+  var lineage: [NSEntityDescription] {
+    Array(sequence(first: self) { $0.parent })
+  }
+
+  /// The entity and its descendants, ancestors before descendants.
+  var family: [NSEntityDescription] {
+    [self] + children.flatMap(\.family)
+  }
+
+  private func setSubentities(_ list: [NSEntityDescription]) {
+    willEdit("subentities")
+    for child in list {
+      child.willEdit("superentity")
+      precondition(
+        child.parent == nil || child.parent === self,
+        "'\(child.name ?? "")' already has the superentity '\(child.parent?.name ?? "")': remove it there first.")
+      precondition(
+        !lineage.contains { $0 === child },
+        "Entity '\(child.name ?? "")' cannot inherit from '\(name ?? "")', which is itself or inherits from it.")
+    }
+    for child in children where !list.contains(where: { $0 === child }) {
+      child.parent = nil
+      child.invalidateDerivedState()
+    }
+    children = list
+    for child in children {
+      child.parent = self
+      child.invalidateDerivedState()
+    }
+    owningModel?.adoptDescendants()
   }
 }

@@ -5,9 +5,9 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// An index that makes fetches of an entity faster. Not part of version hashes.
+/// An index that speeds up fetches of an entity. Not part of version hashes.
 open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
-  internal var owningEntity: NSEntityDescription? {
+  var owningEntity: NSEntityDescription? {
     get { owningEntityReference?.entity }
     set { owningEntityReference = newValue?.reference }
   }
@@ -17,23 +17,23 @@ open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
   /// The index's name.
   open var name: String { willSet { willEdit() } }
 
-  internal var partialIndexSyntax: PredicateSyntax? { willSet { willEdit("partialIndexPredicate") } }
+  var partialIndexSyntax: PredicateSyntax? { willSet { willEdit("partialIndexPredicate") } }
 
-  /// Makes an index over the elements.
+  /// Makes an index over elements.
   public init(name: String, elements: [NSFetchIndexElementDescription]?) {
     self.name = name
     super.init()
     self.elements = elements ?? []
   }
 
-  /// What is indexed, the most important first. Traps when binary elements are mixed with those of a range tree.
+  /// The elements, the most significant first. Setting traps if binary and R-tree elements are mixed.
   open var elements: [NSFetchIndexElementDescription] {
     get { parts }
     set {
       willEdit()
       precondition(
         Set(newValue.map(\.collationType)).count < 2,
-        "The elements of the index '\(name)' must be either all binary or all of a range tree.")
+        "The elements of the index '\(name)' must be either all binary or all R-tree elements.")
       for element in parts { element.owningIndex = nil }
       parts = newValue
       for element in parts { element.owningIndex = self }
@@ -43,13 +43,13 @@ open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
   /// The entity that the index belongs to.
   open var entity: NSEntityDescription? { owningEntity }
 
-  /// A copy over the same properties that belongs to no entity.
+  /// Returns a copy over the same properties, without an entity.
   open func copy(with zone: NSZone? = nil) -> Any {
     copy { $0 }
   }
 
-  /// A copy over other properties: those of a copied entity.
-  internal func copy(
+  /// Returns a copy over other properties, those of a copied entity.
+  func copy(
     over property: (NSPropertyDescription) -> NSPropertyDescription?
   ) -> NSFetchIndexDescription {
     let copy = NSFetchIndexDescription(
@@ -58,11 +58,19 @@ open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
     return copy
   }
 
-  internal func willEdit(_ member: String = #function) {
+  func willEdit(_ member: String = #function) {
     owningEntity?.willEdit("index \(name).\(member)")
   }
 
-  internal var document: FetchIndexDocument {
+  var document: FetchIndexDocument {
     FetchIndexDocument(name: name, elements: parts.map(\.document), partialIndexPredicate: partialIndexSyntax)
+  }
+}
+
+extension NSFetchIndexDescription {
+  /// The predicate of the rows that a partial index contains. Setting traps for a block predicate.
+  public var partialIndexPredicate: NSPredicate? {
+    get { partialIndexSyntax.map { NSPredicate.make($0) } }
+    set { partialIndexSyntax = newValue.map { PredicateSyntax($0, in: "The index '\(name)'") } }
   }
 }

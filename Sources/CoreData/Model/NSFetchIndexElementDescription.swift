@@ -5,23 +5,23 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// How the values of an index element are kept.
+/// The data structure of an index element.
 public enum NSFetchIndexElementType: UInt, Sendable {
-  /// In order.
+  /// A B-tree.
   case binary = 0
-  /// In a tree of ranges, for numbers of at most 32 bits.
+  /// An R-tree, for numbers of at most 32 bits.
   case rTree = 1
 }
 
-/// One element of a fetch index.
+/// An element of a fetch index.
 open class NSFetchIndexElementDescription: NSObject, NSCopying, @unchecked Sendable {
-  internal weak var owningIndex: NSFetchIndexDescription?
-  internal var indexedProperty: NSPropertyDescription?
+  weak var owningIndex: NSFetchIndexDescription?
+  var indexedProperty: NSPropertyDescription?
 
-  /// How the values are kept.
+  /// The data structure of the element.
   open var collationType: NSFetchIndexElementType { willSet { owningIndex?.willEdit() } }
 
-  /// Whether smaller values come first; true unless set.
+  /// Whether smaller values come first; true by default.
   open var isAscending = true { willSet { owningIndex?.willEdit() } }
 
   /// Makes an element over a property, or over an expression given as an `NSExpressionDescription`.
@@ -32,21 +32,21 @@ open class NSFetchIndexElementDescription: NSObject, NSCopying, @unchecked Senda
     (property as? NSExpressionDescription)?.owningElement = self
   }
 
-  /// The property that is indexed.
+  /// The indexed property.
   open var property: NSPropertyDescription? { indexedProperty }
 
-  /// The name of the property that is indexed.
+  /// The name of the indexed property.
   open var propertyName: String? { indexedProperty?.name }
 
   /// The index that the element belongs to.
   open var indexDescription: NSFetchIndexDescription? { owningIndex }
 
-  /// A copy over the same property that belongs to no index.
+  /// Returns a copy over the same property, without an index.
   open func copy(with zone: NSZone? = nil) -> Any {
     copy(over: indexedProperty)
   }
 
-  internal func copy(over property: NSPropertyDescription?) -> NSFetchIndexElementDescription {
+  func copy(over property: NSPropertyDescription?) -> NSFetchIndexElementDescription {
     let copy = NSFetchIndexElementDescription(
       property: property ?? NSPropertyDescription(), collationType: collationType)
     copy.indexedProperty = property
@@ -54,7 +54,7 @@ open class NSFetchIndexElementDescription: NSObject, NSCopying, @unchecked Senda
     return copy
   }
 
-  internal var document: FetchIndexElementDocument {
+  var document: FetchIndexElementDocument {
     FetchIndexElementDocument(
       propertyName: propertyName ?? "", expression: (indexedProperty as? NSExpressionDescription)?.syntax,
       isRTree: collationType == .rTree, isAscending: isAscending)

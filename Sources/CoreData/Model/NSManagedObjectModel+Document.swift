@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataPredicates
 import Foundation
 
 extension NSManagedObjectModel {
-  /// Makes a model of a document.
+  /// Makes a model from a document.
   ///
-  /// Throws `NSCoreDataError` with the entity and property where the document contradicts itself: a missing or circular
-  /// superentity, a missing destination or inverse, names that occur twice, an index over an unknown property.
+  /// - Throws: `NSCoreDataError`, with entity and property, if the document is inconsistent: a missing or circular
+  ///   superentity, a missing destination or inverse, a duplicate name, an index over an unknown property.
   package convenience init(document: ModelDocument) throws {
     do {
       try document.validate()
@@ -58,8 +59,8 @@ extension NSManagedObjectModel {
 }
 
 extension ModelDocument {
-  /// Whether both say the same, in whatever order.
-  internal func isEquivalent(to other: ModelDocument) -> Bool {
+  /// Whether both have the same content, in any order.
+  func isEquivalent(to other: ModelDocument) -> Bool {
     sorted == other.sorted
   }
 
@@ -77,13 +78,205 @@ extension ModelDocument {
 }
 
 extension EntityDocument {
-  /// The same entity with its properties in the order of their names.
-  internal var sorted: EntityDocument {
+  /// The entity with its properties in the order of their names.
+  var sorted: EntityDocument {
     var copy = self
     copy.attributes.sort { $0.name < $1.name }
     copy.relationships.sort { $0.name < $1.name }
     copy.fetchedProperties.sort { $0.name < $1.name }
     copy.indexes.sort { $0.name < $1.name }
     return copy
+  }
+}
+
+extension NSEntityDescription {
+  /// The entity as plain values, without inherited properties.
+  package var document: EntityDocument {
+    var document = EntityDocument(
+      name: name ?? "", parentName: parent?.name, isAbstract: isAbstract, className: declaredClassName)
+    document.renamingIdentifier = declaredRenamingIdentifier
+    document.versionHashModifier = versionHashModifier
+    document.userInfo = PlainValue.userInfo(userInfo)
+    document.attributes = ownProperties.compactMap { ($0 as? NSAttributeDescription)?.document }
+    document.relationships = ownProperties.compactMap { ($0 as? NSRelationshipDescription)?.document }
+    document.fetchedProperties = ownProperties.compactMap { ($0 as? NSFetchedPropertyDescription)?.document }
+    document.indexes = ownIndexes.map(\.document)
+    document.compoundIndexes = Self.names(in: ownCompoundIndexes)
+    document.uniquenessConstraints = Self.names(in: uniquenessConstraints)
+    return document
+  }
+
+  /// Makes an entity from a document, without its hierarchy, the ends of relationships, and indexes, which need the
+  /// whole model.
+  convenience init(_ document: EntityDocument) {
+    self.init()
+    name = document.name
+    isAbstract = document.isAbstract
+    declaredClassName = document.className
+    declaredRenamingIdentifier = document.renamingIdentifier
+    versionHashModifier = document.versionHashModifier
+    userInfo = PlainValue.foundationUserInfo(document.userInfo)
+    var list: [NSPropertyDescription] = document.attributes.map(NSAttributeDescription.make)
+    list += document.relationships.map(NSRelationshipDescription.make)
+    list += document.fetchedProperties.map(NSFetchedPropertyDescription.make)
+    properties = list
+    uniquenessConstraints = document.uniquenessConstraints
+    ownCompoundIndexes = document.compoundIndexes
+  }
+
+  /// Adds the indexes of a document, whose elements name properties.
+  func addIndexes(_ document: EntityDocument) throws {
+    indexes = try document.indexes.map { index in
+      guard Set(index.elements.map(\.isRTree)).count < 2 else {
+        throw ModelErrors.mixedIndex(index.name, entity: document.name)
+      }
+      let elements = try index.elements.map { try indexElement($0, index: index.name) }
+      let description = NSFetchIndexDescription(name: index.name, elements: elements)
+      description.partialIndexSyntax = index.partialIndexPredicate
+      return description
+    }
+  }
+
+  private func indexElement(
+    _ document: FetchIndexElementDocument, index: String
+  ) throws -> NSFetchIndexElementDescription {
+    let property: NSPropertyDescription
+    if let syntax = document.expression {
+      let expression = NSExpressionDescription()
+      expression.name = document.propertyName
+      expression.syntax = syntax
+      property = expression
+    } else if let known = propertiesByName[document.propertyName] {
+      property = known
+    } else {
+      throw ModelErrors.unknownIndexProperty(document.propertyName, index: index, entity: name ?? "")
+    }
+    let element = NSFetchIndexElementDescription(
+      property: property, collationType: document.isRTree ? .rTree : .binary)
+    element.isAscending = document.isAscending
+    return element
+  }
+}
+
+extension NSAttributeDescription {
+  /// Makes an attribute from a document.
+  static func make(from document: AttributeDocument) -> NSAttributeDescription {
+    let attribute: NSAttributeDescription
+    if let derivation = document.derivation {
+      let derived = NSDerivedAttributeDescription()
+      derived.derivation = derivation
+      attribute = derived
+    } else if document.kind == .composite {
+      let composite = NSCompositeAttributeDescription()
+      composite.compositeName = document.compositeName
+      composite.elements = document.elements.map(make)
+      attribute = composite
+    } else {
+      attribute = NSAttributeDescription()
+    }
+    attribute.name = document.name
+    attribute.attributeType = NSAttributeType(document.kind)
+    attribute.isOptional = document.isOptional
+    attribute.isTransient = document.isTransient
+    attribute.setDefault(document.defaultValue)
+    attribute.declaredValueClassName = document.valueClassName
+    attribute.valueTransformerName = document.valueTransformerName
+    attribute.allowsExternalBinaryDataStorage = document.allowsExternalBinaryDataStorage
+    attribute.preservesValueInHistoryOnDeletion = document.preservesValueInHistoryOnDeletion
+    attribute.allowsCloudEncryption = document.allowsCloudEncryption
+    attribute.hasIndexFlag = document.isIndexed
+    attribute.isIndexedBySpotlight = document.isIndexedBySpotlight
+    attribute.usesScalarValueType = document.usesScalarValueType
+    attribute.declaredRenamingIdentifier = document.renamingIdentifier
+    attribute.versionHashModifier = document.versionHashModifier
+    attribute.userInfo = PlainValue.foundationUserInfo(document.userInfo)
+    attribute.validations = document.validations
+    return attribute
+  }
+
+  var document: AttributeDocument {
+    var document = AttributeDocument(name: name, kind: attributeType.kind, isOptional: isOptional)
+    document.isTransient = isTransient
+    document.defaultValue =
+      archivedDefault.map { .object(OpaqueObject($0)) }
+      ?? defaultValue.map { PlainValue($0, kind: attributeType.kind) }
+    document.valueClassName = declaredValueClassName
+    document.valueTransformerName = valueTransformerName
+    document.allowsExternalBinaryDataStorage = allowsExternalBinaryDataStorage
+    document.preservesValueInHistoryOnDeletion = preservesValueInHistoryOnDeletion
+    document.allowsCloudEncryption = allowsCloudEncryption
+    document.isIndexed = hasIndexFlag
+    document.isIndexedBySpotlight = isIndexedBySpotlight
+    document.usesScalarValueType = usesScalarValueType
+    document.renamingIdentifier = declaredRenamingIdentifier
+    document.versionHashModifier = versionHashModifier
+    document.userInfo = PlainValue.userInfo(userInfo)
+    document.validations = validations
+    document.derivation = (self as? NSDerivedAttributeDescription)?.derivation
+    if let composite = self as? NSCompositeAttributeDescription {
+      document.compositeName = composite.compositeName
+      document.elements = composite.elements.map(\.document)
+    }
+    return document
+  }
+}
+
+extension NSRelationshipDescription {
+  /// Makes a relationship from a document, without its destination and inverse.
+  static func make(from document: RelationshipDocument) -> NSRelationshipDescription {
+    let relationship = NSRelationshipDescription()
+    relationship.name = document.name
+    relationship.isOptional = document.isOptional
+    relationship.isTransient = document.isTransient
+    relationship.maxCount = document.maxCount
+    relationship.minCount = document.minCount
+    relationship.isOrdered = document.isOrdered
+    relationship.deleteRule = NSDeleteRule(rawValue: document.deleteRule.rawValue) ?? .nullifyDeleteRule
+    relationship.isIndexedBySpotlight = document.isIndexedBySpotlight
+    relationship.declaredRenamingIdentifier = document.renamingIdentifier
+    relationship.versionHashModifier = document.versionHashModifier
+    relationship.userInfo = PlainValue.foundationUserInfo(document.userInfo)
+    relationship.validations = document.validations
+    return relationship
+  }
+
+  var document: RelationshipDocument {
+    var document = RelationshipDocument(
+      name: name, destinationEntityName: destinationEntity?.name, inverseName: inverseRelationship?.name)
+    document.isOptional = isOptional
+    document.isTransient = isTransient
+    document.maxCount = maxCount
+    document.minCount = minCount
+    document.isOrdered = isOrdered
+    document.deleteRule = DeleteRuleKind(rawValue: deleteRule.rawValue) ?? .nullify
+    document.isIndexedBySpotlight = isIndexedBySpotlight
+    document.renamingIdentifier = declaredRenamingIdentifier
+    document.versionHashModifier = versionHashModifier
+    document.userInfo = PlainValue.userInfo(userInfo)
+    document.validations = validations
+    return document
+  }
+}
+
+extension NSFetchedPropertyDescription {
+  /// Makes a fetched property from a document.
+  static func make(from document: FetchedPropertyDocument) -> NSFetchedPropertyDescription {
+    let property = NSFetchedPropertyDescription()
+    property.name = document.name
+    property.isOptional = document.isOptional
+    property.isTransient = true
+    property.request = document.request.map { StoredRequest($0) }
+    property.declaredRenamingIdentifier = document.renamingIdentifier
+    property.versionHashModifier = document.versionHashModifier
+    property.userInfo = PlainValue.foundationUserInfo(document.userInfo)
+    return property
+  }
+
+  var document: FetchedPropertyDocument {
+    var document = FetchedPropertyDocument(name: name, request: request?.document, isOptional: isOptional)
+    document.renamingIdentifier = declaredRenamingIdentifier
+    document.versionHashModifier = versionHashModifier
+    document.userInfo = PlainValue.userInfo(userInfo)
+    return document
   }
 }

@@ -5,12 +5,11 @@ import CoreDataMigration
 import Foundation
 
 extension NSManagedObjectModel {
-  /// A model with copies of the entities of several.
+  /// Merges models. Returns nil for none.
   ///
-  /// Equal entities become one, which has the sub-entities of all of them; relationships that lead to an entity of another
-  /// model of the same name lead to the merged one. Configurations are united by name, version identifiers too. Traps when
-  /// two models have different entities, or different fetch request templates, of the same name; `merging(_:)` throws
-  /// instead. Nil when there are no models.
+  /// Equal entities become one entity with the sub-entities of all of them, and relationships to any of them lead to
+  /// it. Configurations of the same name, and version identifiers, are united. Traps if two models have different
+  /// entities, or different fetch request templates, of the same name; `merging(_:)` throws instead.
   public convenience init?(byMerging models: [NSManagedObjectModel]?) {
     guard let models, !models.isEmpty else { return nil }
     let merge = ModelMerge(models)
@@ -24,11 +23,11 @@ extension NSManagedObjectModel {
     take(merge)
   }
 
-  /// A model of those among several which a store was made with.
+  /// Merges the models that a store was written with.
   ///
-  /// A model can be taken when the hashes of all its entities that the metadata names agree; as few are taken as possible.
-  /// Nil when the hashes of the metadata are not all found so, and when the models taken contradict each other in entities
-  /// that the store does not have; `merging(_:forStoreMetadata:)` says which.
+  /// A model qualifies if all its entities that the metadata name have the store's version hashes. As few models as
+  /// possible are taken. Returns nil if not all entities of the store are found, or if the models taken conflict in
+  /// other entities; `merging(_:forStoreMetadata:)` throws the reason.
   public convenience init?(byMerging models: [NSManagedObjectModel], forStoreMetadata metadata: [String: Any]) {
     do {
       let merge = try Self.merge(models, metadata, unreadable: [])
@@ -39,11 +38,10 @@ extension NSManagedObjectModel {
     }
   }
 
-  /// A model with copies of the entities of several, as `init(byMerging:)` makes it, or the reason why there can't be one.
-  /// An addition to Apple's interface.
+  /// Merges models as `init(byMerging:)` does, or throws. An addition to Apple's API.
   ///
-  /// - Throws: `NSCoreDataError` when models have different entities or fetch request templates of the same name; with the
-  ///   first entity and property, and all differences in the reason.
+  /// - Throws: `NSCoreDataError` if models have different entities or fetch request templates of the same name, with
+  ///   the first entity and property, and all differences in the reason.
   public static func merging(_ models: [NSManagedObjectModel]) throws -> NSManagedObjectModel {
     let merge = ModelMerge(models)
     if !merge.conflicts.isEmpty { throw ModelErrors.cannotMerge(merge.conflicts) }
@@ -52,18 +50,18 @@ extension NSManagedObjectModel {
     return model
   }
 
-  /// A model of those among several which a store was made with, as `init(byMerging:forStoreMetadata:)` makes it, or the
-  /// reason why there can't be one. An addition to Apple's interface.
+  /// Merges the models that a store was written with as `init(byMerging:forStoreMetadata:)` does, or throws. An
+  /// addition to Apple's API.
   ///
-  /// - Throws: 134130 when not all entities of the metadata are found in their version, with the names of those that are
-  ///   missing; `NSCoreDataError` as `merging(_:)`.
+  /// - Throws: 134130 if not all entities are found in the store's version, with the names of the missing ones;
+  ///   `NSCoreDataError` as `merging(_:)`.
   public static func merging(
     _ models: [NSManagedObjectModel], forStoreMetadata metadata: [String: Any]
   ) throws -> NSManagedObjectModel {
     try merging(models, forStoreMetadata: metadata, unreadable: [])
   }
 
-  internal static func merging(
+  static func merging(
     _ models: [NSManagedObjectModel], forStoreMetadata metadata: [String: Any], unreadable: [any Error]
   ) throws -> NSManagedObjectModel {
     let merge = try merge(models, metadata, unreadable: unreadable)

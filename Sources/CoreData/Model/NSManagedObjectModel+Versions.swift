@@ -6,20 +6,23 @@ import Foundation
 
 extension NSManagedObjectModel {
   /// The key of the entity hashes in a store's metadata.
-  internal static let hashesMetadataKey = "NSStoreModelVersionHashes"
+  static let hashesMetadataKey = "NSStoreModelVersionHashes"
 
-  /// The version hash of every entity, 32 bytes each, by entity name: what a store's metadata holds under
+  /// The version hashes of all entities by name, 32 bytes each, as in a store's metadata under
   /// `NSStoreModelVersionHashesKey`.
   public var entityVersionHashesByName: [String: Data] { versionHashes.entities }
 
-  /// One text for all entity hashes: base64 of the SHA-256 of the hashes in the order of the entities' names.
+  /// The checksum of all entity hashes: the SHA-256 of the hashes in the order of the entities' names, in base64.
   public var versionChecksum: String { versionHashes.checksum }
 
-  /// Whether a store with the given metadata can be opened with the entities of a configuration.
+  /// Returns whether a store with the given metadata can be opened with the entities of a configuration.
   ///
-  /// Only hashes of entities are compared; every difference counts, missing and additional entities too. False where the
-  /// metadata holds no hashes, and for a configuration that the model does not have.
-  /// - Parameter configuration: nil for all entities.
+  /// Compares the version hashes of entities. Any difference makes the result false, missing and additional entities
+  /// included. So do metadata without hashes, and an unknown configuration.
+  ///
+  /// - Parameters:
+  ///   - configuration: the name of a configuration; nil for all entities.
+  ///   - metadata: a store's metadata.
   public func isConfiguration(
     withName configuration: String?, compatibleWithStoreMetadata metadata: [String: Any]
   ) -> Bool {
@@ -29,9 +32,9 @@ extension NSManagedObjectModel {
     return entityVersionHashesByName.filter { names.contains($0.key) } == stored
   }
 
-  /// The entities that a store of a configuration has: the configuration's own, and those above and below them that a store
-  /// with these hashes has in the same tables. Nil for a name that the model does not know.
-  internal func entityNames(forConfigurationName configuration: String?, in stored: [String: Data]) -> Set<String>? {
+  /// Returns the entities in a store of a configuration: the configuration's own, and the ancestors and descendants
+  /// that the store has in the same tables. Nil for an unknown configuration.
+  func entityNames(forConfigurationName configuration: String?, in stored: [String: Data]) -> Set<String>? {
     guard let members = entities(forConfigurationName: configuration) else { return nil }
     let related = entities.filter { entity in
       stored[entity.name ?? ""] != nil
@@ -40,18 +43,18 @@ extension NSManagedObjectModel {
     return Set((members + related).compactMap(\.name))
   }
 
-  internal var versionHashes: VersionHashes {
+  var versionHashes: VersionHashes {
     hashState.value { ModelHashes(of: self) }.hashes
   }
 
-  /// Takes hashes that have been worked out of the document that the model was made of.
-  internal func takeVersionHashes(_ hashes: VersionHashes) {
+  /// Sets the hashes, which have been computed from the model's document.
+  func takeVersionHashes(_ hashes: VersionHashes) {
     _ = hashState.value { ModelHashes(hashes) }
   }
 }
 
-/// The version hashes of a model, worked out once after each edit.
-internal final class ModelHashes: Sendable {
+/// The version hashes of a model. Recomputed after an edit.
+final class ModelHashes: Sendable {
   let hashes: VersionHashes
 
   init(_ hashes: VersionHashes) {
@@ -64,8 +67,8 @@ internal final class ModelHashes: Sendable {
 }
 
 extension NSEntityDescription {
-  /// The hash that tells versions of the entity apart, 32 bytes: of its name, superentity, persistent properties,
-  /// uniqueness constraints, and `isAbstract`.
+  /// The version hash of the entity, 32 bytes: of its name, superentity, persistent properties, uniqueness constraints,
+  /// and `isAbstract`.
   public var versionHash: Data {
     let name = name ?? ""
     if let hash = owningModel?.versionHashes.entities[name] { return hash }
@@ -75,8 +78,7 @@ extension NSEntityDescription {
 }
 
 extension NSPropertyDescription {
-  /// The hash that tells versions of the property apart, 32 bytes: of its name, type, and what else is stored otherwise
-  /// when it changes.
+  /// The version hash of the property, 32 bytes: of its name, type, and other members that affect how it is stored.
   public var versionHash: Data {
     let original = inheritedFrom ?? self
     if let entity = original.owningEntity, let name = entity.name,

@@ -4,28 +4,28 @@
 import CoreDataModelFiles
 import Foundation
 
-/// A model: the entities of a store, and the requests and configurations that go with them.
+/// A model: the entities of a store, with configurations and fetch request templates.
 ///
-/// Editable until a coordinator uses it; afterwards every setter of the model and of all that belongs to it traps. A copy
-/// can be edited again. The model holds its entities; they do not hold the model.
+/// Editable until a coordinator uses it; afterwards every setter of the model and its parts traps. A copy can be edited
+/// again. The model retains its entities; they do not retain the model.
 ///
-/// Differs from Apple: `NSCoding` is not there yet.
+/// Differs from Apple: does not conform to `NSCoding` yet.
 open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Sendable {
   private var members: [NSEntityDescription] = []
-  internal var configurationMembers: [String: [NSEntityDescription]] = [:]
-  internal var templates: [String: StoredRequest] = [:]
-  internal let derivedState = DerivedStateCell<ModelDerivedState>()
-  internal let hashState = DerivedStateCell<ModelHashes>()
-  /// The files that the model was read or merged from, in which its other versions are; none for a model built in code.
-  internal var origins: [URL] = []
+  var configurationMembers: [String: [NSEntityDescription]] = [:]
+  var templates: [String: StoredRequest] = [:]
+  let derivedState = DerivedStateCell<ModelDerivedState>()
+  let hashState = DerivedStateCell<ModelHashes>()
+  /// The files that the model was read or merged from, which have its other versions; empty for a model built in code.
+  var origins: [URL] = []
   private let freezing = NSLock()
   private var isFrozen = false
 
-  /// The developer's own names for this version. Informational; never compared.
+  /// The developer's names for this version. They are never compared.
   open var versionIdentifiers: Set<AnyHashable> = [] { willSet { willEdit() } }
 
   /// Localized names, by `Entity/<entity>`, `Property/<property>`, `Property/<property>/Entity/<entity>` and
-  /// `ErrorString/<text>`. A model that was read has what lies in the files of strings beside it; see
+  /// `ErrorString/<text>`. A model that was read has those of the strings file beside it; see
   /// `localizationDictionary(forModelAt:)`.
   open var localizationDictionary: [String: String]? { willSet { willEdit() } }
 
@@ -34,9 +34,9 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
     super.init()
   }
 
-  /// All entities; sub-entities of listed ones are added of themselves.
+  /// All entities. Setting adds sub-entities that are not listed.
   ///
-  /// Setting traps when an entity has no name, two have the same, or one belongs to another model.
+  /// Setting traps if an entity has no name, two have the same name, or one belongs to another model.
   open var entities: [NSEntityDescription] {
     get { members }
     set {
@@ -48,18 +48,18 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   /// All entities by name.
   open var entitiesByName: [String: NSEntityDescription] { derived.entitiesByName }
 
-  /// Enumerates the entities.
+  /// Returns an iterator over the entities.
   public func makeIterator() -> IndexingIterator<[NSEntityDescription]> {
     members.makeIterator()
   }
 
-  /// Whether the model can still be edited: true until a coordinator uses it.
-  internal var isEditable: Bool {
+  /// Whether the model can be edited: true until a coordinator uses it.
+  var isEditable: Bool {
     freezing.withLock { !isFrozen }
   }
 
-  /// Ends the editing of the model and of all that belongs to it; called by the first coordinator that uses it.
-  internal func freeze() {
+  /// Makes the model and its parts immutable. Called by every coordinator that uses it.
+  func freeze() {
     freezing.withLock {
       guard !isFrozen else { return }
       for entity in members { entity.sealDerivedState() }
@@ -69,8 +69,8 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
     }
   }
 
-  /// Adds the sub-entities of members that are not members yet.
-  internal func adoptDescendants() {
+  /// Adds sub-entities that are not members yet.
+  func adoptDescendants() {
     take(members)
   }
 
@@ -99,23 +99,23 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
     invalidateDerivedState()
   }
 
-  internal func willEdit(_ member: String = #function) {
+  func willEdit(_ member: String = #function) {
     precondition(
       isEditable, "'\(member)' cannot be changed, since a coordinator uses the model. Edit a copy of it.")
     invalidateDerivedState()
   }
 
-  /// Drops everything that was derived from the content of the model.
-  internal func invalidateDerivedState() {
+  /// Drops the state derived from the model.
+  func invalidateDerivedState() {
     derivedState.drop()
     hashState.drop()
   }
 
-  internal var derived: ModelDerivedState {
+  var derived: ModelDerivedState {
     derivedState.value { ModelDerivedState(of: self) }
   }
 
-  /// Equal when of the same content.
+  /// Models are equal if their contents are.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSManagedObjectModel else { return false }
     return self === other
@@ -129,11 +129,136 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   }
 }
 
-/// What follows from a model's content, worked out once after each edit.
-internal final class ModelDerivedState: Sendable {
+/// State derived from a model. Recomputed after an edit.
+final class ModelDerivedState: Sendable {
   let entitiesByName: [String: NSEntityDescription]
 
   init(of model: NSManagedObjectModel) {
     entitiesByName = Dictionary(uniqueKeysWithValues: model.entities.map { ($0.name ?? "", $0) })
+  }
+}
+
+extension NSManagedObjectModel {
+  /// Core Data's name for the configuration of all entities.
+  static let defaultConfigurationName = "PF_DEFAULT_CONFIGURATION_NAME"
+
+  /// The names of all configurations, sorted.
+  public var configurations: [String] { configurationMembers.keys.sorted() }
+
+  /// Returns the entities of a configuration: all entities for nil, and nil for an unknown name.
+  public func entities(forConfigurationName configuration: String?) -> [NSEntityDescription]? {
+    guard let configuration, configuration != Self.defaultConfigurationName else { return entities }
+    return configurationMembers[configuration]
+  }
+
+  /// Sets the entities of a new or existing configuration. Traps for an entity that does not belong to the model.
+  public func setEntities(_ entities: [NSEntityDescription], forConfigurationName configuration: String) {
+    willEdit("setEntities(_:forConfigurationName:)")
+    for entity in entities {
+      precondition(
+        entity.owningModel === self,
+        "Entity '\(entity.name ?? "")' cannot be in configuration '\(configuration)': it is not in the model.")
+    }
+    configurationMembers[configuration] = entities
+  }
+
+  /// All fetch request templates by name. Changing a returned request does not change the model.
+  public var fetchRequestTemplatesByName: [String: NSFetchRequest<any NSFetchRequestResult>] {
+    templates.mapValues { $0.request(in: self) }
+  }
+
+  /// Returns the fetch request template of a name. Changing the request does not change the model.
+  public func fetchRequestTemplate(forName name: String) -> NSFetchRequest<any NSFetchRequestResult>? {
+    templates[name]?.request(in: self)
+  }
+
+  /// Sets a fetch request template, or removes it with nil. Traps for a request with a block predicate or a comparator.
+  public func setFetchRequestTemplate(
+    _ fetchRequestTemplate: NSFetchRequest<any NSFetchRequestResult>?, forName name: String
+  ) {
+    willEdit("setFetchRequestTemplate(_:forName:)")
+    templates[name] = fetchRequestTemplate.map { StoredRequest(name: name, $0) }
+  }
+
+  /// Returns a request made from a template, with values for the variables of its predicate.
+  ///
+  /// - Parameters:
+  ///   - name: the template's name.
+  ///   - variables: the values of all variables, by name without the dollar sign.
+  /// - Returns: nil if there is no template of that name.
+  public func fetchRequestFromTemplate(
+    withName name: String, substitutionVariables variables: [String: Any]
+  ) -> NSFetchRequest<any NSFetchRequestResult>? {
+    guard let request = fetchRequestTemplate(forName: name) else { return nil }
+    request.predicate = request.predicate?.withSubstitutionVariables(variables)
+    return request
+  }
+
+  /// Returns an editable copy, with copies of all entities.
+  public func copy(with zone: NSZone? = nil) -> Any {
+    let copy = type(of: self).init()
+    copy.take(copiesOf: entities)
+    for (name, members) in configurationMembers {
+      copy.configurationMembers[name] = members.compactMap { copy.entitiesByName[$0.name ?? ""] }
+    }
+    copy.templates = templates
+    copy.versionIdentifiers = versionIdentifiers
+    copy.localizationDictionary = localizationDictionary
+    copy.origins = origins
+    return copy
+  }
+
+  /// Adds copies of entities, with their hierarchy and relationships.
+  ///
+  /// - Parameters:
+  ///   - originals: the entities, which have different names.
+  ///   - duplicates: entities of other models, each equal to an original, whose copy replaces them.
+  func take(copiesOf originals: [NSEntityDescription], standingFor duplicates: [NSEntityDescription] = []) {
+    var twins = EntityTwins()
+    for original in originals { twins.add(original.copy(properties: original.ownProperties), of: original) }
+    for duplicate in duplicates { twins.add(duplicate) }
+    for original in originals + duplicates {
+      guard let twin = twins[original] else { continue }
+      let children = original.children.compactMap { twins[$0] }
+      twin.subentities += children.filter { child in !twin.subentities.contains { $0 === child } }
+    }
+    let copies = originals.compactMap { twins[$0] }
+    for copy in copies { copy.redirectRelationships(to: twins) }
+    entities += copies
+  }
+}
+
+/// The copies of entities, by the original, by its equals in other models, or by name.
+struct EntityTwins {
+  private var byOriginal: [ObjectIdentifier: NSEntityDescription] = [:]
+  private var byName: [String: NSEntityDescription] = [:]
+
+  mutating func add(_ twin: NSEntityDescription, of original: NSEntityDescription) {
+    byOriginal[ObjectIdentifier(original)] = twin
+    byName[twin.name ?? ""] = twin
+  }
+
+  /// Adds an entity that the copy of another one with the same name replaces.
+  mutating func add(_ duplicate: NSEntityDescription) {
+    byOriginal[ObjectIdentifier(duplicate)] = byName[duplicate.name ?? ""]
+  }
+
+  subscript(entity: NSEntityDescription) -> NSEntityDescription? {
+    byOriginal[ObjectIdentifier(entity)] ?? byName[entity.name ?? ""]
+  }
+}
+
+extension NSEntityDescription {
+  /// Redirects relationships from originals to their copies.
+  func redirectRelationships(to twins: EntityTwins) {
+    for case let relationship as NSRelationshipDescription in ownProperties {
+      let inverse = relationship.inverseRelationship
+      if let destination = relationship.destinationEntity, let twin = twins[destination] {
+        relationship.destinationEntity = twin
+      }
+      if let inverse, let owner = inverse.owningEntity, let twin = twins[owner] {
+        relationship.inverseRelationship = twin.relationshipsByName[inverse.name]
+      }
+    }
   }
 }

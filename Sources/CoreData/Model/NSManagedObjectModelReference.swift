@@ -3,9 +3,7 @@
 
 import Foundation
 
-/// A promise of a model: where it will be found when it is needed, and the checksum by which it is recognized.
-///
-/// The model is looked for once, when it is first asked for.
+/// A reference to a model: where to find it, and the checksum that it must have. It is resolved on first use.
 open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   private enum Place {
     case model(NSManagedObjectModel)
@@ -20,7 +18,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   private let lock = NSLock()
   private var found: NSManagedObjectModel?
 
-  /// Makes a reference to a model that is at hand.
+  /// Makes a reference to a given model.
   public init(model: NSManagedObjectModel, versionChecksum: String) {
     place = .model(model)
     self.versionChecksum = versionChecksum
@@ -29,7 +27,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   /// Makes a reference to a model in a file.
   ///
   /// - Parameters:
-  ///   - fileURL: an `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`; of several versions, the one with the checksum.
+  ///   - fileURL: an `.xcdatamodeld`, `.xcdatamodel`, `.momd` or `.mom`, one of whose versions has the checksum.
   ///   - versionChecksum: the checksum that the model must have.
   public init(fileURL: URL, versionChecksum: String) {
     place = .file(fileURL)
@@ -39,8 +37,8 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   /// Makes a reference to a model among the resources of a bundle.
   ///
   /// - Parameters:
-  ///   - modelName: the name of a version, or of a model, of which the version with the checksum is meant.
-  ///   - bundle: nil for the main bundle, or, where that holds no model, the resource bundles beside the executable.
+  ///   - modelName: the name of a version, or of a model one of whose versions has the checksum.
+  ///   - bundle: nil for the main bundle, or, if that has no model, the resource bundles beside the executable.
   ///   - versionChecksum: the checksum that the model must have.
   public init(name modelName: String, in bundle: Bundle?, versionChecksum: String) {
     place = .name(modelName, ModelSearch(bundles: bundle.map { [$0] }))
@@ -51,14 +49,14 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - versionHash: the version hashes of all entities of the model, by name.
-  ///   - bundle: nil for the main bundle, or, where that holds no model, the resource bundles beside the executable.
+  ///   - bundle: nil for the main bundle, or, if that has no model, the resource bundles beside the executable.
   ///   - versionChecksum: the checksum that the model must have.
   public init(entityVersionHashes versionHash: [AnyHashable: Any], in bundle: Bundle?, versionChecksum: String) {
     place = .hashes(versionHash as? [String: Data], ModelSearch(bundles: bundle.map { [$0] }))
     self.versionChecksum = versionChecksum
   }
 
-  /// The model. Traps when it is not found, or has another checksum; `resolve()` throws instead.
+  /// The model. Traps if it is not found or has another checksum; `resolve()` throws instead.
   open var resolvedModel: NSManagedObjectModel {
     do {
       return try resolve()
@@ -68,9 +66,9 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Finds the model, or says why it can't be found. An addition to Apple's interface.
+  /// Returns the model, or throws. An addition to Apple's API.
   ///
-  /// - Throws: 134504 when the model is not found, cannot be read, or has another checksum.
+  /// - Throws: 134504 if the model is not found, cannot be read, or has another checksum.
   public func resolve() throws -> NSManagedObjectModel {
     try lock.withLock {
       if let found { return found }
@@ -83,7 +81,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   private func search() throws -> NSManagedObjectModel {
     switch place {
     case .model(let model):
-      return try choose(from: [("the given model", model)], "a model at hand", absent: "")
+      return try choose(from: [("the given model", model)], "a given model", absent: "")
     case .file(let url):
       let versions: [(String, NSManagedObjectModel)]
       do {
@@ -91,7 +89,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
       } catch {
         throw unresolved("the file '\(url.path)'", (error as NSError).localizedFailureReason ?? "", error)
       }
-      return try choose(from: versions, "the file '\(url.path)'", absent: "It has no version.")
+      return try choose(from: versions, "the file '\(url.path)'", absent: "It has no versions.")
     case .name(let name, let search):
       let subject = "the model named '\(name)'"
       let list = try versions(search, for: subject)
@@ -101,7 +99,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
         absent: Self.words("There is no model or version of that name", search, list))
     case .hashes(let hashes, let search):
       let subject = "the model with given entity version hashes"
-      guard let hashes else { throw unresolved(subject, "The hashes are not data by the names of entities.") }
+      guard let hashes else { throw unresolved(subject, "The hashes must be data by entity name.") }
       let list = try versions(search, for: subject)
       let fitting = list.versions.filter { $0.model.entityVersionHashesByName == hashes }
       return try choose(
@@ -115,7 +113,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   ) throws -> NSManagedObjectModel {
     if let match = candidates.first(where: { $0.model.versionChecksum == versionChecksum }) { return match.model }
     let others = candidates.map { "\($0.name) has \($0.model.versionChecksum)" }.joined(separator: ", ")
-    throw unresolved(subject, others.isEmpty ? absent : "The checksum \(versionChecksum) is wanted, but \(others).")
+    throw unresolved(subject, others.isEmpty ? absent : "The checksum must be \(versionChecksum), but \(others).")
   }
 
   private func versions(_ search: ModelSearch, for subject: String) throws -> ModelVersionList {

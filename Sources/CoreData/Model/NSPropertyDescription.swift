@@ -5,22 +5,22 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// A property of an entity: the common part of attributes, relationships and fetched properties.
+/// A property of an entity: the superclass of attributes, relationships and fetched properties.
 ///
-/// Editable until the model it belongs to is used by a coordinator; afterwards every setter traps.
+/// Editable until a coordinator uses its model; afterwards every setter traps.
 ///
-/// Differs from Apple: what a sub-entity inherits is a read-only copy of the ancestor's property; edit the ancestor's.
-/// `NSCoding` is not there yet.
+/// Differs from Apple: a sub-entity inherits a read-only copy of the ancestor's property; edit the ancestor's. Does not
+/// conform to `NSCoding` yet.
 open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
-  /// The entity that the property was given to, if any.
-  internal var owningEntity: NSEntityDescription? {
+  /// The entity that the property belongs to, if any.
+  var owningEntity: NSEntityDescription? {
     get { owningEntityReference?.entity }
     set { owningEntityReference = newValue?.reference }
   }
   private var owningEntityReference: EntityReference?
 
-  /// The ancestor's property that this one is a copy of; nil for an entity's own property.
-  internal weak var inheritedFrom: NSPropertyDescription?
+  /// The ancestor's property that this one was copied from; nil for an entity's own property.
+  weak var inheritedFrom: NSPropertyDescription?
 
   /// The property's name.
   open var name = "" {
@@ -32,25 +32,25 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
     }
   }
 
-  /// Whether the property may be without a value when its object is saved; true unless set.
+  /// Whether the property may have no value when its object is saved; true by default.
   open var isOptional = true { willSet { willEdit() } }
 
-  /// Whether the property is kept out of the store; false unless set.
+  /// Whether the property is not stored; false by default.
   open var isTransient = false { willSet { willEdit() } }
 
-  /// Whether the property is part of the system's index of contents.
+  /// Whether Spotlight indexes the property; without effect here.
   open var isIndexedBySpotlight = false { willSet { willEdit() } }
 
-  /// A value mixed into the version hash, to tell versions apart that are equal otherwise.
+  /// A string that goes into the version hash, to distinguish versions that are equal otherwise.
   open var versionHashModifier: String? { willSet { willEdit() } }
 
-  /// Anything the developer wants to keep with the property.
+  /// The developer's own values.
   open var userInfo: [AnyHashable: Any]? { willSet { willEdit() } }
 
-  internal var declaredRenamingIdentifier: String? { willSet { willEdit("renamingIdentifier") } }
-  internal var hasIndexFlag = false { willSet { willEdit("isIndexed") } }
-  internal var hasExternalRecordFlag = false { willSet { willEdit("isStoredInExternalRecord") } }
-  internal var validations: [ValidationDocument] = [] {
+  var declaredRenamingIdentifier: String? { willSet { willEdit("renamingIdentifier") } }
+  var hasIndexFlag = false { willSet { willEdit("isIndexed") } }
+  var hasExternalRecordFlag = false { willSet { willEdit("isStoredInExternalRecord") } }
+  var validations: [ValidationDocument] = [] {
     willSet { willEdit("setValidationPredicates(_:withValidationWarnings:)") }
   }
 
@@ -59,7 +59,7 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
     super.init()
   }
 
-  /// The entity that the property belongs to. Traps for a property that was not given to an entity.
+  /// The entity that the property belongs to. Traps if there is none.
   open var entity: NSEntityDescription {
     guard let owningEntity else {
       preconditionFailure("The property '\(name)' has no entity: add it to the properties of one first.")
@@ -67,35 +67,35 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
     return owningEntity
   }
 
-  /// The name by which the property is known over all versions of the model; its own name unless set.
+  /// The name that identifies the property in all versions of the model; by default its own name.
   open var renamingIdentifier: String? {
     get { declaredRenamingIdentifier ?? name }
     set { declaredRenamingIdentifier = newValue }
   }
 
-  /// Whether the property was marked for an index, in the way of models made before fetch indexes.
+  /// Whether the property is indexed, in models made before fetch indexes.
   @available(*, deprecated, message: "Use NSEntityDescription.indexes instead")
   open var isIndexed: Bool {
     get { hasIndexFlag }
     set { hasIndexFlag = newValue }
   }
 
-  /// Whether the property is written to an external record file; without effect.
+  /// Whether the property is written to an external record file; without effect here.
   @available(*, deprecated, message: "Spotlight integration is deprecated")
   open var isStoredInExternalRecord: Bool {
     get { hasExternalRecordFlag }
     set { hasExternalRecordFlag = newValue }
   }
 
-  /// A copy that belongs to no entity.
+  /// Returns a copy without an entity.
   open func copy(with zone: NSZone? = nil) -> Any {
     let copy = type(of: self).init()
     copy.adopt(self)
     return copy
   }
 
-  /// Takes over everything but the owner from a property of the same class.
-  internal func adopt(_ source: NSPropertyDescription) {
+  /// Copies everything but the owner from a property of the same class.
+  func adopt(_ source: NSPropertyDescription) {
     name = source.name
     isOptional = source.isOptional
     isTransient = source.isTransient
@@ -108,8 +108,9 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
     validations = source.validations
   }
 
-  /// Called before every edit: traps where the property must not change, and drops what was derived from it.
-  internal func willEdit(_ member: String = #function) {
+  /// Called before every edit. Traps if the property is inherited or a coordinator uses the model, and drops derived
+  /// state.
+  func willEdit(_ member: String = #function) {
     if let inheritedFrom {
       preconditionFailure(
         "'\(name)' of entity '\(owningEntity?.name ?? "?")' is inherited from "
@@ -118,8 +119,8 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
     owningEntity?.willEdit("\(name).\(member)")
   }
 
-  /// Whether the content is equal, whatever the entity; overridden by each kind.
-  internal func hasContent(of other: NSPropertyDescription) -> Bool {
+  /// Whether the content is equal, apart from the entity. Subclasses compare their own members too.
+  func hasContent(of other: NSPropertyDescription) -> Bool {
     name == other.name && type(of: self) == type(of: other) && isOptional == other.isOptional
       && isTransient == other.isTransient && isIndexedBySpotlight == other.isIndexedBySpotlight
       && versionHashModifier == other.versionHashModifier && renamingIdentifier == other.renamingIdentifier
@@ -127,7 +128,7 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
       && PlainValue.userInfo(userInfo) == PlainValue.userInfo(other.userInfo)
   }
 
-  /// Equal when of the same kind and content, in entities of the same name.
+  /// Properties are equal if their classes, their contents and the names of their entities are.
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSPropertyDescription else { return false }
     return self === other || (owningEntity?.name == other.owningEntity?.name && hasContent(of: other))
@@ -139,5 +140,45 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
     let kind = isTransient ? "transient " : ""
     let place = owningEntity?.name.map { "\($0)." } ?? ""
     return "(\(kind)\(type(of: self)) \(place)\(name)\(isOptional ? ", optional" : ""))"
+  }
+}
+
+extension NSPropertyDescription {
+  /// The rules for values.
+  public var validationPredicates: [NSPredicate] { validations.map { NSPredicate.make($0.predicate) } }
+
+  /// What is reported for a violation of each rule: an error code as a number, or the developer's own message.
+  public var validationWarnings: [Any] { validations.map { $0.warning.foundationValue() } }
+
+  /// Sets the rules for values, and a message for the violation of each. Traps for a block predicate.
+  ///
+  /// - Parameters:
+  ///   - validationPredicates: the rules.
+  ///   - validationWarnings: one message for each rule; nil for standard messages.
+  public func setValidationPredicates(
+    _ validationPredicates: [NSPredicate]?, withValidationWarnings validationWarnings: [String]?
+  ) {
+    let predicates = validationPredicates ?? []
+    precondition(
+      validationWarnings.map { $0.count == predicates.count } ?? true,
+      "'\(name)' needs one validation warning for each of its \(predicates.count) predicates.")
+    validations = predicates.enumerated().map { position, predicate in
+      ValidationDocument(
+        predicate: PredicateSyntax(predicate, in: "The property '\(name)'"),
+        warning: validationWarnings.map { .string($0[position]) } ?? .null)
+    }
+  }
+}
+
+extension PredicateSyntax {
+  /// Makes the tree of a predicate that becomes part of a model. Traps for a block predicate.
+  ///
+  /// - Parameter subject: the part of the model, for the message.
+  init(_ predicate: NSPredicate, in subject: String) {
+    do {
+      try self.init(predicate)
+    } catch {
+      preconditionFailure("\(subject) cannot be part of a model. \(error)")
+    }
   }
 }

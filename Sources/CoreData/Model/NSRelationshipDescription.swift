@@ -4,21 +4,21 @@
 import CoreDataModelFiles
 import Foundation
 
-/// What happens to the objects at the other end of a relationship when an object is deleted.
+/// What happens to the destinations of a relationship when an object is deleted.
 public enum NSDeleteRule: UInt, Sendable {
-  /// Nothing; the other objects keep pointing at what is gone.
+  /// Nothing: the destinations keep referring to the deleted object.
   case noActionDeleteRule = 0
-  /// The inverse relationship of the other objects is set to nil.
+  /// The deleted object is removed from the inverse relationship of the destinations.
   case nullifyDeleteRule = 1
-  /// The other objects are deleted as well.
+  /// The destinations are deleted as well.
   case cascadeDeleteRule = 2
-  /// The object cannot be deleted while there are others.
+  /// The object cannot be deleted while there are destinations.
   case denyDeleteRule = 3
 }
 
-/// A relationship to one object or to many.
+/// A to-one or to-many relationship.
 open class NSRelationshipDescription: NSPropertyDescription, @unchecked Sendable {
-  /// The entity of the objects at the other end. Not retained: the model holds it.
+  /// The entity of the destinations. Not retained.
   open var destinationEntity: NSEntityDescription? {
     get { destinationReference?.entity }
     set {
@@ -28,25 +28,25 @@ open class NSRelationshipDescription: NSPropertyDescription, @unchecked Sendable
   }
   private var destinationReference: EntityReference?
 
-  /// The relationship that leads back. Not retained: its entity holds it.
+  /// The inverse relationship. Not retained.
   open weak var inverseRelationship: NSRelationshipDescription? { willSet { willEdit() } }
 
-  /// How many objects there may be at most: 1 makes a to-one relationship, 0 a to-many one without limit.
+  /// The maximum number of destinations: 1 for a to-one relationship, 0 for a to-many one without a limit.
   open var maxCount = 0 { willSet { willEdit() } }
 
-  /// How many objects there must be, where there are any or the relationship is required.
+  /// The minimum number of destinations, if there are any or the relationship is not optional.
   open var minCount = 0 { willSet { willEdit() } }
 
-  /// What happens at the other end when an object is deleted; nullify unless set.
+  /// What happens to the destinations when an object is deleted; by default they are nullified.
   open var deleteRule = NSDeleteRule.nullifyDeleteRule { willSet { willEdit() } }
 
-  /// Whether a to-many relationship keeps its objects in order.
+  /// Whether a to-many relationship is ordered.
   open var isOrdered = false { willSet { willEdit() } }
 
-  /// Whether more than one object can stand at the other end.
+  /// Whether there can be more than one destination.
   open var isToMany: Bool { maxCount != 1 }
 
-  internal override func adopt(_ source: NSPropertyDescription) {
+  override func adopt(_ source: NSPropertyDescription) {
     super.adopt(source)
     guard let source = source as? NSRelationshipDescription else { return }
     destinationEntity = source.destinationEntity
@@ -57,7 +57,7 @@ open class NSRelationshipDescription: NSPropertyDescription, @unchecked Sendable
     isOrdered = source.isOrdered
   }
 
-  internal override func hasContent(of other: NSPropertyDescription) -> Bool {
+  override func hasContent(of other: NSPropertyDescription) -> Bool {
     guard let other = other as? NSRelationshipDescription else { return false }
     return super.hasContent(of: other) && document == other.document
   }

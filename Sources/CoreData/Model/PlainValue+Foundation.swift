@@ -5,12 +5,12 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// Values of models, between the plain form of documents and the objects that Apple's interfaces hand out.
+/// Conversions between the plain values of documents and the objects of Apple's API.
 extension PlainValue {
-  /// The plain form of any value; what has none is carried along as it is.
+  /// Makes the plain form of a value. A value without one is wrapped.
   ///
-  /// - Parameter kind: the type of the attribute that the value belongs to; it decides what kind of number a number is.
-  internal init(_ any: Any, kind: AttributeKind = .undefined) {
+  /// - Parameter kind: the type of the value's attribute, which determines the type of a number.
+  init(_ any: Any, kind: AttributeKind = .undefined) {
     switch any {
     case is NSNull: self = .null
     case let value as String: self = .string(value)
@@ -48,8 +48,8 @@ extension PlainValue {
     }
   }
 
-  /// The value as Apple's interfaces hand it out: numbers and booleans as `NSNumber`.
-  internal func foundationValue(kind: AttributeKind = .undefined) -> Any {
+  /// Returns the value as Apple's API has it: numbers and booleans as `NSNumber`.
+  func foundationValue(kind: AttributeKind = .undefined) -> Any {
     switch (self, kind) {
     case (.integer(let value), .double), (.integer(let value), .float): return NSNumber(value: Double(value))
     case (.integer(let value), .boolean): return NSNumber(value: value != 0)
@@ -85,8 +85,8 @@ extension PlainValue {
     }
   }
 
-  /// The plain form of user info; keys other than strings are described.
-  internal static func userInfo(_ dictionary: [AnyHashable: Any]?) -> [String: PlainValue] {
+  /// Returns the plain form of user info. Keys other than strings are replaced by their descriptions.
+  static func userInfo(_ dictionary: [AnyHashable: Any]?) -> [String: PlainValue] {
     var plain: [String: PlainValue] = [:]
     for (key, value) in dictionary ?? [:] {
       plain[key.base as? String ?? String(describing: key.base)] = PlainValue(value)
@@ -94,14 +94,14 @@ extension PlainValue {
     return plain
   }
 
-  /// User info as Apple's interfaces hand it out; nil where there is none.
-  internal static func foundationUserInfo(_ plain: [String: PlainValue]) -> [AnyHashable: Any]? {
+  /// Returns user info as Apple's API has it; nil if it is empty.
+  static func foundationUserInfo(_ plain: [String: PlainValue]) -> [AnyHashable: Any]? {
     guard !plain.isEmpty else { return nil }
     return plain.reduce(into: [:]) { $0[$1.key] = $1.value.foundationValue() }
   }
 }
 
-/// Makes a value that cannot be compared comparable, by being the same box.
+/// Wraps a value that is not hashable. Boxes are equal if they are identical.
 private final class ValueBox: Hashable {
   let value: Any
 

@@ -5,14 +5,14 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// A fetch request as a model keeps it: out of reach of later changes, its entity by name.
+/// A fetch request in a model: an immutable copy that names its entity.
 ///
-/// The document holds what files of models can hold; the specification also what only code can say, such as an offset.
-internal struct StoredRequest: @unchecked Sendable {
+/// The document has what model files can hold; the specification also has what only code can set, such as an offset.
+struct StoredRequest: @unchecked Sendable {
   let document: FetchRequestDocument
   private let specification: FetchSpecification
 
-  /// Takes a request over from a document.
+  /// Copies a request from a document.
   init(_ document: FetchRequestDocument) {
     self.document = document
     var specification = FetchSpecification()
@@ -34,13 +34,13 @@ internal struct StoredRequest: @unchecked Sendable {
     self.specification = specification
   }
 
-  /// Takes a request over from code. Traps for one whose predicate or order is a closure.
+  /// Copies a request. Traps for a block predicate or a comparator.
   init(name: String, _ request: NSFetchRequest<any NSFetchRequestResult>) {
     var specification = request.specification
     specification.entity = nil
     self.specification = specification
     var document = FetchRequestDocument(name: name, entityName: specification.entityName ?? "")
-    document.predicate = specification.predicate.map { ModelSyntax.tree(of: $0, for: "The request '\(name)'") }
+    document.predicate = specification.predicate.map { PredicateSyntax($0, in: "The request '\(name)'") }
     document.sortKeys = (specification.sortDescriptors ?? []).map { descriptor in
       do {
         let key = try SortKey(descriptor)
@@ -60,7 +60,7 @@ internal struct StoredRequest: @unchecked Sendable {
     self.document = document
   }
 
-  /// A request of its own, with the entity of a model.
+  /// Returns a new request, with the entity of a model.
   func request(in model: NSManagedObjectModel?) -> NSFetchRequest<any NSFetchRequestResult> {
     let request = NSFetchRequest<any NSFetchRequestResult>()
     request.specification = specification

@@ -3,13 +3,13 @@
 
 import Foundation
 
-/// Turns values into other values and back: what transformable attributes are stored with.
+/// Converts values to other values and back. Transformable attributes are stored with it.
 ///
-/// Foundation off Apple's systems has no such class; this one carries Apple's name and meaning.
+/// Foundation on Linux lacks this class; ours has Apple's name and behavior.
 open class ValueTransformer: NSObject, NamedValueTransformer, @unchecked Sendable {
   /// The name of a transformer.
   public struct Name: RawRepresentable, Hashable, Sendable {
-    /// The name as text.
+    /// The name as a string.
     public let rawValue: String
 
     /// Makes a name.
@@ -33,47 +33,46 @@ open class ValueTransformer: NSObject, NamedValueTransformer, @unchecked Sendabl
     super.init()
   }
 
-  /// Makes a transformer known by a name.
+  /// Registers a transformer under a name.
   ///
   /// - Parameters:
-  ///   - transformer: the transformer; nil to forget the name.
+  ///   - transformer: the transformer; nil to remove the one registered.
   ///   - name: the name that models use.
   public class func setValueTransformer(_ transformer: ValueTransformer?, forName name: Name) {
     lock.withLock { transformers[name] = transformer }
   }
 
-  /// The names that transformers are known by, sorted.
+  /// Returns the names of all registered transformers, sorted.
   public class func valueTransformerNames() -> [Name] {
     lock.withLock { transformers.keys.sorted { $0.rawValue < $1.rawValue } }
   }
 
-  /// The transformer of a name; nil when none has been set.
   fileprivate static func known(by name: Name) -> ValueTransformer? {
     lock.withLock { transformers[name] }
   }
 
-  /// The class of what `transformedValue(_:)` makes.
+  /// The class of transformed values.
   open class func transformedValueClass() -> AnyClass { NSObject.self }
 
-  /// Whether there is a way back.
+  /// Whether the transformer can convert values back.
   open class func allowsReverseTransformation() -> Bool { true }
 
-  /// The other form of a value.
+  /// Converts a value.
   open func transformedValue(_ value: Any?) -> Any? { value }
 
-  /// The value of another form.
+  /// Converts a transformed value back.
   open func reverseTransformedValue(_ value: Any?) -> Any? { transformedValue(value) }
 }
 
 /// The name of a value transformer.
 public typealias NSValueTransformerName = ValueTransformer.Name
 
-/// What lets `ValueTransformer` have an initializer that gives an object which exists: initializers of a protocol may choose
-/// the instance.
+/// A protocol that gives `ValueTransformer` an initializer which returns an existing object: only those of a protocol
+/// can assign `self`.
 public protocol NamedValueTransformer {}
 
 extension NamedValueTransformer where Self: ValueTransformer {
-  /// The transformer of a name; nil when none has been set.
+  /// Returns the transformer registered under a name, or nil.
   ///
   /// - Parameter name: the name that models use.
   public init?(forName name: NSValueTransformerName) {

@@ -3,18 +3,19 @@
 
 import Foundation
 
-/// Finds classes by the names that models and mapping models have for them.
+/// Finds classes by their names in models and mapping models.
 ///
-/// A name may carry its module (`App.Person`), begin with a dot (`.Person`, Xcode's "current product module"), or be bare;
-/// the last two are looked for among the classes that the program has registered, and in the main executable's module.
+/// A name may include its module (`App.Person`), begin with a dot (`.Person`, Xcode's "current product module"), or be
+/// bare. The last two are looked up among the classes that the program has registered, and in the main executable's
+/// module.
 final class ClassRegistry: @unchecked Sendable {
   private let lock = NSLock()
   private var registered: [String: AnyClass] = [:]
   private var found: [String: AnyClass] = [:]
   private var isMissing: Set<String> = []
 
-  /// Makes a class known under a name. A name that another class has stops the program: which of the two would be found
-  /// would depend on what runs first.
+  /// Registers a class under a name. A name taken by another class stops the program, since which of the two would be
+  /// found would depend on the order of registration.
   func register(_ type: AnyClass, as name: String) {
     let other: AnyClass? = lock.withLock {
       if let known = registered[name], known != type { return known }
@@ -25,13 +26,12 @@ final class ClassRegistry: @unchecked Sendable {
     }
     if let other {
       preconditionFailure(
-        "The class \(String(reflecting: type)) cannot be registered as '\(name)': \(String(reflecting: other)) has that name. "
-          + "Register it under another one, and let the model or mapping model say it.")
+        "The class \(String(reflecting: type)) cannot be registered as '\(name)', which is the name of "
+          + "\(String(reflecting: other)). Register it under another name, and use that in the model or mapping model.")
     }
   }
 
-  /// The class of that name that is wanted; nil where there is none. What was looked for is remembered until a class is
-  /// registered.
+  /// Returns the subclass of `base` with that name, if any. Results are cached until a class is registered.
   func type<Class: AnyObject>(named name: String, of base: Class.Type) -> Class.Type? {
     lock.withLock {
       if let known = found[name] { return known as? Class.Type }
@@ -42,7 +42,7 @@ final class ClassRegistry: @unchecked Sendable {
     }
   }
 
-  /// Any class of that name, of whatever kind: for messages.
+  /// Returns the class of that name, whatever its superclass, for error messages.
   func anyType(named name: String) -> AnyClass? {
     lock.withLock { candidates(for: name).first }
   }
@@ -50,12 +50,12 @@ final class ClassRegistry: @unchecked Sendable {
   private func candidates(for name: String) -> [AnyClass] {
     let bare = name.hasPrefix(".") ? String(name.dropFirst()) : name
     let known = [registered[name], registered[bare]].compactMap { $0 }
-    // A name that has a module needs no other one; Foundation complains about names with two dots.
+    // Foundation complains about names with two dots.
     let names = bare.contains(".") ? [bare] : [bare, "\(Self.mainModule).\(bare)"]
     return known + names.compactMap { NSClassFromString($0) }
   }
 
-  /// The module of the main executable: its file name, with what no module name can hold replaced as SwiftPM does.
+  /// The module of the main executable: its file name, with invalid characters replaced as SwiftPM does.
   private static let mainModule: String = {
     let name = URL(fileURLWithPath: CommandLine.arguments.first ?? "").deletingPathExtension().lastPathComponent
     return String(name.map { $0.isLetter || $0.isNumber || $0 == "_" ? $0 : "_" })

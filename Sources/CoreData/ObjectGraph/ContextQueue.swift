@@ -4,7 +4,7 @@
 import Dispatch
 import Foundation
 
-/// The queue of a context: calls that come from the queue itself are carried out at once.
+/// The queue of a context. Synchronous calls from the queue itself run at once.
 final class ContextQueue: @unchecked Sendable {
   private static let key = DispatchSpecificKey<ObjectIdentifier>()
   private let queue: DispatchQueue?
@@ -24,21 +24,21 @@ final class ContextQueue: @unchecked Sendable {
     }
   }
 
-  /// The queues that wait for the work of the current thread: a call for one of them must be carried out at once, or it
-  /// would wait for itself.
+  /// The queues that are blocked until the current thread's work is done. A call to one of them runs at once, since
+  /// waiting for it would deadlock.
   private static var waiting: Set<ObjectIdentifier> {
     get { Thread.current.threadDictionary["OpenCoreData.waiting"] as? Set<ObjectIdentifier> ?? [] }
     set { Thread.current.threadDictionary["OpenCoreData.waiting"] = newValue }
   }
 
-  /// Marks the main queue, which another thread than the main one serves in a program whose `main` is asynchronous.
+  /// Marks the main queue, which another thread than the main one may serve if the program's `main` is asynchronous.
   private static let mainMark: DispatchSpecificKey<Bool> = {
     let key = DispatchSpecificKey<Bool>()
     DispatchQueue.main.setSpecific(key: key, value: true)
     return key
   }()
 
-  /// Whether the current thread works for the main queue.
+  /// Whether the current thread is executing for the main queue.
   static var isOnMain: Bool { Thread.isMainThread || DispatchQueue.getSpecific(key: mainMark) == true }
 
   private var isCurrent: Bool {
@@ -67,8 +67,8 @@ final class ContextQueue: @unchecked Sendable {
     queue.async(execute: body)
   }
 
-  /// Runs a block on the queue, at once where it is the current one and `schedule` says so. `rescue` throws the block's error
-  /// again, which lets callers be `rethrows`.
+  /// Runs a block on the queue; at once if the caller is on it and `schedule` is `immediate`. `rescue` rethrows the
+  /// block's error, which lets callers be `rethrows`.
   func run<T>(
     _ schedule: NSManagedObjectContext.ScheduledTaskType, isolation: isolated (any Actor)?,
     _ body: @escaping () throws -> T, rescue: (any Error) throws -> T
@@ -84,7 +84,7 @@ final class ContextQueue: @unchecked Sendable {
     }
   }
 
-  /// Carries a closure and its result from one queue to another; the caller waits meanwhile.
+  /// Carries a closure to another queue and its result back, while the caller waits.
   private struct Work<T>: @unchecked Sendable {
     let body: () throws -> T
 
@@ -103,11 +103,11 @@ final class ContextQueue: @unchecked Sendable {
 }
 
 extension NSManagedObjectContext {
-  /// When the block of `perform(schedule:_:)` is run.
+  /// When `perform(schedule:_:)` runs its block.
   public enum ScheduledTaskType: Sendable {
-    /// At once when the caller is on the context's queue already.
+    /// At once if the caller is already on the context's queue.
     case immediate
-    /// After what the queue has been given before.
+    /// After the blocks already enqueued.
     case enqueued
   }
 
@@ -115,9 +115,10 @@ extension NSManagedObjectContext {
   ///
   /// - Parameter block: work with the context's objects.
   public func perform(_ block: @escaping () -> Void) {
-    let work = UncheckedBlock(block: block)
+    // The block runs only on the context's queue.
+    nonisolated(unsafe) let block = block
     queue.async {
-      work.block()
+      block()
       self.processPendingChanges()
     }
   }
@@ -150,9 +151,4 @@ extension NSManagedObjectContext {
         return try block()
       }, rescue: { throw $0 })
   }
-}
-
-/// Carries a block to the context's queue, which is the only place where it is run.
-private struct UncheckedBlock: @unchecked Sendable {
-  let block: () -> Void
 }

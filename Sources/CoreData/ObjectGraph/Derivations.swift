@@ -4,24 +4,24 @@
 import CoreDataPredicates
 import Foundation
 
-/// How the derived attributes of a model are computed, and what their values depend on.
+/// The derived attributes of a model: how they are computed, and what they depend on.
 struct Derivations: @unchecked Sendable {
-  /// One derived attribute of one entity, inherited ones included.
+  /// A derived attribute of an entity, possibly inherited.
   struct Rule {
     let name: String
     let expression: ExpressionSyntax
-    /// Properties of the entity itself whose change asks for a new value.
+    /// The entity's own properties whose changes require a new value.
     let triggers: Set<String>
-    /// Relationship key paths whose objects' values are read, as opposed to only counted.
+    /// Relationship key paths whose objects' values are read, not only counted.
     let prefetches: [String]
     /// Whether the value is the time of the save.
     let isTimed: Bool
   }
 
-  /// A derived attribute whose value depends on a property at the end of relationships.
+  /// A derived attribute that depends on a property of related objects.
   struct Dependent {
     let name: String
-    /// From the entity of the derived attribute to the entity of the property.
+    /// The relationships from the entity of the derived attribute to the entity of the property.
     let path: [NSRelationshipDescription]
     let property: String
   }
@@ -46,7 +46,6 @@ struct Derivations: @unchecked Sendable {
     }
   }
 
-  /// The derived attributes of an entity.
   func rules(of entity: NSEntityDescription) -> [Rule] { rules[entity.name ?? ""] ?? [] }
 
   private mutating func addDependents(_ name: String, _ path: [String], _ entity: NSEntityDescription) {
@@ -82,6 +81,120 @@ extension ExpressionSyntax {
     case .function(_, "now", _): true
     case .function(let operand, _, let arguments): (operand?.isTimed ?? false) || arguments.contains(where: \.isTimed)
     default: false
+    }
+  }
+}
+
+extension Derivations {
+  /// Computes derived attributes during one save.
+  struct Update {
+    /// How deep derived values may depend on one another; deeper ones are taken for a cycle.
+    private static let maximumRounds = 16
+
+    private let context: NSManagedObjectContext
+    private let derivations: Derivations
+    /// The attributes of objects that already have the time of this save.
+    private var timed: Set<String> = []
+
+    init(in context: NSManagedObjectContext) {
+      self.context = context
+      derivations = context.coordinator.derivations
+    }
+
+    /// Updates the derived attributes of all changed objects, and of the objects that depend on these.
+    ///
+    /// - Returns: whether any value has changed.
+    /// - Throws: 134060 for an expression that cannot be evaluated.
+    mutating func run() throws -> Bool {
+      guard !derivations.isEmpty else { return false }
+      var hasChanged = false
+      for _ in 0..<Update.maximumRounds {
+        guard try runOnce() else { return hasChanged }
+        hasChanged = true
+      }
+      return hasChanged
+    }
+
+    private mutating func runOnce() throws -> Bool {
+      var work: [(NSManagedObject, [Rule])] = []
+      for object in context.changedInOrder where !object.isDeleted && !object.isInaccessible {
+        let rules = derivations.rules(of: object.entity)
+        guard !rules.isEmpty else { continue }
+        work.append((object, rules.filter { concerns($0, object) }))
+      }
+      for dependent in derivations.dependents {
+        for object in sources(of: dependent) {
+          work.append(
+            (object, derivations.rules(of: object.entity).filter { $0.name == dependent.name && !$0.isTimed }))
+        }
+      }
+      for keyPath in Set(work.flatMap { $0.1.flatMap(\.prefetches) }) {
+        let first = keyPath.split(separator: ".").first.map(String.init) ?? keyPath
+        let objects = work.map(\.0).filter { $0.table.position(of: first) != nil }
+        try Prefetching(context: context).prefetch([keyPath], of: objects)
+      }
+      var hasChanged = false
+      for (object, rules) in work {
+        for rule in rules where try apply(rule, to: object) { hasChanged = true }
+      }
+      return hasChanged
+    }
+
+    /// Whether a changed object's own changes require a new value.
+    private func concerns(_ rule: Rule, _ object: NSManagedObject) -> Bool {
+      if object.isInserted { return true }
+      let changed = object.changedSlots().filter { !object.table.isTransient(at: $0) }.map { object.table.names[$0] }
+      if rule.isTimed { return changed.contains { !isDerived($0, object) } || changed.contains(rule.name) }
+      return changed.contains { $0 == rule.name || rule.triggers.contains($0) }
+    }
+
+    private func isDerived(_ name: String, _ object: NSManagedObject) -> Bool {
+      derivations.rules(of: object.entity).contains { $0.name == name }
+    }
+
+    /// Returns the objects whose derived attribute depends on a changed property of a related object.
+    private func sources(of dependent: Dependent) -> [NSManagedObject] {
+      guard let destination = dependent.path.last?.destinationEntity else { return [] }
+      var objects = context.changedInOrder.filter { object in
+        guard !object.isDeleted, object.entity.isKindOf(entity: destination),
+          let position = object.table.position(of: dependent.property)
+        else { return false }
+        return object.changedSlots().contains(position)
+      }
+      for relationship in dependent.path.reversed() {
+        guard let inverse = relationship.inverseRelationship else { return [] }
+        var seen: Set<ObjectIdentifier> = []
+        objects = objects.flatMap { object -> [NSManagedObject] in
+          guard let position = object.table.position(of: inverse.name) else { return [] }
+          return object.linkedObjects(at: position)
+        }.filter { !$0.isDeleted && seen.insert(ObjectIdentifier($0)).inserted }
+      }
+      return objects
+    }
+
+    private mutating func apply(_ rule: Rule, to object: NSManagedObject) throws -> Bool {
+      guard let position = object.table.position(of: rule.name), let attribute = object.table.attribute(at: position)
+      else {
+        return false
+      }
+      if rule.isTimed, !timed.insert("\(rule.name) \(object.identifier.key)").inserted { return false }
+      object.realize()
+      let value: Any?
+      do {
+        value = try PredicateEvaluator().value(rule.expression, with: object)
+      } catch {
+        throw ObjectGraphErrors.underivable(rule.name, of: object, reason: "\(error)")
+      }
+      guard let slot = Slot(value, for: attribute) else {
+        throw ObjectGraphErrors.underivable(
+          rule.name, of: object,
+          reason:
+            "its value is a \(value.map { "\(Swift.type(of: $0))" } ?? "nil"), which is not of the attribute's type")
+      }
+      guard !object.slots[position].isSame(as: slot) else { return false }
+      object.slots[position] = slot
+      object.noteChange()
+      return true
     }
   }
 }

@@ -4,20 +4,20 @@
 import CoreDataPredicates
 import Foundation
 
-/// Makes dictionaries of objects, for requests that ask for them.
+/// Makes the results of a fetch with the result type `dictionaryResultType`.
 struct DictionaryResults {
   private struct Column {
     let name: String
-    /// What one object gives; nil for a value that all objects give together.
+    /// Computes the value of one object; nil for an aggregate.
     var value: ((NSManagedObject) throws -> Any?)?
-    /// What all objects give together, such as the greatest of their values.
+    /// Computes an aggregate of all objects, such as the maximum of a property.
     var summary: (([NSManagedObject]) throws -> Any?)?
   }
 
   private let columns: [Column]
   private let isDistinct: Bool
 
-  /// Whether all objects give one dictionary, as they do where an aggregate of their values is wanted.
+  /// Whether the request asks for aggregates, and so for one dictionary of all objects.
   var isSummary: Bool { columns.contains { $0.summary != nil } }
 
   init(_ specification: FetchSpecification, entity: NSEntityDescription) throws {
@@ -52,7 +52,7 @@ struct DictionaryResults {
       if name == "objectID", entity.propertiesByName[name] == nil { return Column(name: name) { $0.objectID } }
       guard entity.slotTable.position(of: first) != nil else {
         throw ObjectGraphErrors.badRequest(
-          "'\(first)' is no attribute or relationship of '\(entity.name ?? "")'.", entity: entity,
+          "'\(first)' is not an attribute or relationship of '\(entity.name ?? "")'.", entity: entity,
           suggestion: "Correct propertiesToFetch.")
       }
       return Column(name: name) { object in
@@ -61,12 +61,12 @@ struct DictionaryResults {
       }
     default:
       throw ObjectGraphErrors.badRequest(
-        "propertiesToFetch holds a \(type(of: property)).", entity: entity,
-        suggestion: "Give names of properties, or property descriptions.")
+        "propertiesToFetch contains a \(type(of: property)).", entity: entity,
+        suggestion: "Use names of properties, or property descriptions.")
     }
   }
 
-  /// An aggregate function of one expression, or a key path of an operator: `max:(price)`, `@max.price`.
+  /// Returns the aggregate that an expression asks for, as `max:(price)` or `@max.price`; nil for other expressions.
   private static func summary(_ tree: ExpressionSyntax) -> (([NSManagedObject]) throws -> Any?)? {
     switch tree {
     case .keyPath(let path) where path.hasPrefix("@"):
@@ -86,7 +86,7 @@ struct DictionaryResults {
     }
   }
 
-  /// One dictionary of all objects. What a single object gives is that of the first one.
+  /// Returns one dictionary of all objects. Values that are not aggregates are those of the first object.
   private func summary(of objects: [NSManagedObject]) throws -> NSDictionary {
     let dictionary = NSMutableDictionary()
     for column in columns {

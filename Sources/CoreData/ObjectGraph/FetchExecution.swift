@@ -4,18 +4,18 @@
 import CoreDataPredicates
 import Foundation
 
-/// One fetch: asks the stores, and works the context's unsaved changes in.
+/// One fetch: queries the stores, and merges the context's unsaved changes into the results.
 struct FetchExecution {
   private let specification: FetchSpecification
   private let context: NSManagedObjectContext
   private let entity: NSEntityDescription
   private let stores: [any RowStore]
   private var query: RowQuery
-  /// Whether the predicate is one that only Foundation can evaluate: a block.
+  /// Whether only Foundation can evaluate the predicate, because it contains a block.
   private let isOpaque: Bool
-  /// Whether the objects are sorted by something that only the program can read: a Swift key path.
+  /// Whether the objects are sorted by a Swift key path, which only the program can read.
   private let isSortedByCode: Bool
-  /// Objects of the entity with unsaved changes, which no store can answer for.
+  /// Objects of the entity with unsaved changes, which the stores do not know.
   private let pending: [NSManagedObject]
 
   init(
@@ -57,14 +57,15 @@ struct FetchExecution {
     }
   }
 
-  /// Refuses a key path that the model does not have, whether or not there is a row to try it on.
+  /// Throws if a key path is not in the model.
   private static func check(_ path: String, of entity: NSEntityDescription) throws {
     var source = entity
     for key in path.split(separator: ".").map(String.init) where !key.hasPrefix("@") {
       guard let property = source.propertiesByName[key] else {
         if ["self", "SELF", "objectID", "entity"].contains(key) { return }
         throw ObjectGraphErrors.badRequest(
-          "The key path '\(path)' leads to '\(key)', which is no property of '\(source.name ?? "")'.", entity: entity,
+          "The key path '\(path)' contains '\(key)', which is not a property of '\(source.name ?? "")'.",
+          entity: entity,
           suggestion: "Correct the predicate or the sort descriptor.")
       }
       guard let destination = (property as? NSRelationshipDescription)?.destinationEntity else { return }
@@ -86,8 +87,8 @@ struct FetchExecution {
     return entity
   }
 
-  /// Whether the stores' answer stands as it is: one store, nothing unsaved.
-  private var isStoresOwn: Bool { pending.isEmpty && stores.count == 1 && !isOpaque && !isSortedByCode }
+  /// Whether the results of a single store are final: nothing is unsaved, and the store evaluates everything.
+  private var isAnsweredByStore: Bool { pending.isEmpty && stores.count == 1 && !isOpaque && !isSortedByCode }
 
   func objects() throws -> [NSManagedObject] {
     let found = try matching()
@@ -100,12 +101,12 @@ struct FetchExecution {
   }
 
   func identifiers() throws -> [NSManagedObjectID] {
-    if isStoresOwn, let ids = try locked({ try stores[0].identifiers(for: query) }) { return ids }
+    if isAnsweredByStore, let ids = try locked({ try stores[0].identifiers(for: query) }) { return ids }
     return try matching().map(\.objectID)
   }
 
   func count() throws -> Int {
-    if isStoresOwn, let count = try locked({ try stores[0].count(for: query) }) { return count }
+    if isAnsweredByStore, let count = try locked({ try stores[0].count(for: query) }) { return count }
     return try matching().count
   }
 
@@ -114,21 +115,21 @@ struct FetchExecution {
     guard specification.returnsDistinctResults || results.isSummary else {
       return try results.dictionaries(of: matching())
     }
-    // Offset and limit count dictionaries, of which one can stand for several objects.
+    // Offset and limit count dictionaries, each of which may stand for several objects.
     return try window(results.dictionaries(of: unbounded().matching()))
   }
 
-  /// Stores are asked while no other context does.
+  /// Runs a query while holding the coordinator's lock.
   private func locked<T>(_ body: () throws -> T) rethrows -> T {
     try context.coordinator.withLock(body)
   }
 
-  /// All objects that answer the request, in order, with offset and limit observed.
+  /// Returns the objects that match the request, in order, within offset and limit.
   private func matching() throws -> [NSManagedObject] {
-    if isStoresOwn, readsRowsLater, let ids = try locked({ try stores[0].identifiers(for: query) }) {
+    if isAnsweredByStore, readsRowsLater, let ids = try locked({ try stores[0].identifiers(for: query) }) {
       return faults(ids)
     }
-    if isStoresOwn, let rows = try locked({ try stores[0].rows(for: query) }) {
+    if isAnsweredByStore, let rows = try locked({ try stores[0].rows(for: query) }) {
       return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
     }
     var whole = query
@@ -147,7 +148,7 @@ struct FetchExecution {
     return window(objects)
   }
 
-  /// Sorts by the descriptors themselves; equal objects keep their order.
+  /// Sorts with the descriptors themselves. The sort is stable.
   private func sortedByCode(_ objects: [NSManagedObject]) -> [NSManagedObject] {
     let descriptors = specification.sortDescriptors ?? []
     return objects.enumerated().sorted { left, right in
@@ -162,13 +163,13 @@ struct FetchExecution {
     }.map(\.element)
   }
 
-  /// Whether only identifiers are read now.
+  /// Whether the fetch reads only identifiers.
   private var readsRowsLater: Bool {
     specification.resultType == .managedObjectResultType && !specification.shouldRefreshRefetchedObjects
       && (!specification.includesPropertyValues || specification.fetchBatchSize > 0)
   }
 
-  /// The objects of identifiers; those that have no values yet read them in batches, where the request wants that.
+  /// Returns the objects of identifiers. Faults among them read their rows in batches if the request has a batch size.
   private func faults(_ ids: [NSManagedObjectID]) -> [NSManagedObject] {
     let batch = specification.fetchBatchSize > 0 ? FetchBatch(ids, size: specification.fetchBatchSize) : nil
     return ids.map { id in
@@ -183,12 +184,12 @@ struct FetchExecution {
     if !isOpaque, let rows = try locked({ try store.rows(for: query) }) {
       return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
     }
-    // The store cannot express the predicate or the order: all rows are read and sorted out here.
+    // The store cannot express the predicate or the order: read all rows, and filter in memory.
     let all = RowQuery(entity: query.entity, includesSubentities: query.includesSubentities)
     guard let rows = try locked({ try store.rows(for: all) }) else {
       throw ObjectGraphErrors.badRequest(
         "The store cannot list the rows of '\(entity.name ?? "")'.", entity: entity,
-        suggestion: "Check the store with an integrity check.")
+        suggestion: "Run an integrity check on the store.")
     }
     return try rows.map { context.object(for: $0) }.filter(isWanted)
   }
@@ -197,10 +198,10 @@ struct FetchExecution {
     guard !pending.isEmpty else { return objects }
     let unsaved = Set(pending.map(ObjectIdentifier.init))
     let matching = try pending.filter { try !$0.isDeleted && isWanted($0) }
-    let standing = Set(matching.map(ObjectIdentifier.init))
-    // Objects keep the place that the store gave them; those that only the context knows come last.
+    let remaining = Set(matching.map(ObjectIdentifier.init))
+    // Objects keep the order of the store; those that only the context has come last.
     let inPlace = objects.filter {
-      !unsaved.contains(ObjectIdentifier($0)) || standing.contains(ObjectIdentifier($0))
+      !unsaved.contains(ObjectIdentifier($0)) || remaining.contains(ObjectIdentifier($0))
     }
     let known = Set(inPlace.map(ObjectIdentifier.init))
     return inPlace + matching.filter { !known.contains(ObjectIdentifier($0)) }
@@ -224,5 +225,76 @@ struct FetchExecution {
     if query.offset > 0 { result = result.dropFirst(query.offset) }
     if query.limit > 0 { result = result.prefix(query.limit) }
     return Array(result)
+  }
+}
+
+/// Sorts objects in memory, as a store would.
+struct ObjectOrder {
+  private let keys: [SortKey]
+
+  init(_ keys: [SortKey]) {
+    self.keys = keys
+  }
+
+  /// Returns the objects in order. The sort is stable.
+  func sorted(_ objects: [NSManagedObject]) throws -> [NSManagedObject] {
+    let rows = try objects.enumerated().map { offset, object in
+      (offset, object, try keys.map { try KeyPathReader.value($0.keyPath, of: object) })
+    }
+    return try rows.sorted { a, b in
+      for (position, key) in keys.enumerated() {
+        switch try key.order(a.2[position], b.2[position]) {
+        case .orderedAscending: return true
+        case .orderedDescending: return false
+        case .orderedSame: continue
+        }
+      }
+      return a.0 < b.0
+    }.map(\.1)
+  }
+}
+
+extension SortKey {
+  /// The key of a request's descriptor; nil for a Swift key path, which only the program can read.
+  ///
+  /// - Throws: 134060 for a descriptor with a comparator.
+  init?(described descriptor: NSSortDescriptor, entity: NSEntityDescription) throws {
+    do {
+      try self.init(descriptor)
+    } catch let opaque as OpaqueCriterion {
+      if opaque.kind == .swiftKeyPath { return nil }
+      throw ObjectGraphErrors.badRequest(
+        opaque.description, entity: entity,
+        suggestion: "Sort the fetched objects in memory, or give the descriptor a key.")
+    }
+  }
+}
+
+extension ExpressionSyntax {
+  /// The key paths that the expression reads from the evaluated object.
+  var keyPaths: [String] {
+    switch self {
+    case .keyPath(let path): [path]
+    case .keyPathOf(.evaluatedObject, let path): [path]
+    case .keyPathOf(let operand, _): operand.keyPaths
+    case .function(let operand, _, let arguments): (operand?.keyPaths ?? []) + arguments.flatMap(\.keyPaths)
+    case .aggregate(let elements): elements.flatMap(\.keyPaths)
+    case .union(let a, let b), .intersect(let a, let b), .minus(let a, let b): a.keyPaths + b.keyPaths
+    case .subquery(let collection, _, let predicate): collection.keyPaths + predicate.keyPaths
+    case .conditional(let predicate, let a, let b): predicate.keyPaths + a.keyPaths + b.keyPaths
+    case .constant, .evaluatedObject, .variable, .anyKey, .fetch: []
+    }
+  }
+}
+
+extension PredicateSyntax {
+  /// The key paths that the predicate reads from the evaluated object.
+  var keyPaths: [String] {
+    switch self {
+    case .constant: []
+    case .comparison(let comparison): comparison.left.keyPaths + comparison.right.keyPaths
+    case .and(let operands), .or(let operands): operands.flatMap(\.keyPaths)
+    case .not(let operand): operand.keyPaths
+    }
   }
 }

@@ -4,7 +4,7 @@
 import Foundation
 
 extension NSEntityDescription {
-  /// The entity of that name in the model of a context.
+  /// Returns the entity of that name in the model of a context.
   ///
   /// - Parameters:
   ///   - entityName: the entity's name.
@@ -17,7 +17,7 @@ extension NSEntityDescription {
   /// Makes an object of the entity of that name, of the class that the model names for it, and inserts it.
   ///
   /// - Parameters:
-  ///   - entityName: the name of an entity of the context's model; the program is stopped when there is none.
+  ///   - entityName: the name of an entity of the context's model. An unknown name stops the program.
   ///   - context: a context with a coordinator.
   public class func insertNewObject(
     forEntityName entityName: String, into context: NSManagedObjectContext
@@ -28,17 +28,5 @@ extension NSEntityDescription {
         "The model has no entity named '\(entityName)'. It has: \(known.joined(separator: ", ")).")
     }
     return ManagedObjectClasses.of(entity).init(entity: entity, insertInto: context)
-  }
-}
-
-extension NSManagedObject {
-  /// A request for the objects of the entity that this class stands for, by the class's name.
-  ///
-  /// Differs from Apple: the request names the entity like the class, since without a context there is no model to ask.
-  ///
-  /// A subclass may have its own, as Xcode writes it: `class func fetchRequest() -> NSFetchRequest<Person>`.
-  @_disfavoredOverload
-  public class func fetchRequest() -> NSFetchRequest<any NSFetchRequestResult> {
-    NSFetchRequest(entityName: String(describing: self))
   }
 }

@@ -4,12 +4,11 @@
 import Foundation
 
 extension NSManagedObject {
-  /// Reads the values of a fault; does nothing for an object that has its values.
+  /// Fires the fault, that is reads its row; does nothing for an object that has its values.
   ///
-  /// A fault whose row is gone, or cannot be read, becomes an object without values, marked as deleted, as Apple's framework
-  /// does with `shouldDeleteInaccessibleFaults`. With that off a row that is gone stops the program, since there is no value
-  /// to give; one that cannot be read is told by the next `save()` either way. A fault whose context is gone, or was reset,
-  /// becomes an object without values too.
+  /// A fault whose row is gone or cannot be read becomes a deleted object without values, as on Apple's systems with
+  /// `shouldDeleteInaccessibleFaults`. If that is off, a row that is gone stops the program. The next `save()` throws
+  /// the error of a row that cannot be read. A fault without a context becomes an object without values.
   final func realize() {
     if isRealized { return }
     guard let context else { return loseValues() }
@@ -27,7 +26,7 @@ extension NSManagedObject {
     awakeFromFetch()
   }
 
-  /// Makes an object without values of a fault that has no row.
+  /// Turns a fault without a row into an object without values.
   final func loseValues() {
     slots = table.properties.indices.map { position in
       guard let relationship = table.relationship(at: position), relationship.isToMany else { return .null }
@@ -36,7 +35,9 @@ extension NSManagedObject {
     isRealized = true
   }
 
-  /// Takes the object's values away, so that they are read anew when they are needed.
+  /// Turns the object into a fault.
+  ///
+  /// - Parameter row: the row to take the values from when the fault fires; nil to read it then.
   final func turnIntoFault(keeping row: RowSnapshot?) {
     guard isRealized else {
       snapshot = row
@@ -52,21 +53,21 @@ extension NSManagedObject {
     didTurnIntoFault()
   }
 
-  /// Reads the members of a to-many relationship.
+  /// Reads the members of a to-many relationship, unless they have been read.
   final func readRelationship(at position: Int) {
     guard let relationship = table.relationship(at: position), case .unread = slots[position] else { return }
     guard let context, !hasTemporaryID else {
       slots[position] = relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null
       return
     }
-    // Members that cannot be read count as none, on both sides of the comparison, so that no save removes them.
+    // Members that cannot be read count as none in the slot and in the snapshot, so that no save removes them.
     let members = context.readMembers(of: relationship, for: self) ?? []
     let read = Slot.toMany(ToMany(members, isOrdered: relationship.isOrdered))
     slots[position] = read
     snapshot?.slots[position] = read
   }
 
-  /// Whether a relationship's members have not been read yet.
+  /// Returns whether a relationship is a fault: its members have not been read.
   ///
   /// - Parameter key: the relationship's name.
   public final func hasFault(forRelationshipNamed key: String) -> Bool {
@@ -76,7 +77,7 @@ extension NSManagedObject {
     return false
   }
 
-  /// The identifiers of a relationship's members, without making objects of them.
+  /// Returns the identifiers of a relationship's members, without making objects.
   ///
   /// - Parameter key: the relationship's name.
   public final func objectIDs(forRelationshipNamed key: String) -> [NSManagedObjectID] {
@@ -90,7 +91,7 @@ extension NSManagedObject {
     }
   }
 
-  /// The objects of a fetched property: its request carried out now, with this object as `$FETCH_SOURCE`.
+  /// Executes the request of a fetched property, with this object as `$FETCH_SOURCE`.
   final func fetchedValues(of property: NSFetchedPropertyDescription) -> [Any] {
     guard let context, let request = property.fetchRequest else { return [] }
     var specification = request.specification

@@ -3,12 +3,11 @@
 
 import Foundation
 
-/// Upkeep of both sides of a relationship.
+/// Relationships and their inverses, which change together.
 ///
-/// Every change goes through `link` and `unlink`, which change one side only; the callers see to it that each side is
-/// changed once.
+/// Every change goes through `link` and `unlink`, which change one side. Their callers change each side once.
 extension NSManagedObject {
-  /// Points a to-one relationship at another object, and takes this object out of where it was on the other side.
+  /// Sets the destination of a to-one relationship, and updates the inverses of the old and the new one.
   final func setDestination(
     _ destination: NSManagedObject?, at position: Int, of relationship: NSRelationshipDescription
   ) {
@@ -44,13 +43,13 @@ extension NSManagedObject {
     object.addInverse(of: relationship, to: self)
   }
 
-  /// Takes a member out of a to-many relationship, on both sides.
+  /// Removes a member from a to-many relationship, on both sides.
   final func remove(_ object: NSManagedObject, at position: Int, of relationship: NSRelationshipDescription) {
     guard unlink(object, at: position) else { return }
     object.removeInverse(of: relationship, to: self)
   }
 
-  /// The objects at the other end of a relationship.
+  /// The destinations of a relationship.
   final func linkedObjects(at position: Int) -> [NSManagedObject] {
     realize()
     readRelationship(at: position)
@@ -62,7 +61,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Changes this object's side of the inverse of a relationship that now leads from `source` to this object.
+  /// Adds `source` to this object's inverse of a relationship that now leads from `source` to this object.
   private func addInverse(of relationship: NSRelationshipDescription, to source: NSManagedObject) {
     guard let inverse = relationship.inverseRelationship, let position = table.position(of: inverse.name) else {
       return
@@ -80,7 +79,8 @@ extension NSManagedObject {
     }
   }
 
-  fileprivate func removeInverse(of relationship: NSRelationshipDescription, to source: NSManagedObject) {
+  /// Removes `source` from this object's inverse of a relationship.
+  final func removeInverse(of relationship: NSRelationshipDescription, to source: NSManagedObject) {
     guard let inverse = relationship.inverseRelationship, let position = table.position(of: inverse.name) else {
       return
     }
@@ -120,7 +120,7 @@ extension NSManagedObject {
     return true
   }
 
-  /// Changes members in place: the slot is emptied meanwhile so that the members are not copied.
+  /// Changes members in place. The slot is emptied meanwhile, so that the members are not copied.
   private func changeMembers(at position: Int, _ change: (inout ToMany) -> Bool) -> Bool {
     guard case .toMany(var members) = slots[position] else { return false }
     slots[position] = .null
@@ -128,7 +128,7 @@ extension NSManagedObject {
     return change(&members)
   }
 
-  /// Puts the identifiers that saving has made in the place of temporary ones.
+  /// Replaces temporary identifiers with the permanent ones that saving has made.
   final func replaceTemporaryIDs() {
     guard isRealized else { return }
     replaceTemporaryIDs(in: &slots)
@@ -146,7 +146,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Takes destinations out of this object's side of its relationships, and of no other's.
+  /// Removes destinations from this object's relationships, without changing inverses.
   final func forgetDestinations(where isGone: (NSManagedObjectID) -> Bool) {
     guard isRealized else { return }
     for position in table.firstRelationship..<table.count {
@@ -160,11 +160,53 @@ extension NSManagedObject {
     }
     holds?.update()
   }
-}
 
-extension NSManagedObject {
-  /// Takes an object that is being deleted out of the inverse of one of its relationships.
-  final func forgetDeleted(_ object: NSManagedObject, of relationship: NSRelationshipDescription) {
-    removeInverse(of: relationship, to: object)
+  /// Returns a live set of a to-many relationship: changing it changes the relationship.
+  ///
+  /// - Parameter key: the name of an unordered to-many relationship.
+  public final func mutableSetValue(forKey key: String) -> NSMutableSet {
+    RelationshipSet(self, toMany(key, ordered: false))
+  }
+
+  /// Returns a live ordered set of a to-many relationship: changing it changes the relationship.
+  ///
+  /// - Parameter key: the name of an ordered to-many relationship.
+  public final func mutableOrderedSetValue(forKey key: String) -> NSMutableOrderedSet {
+    RelationshipOrderedSet(self, toMany(key, ordered: true))
+  }
+
+  private func toMany(_ key: String, ordered: Bool) -> Int {
+    let position = position(of: key)
+    guard let relationship = table.relationship(at: position), relationship.isToMany, relationship.isOrdered == ordered
+    else {
+      preconditionFailure(
+        "\(key) of \(entity.name ?? "") is not \(ordered ? "an ordered" : "an unordered") to-many relationship.")
+    }
+    return position
+  }
+
+  /// Whether an object is a member of a to-many relationship.
+  final func isMember(_ object: NSManagedObject, at position: Int) -> Bool {
+    realize()
+    readRelationship(at: position)
+    guard object.context === context, case .toMany(let members) = slots[position] else { return false }
+    return members.contains(object.identifier)
+  }
+
+  final func insertMember(_ member: Any, at position: Int) {
+    guard let object = member as? NSManagedObject, let relationship = table.relationship(at: position) else {
+      preconditionFailure("The relationship \(table.names[position]) holds managed objects, not \(type(of: member)).")
+    }
+    Misuse.stop { try check(object, for: relationship) }
+    willChangeValue(forKey: table.names[position])
+    add(object, at: position, of: relationship)
+    didChangeValue(forKey: table.names[position])
+  }
+
+  final func removeMember(_ member: Any, at position: Int) {
+    guard let object = member as? NSManagedObject, let relationship = table.relationship(at: position) else { return }
+    willChangeValue(forKey: table.names[position])
+    remove(object, at: position, of: relationship)
+    didChangeValue(forKey: table.names[position])
   }
 }

@@ -6,11 +6,11 @@ import CoreDataPredicates
 import Foundation
 
 extension NSManagedObject {
-  /// Checks all properties, one after another, through `validateValue(_:forKey:)`.
+  /// Validates all properties, one after another, with `validateValue(_:forKey:)`.
   final func validateProperties() throws {
     realize()
     var failures: [NSError] = []
-    // Only a class of the program can have checks of its own; without them, what the model does not restrict is valid.
+    // Only subclasses can override `validateValue`. Otherwise, properties that the model does not restrict are valid.
     let positions =
       type(of: self) == NSManagedObject.self ? table.restricted + outOfRange() : Array(table.properties.indices)
     for position in positions {
@@ -26,18 +26,18 @@ extension NSManagedObject {
     if let error = ValidationErrors.combined(failures) { throw error }
   }
 
-  /// The slots with a whole number that their type cannot hold, as far as the model does not restrict them anyway.
+  /// The positions of unrestricted integer attributes whose value their type cannot hold.
   private func outOfRange() -> [Int] {
     table.ranged.filter { !slots[$0].isInRange(of: table.kinds[$0]) && !table.restricted.contains($0) }
   }
 
-  /// A to-many relationship that has not been read cannot have been changed, and is not read for its validation.
+  /// Whether a relationship is a fault: it cannot have changed, and is not read for validation.
   private func needsNoValue(at position: Int) -> Bool {
     if case .unread = slots[position] { return true }
     return false
   }
 
-  /// Checks a value by the rules of the model.
+  /// Validates a value by the rules of the model.
   final func checkByModel(_ value: Any?, forKey key: String) throws {
     let position = position(of: key)
     switch table.properties[position] {
@@ -50,18 +50,18 @@ extension NSManagedObject {
   }
 }
 
-/// The rules that models have for values.
+/// The rules of a model for values.
 enum ValidationRules {
   static func check(_ value: Any?, of attribute: NSAttributeDescription, in object: NSManagedObject) throws {
     guard let value else {
-      // Derived attributes get their value from the store.
+      // Saving computes derived attributes.
       if attribute.isOptional || attribute is NSDerivedAttributeDescription { return }
-      throw ValidationErrors.missingValue(subject(attribute, value, object))
+      throw ValidationErrors.missingValue(.init(attribute, value, object))
     }
     if attribute.attributeType.hasRange, let slot = Slot(value, for: attribute), case .integer(let number) = slot,
       !slot.isInRange(of: attribute.attributeType)
     {
-      throw ValidationErrors.outOfRange(subject(attribute, value, object), isTooLarge: number > 0)
+      throw ValidationErrors.outOfRange(.init(attribute, value, object), isTooLarge: number > 0)
     }
     if let composite = attribute as? NSCompositeAttributeDescription, let dictionary = value as? NSDictionary {
       for element in composite.elements {
@@ -73,14 +73,14 @@ enum ValidationRules {
         if try PredicateEvaluator().evaluate(rule.predicate, with: value) { continue }
       } catch let failure as EvaluationError {
         throw ValidationErrors.unevaluable(
-          subject(attribute, value, object), rule: PredicatePrinter().format(rule.predicate), failure)
+          .init(attribute, value, object), rule: PredicatePrinter().format(rule.predicate), failure)
       }
-      throw violation(of: rule, subject(attribute, value, object))
+      throw violation(of: rule, .init(attribute, value, object))
     }
   }
 
   static func check(_ value: Any?, of relationship: NSRelationshipDescription, in object: NSManagedObject) throws {
-    let subject = subject(relationship, value, object)
+    let subject = ValidationErrors.Subject(relationship, value, object)
     guard relationship.isToMany else {
       if value == nil, !relationship.isOptional { throw ValidationErrors.missingValue(subject) }
       return
@@ -92,12 +92,6 @@ enum ValidationRules {
     if relationship.maxCount > 0, count > relationship.maxCount {
       throw ValidationErrors.tooMany(subject, count: count, maximum: relationship.maxCount)
     }
-  }
-
-  static func subject(
-    _ property: NSPropertyDescription, _ value: Any?, _ object: NSManagedObject
-  ) -> ValidationErrors.Subject {
-    .init(object: object, entity: object.entity.name ?? "", property: property.name, value: value)
   }
 
   private static func violation(of rule: ValidationDocument, _ subject: ValidationErrors.Subject) -> NSError {
@@ -114,7 +108,7 @@ enum ValidationRules {
   }
 
   static func isSame(_ a: Any?, _ b: Any?) -> Bool {
-    // A check that left the value alone hands back the very object: no need to compare what may be a large set.
+    // Validation that leaves the value alone returns the same object, which may be a large set.
     if let a, let b, type(of: a) is AnyClass, type(of: b) is AnyClass, (a as AnyObject) === (b as AnyObject) {
       return true
     }

@@ -10,13 +10,13 @@ extension NSManagedObject {
     set { setValue(newValue, forKey: key) }
   }
 
-  /// The slot of a property; stops the program when the entity has none of that name, as Apple's framework does.
+  /// Returns the position of a property's slot; stops the program for an unknown name, as on Apple's systems.
   final func position(of key: String) -> Int {
     if let position = table.position(of: key) { return position }
     return Misuse.stop { throw ObjectGraphErrors.unknownKey(key, of: entity) }
   }
 
-  /// The value in a slot, with relationships resolved to objects.
+  /// Returns the value of a slot, with relationships resolved to objects.
   final func resolvedValue(at position: Int) -> Any? {
     switch slots[position] {
     case .toOne(let id):
@@ -37,8 +37,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Puts a value into a slot, keeps the other side of a relationship in step, and notes the change. Stops the program for
-  /// a value that is not of the property's type.
+  /// Sets a slot, and for a relationship the inverse. Stops the program for a value that is not of the property's type.
   final func store(_ value: Any?, at position: Int) {
     Misuse.stop { try storeChecked(value, at: position) }
   }
@@ -74,9 +73,9 @@ extension NSManagedObject {
     throw unacceptable(value, attribute, wanted: attribute.attributeValueClassName ?? "\(attribute.attributeType)")
   }
 
-  /// The objects in a value for a relationship.
+  /// Returns the objects in a value for a relationship.
   ///
-  /// - Throws: 1550 for anything but objects that can be at its other end.
+  /// - Throws: 1550 for anything but objects that can be its destinations.
   final func destinations(in value: Any?, of relationship: NSRelationshipDescription) throws -> [NSManagedObject] {
     let elements: [Any]
     switch value {
@@ -100,19 +99,114 @@ extension NSManagedObject {
     return object
   }
 
-  /// - Throws: 1550 for an object that cannot be at the other end of a relationship.
+  /// - Throws: 1550 for an object that cannot be a destination of the relationship.
   final func check(_ object: NSManagedObject, for relationship: NSRelationshipDescription) throws {
     guard context == nil || object.context == nil || context === object.context else {
-      throw ValidationErrors.otherContext(ValidationRules.subject(relationship, object, self))
+      throw ValidationErrors.otherContext(.init(relationship, object, self))
     }
     if let destination = relationship.destinationEntity, !object.entity.isKindOf(entity: destination) {
       throw ValidationErrors.wrongEntity(
-        ValidationRules.subject(relationship, object, self), expected: destination.name ?? "",
-        found: object.entity.name ?? "")
+        .init(relationship, object, self), expected: destination.name ?? "", found: object.entity.name ?? "")
     }
   }
 
   private func unacceptable(_ value: Any?, _ property: NSPropertyDescription, wanted: String) -> NSError {
-    ValidationErrors.wrongClass(ValidationRules.subject(property, value, self), expected: wanted)
+    ValidationErrors.wrongClass(.init(property, value, self), expected: wanted)
+  }
+
+  /// The positions of slots that differ from the snapshot; for a new object, of those that are not empty.
+  final func changedSlots() -> [Int] {
+    guard isRealized else { return [] }
+    guard let snapshot else {
+      return slots.indices.filter { !isEmpty(slots[$0]) }
+    }
+    return slots.indices.filter { !slots[$0].isSame(as: snapshot.slots[$0]) }
+  }
+
+  /// The positions of changed slots that are stored, that is not transient.
+  final func changedStoredSlots() -> SlotSet {
+    var changed = SlotSet()
+    guard isRealized else { return changed }
+    for position in slots.indices where !table.isTransient(at: position) {
+      let hasChanged =
+        if let snapshot { !slots[position].isSame(as: snapshot.slots[position]) } else { !isEmpty(slots[position]) }
+      if hasChanged { changed.insert(position) }
+    }
+    return changed
+  }
+
+  private func isEmpty(_ slot: Slot) -> Bool {
+    switch slot {
+    case .null, .unread: true
+    case .toMany(let members): members.isEmpty
+    default: false
+    }
+  }
+
+  /// Marks the object as updated.
+  final func noteChange() {
+    // Looking the context up costs more than setting a value.
+    if changes.contains(.updated), eventChanges.contains(.updated) { return }
+    guard let context else { return }
+    context.noteUpdate(self)
+  }
+
+  /// Returns the values that differ from those last fetched or saved, by property name.
+  public final func changedValues() -> [String: Any] {
+    values(at: changedSlots(), in: slots)
+  }
+
+  /// Returns, by property name, the earlier values of properties that have changed since the last
+  /// `processPendingChanges()`.
+  public final func changedValuesForCurrentEvent() -> [String: Any] {
+    guard isRealized, let before = slotsAtEventStart ?? snapshot?.slots else { return [:] }
+    return values(at: slots.indices.filter { !slots[$0].isSame(as: before[$0]) }, in: before)
+  }
+
+  /// Returns the values last fetched or saved, by property name; `NSNull` for none.
+  ///
+  /// - Parameter keys: the names of properties; nil for all.
+  public final func committedValues(forKeys keys: [String]?) -> [String: Any] {
+    realize()
+    let positions = keys.map { $0.map { position(of: $0) } } ?? Array(table.properties.indices)
+    guard let snapshot else { return [:] }
+    return values(at: positions, in: snapshot.slots)
+  }
+
+  private func values(at positions: [Int], in given: [Slot]) -> [String: Any] {
+    var result: [String: Any] = [:]
+    for position in positions {
+      result[table.names[position]] = publicValue(of: given[position]) ?? NSNull()
+    }
+    return result
+  }
+
+  private func publicValue(of slot: Slot) -> Any? {
+    switch slot {
+    case .toOne(let id): context?.object(for: id)
+    case .toMany(let members):
+      members.isOrdered
+        ? NSOrderedSet(array: members.ids.compactMap { context?.object(for: $0) })
+        : NSSet(array: members.ids.compactMap { context?.object(for: $0) })
+    default: slot.publicValue
+    }
+  }
+
+  /// Sets a slot, without tracking the change or updating an inverse.
+  final func storePrimitive(_ value: Any?, at position: Int) {
+    switch table.properties[position] {
+    case .attribute(let attribute):
+      slots[position] = Misuse.stop { try slot(of: value, for: attribute) }
+    case .relationship(let relationship) where !relationship.isToMany:
+      slots[position] = (value as? NSManagedObject).map { .toOne($0.identifier) } ?? .null
+      hold(value, at: position)
+    case .relationship(let relationship):
+      let objects: [Any] =
+        (value as? NSOrderedSet)?.array ?? (value as? NSSet)?.allObjects ?? (value as? [Any]) ?? []
+      let ids = objects.compactMap { ($0 as? NSManagedObject)?.identifier }
+      slots[position] = .toMany(ToMany(ids, isOrdered: relationship.isOrdered))
+      _ = heldMembers(at: position)
+      holds?.update()
+    }
   }
 }

@@ -4,17 +4,17 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// The object of that identifier, made as a fault when the context does not know it. Nothing is read.
+  /// Returns the object of an identifier: the registered one, or a new fault. Reads nothing.
   ///
   /// - Parameter objectID: a permanent identifier, or the temporary one of an object of this context.
   public func object(with objectID: NSManagedObjectID) -> NSManagedObject {
     object(for: objectID)
   }
 
-  /// The object of that identifier, with its values.
+  /// Returns the object of an identifier, with its values.
   ///
   /// - Parameter objectID: an identifier.
-  /// - Throws: 133000 when the store has no such row; the store's errors when it cannot be read.
+  /// - Throws: 133000 if the store has no such row; the store's errors if it cannot be read.
   public func existingObject(with objectID: NSManagedObjectID) throws -> NSManagedObject {
     if let known = registry[objectID.current.key], known.isRealized, !known.isDeleted { return known }
     let id = objectID.current
@@ -26,7 +26,7 @@ extension NSManagedObjectContext {
     return object
   }
 
-  /// Gives new objects their permanent identifiers before they are saved.
+  /// Gives new objects permanent identifiers before they are saved.
   ///
   /// - Parameter objects: objects of this context.
   /// - Throws: the store's errors.
@@ -34,12 +34,12 @@ extension NSManagedObjectContext {
     for object in objects {
       precondition(
         object.context === self,
-        "The object \(object.objectID) is not of this context, which cannot give it an identifier.")
+        "The object \(object.objectID) belongs to another context: obtain its identifier there.")
     }
     try adoptPermanentIDs(for: objects.filter(\.hasTemporaryID))
   }
 
-  /// The object of that identifier, made as a fault when the context does not know it.
+  /// Returns the object of an identifier: the registered one, or a new fault.
   func object(for objectID: NSManagedObjectID) -> NSManagedObject {
     let id = objectID.current
     if let known = registry[id.key] { return known }
@@ -49,7 +49,7 @@ extension NSManagedObjectContext {
     return object
   }
 
-  /// The object of a row that has just been read; it keeps the row ready until its values are asked for.
+  /// Returns the object of a row that has just been read. A fault keeps the row until its values are asked for.
   func object(for row: RowSnapshot, refreshing: Bool = false) -> NSManagedObject {
     let object = object(for: row.id)
     if object.isInaccessible { revive(object) }
@@ -61,10 +61,10 @@ extension NSManagedObjectContext {
     return object
   }
 
-  /// The row behind a fault; nil when it is gone, or cannot be read.
+  /// Reads the row of a fault; nil if it is gone or cannot be read.
   ///
-  /// Whoever asks for a value cannot be thrown an error at: it is kept, and the next `save()` throws it before anything is
-  /// written. `existingObject(with:)` and fetches throw at once.
+  /// Reading a property cannot throw, so an error is kept in `readingFailure`, and the next `save()` throws it before
+  /// writing anything. `existingObject(with:)` and fetches throw at once.
   func readRow(for object: NSManagedObject) -> RowSnapshot? {
     if object.hasTemporaryID { return nil }
     willReadStoredRow()
@@ -80,7 +80,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// The members of a to-many relationship, read from the store; nil when they cannot be read, as for `readRow(for:)`.
+  /// Reads the members of a to-many relationship; nil if they cannot be read, as for `readRow(for:)`.
   func readMembers(
     of relationship: NSRelationshipDescription, for object: NSManagedObject
   ) -> [NSManagedObjectID]? {
@@ -93,22 +93,35 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Turns an object into a fault again, or renews it beneath its changes.
+  /// Runs a closure, and throws the first error it met while firing faults, which otherwise the next save would throw.
+  func throwingReadingFailures<Value>(_ body: () throws -> Value) throws -> Value {
+    let earlier = readingFailure
+    readingFailure = nil
+    defer { readingFailure = readingFailure ?? earlier }
+    let result = Result { try body() }
+    if let failure = readingFailure {
+      readingFailure = nil
+      throw failure
+    }
+    return try result.get()
+  }
+
+  /// Turns an object into a fault, or rereads its row and reapplies its changes.
   ///
   /// - Parameters:
   ///   - object: an object of this context.
-  ///   - flag: false to drop its changes, and the insertion of a new object; true to read the row anew and keep the changes
-  ///     on top of it.
+  ///   - flag: false to discard the object's changes, including the insertion of a new object; true to reread the row
+  ///     and keep the changes on top of it.
   public func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
     precondition(
       object.context == nil || object.context === self,
-      "The object \(object.objectID) belongs to another context, and is to be refreshed there.")
+      "The object \(object.objectID) belongs to another context: refresh it there.")
     if renew(object, keepingChanges: flag) {
       post(NSManagedObjectContext.didChangeObjectsNotification, refreshed([object]))
     }
   }
 
-  /// Turns all objects into faults, with their changes kept.
+  /// Refreshes all objects, keeping their changes.
   public func refreshAllObjects() {
     let renewed = registry.objects.filter { renew($0, keepingChanges: true) }
     if !renewed.isEmpty { post(NSManagedObjectContext.didChangeObjectsNotification, refreshed(renewed)) }
@@ -118,7 +131,7 @@ extension NSManagedObjectContext {
     [NSRefreshedObjectsKey: Set(objects)]
   }
 
-  /// Turns an object into a fault, or reads its row anew beneath its changes; false for an object without row.
+  /// Turns an object into a fault, or rereads its row and reapplies its changes; false for an object without a row.
   func renew(_ object: NSManagedObject, keepingChanges: Bool) -> Bool {
     guard object.context === self else { return false }
     guard !object.isInserted, !object.hasTemporaryID else {
@@ -154,7 +167,7 @@ extension NSManagedObjectContext {
     return true
   }
 
-  /// Drops a new object's changes, its insertion among them. What remains is a fault for which there is no row.
+  /// Discards a new object's changes and its insertion. What remains is a fault without a row.
   private func forgetInsertion(of object: NSManagedObject) {
     let key = object.identifier.key
     forgetChanges(of: object)
@@ -162,14 +175,14 @@ extension NSManagedObjectContext {
     for other in changed.objects { other.forgetDestinations { $0.key == key } }
   }
 
-  /// Gives an object whose row was not to be had another chance.
+  /// Turns an object whose row could not be read back into a fault, which may be read now.
   func revive(_ object: NSManagedObject) {
     object.isInaccessible = false
     forgetChanges(of: object)
     object.turnIntoFault(keeping: nil)
   }
 
-  /// Drops all unsaved changes.
+  /// Discards all unsaved changes.
   public func rollback() {
     unprocessedDeletions = []
     readAhead = [:]
@@ -187,11 +200,11 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Forgets all objects, which become faults without a context: fetch them anew.
+  /// Forgets all objects, which become faults without a context.
   ///
   /// Posts `didChangeObjectsNotification` with the identifiers under `NSInvalidatedAllObjectsKey`.
   public func reset() {
-    // New objects are in no registry before somebody asks for their identifiers.
+    // A new object is not in the registry until its identifier is asked for.
     let new = changed.objects.filter { $0.knownIdentifier == nil }
     let all = registry.objects + new
     let ids = postsNotifications ? all.map(\.objectID) : []
@@ -209,13 +222,5 @@ extension NSManagedObjectContext {
     readingFailure = nil
     assignments = [:]
     post(NSManagedObjectContext.didChangeObjectsNotification, [NSInvalidatedAllObjectsKey: ids])
-  }
-
-  /// Takes an object out of what is to be saved.
-  func forgetChanges(of object: NSManagedObject) {
-    object.changes = []
-    object.eventChanges = []
-    object.slotsAtEventStart = nil
-    changed.remove(object)
   }
 }

@@ -5,13 +5,13 @@ import CoreDataPredicates
 import Foundation
 
 extension NSManagedObjectContext {
-  /// The objects, identifiers, dictionaries or number that a request asks for.
+  /// Returns the objects, identifiers, dictionaries or count that a request asks for.
   ///
-  /// Unsaved changes of this context count unless the request says otherwise: an object inserted here is found, one
-  /// deleted is not, and one changed is found by its new values.
+  /// Includes this context's unsaved changes unless the request excludes them: inserted objects are found, deleted ones
+  /// are not, and changed ones are matched by their new values.
   ///
   /// - Parameter request: what to fetch.
-  /// - Throws: 134060 for an entity or key path that the model does not have; the store's errors.
+  /// - Throws: 134060 for an entity or key path that is not in the model; the store's errors.
   public func fetch<T>(_ request: NSFetchRequest<T>) throws -> [T] {
     let specification = request.specification
     if let type = T.self as? NSManagedObject.Type, type != NSManagedObject.self,
@@ -34,14 +34,14 @@ extension NSManagedObjectContext {
     return try results.map { result in
       guard let typed = result as? T else {
         throw ObjectGraphErrors.badRequest(
-          "The request was typed for \(T.self), and its results are \(Swift.type(of: result)).",
-          entity: request.entity, suggestion: "Let the request's type and its resultType agree.")
+          "The request's type is \(T.self), but its results are \(Swift.type(of: result)).",
+          entity: request.entity, suggestion: "Make the request's type and its resultType agree.")
       }
       return typed
     }
   }
 
-  /// How many objects a request would find.
+  /// Returns how many objects a request would find.
   ///
   /// - Parameter request: what to count.
   /// - Throws: as `fetch(_:)`.
@@ -49,7 +49,7 @@ extension NSManagedObjectContext {
     try fetching(request.specification, request.affectedStores) { try $0.count() }
   }
 
-  /// Results in the form that the specification wants, untyped.
+  /// Returns the results of a fetch, untyped, in the form of the result type.
   func results(of specification: FetchSpecification, affectedStores: [NSPersistentStore]? = nil) throws -> [Any] {
     try fetching(specification, affectedStores) { fetch in
       switch specification.resultType {
@@ -61,7 +61,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Prepares a fetch and takes its results. What it reads of objects to sort them out is not held by them.
+  /// Runs a fetch. Objects do not hold the destinations of relationships that the fetch itself reads to evaluate them.
   private func fetching<Results>(
     _ specification: FetchSpecification, _ affectedStores: [NSPersistentStore]?,
     _ results: (FetchExecution) throws -> Results
@@ -80,8 +80,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// The objects of a fetched property. Whoever asks for them cannot be thrown an error at: it is kept, and the next
-  /// `save()` throws it.
+  /// Fetches the objects of a fetched property. Errors are kept in `readingFailure`, and the next `save()` throws the
+  /// first.
   func fetchedObjects(_ specification: FetchSpecification) -> [Any] {
     do {
       return try results(of: specification)
@@ -93,11 +93,10 @@ extension NSManagedObjectContext {
 }
 
 extension NSFetchRequest {
-  /// Carries the request out in the context whose block this is called from.
+  /// Executes the request in the context whose block is running.
   ///
-  /// Differs from Apple: not available, since there is no current context without a run loop; use
-  /// `NSManagedObjectContext.fetch(_:)`.
-  @available(*, unavailable, message: "Use NSManagedObjectContext.fetch(_:), which says in which context to fetch.")
+  /// Differs from Apple: unavailable, since there is no current context here; use `NSManagedObjectContext.fetch(_:)`.
+  @available(*, unavailable, message: "Use NSManagedObjectContext.fetch(_:), which names the context to fetch in.")
   public func execute() throws -> [ResultType] {
     preconditionFailure("Unavailable.")
   }

@@ -4,14 +4,15 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// How often `willSave()` may change objects before the save is given up as endless.
+  /// How many rounds of changes by `willSave()` a save allows.
   private static let maximumRounds = 1000
 
-  /// Writes all changes to the stores, in one transaction a store.
+  /// Writes all changes to the stores, in one transaction per store.
   ///
-  /// - Throws: 1570 to 1680 and 1560 when objects are not valid; 133020 when rows have been changed by someone else and
-  ///   the merge policy does not settle it; 133010 for a relationship to an object of another store; 134060 when
-  ///   `willSave()` never ends; the store's errors (134030 and its family). Nothing is written then.
+  /// - Throws: 1570 to 1680 and 1560 if objects are not valid; 133020 if rows have changed in the store and the merge
+  ///   policy does not resolve the conflict; 133010 for a relationship to an object of another store; 134060 if
+  ///   `willSave()` never stops changing objects; the store's errors (134030 and its family). Nothing has been written
+  ///   then.
   public func save() throws {
     if let failure = readingFailure {
       readingFailure = nil
@@ -30,23 +31,23 @@ extension NSManagedObjectContext {
     try write()
   }
 
-  /// Follows deletion rules, calls `willSave()` and computes derived attributes until nothing changes any more.
+  /// Applies deletion rules, calls `willSave()` and computes derived attributes until nothing changes any more.
   private func prepareObjects() throws {
-    var told: Set<ObjectIdentifier> = []
-    // Those that are told once more, since they were changed by what others, or they themselves, were told.
+    var called: Set<ObjectIdentifier> = []
+    // Objects changed by a `willSave()` get another call.
     var changedSince: Set<ObjectIdentifier> = []
-    var derivation = DerivedValues(context: self, derivations: coordinator.derivations)
+    var derivation = Derivations.Update(in: self)
     for _ in 0..<NSManagedObjectContext.maximumRounds {
       processPendingChanges()
-      // Only a class of the program can have something to do.
-      let untold = changedInOrder.filter {
+      // Only subclasses can override `willSave()`.
+      let due = changedInOrder.filter {
         let identity = ObjectIdentifier($0)
         return type(of: $0) != NSManagedObject.self
-          && (told.insert(identity).inserted || changedSince.contains(identity))
+          && (called.insert(identity).inserted || changedSince.contains(identity))
       }
-      for object in untold { object.willSave() }
+      for object in due { object.willSave() }
       changedSince = Set(touched.map { ObjectIdentifier($0) })
-      if untold.isEmpty, try !derivation.update() { return }
+      if due.isEmpty, try !derivation.run() { return }
     }
     throw ObjectGraphErrors.endlessSave(changedInOrder.filter { type(of: $0) != NSManagedObject.self })
   }
@@ -89,7 +90,7 @@ extension NSManagedObjectContext {
     finishSave(objects)
   }
 
-  /// Makes sure that relationships lead to objects of the same store: a row has keys of its own store alone.
+  /// Checks that relationships stay within one store, since a row can only refer to rows of its own store.
   private func checkStores(of changes: [RowChange]) throws {
     for change in changes where change.kind != .delete {
       for position in change.changed {
@@ -107,20 +108,20 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Gives objects their permanent identifiers, in the registry and in the list of changes too.
+  /// Gives new objects permanent identifiers, and replaces the temporary ones in changed objects.
   func adoptPermanentIDs(for objects: [NSManagedObject]) throws {
     let permanent = try coordinator.makeIdentifiers(
       for: objects.map { ($0.entity, assignments.isEmpty ? nil : assignments[$0.identifier.key]) })
-    var isKnown = false
-    for (object, id) in zip(objects, permanent) where adopt(id, for: object) { isKnown = true }
-    if isKnown {
+    var replacesTemporary = false
+    for (object, id) in zip(objects, permanent) where adopt(id, for: object) { replacesTemporary = true }
+    if replacesTemporary {
       for object in changed.objects { object.replaceTemporaryIDs() }
     }
   }
 
-  /// Gives a new object a permanent identifier; objects related to it keep the temporary one until they are told.
+  /// Gives a new object a permanent identifier. Objects related to it still refer to the temporary one.
   ///
-  /// - Returns: whether there is a temporary one that others may know.
+  /// - Returns: whether a temporary identifier has been handed out.
   @discardableResult
   func adopt(_ id: NSManagedObjectID, for object: NSManagedObject) -> Bool {
     guard let temporary = registry.assign(id, to: object) else { return false }
@@ -132,7 +133,7 @@ extension NSManagedObjectContext {
     var inserted: [NSManagedObject] = []
     var updated: [NSManagedObject] = []
     var deleted: [NSManagedObject] = []
-    // All at once: taking them out one by one would move those that are left, again and again.
+    // All at once: removing them one by one would compact the list again and again.
     changed.removeAll()
     for object in objects {
       if object.isDeleted {
@@ -165,19 +166,14 @@ extension NSManagedObjectContext {
       NSManagedObjectContext.didSaveObjectsNotification, Dictionary(filled.map { ($0.0, Set($0.2) as Any) }) { $1 })
     let ids: [String: Any] = Dictionary(filled.map { ($0.1, Set($0.2.map(\.objectID)) as Any) }) { $1 }
     post(NSManagedObjectContext.didSaveObjectIDsNotification, ids)
-    coordinator.tellOthers(
-      than: self, inserted: inserted.map(\.objectID), updated: updated.map(\.objectID),
+    coordinator.mergeChanges(
+      ofSave: self, inserted: inserted.map(\.objectID), updated: updated.map(\.objectID),
       deleted: deleted.map(\.objectID))
-  }
-
-  func post(_ name: Notification.Name, _ userInfo: [AnyHashable: Any]) {
-    guard postsNotifications else { return }
-    NotificationCenter.default.post(name: name, object: self, userInfo: userInfo)
   }
 }
 
 extension NSManagedObject {
-  /// What the store has to do for this object; nil when nothing that a store keeps has changed.
+  /// The change to write to the store; nil if no stored value has changed.
   final func rowChange() -> RowChange? {
     if isInaccessible { return nil }
     if isDeleted {

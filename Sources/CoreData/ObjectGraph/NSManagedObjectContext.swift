@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Foundation
 
 /// How a context is tied to a queue.
@@ -14,7 +13,7 @@ public enum NSManagedObjectContextConcurrencyType: UInt, Sendable {
   case mainQueueConcurrencyType = 2
 }
 
-/// A working space for managed objects: what is fetched, inserted, changed and deleted in it is saved together.
+/// A workspace for managed objects, which fetches them, tracks their changes and saves these together.
 open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// How a context is tied to a queue.
   public struct ConcurrencyType: Hashable, Sendable {
@@ -29,17 +28,17 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   public let concurrencyType: NSManagedObjectContextConcurrencyType
   let queue: ContextQueue
   let registry = ObjectRegistry()
-  /// Objects with unsaved changes, kept alive until they are saved.
-  ///
-  /// Added to with every new or changed object; nothing else happens meanwhile.
+  /// Objects with unsaved changes, retained until they are saved.
   @exclusivity(unchecked) var changed = ChangeList()
   /// Objects deleted since the last `processPendingChanges()`.
   var unprocessedDeletions: [NSManagedObject] = []
   /// Objects touched since the last `processPendingChanges()`.
   @exclusivity(unchecked) var touched: [NSManagedObject] = []
-  /// Rows that a fetch has read ahead, for faults that are yet to be made; kept until the next such fetch or save.
+  /// Prefetched rows of objects that have not been made yet; kept until the next prefetching fetch or save.
   var readAhead: [ObjectKey: RowSnapshot] = [:]
-  /// Why a fault could not be read: there was no way to throw then, so the next `save()` does.
+  /// The stores chosen for new objects.
+  var assignments: [ObjectKey: NSPersistentStore] = [:]
+  /// The first error met while firing a fault, where nothing can be thrown. The next `save()` throws it.
   var readingFailure: (any Error)?
   private var knownCoordinator: NSPersistentStoreCoordinator?
 
@@ -65,7 +64,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     self.init(concurrencyType: type.value)
   }
 
-  /// The coordinator whose stores the context reads and writes. A context from which it is taken away forgets its objects.
+  /// The coordinator whose stores the context reads and writes. Setting it to nil resets the context.
   open var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
     get { knownCoordinator }
     set {
@@ -76,74 +75,68 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     }
   }
 
-  /// A name for people who debug.
+  /// A name for debugging.
   open var name: String?
   /// The app's own values.
   public let userInfo = NSMutableDictionary()
-  /// Whether objects without changes are kept alive by the context; false unless set.
+  /// Whether the context retains objects without changes; false by default.
   open var retainsRegisteredObjects = false {
     didSet { registry.retainsObjects = retainsRegisteredObjects }
   }
-  /// Whether a fault whose row is gone becomes a deleted object without values; true unless set.
+  /// Whether a fault whose row is gone becomes a deleted object without values, instead of stopping the program; true
+  /// by default.
   open var shouldDeleteInaccessibleFaults = true
-  /// Whether deletion rules are followed at the next `processPendingChanges()` (true) or at once (false).
+  /// Whether deletion rules are applied by the next `processPendingChanges()` (true, the default) or at once (false).
   open var propagatesDeletesAtEndOfEvent = true
-  /// Whether what other contexts of the same coordinator save is taken over; false unless set.
+  /// Whether the context merges what other contexts of the same coordinator save; false by default.
   open var automaticallyMergesChangesFromParent = false {
     didSet {
       guard automaticallyMergesChangesFromParent != oldValue else { return }
       if oldValue { knownCoordinator?.forget(self) } else { knownCoordinator?.remember(self) }
     }
   }
-  /// What happens when rows have been changed by someone else since they were read: an `NSMergePolicy`. Anything else stops
-  /// the program.
+  /// How `save()` handles rows that have changed in the store since they were read. Must be an `NSMergePolicy`;
+  /// anything else stops the program.
   open var mergePolicy: Any = NSMergePolicy.error {
     didSet {
-      precondition(mergePolicy is NSMergePolicy, "\(type(of: mergePolicy)) is no merge policy: set an NSMergePolicy.")
+      precondition(
+        mergePolicy is NSMergePolicy, "\(type(of: mergePolicy)) is not a merge policy: set an NSMergePolicy.")
     }
   }
-  /// The name under which persistent history knows this context's changes.
+  /// The author recorded for this context's changes in persistent history.
   open var transactionAuthor: String?
 
-  /// Whether anything is to be saved.
+  /// Whether the context has unsaved changes.
   open var hasChanges: Bool { !changed.isEmpty }
 
-  /// New objects, which the next save inserts.
-  open var insertedObjects: Set<NSManagedObject> { objects { $0.isInserted && !$0.isDeleted } }
+  /// Objects that the next save inserts.
+  open var insertedObjects: Set<NSManagedObject> { Set(changed.objects.filter { $0.isInserted && !$0.isDeleted }) }
 
   /// Objects with unsaved changes.
-  open var updatedObjects: Set<NSManagedObject> { objects { $0.isUpdated } }
+  open var updatedObjects: Set<NSManagedObject> { Set(changed.objects.filter(\.isUpdated)) }
 
   /// Objects that the next save deletes.
-  open var deletedObjects: Set<NSManagedObject> { objects { $0.isDeleted && !$0.isInserted } }
+  open var deletedObjects: Set<NSManagedObject> { Set(changed.objects.filter { $0.isDeleted && !$0.isInserted }) }
 
-  /// All objects that the context knows.
+  /// All objects registered with the context.
   open var registeredObjects: Set<NSManagedObject> { Set(registry.objects + changed.objects) }
 
-  /// The object of that identifier if the context knows it.
+  /// Returns the object of an identifier if it is registered with the context.
   ///
   /// - Parameter objectID: an identifier.
   public func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
     registry[objectID.current.key]
   }
 
-  private func objects(where isWanted: (NSManagedObject) -> Bool) -> Set<NSManagedObject> {
-    Set(changed.objects.filter(isWanted))
-  }
-
-  /// Inserts an object that was made outside of all contexts.
+  /// Inserts an object that belongs to no context.
   ///
   /// - Parameter object: the object.
   open func insert(_ object: NSManagedObject) {
     precondition(
       object.context == nil || object.context === self,
-      "The object \(object.objectID) belongs to another context already.")
-    if object.context === self, !object.hasTemporaryID {
-      // An object of a store is only taken back from deletion.
-      object.changes.remove(.deleted)
-      return
-    }
-    guard !object.isInserted else {
+      "The object \(object.objectID) already belongs to another context.")
+    if object.isInserted || object.context === self && !object.hasTemporaryID {
+      // Inserting a registered object only undoes its deletion.
       object.changes.remove(.deleted)
       return
     }
@@ -153,13 +146,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     object.awakeFromInsert()
   }
 
-  /// Marks an object as deleted; the next save takes its row out of the store.
+  /// Marks an object as deleted; the next save deletes its row.
   ///
   /// - Parameter object: an object of this context.
   open func delete(_ object: NSManagedObject) {
     precondition(
       object.context == nil || object.context === self,
-      "The object \(object.objectID) belongs to another context, and is to be deleted there.")
+      "The object \(object.objectID) belongs to another context: delete it there.")
     guard object.context != nil, !object.isDeleted else { return }
     object.prepareForDeletion()
     object.changes.insert(.deleted)
@@ -168,54 +161,21 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     if !propagatesDeletesAtEndOfEvent { propagateDeletions() }
   }
 
-  /// Marks a new object for a store; needed where several stores hold its entity.
+  /// Chooses the store of a new object; needed where several stores hold its entity.
   ///
   /// - Parameters:
   ///   - object: a new managed object.
   ///   - store: a store of the context's coordinator.
   open func assign(_ object: Any, to store: NSPersistentStore) {
     guard let object = object as? NSManagedObject else {
-      preconditionFailure("Only managed objects are assigned to stores, not \(type(of: object)).")
+      preconditionFailure("Only managed objects can be assigned to a store, not \(type(of: object)).")
     }
     assignments[object.identifier.key] = store
   }
 
-  var assignments: [ObjectKey: NSPersistentStore] = [:]
+  // MARK: Points where the framework's own subclasses differ
 
-  /// Notes an object as changed, and gives it its place in the order of changes.
-  func note(_ object: NSManagedObject, _ change: NSManagedObject.Changes) {
-    if object.eventChanges.isEmpty {
-      if touched.isEmpty { processChangesLater() }
-      touched.append(object)
-    }
-    object.eventChanges.insert(change)
-    changed.add(object)
-  }
-
-  /// Has the changes processed at the end of the current turn of the main run loop. Other contexts process them after the
-  /// block in which they were made.
-  private func processChangesLater() {
-    guard concurrencyType == .mainQueueConcurrencyType, ContextQueue.isOnMain else { return }
-    // The registry knows whether the context is still there then.
-    DispatchQueue.main.async { [registry] in registry.context?.processPendingChanges() }
-  }
-
-  /// Notes an object as updated.
-  func noteUpdate(_ object: NSManagedObject) {
-    guard !object.isInaccessible else { return }
-    object.changes.insert(.updated)
-    note(object, .updated)
-  }
-
-  /// Notes an object whose row turned out to be gone.
-  func noteInaccessible(_ object: NSManagedObject) {
-    object.isInaccessible = true
-    object.changes.insert(.deleted)
-  }
-
-  // MARK: What a context inside the framework may change by overriding
-
-  /// Whether the context posts notifications, and tells other contexts of the same coordinator what it has saved.
+  /// Whether the context posts notifications and has other contexts of its coordinator merge what it saves.
   var postsNotifications: Bool { true }
 
   /// Whether `save()` validates the objects.
@@ -227,17 +187,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Called before a single row is read.
   func willReadStoredRow() {}
 
-  /// Called with what the program has fetched.
+  /// Called with the results of `fetch(_:)`.
   func noteFetchResults<Result>(_ results: [Result]) {}
 
-  // MARK: Changes
-
-  /// Changed objects in the order in which they were first changed.
-  var changedInOrder: [NSManagedObject] {
-    changed.objects
-  }
-
-  /// The coordinator; stops the program where there is none, since nothing can be read or saved then.
+  /// The coordinator; stops the program if there is none.
   var coordinator: NSPersistentStoreCoordinator {
     guard let knownCoordinator else {
       preconditionFailure("This context has no persistent store coordinator.")
@@ -245,7 +198,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     return knownCoordinator
   }
 
-  /// The model's entity for a class; stops the program when there is not exactly one.
+  /// Returns the entity whose objects are of a class; stops the program unless there is exactly one.
   func entity(forClass type: NSManagedObject.Type) -> NSEntityDescription {
     let all = coordinator.managedObjectModel.entities
     for entity in all { ManagedObjectClasses.offer(type, for: entity) }
@@ -253,8 +206,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     guard let entity = entities.first, entities.count == 1 else {
       let names = entities.isEmpty ? "no entity" : entities.compactMap(\.name).sorted().joined(separator: ", ")
       preconditionFailure(
-        "The model has \(names) with the class \(String(reflecting: type)), and needs exactly one for init(context:). Where "
-          + "its name in the model is another one, make it known with ManagedObjectClasses.register(_:as:).")
+        "init(context:) needs exactly one entity with the class \(String(reflecting: type)); the model has \(names). "
+          + "If the model gives the class another name, register that with ManagedObjectClasses.register(_:as:).")
     }
     return entity
   }

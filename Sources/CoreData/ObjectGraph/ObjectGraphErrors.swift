@@ -4,12 +4,12 @@
 import Foundation
 
 /// Errors of contexts and their objects.
-internal enum ObjectGraphErrors {
+enum ObjectGraphErrors {
   static func missingObject(_ id: NSManagedObjectID) -> NSError {
     .cocoa(
       NSManagedObjectReferentialIntegrityError, "The object is not in the store.",
       reason: "There is no row for \(id.uriRepresentation().absoluteString).",
-      suggestion: "It has been deleted, or belongs to a store that is not open: fetch the objects anew.",
+      suggestion: "It has been deleted, or belongs to a store that is not open. Fetch the objects again.",
       [NSAffectedObjectsErrorKey: [id], ErrorDetail.entity: id.entity.name ?? ""])
   }
 
@@ -17,7 +17,7 @@ internal enum ObjectGraphErrors {
   {
     let entity = object.entity.name ?? ""
     return .cocoa(
-      NSManagedObjectExternalRelationshipError, "A relationship leads to an object of another store.",
+      NSManagedObjectExternalRelationshipError, "A relationship leads to an object in another store.",
       reason: "'\(relationship)' of '\(entity)' leads from \(object.objectID.uriRepresentation().absoluteString) to "
         + "\(other.uriRepresentation().absoluteString), which is in another store.",
       suggestion: "Assign both objects to one store with assign(_:to:), or use a fetched property.",
@@ -38,8 +38,8 @@ internal enum ObjectGraphErrors {
     return .cocoa(
       NSCoreDataError, "No store holds the entity.",
       reason: coordinatorHasStores
-        ? "None of the coordinator's stores holds '\(name)' in its configuration."
-        : "The coordinator has no stores, so there is none for '\(name)'.",
+        ? "No store of the coordinator has '\(name)' in its configuration."
+        : "The coordinator has no stores, so '\(name)' cannot be fetched or saved.",
       suggestion: coordinatorHasStores
         ? "Add '\(name)' to the configuration of a store." : "Add a store before fetching or saving.",
       [ErrorDetail.entity: name])
@@ -49,7 +49,7 @@ internal enum ObjectGraphErrors {
     .cocoa(
       NSCoreDataError, "The entity is not in the model.",
       reason: "The model has no entity '\(name)'; it has \(known.sorted().joined(separator: ", ")).",
-      suggestion: "Check the entity's name, or the model that the coordinator was made with.",
+      suggestion: "Check the entity's name and the coordinator's model.",
       [ErrorDetail.entity: name])
   }
 
@@ -66,7 +66,7 @@ internal enum ObjectGraphErrors {
     .cocoa(
       NSCoreDataError, "The key path has no value.",
       reason: "'\(keyPath)' of '\(entity.name ?? "")': \(reason)",
-      suggestion: "Use names of properties, with dots where relationships lead on.",
+      suggestion: "Use names of properties, with dots between relationships and what follows.",
       ErrorDetail.place(entity: entity.name, property: keyPath))
   }
 
@@ -74,8 +74,8 @@ internal enum ObjectGraphErrors {
     let names = Set(objects.compactMap(\.entity.name)).sorted().joined(separator: ", ")
     return .cocoa(
       NSCoreDataError, "The context cannot be saved.",
-      reason: "willSave() of \(names) goes on changing objects: there are new changes after a thousand rounds.",
-      suggestion: "Change a value in willSave() only where it differs.", [NSAffectedObjectsErrorKey: objects])
+      reason: "willSave() of \(names) keeps changing objects: there are still new changes after a thousand rounds.",
+      suggestion: "In willSave(), set a value only if it differs.", [NSAffectedObjectsErrorKey: objects])
   }
 
   static func underivable(_ attribute: String, of object: NSManagedObject, reason: String) -> NSError {
@@ -83,7 +83,7 @@ internal enum ObjectGraphErrors {
     return .cocoa(
       NSCoreDataError, "The value of a derived attribute cannot be computed.",
       reason: "'\(attribute)' of '\(entity)' has a derivation expression that fails: \(reason).",
-      suggestion: "Correct the expression in the model: a key path, an aggregate, or a function of one.",
+      suggestion: "Correct the expression in the model. It can be a key path, an aggregate, or a function of one.",
       ErrorDetail.place(entity: entity, property: attribute).merging([NSAffectedObjectsErrorKey: [object]]) { $1 })
   }
 
@@ -96,14 +96,14 @@ internal enum ObjectGraphErrors {
     }
     return .cocoa(
       NSManagedObjectMergeError, "Could not merge changes.",
-      reason: "Since they were read, \(named.joined(separator: "; "))\(conflicts.count > 5 ? " and others" : "").",
+      reason: "Since they were read, \(named.joined(separator: "; "))\(conflicts.count > 5 ? "; and others" : "").",
       suggestion: "Refresh the objects and change them again, or set a merge policy.",
       ["conflictList": conflicts.map(\.id), NSAffectedObjectsErrorKey: objects])
   }
 
   static func badRequest(_ reason: String, entity: NSEntityDescription?, suggestion: String) -> NSError {
     .cocoa(
-      NSCoreDataError, "The fetch request cannot be carried out.", reason: reason, suggestion: suggestion,
+      NSCoreDataError, "The fetch request cannot be executed.", reason: reason, suggestion: suggestion,
       ErrorDetail.place(entity: entity?.name))
   }
 }

@@ -4,51 +4,48 @@
 import CSwiftRuntime
 import Foundation
 
-/// The objects of a context by identity. They are not kept alive: an object without changes lives as long as somebody
-/// uses it.
+/// The objects of a context by identifier, which uniques them. It does not retain them: an object without changes lives
+/// as long as the program uses it.
 ///
-/// Objects may go away on any thread, hence the lock. The registry has the addresses of its objects, and each object has
-/// the registry: before its memory is given back it takes its address out, under the lock. So an address that is found
-/// under the lock is that of an object, maybe of one that is going away, which cannot be retained any more.
+/// Objects may be deallocated on any thread, hence the lock. The registry stores the addresses of its objects, and each
+/// object, before it is deallocated, removes its own address under the lock. So an address found under the lock is that
+/// of an object, possibly of one being deallocated, which `swift_tryRetain` refuses to retain.
 ///
-/// Weak references would do the same with less said, but each makes a table beside its object, through which all counting
-/// of references goes from then on: a third of the time of a save.
+/// Weak references would be simpler, but each makes a side table for its object, through which all its reference
+/// counting goes from then on. That takes a third of the time of a save.
 final class ObjectRegistry: @unchecked Sendable {
-  /// The context's address, and a reference that keeps its memory from being used for something else, so that the address
-  /// can be asked whether the context is alive. Set once, before any other thread knows the context.
+  /// The context's address, and an unowned reference that keeps its memory from being reused, so that `swift_tryRetain`
+  /// can tell whether the context is alive. Set once, before any other thread can reach the context.
   private var address: UnsafeMutableRawPointer?
   @exclusivity(unchecked) private unowned var memory: NSManagedObjectContext?
   private let lock = NSLock()
-  // The lock sees to it that accesses do not overlap.
+  // The lock prevents overlapping accesses.
   @exclusivity(unchecked) private var entries = ObjectTable()
   @exclusivity(unchecked) private var retained: [ObjectKey: NSManagedObject] = [:]
   @exclusivity(unchecked) private var isRetaining = false
-  /// Whether objects hold what their relationships are read as. Not while the framework reads for itself.
+  /// Whether objects hold the destinations of relationships that are read. False while the framework reads for itself.
   @exclusivity(unchecked) var isHolding = true
 
-  /// Nil when the context is gone or going, and its objects are not; on any thread.
-  ///
-  /// Asked for by every change of an object: a weak reference would make a table beside the context, through which all
-  /// counting of its references goes from then on.
+  /// The context; nil once it is being deallocated. May be called on any thread.
   var context: NSManagedObjectContext? {
     guard let address, let context = swift_tryRetain(address) else { return nil }
     return Unmanaged<NSManagedObjectContext>.fromOpaque(context).takeRetainedValue()
   }
 
-  /// Makes the registry that of a context; once.
+  /// Sets the context. Called once.
   func serve(_ context: NSManagedObjectContext) {
     memory = context
     address = Unmanaged.passUnretained(context).toOpaque()
   }
 
-  /// Ends the registry's use of its context, which is going away.
+  /// Releases what objects hold when the context is deallocated.
   func abandon() {
-    // Objects that are kept alive keep the registry alive in turn, and may hold each other.
+    // Retained objects retain the registry in turn, and objects may hold each other.
     retainsObjects = false
     for object in objects { object.holds?.release() }
   }
 
-  /// Whether objects are kept alive.
+  /// Whether the registry retains its objects.
   var retainsObjects: Bool {
     get { lock.withLock { isRetaining } }
     set {
@@ -62,12 +59,11 @@ final class ObjectRegistry: @unchecked Sendable {
         }
         return released
       }
-      // An object that goes away here calls back into the registry: not while the lock is held.
+      // An object that is deallocated calls back into the registry, so the lock must not be held.
       withExtendedLifetime(released) {}
     }
   }
 
-  /// All objects that are alive.
   var objects: [NSManagedObject] {
     lock.withLock { entries.addresses.compactMap { ObjectRegistry.object(at: $0) } }
   }
@@ -79,7 +75,7 @@ final class ObjectRegistry: @unchecked Sendable {
     return ObjectRegistry.object(at: address)
   }
 
-  /// The object at an address, unless it is going away. The lock must be held.
+  /// Retains the object at an address, unless it is being deallocated. The lock must be held.
   private static func object(at address: UnsafeMutableRawPointer) -> NSManagedObject? {
     guard let object = swift_tryRetain(address) else { return nil }
     return Unmanaged<NSManagedObject>.fromOpaque(object).takeRetainedValue()
@@ -89,26 +85,26 @@ final class ObjectRegistry: @unchecked Sendable {
     Unmanaged.passUnretained(object).toOpaque()
   }
 
-  /// Takes in a new object, which can be found when it has an identifier.
+  /// Registers a new object. It can be found once it has an identifier.
   func take(_ object: NSManagedObject) {
     object.registry = self
     if object.knownIdentifier != nil { add(object) }
   }
 
-  /// Gives a new object its temporary identifier. Any thread may be the first to ask for it.
+  /// Gives a new object its temporary identifier. May be called on any thread.
   func identify(_ object: NSManagedObject) -> NSManagedObjectID {
     lock.lock()
     defer { lock.unlock() }
     if let known = object.knownIdentifier { return known }
     let id = object.takeIdentifier(NSManagedObjectID(temporaryFor: object.entity))
-    // The context may have let the object go since its registry was looked up; nobody would take the address out then.
+    // If the context has dropped the object meanwhile, nothing would ever remove its address.
     if object.registry === self { file(object, id.key) }
     return id
   }
 
   /// Gives an object its permanent identifier.
   ///
-  /// - Returns: the temporary one that it had, where somebody has asked for it.
+  /// - Returns: its temporary identifier, if it had been given one.
   func assign(_ id: NSManagedObjectID, to object: NSManagedObject) -> NSManagedObjectID? {
     lock.lock()
     defer { lock.unlock() }
@@ -124,7 +120,7 @@ final class ObjectRegistry: @unchecked Sendable {
     return temporary
   }
 
-  /// Takes an object in.
+  /// Registers an object under its identifier.
   func add(_ object: NSManagedObject) {
     let key = object.identifier.key
     lock.lock()
@@ -133,13 +129,13 @@ final class ObjectRegistry: @unchecked Sendable {
     file(object, key)
   }
 
-  /// The lock must be held.
+  /// Stores an object under a key. The lock must be held.
   private func file(_ object: NSManagedObject, _ key: ObjectKey) {
     entries.insert(ObjectRegistry.address(of: object), for: key)
     if isRetaining { retained[key] = object }
   }
 
-  /// Lets an object go, which is of no context then.
+  /// Removes an object, which then belongs to no context.
   func remove(_ object: NSManagedObject) {
     let released: NSManagedObject? = lock.withLock {
       object.registry = nil
@@ -151,14 +147,14 @@ final class ObjectRegistry: @unchecked Sendable {
     withExtendedLifetime(released) {}
   }
 
-  /// Takes out the entry of an object, unless another object has taken its place.
+  /// Removes the address of an object that is being deallocated, unless another object has taken its key.
   func forget(_ object: NSManagedObject, _ key: ObjectKey) {
     lock.lock()
     defer { lock.unlock() }
     if entries[key] == ObjectRegistry.address(of: object) { entries.remove(key) }
   }
 
-  /// Lets all objects go.
+  /// Removes all objects.
   func removeAll() {
     let (alive, released) = lock.withLock {
       let alive = entries.addresses.compactMap { ObjectRegistry.object(at: $0) }
@@ -174,6 +170,98 @@ final class ObjectRegistry: @unchecked Sendable {
 }
 
 extension ObjectRegistry: CustomReflectable {
-  /// Nothing: a mirror of the properties would read the reference to a context that may be gone, which stops the program.
+  /// An empty mirror: reading the unowned reference to a deallocated context would stop the program.
   var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// A hash table from keys to the addresses of objects, with linear probing.
+///
+/// Every object is looked up here when it is made, found and deallocated, and a dictionary spends most of that time in
+/// a hash function that withstands attacks. Stores count their keys up, so multiplicative hashing spreads them well
+/// enough.
+struct ObjectTable: @unchecked Sendable {
+  private struct Entry {
+    var key: ObjectKey
+    /// Nil in a free entry.
+    var address: UnsafeMutableRawPointer?
+  }
+
+  private static var free: Entry { Entry(key: ObjectKey(store: 0, root: 0, number: 0), address: nil) }
+  private static let smallest = 16
+
+  /// Their number is a power of two. An entry is at its home, the index its key hashes to, or else at the next free
+  /// index.
+  private var entries = ContiguousArray(repeating: free, count: smallest)
+  private(set) var count = 0
+
+  private var mask: Int { entries.count - 1 }
+
+  private func home(of key: ObjectKey) -> Int {
+    let bits =
+      UInt64(bitPattern: key.number) ^ UInt64(key.root) << 44 ^ UInt64(key.store) << 54
+    return Int(truncatingIfNeeded: (bits &* 0x9E37_79B9_7F4A_7C15) >> 20) & mask
+  }
+
+  subscript(key: ObjectKey) -> UnsafeMutableRawPointer? {
+    var index = home(of: key)
+    while let address = entries[index].address {
+      if entries[index].key == key { return address }
+      index = (index + 1) & mask
+    }
+    return nil
+  }
+
+  /// Stores an address under a key, replacing the one that is there.
+  mutating func insert(_ address: UnsafeMutableRawPointer, for key: ObjectKey) {
+    if (count + 1) * 4 > entries.count * 3 { resize(to: entries.count * 2) }
+    var index = home(of: key)
+    while entries[index].address != nil {
+      if entries[index].key == key {
+        entries[index].address = address
+        return
+      }
+      index = (index + 1) & mask
+    }
+    entries[index] = Entry(key: key, address: address)
+    count += 1
+  }
+
+  mutating func remove(_ key: ObjectKey) {
+    var index = home(of: key)
+    while entries[index].address != nil, entries[index].key != key { index = (index + 1) & mask }
+    guard entries[index].address != nil else { return }
+    count -= 1
+    closeGap(at: index)
+    if entries.count > Self.smallest, count * 8 < entries.count { resize(to: entries.count / 2) }
+  }
+
+  /// Moves entries that probing would no longer reach across the gap.
+  private mutating func closeGap(at index: Int) {
+    var gap = index
+    var next = (gap + 1) & mask
+    while entries[next].address != nil {
+      let home = home(of: entries[next].key)
+      // An entry must not move to an index before its home.
+      if (next - home) & mask >= (next - gap) & mask {
+        entries[gap] = entries[next]
+        gap = next
+      }
+      next = (next + 1) & mask
+    }
+    entries[gap] = Self.free
+  }
+
+  private mutating func resize(to size: Int) {
+    let old = entries
+    entries = ContiguousArray(repeating: Self.free, count: size)
+    count = 0
+    for entry in old {
+      if let address = entry.address { insert(address, for: entry.key) }
+    }
+  }
+
+  mutating func removeAll() { self = ObjectTable() }
+
+  /// All addresses, in no particular order.
+  var addresses: [UnsafeMutableRawPointer] { entries.compactMap(\.address) }
 }

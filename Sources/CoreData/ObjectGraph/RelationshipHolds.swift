@@ -3,29 +3,29 @@
 
 import Foundation
 
-/// What an object keeps of its relationships beside the identifiers in its slots.
+/// The objects and live sets that an object keeps for its relationships, besides the identifiers in its slots.
 ///
-/// The objects that a relationship was last read as, or set to, live as long as the object does: a program may have put
-/// something into them that no store keeps. As two objects may hold each other, they are let go of when either turns into a
-/// fault or leaves its context, and when the context goes away.
+/// An object holds the destinations that a relationship was last read as or set to, since they may contain something
+/// that no store keeps. As two objects may hold each other, an object releases them when it turns into a fault or
+/// leaves its context, and when the context is deallocated.
 final class RelationshipHolds {
   private struct View {
     let position: Int
     weak var set: RelationshipOrderedSet?
   }
 
-  /// A managed object, or a collection of managed objects, by the position of the relationship.
+  /// By the position of the relationship, a managed object or a collection of managed objects.
   private var destinations: [Int: AnyObject] = [:]
-  /// Sets that show a relationship and follow its changes.
+  /// The live sets of relationships.
   private var views: [View] = []
-  /// Whether a relationship is being changed in several steps, which views follow together.
+  /// Whether a change in several steps is in progress, after which the views are updated.
   private var isChanging = false
 
   func hold(_ destination: AnyObject?, at position: Int) {
     destinations[position] = destination
   }
 
-  /// Lets all objects go. They may be the last that hold others, and so on.
+  /// Releases all objects, which may release others in turn.
   func release() {
     guard !destinations.isEmpty else { return }
     var released = destinations
@@ -38,22 +38,20 @@ final class RelationshipHolds {
     views.append(View(position: position, set: view))
   }
 
-  /// The views of a relationship that are in use.
+  /// Returns the views of a relationship.
   private func views(at position: Int) -> [RelationshipOrderedSet] {
     isChanging ? [] : views.compactMap { $0.position == position ? $0.set : nil }
   }
 
-  /// Has views follow one step.
   func didInsert(_ object: NSManagedObject, at position: Int) {
     for view in views(at: position) { view.didInsert(object) }
   }
 
-  /// Has views follow one step.
   func didRemove(_ object: NSManagedObject, at position: Int) {
     for view in views(at: position) { view.didRemove(object) }
   }
 
-  /// Carries out a change in several steps, and has views show its result.
+  /// Makes a change in several steps, and then updates the views.
   func changing(_ position: Int, _ body: () -> Void) {
     let wasChanging = isChanging
     isChanging = true
@@ -62,49 +60,51 @@ final class RelationshipHolds {
     for view in views(at: position) { view.update() }
   }
 
-  /// Has all views show the object's relationships as they are now.
+  /// Updates all views.
   func update() {
     for view in views { view.set?.update() }
   }
 
-  /// Has views read their relationships anew when they are looked at.
+  /// Has all views update at the next access.
   func outdate() {
     for view in views { view.set?.outdate() }
   }
 }
 
-/// Lets go of objects that hold each other in a chain, one after another: one within the other would exhaust the stack.
+/// Releases objects that hold each other in a chain iteratively, since nested deallocation would exhaust the stack.
 enum ReleaseChain {
-  private final class Waiting {
+  private final class Queue {
     var objects: [AnyObject] = []
   }
 
-  /// Where a thread that is at it has its list.
+  /// The queue of a thread that is releasing.
   private static let key: pthread_key_t = {
     var key = pthread_key_t()
     let failure = pthread_key_create(&key, nil)
-    precondition(failure == 0, "The process has used up its thread-local storage (\(failure)).")
+    precondition(failure == 0, "The process has no thread-specific keys left (error \(failure)).")
     return key
   }()
 
-  /// - Parameter objects: emptied: what the caller still held would be let go of when it returns.
+  /// Releases objects.
+  ///
+  /// - Parameter objects: emptied, so that the caller does not release anything when it returns.
   static func release(_ objects: inout [Int: AnyObject]) {
     if let known = pthread_getspecific(key) {
-      Unmanaged<Waiting>.fromOpaque(known).takeUnretainedValue().objects += objects.values
+      Unmanaged<Queue>.fromOpaque(known).takeUnretainedValue().objects += objects.values
       objects = [:]
       return
     }
-    let waiting = Waiting()
-    waiting.objects = Array(objects.values)
+    let queue = Queue()
+    queue.objects = Array(objects.values)
     objects = [:]
-    pthread_setspecific(key, Unmanaged.passUnretained(waiting).toOpaque())
-    while let next = waiting.objects.popLast() { withExtendedLifetime(next) {} }
+    pthread_setspecific(key, Unmanaged.passUnretained(queue).toOpaque())
+    while let next = queue.objects.popLast() { withExtendedLifetime(next) {} }
     pthread_setspecific(key, nil)
   }
 }
 
 extension NSManagedObject {
-  /// Holds what a relationship was read as or set to.
+  /// Holds the value that a relationship was read as or set to.
   final func hold(_ value: Any?, at position: Int) {
     guard position >= table.firstRelationship, let registry, registry.isHolding else { return }
     let destination: AnyObject? =
@@ -125,7 +125,7 @@ extension NSManagedObject {
     return made
   }
 
-  /// The members of a to-many relationship, which live as long as the object from now on.
+  /// Returns the members of a to-many relationship, and holds them.
   final func heldMembers(at position: Int) -> [NSManagedObject] {
     let members = linkedObjects(at: position)
     if let registry, registry.isHolding, !members.isEmpty { makeHolds().hold(HeldObjects(members), at: position) }
@@ -133,7 +133,7 @@ extension NSManagedObject {
   }
 }
 
-/// Several objects that are held together.
+/// The held members of a to-many relationship.
 private final class HeldObjects {
   let objects: [NSManagedObject]
 

@@ -3,64 +3,8 @@
 
 import Foundation
 
-extension NSManagedObject {
-  /// A set that changes the to-many relationship when it is changed.
-  ///
-  /// - Parameter key: the name of an unordered to-many relationship.
-  public final func mutableSetValue(forKey key: String) -> NSMutableSet {
-    RelationshipSet(self, toMany(key, ordered: false))
-  }
-
-  /// An ordered set that changes the to-many relationship when it is changed.
-  ///
-  /// - Parameter key: the name of an ordered to-many relationship.
-  public final func mutableOrderedSetValue(forKey key: String) -> NSMutableOrderedSet {
-    RelationshipOrderedSet(self, toMany(key, ordered: true))
-  }
-
-  private func toMany(_ key: String, ordered: Bool) -> Int {
-    let position = position(of: key)
-    guard let relationship = table.relationship(at: position), relationship.isToMany, relationship.isOrdered == ordered
-    else {
-      preconditionFailure(
-        "\(key) of \(entity.name ?? "") is not \(ordered ? "an ordered" : "an unordered") to-many relationship.")
-    }
-    return position
-  }
-
-  /// Whether an object is in a to-many relationship.
-  final func isMember(_ object: NSManagedObject, at position: Int) -> Bool {
-    realize()
-    readRelationship(at: position)
-    guard object.context === context, case .toMany(let members) = slots[position] else { return false }
-    return members.contains(object.identifier)
-  }
-
-  /// The members of a to-many relationship as objects.
-  final func memberObjects(at position: Int) -> [NSManagedObject] {
-    heldMembers(at: position)
-  }
-
-  final func insertMember(_ member: Any, at position: Int) {
-    guard let object = member as? NSManagedObject, let relationship = table.relationship(at: position) else {
-      preconditionFailure("The relationship \(table.names[position]) holds managed objects, not \(type(of: member)).")
-    }
-    Misuse.stop { try check(object, for: relationship) }
-    willChangeValue(forKey: table.names[position])
-    add(object, at: position, of: relationship)
-    didChangeValue(forKey: table.names[position])
-  }
-
-  final func removeMember(_ member: Any, at position: Int) {
-    guard let object = member as? NSManagedObject, let relationship = table.relationship(at: position) else { return }
-    willChangeValue(forKey: table.names[position])
-    remove(object, at: position, of: relationship)
-    didChangeValue(forKey: table.names[position])
-  }
-}
-
 /// The live set behind `mutableSetValue(forKey:)`.
-private final class RelationshipSet: NSMutableSet {
+final class RelationshipSet: NSMutableSet {
   private let owner: NSManagedObject
   private let position: Int
 
@@ -71,7 +15,7 @@ private final class RelationshipSet: NSMutableSet {
   }
 
   required init?(coder: NSCoder) {
-    preconditionFailure("A relationship's set is not archived by itself.")
+    preconditionFailure("A relationship's set cannot be decoded.")
   }
 
   required convenience init(capacity: Int) {
@@ -86,10 +30,10 @@ private final class RelationshipSet: NSMutableSet {
   }
 
   override func objectEnumerator() -> NSEnumerator {
-    NSArray(array: owner.memberObjects(at: position)).objectEnumerator()
+    NSArray(array: owner.heldMembers(at: position)).objectEnumerator()
   }
 
-  override var allObjects: [Any] { owner.memberObjects(at: position) }
+  override var allObjects: [Any] { owner.heldMembers(at: position) }
 
   override func add(_ object: Any) {
     owner.insertMember(object, at: position)
@@ -100,10 +44,244 @@ private final class RelationshipSet: NSMutableSet {
   }
 
   override func removeAllObjects() {
-    for object in owner.memberObjects(at: position) { owner.removeMember(object, at: position) }
+    for object in owner.heldMembers(at: position) { owner.removeMember(object, at: position) }
   }
 
   override func copy(with zone: NSZone? = nil) -> Any { NSSet(array: allObjects) }
 
   override func mutableCopy(with zone: NSZone? = nil) -> Any { NSMutableSet(array: allObjects) }
+}
+
+/// The live ordered set behind `mutableOrderedSetValue(forKey:)`.
+///
+/// Foundation's class reads its storage in methods that cannot be overridden: `firstObject`, `array`, iteration. So the
+/// storage mirrors the relationship: every change goes to the relationship, which then updates its sets.
+final class RelationshipOrderedSet: NSMutableOrderedSet {
+  private let owner: NSManagedObject
+  private let position: Int
+  /// Whether the storage is being updated. Foundation's methods call each other then, and must see the storage itself.
+  private var isMirroring = false
+  /// Whether the storage must be updated before the next access.
+  private var isOutdated = false
+
+  init(_ owner: NSManagedObject, _ position: Int) {
+    self.owner = owner
+    self.position = position
+    super.init(capacity: 0)
+    owner.makeHolds().add(self, at: position)
+    update()
+  }
+
+  required init?(coder: NSCoder) {
+    preconditionFailure("A relationship's set cannot be decoded.")
+  }
+
+  required convenience init(arrayLiteral elements: Any...) {
+    preconditionFailure("A relationship's set is made by mutableOrderedSetValue(forKey:).")
+  }
+
+  // MARK: Following the relationship
+
+  /// Updates the storage from the relationship.
+  func update() {
+    isOutdated = false
+    let members = owner.heldMembers(at: position)
+    mirror {
+      if super.count == members.count,
+        members.indices.allSatisfy({ (super.object(at: $0) as AnyObject) === members[$0] })
+      {
+        return
+      }
+      super.removeAllObjects()
+      for (index, member) in members.enumerated() { super.insert(member, at: index) }
+    }
+  }
+
+  /// Has the storage updated before the next access.
+  func outdate() { isOutdated = true }
+
+  func didInsert(_ object: NSManagedObject) {
+    if isOutdated { return }
+    mirror { super.insert(object, at: super.count) }
+  }
+
+  func didRemove(_ object: NSManagedObject) {
+    if isOutdated { return }
+    mirror { super.remove(object) }
+  }
+
+  private func mirror(_ body: () -> Void) {
+    isMirroring = true
+    body()
+    isMirroring = false
+  }
+
+  private func updateIfOutdated() {
+    if isOutdated { update() }
+  }
+
+  // MARK: Changing the relationship
+
+  private var members: [NSManagedObject] {
+    updateIfOutdated()
+    return owner.heldMembers(at: position)
+  }
+
+  private func change(_ edit: (inout [NSManagedObject]) -> Void) {
+    var changed = members
+    edit(&changed)
+    owner.setValue(changed, forKey: owner.table.names[position])
+  }
+
+  private func managed(_ object: Any) -> NSManagedObject {
+    guard let object = object as? NSManagedObject else {
+      preconditionFailure("An ordered relationship holds managed objects, not \(type(of: object)).")
+    }
+    return object
+  }
+
+  private func isMember(_ object: Any) -> Bool {
+    (object as? NSManagedObject).map { owner.isMember($0, at: position) } ?? false
+  }
+
+  override func insert(_ object: Any, at index: Int) {
+    if isMirroring { return super.insert(object, at: index) }
+    updateIfOutdated()
+    let object = managed(object)
+    if owner.isMember(object, at: position) { return }
+    if index == super.count {
+      owner.insertMember(object, at: position)
+    } else {
+      change { $0.insert(object, at: index) }
+    }
+  }
+
+  override func insert(_ objects: [Any], at indexes: IndexSet) {
+    for (object, index) in zip(objects, indexes) { insert(object, at: index) }
+  }
+
+  override func add(_ object: Any) { insert(object, at: count) }
+
+  override func addObjects(from array: [Any]) {
+    for object in array { add(object) }
+  }
+
+  override func removeObject(at index: Int) {
+    if isMirroring { return super.removeObject(at: index) }
+    change { $0.remove(at: index) }
+  }
+
+  override func remove(_ object: Any) {
+    if isMirroring { return super.remove(object) }
+    updateIfOutdated()
+    owner.removeMember(object, at: position)
+  }
+
+  override func removeObjects(in array: [Any]) {
+    let leaving = NSOrderedSet(array: array)
+    change { $0.removeAll { leaving.contains($0) } }
+  }
+
+  override func removeObjects(in range: NSRange) {
+    change { $0.removeSubrange(range.location..<range.location + range.length) }
+  }
+
+  override func removeObjects(at indexes: IndexSet) {
+    change { members in
+      for index in indexes.reversed() { members.remove(at: index) }
+    }
+  }
+
+  override func removeAllObjects() {
+    if isMirroring { return super.removeAllObjects() }
+    change { $0 = [] }
+  }
+
+  override func replaceObject(at index: Int, with object: Any) {
+    if isMirroring { return super.replaceObject(at: index, with: object) }
+    let object = managed(object)
+    change { $0[index] = object }
+  }
+
+  override func replaceObjects(at indexes: IndexSet, with objects: [Any]) {
+    change { members in
+      for (object, index) in zip(objects, indexes) { members[index] = managed(object) }
+    }
+  }
+
+  override func setObject(_ object: Any, at index: Int) {
+    if index == count { add(object) } else { replaceObject(at: index, with: object) }
+  }
+
+  override func exchangeObject(at index: Int, withObjectAt other: Int) { change { $0.swapAt(index, other) } }
+
+  override func moveObjects(at indexes: IndexSet, to index: Int) {
+    change { members in
+      let moving = indexes.map { members[$0] }
+      for place in indexes.reversed() { members.remove(at: place) }
+      members.insert(contentsOf: moving, at: index)
+    }
+  }
+
+  override func sort(comparator: (Any, Any) -> ComparisonResult) {
+    sortRange(NSRange(location: 0, length: count), options: [], usingComparator: comparator)
+  }
+
+  override func sort(options: NSSortOptions = [], usingComparator comparator: (Any, Any) -> ComparisonResult) {
+    sortRange(NSRange(location: 0, length: count), options: options, usingComparator: comparator)
+  }
+
+  override func sortRange(
+    _ range: NSRange, options: NSSortOptions = [], usingComparator comparator: (Any, Any) -> ComparisonResult
+  ) {
+    change { members in
+      let places = range.location..<range.location + range.length
+      let sorted = NSArray(array: Array(members[places])).sortedArray(options: options, usingComparator: comparator)
+      members.replaceSubrange(places, with: sorted.map(managed))
+    }
+  }
+
+  override func sort(using sortDescriptors: [NSSortDescriptor]) {
+    change { $0 = NSArray(array: $0).sortedArray(using: sortDescriptors).map(managed) }
+  }
+
+  override func union(_ other: NSOrderedSet) { addObjects(from: other.array) }
+
+  override func unionSet(_ other: Set<AnyHashable>) { addObjects(from: other.map(\.base)) }
+
+  override func intersect(_ other: NSOrderedSet) { change { $0.removeAll { !other.contains($0) } } }
+
+  override func intersectSet(_ other: Set<AnyHashable>) { change { $0.removeAll { !other.contains($0) } } }
+
+  override func minus(_ other: NSOrderedSet) { change { $0.removeAll { other.contains($0) } } }
+
+  override func minusSet(_ other: Set<AnyHashable>) { change { $0.removeAll { other.contains($0) } } }
+
+  // MARK: Reading
+
+  override var count: Int {
+    if isMirroring { return super.count }
+    updateIfOutdated()
+    return super.count
+  }
+
+  override func object(at index: Int) -> Any {
+    if !isMirroring { updateIfOutdated() }
+    return super.object(at: index)
+  }
+
+  override func index(of object: Any) -> Int {
+    if isMirroring { return super.index(of: object) }
+    updateIfOutdated()
+    return isMember(object) ? super.index(of: object) : NSNotFound
+  }
+
+  override func contains(_ object: Any) -> Bool {
+    if isMirroring { return super.contains(object) }
+    return isMember(object)
+  }
+
+  override func copy(with zone: NSZone? = nil) -> Any { NSOrderedSet(array: members) }
+
+  override func mutableCopy(with zone: NSZone? = nil) -> Any { NSMutableOrderedSet(array: members) }
 }

@@ -3,29 +3,34 @@
 
 import Foundation
 
-/// Errors of validation: one a rule, and the one that holds several.
-internal enum ValidationErrors {
-  /// What failed: the property of an object, and its value.
+/// Validation errors: one for each rule, and the one that combines several.
+enum ValidationErrors {
+  /// The value that is not valid, and the property of an object that has it.
   struct Subject {
-    var object: AnyObject
-    var entity: String
-    var property: String
-    var value: Any?
+    let object: NSManagedObject
+    let entity: String
+    let property: String
+    let value: Any?
+
+    init(_ property: NSPropertyDescription, _ value: Any?, _ object: NSManagedObject) {
+      (self.object, self.value) = (object, value)
+      (entity, self.property) = (object.entity.name ?? "", property.name)
+    }
   }
 
   /// 1570
   static func missingValue(_ subject: Subject) -> NSError {
     error(
       NSValidationMissingMandatoryPropertyError, subject, "\(subject.property) is a required value.",
-      reason: "'\(subject.property)' of '\(subject.entity)' has no value, and is not optional.",
-      suggestion: "Set a value, give the property a default one, or make it optional.")
+      reason: "'\(subject.property)' of '\(subject.entity)' has no value, but is not optional.",
+      suggestion: "Set a value, give the property a default value, or make it optional.")
   }
 
   /// 1580
   static func tooFew(_ subject: Subject, count: Int, minimum: Int) -> NSError {
     error(
       NSValidationRelationshipLacksMinimumCountError, subject, "Too few items in \(subject.property).",
-      reason: "'\(subject.property)' of '\(subject.entity)' has \(count) objects, at least \(minimum) are wanted.",
+      reason: "'\(subject.property)' of '\(subject.entity)' has \(count) objects, but needs at least \(minimum).",
       suggestion: "Add objects to the relationship.")
   }
 
@@ -33,7 +38,7 @@ internal enum ValidationErrors {
   static func tooMany(_ subject: Subject, count: Int, maximum: Int) -> NSError {
     error(
       NSValidationRelationshipExceedsMaximumCountError, subject, "Too many items in \(subject.property).",
-      reason: "'\(subject.property)' of '\(subject.entity)' has \(count) objects, at most \(maximum) are allowed.",
+      reason: "'\(subject.property)' of '\(subject.entity)' has \(count) objects, but may have at most \(maximum).",
       suggestion: "Remove objects from the relationship.")
   }
 
@@ -42,9 +47,10 @@ internal enum ValidationErrors {
     error(
       NSValidationRelationshipDeniedDeleteError, subject,
       "Items cannot be deleted from \(subject.property).",
-      reason: "An object of '\(subject.entity)' cannot be deleted while '\(subject.property)' has \(count) objects: "
-        + "the deletion rule is deny.",
-      suggestion: "Delete those objects first, or take them out of the relationship.")
+      reason:
+        "An object of '\(subject.entity)' cannot be deleted while '\(subject.property)', whose deletion rule is deny, "
+        + "has \(count) objects.",
+      suggestion: "Delete those objects first, or remove them from the relationship.")
   }
 
   /// A value of the wrong class: 1550.
@@ -52,12 +58,13 @@ internal enum ValidationErrors {
     let found = subject.value.map { String(describing: type(of: $0)) } ?? "nil"
     return error(
       NSManagedObjectValidationError, subject, "\(subject.property) is not valid.",
-      reason: "'\(subject.property)' of '\(subject.entity)' takes values of class \(expected), and was given one of "
-        + "\(found).",
+      reason:
+        "'\(subject.property)' of '\(subject.entity)' takes values of class \(expected), but was given a value of "
+        + "class \(found).",
       suggestion: "Set a value of class \(expected).")
   }
 
-  /// 1610 and 1620, for a whole number that its type cannot hold.
+  /// An integer that its type cannot hold: 1610 or 1620.
   static func outOfRange(_ subject: Subject, isTooLarge: Bool) -> NSError {
     error(
       isTooLarge ? NSValidationNumberTooLargeError : NSValidationNumberTooSmallError, subject,
@@ -65,10 +72,10 @@ internal enum ValidationErrors {
       reason:
         "'\(subject.property)' of '\(subject.entity)' is \(subject.value.map { "\($0)" } ?? "nil"), which its type "
         + "cannot hold.",
-      suggestion: "Set a smaller number, or give the attribute the type Integer 64.")
+      suggestion: "Set a number in the type's range, or give the attribute the type Integer 64.")
   }
 
-  /// A rule of the model that cannot be applied to a value: 1550.
+  /// A rule of the model that cannot be evaluated: 1550.
   static func unevaluable(_ subject: Subject, rule: String, _ cause: any Error) -> NSError {
     error(
       NSManagedObjectValidationError, subject, "\(subject.property) cannot be validated.",
@@ -76,11 +83,11 @@ internal enum ValidationErrors {
       suggestion: "Correct the rule in the model.")
   }
 
-  /// An object of an entity that a relationship does not lead to: 1550.
+  /// An object of an entity other than the relationship's destination: 1550.
   static func wrongEntity(_ subject: Subject, expected: String, found: String) -> NSError {
     error(
       NSManagedObjectValidationError, subject, "\(subject.property) is not valid.",
-      reason: "'\(subject.property)' of '\(subject.entity)' leads to objects of '\(expected)', and was given one of "
+      reason: "'\(subject.property)' of '\(subject.entity)' takes objects of '\(expected)', but was given an object of "
         + "'\(found)'.",
       suggestion: "Set an object of '\(expected)'.")
   }
@@ -89,16 +96,16 @@ internal enum ValidationErrors {
   static func otherContext(_ subject: Subject) -> NSError {
     error(
       NSManagedObjectValidationError, subject, "\(subject.property) is not valid.",
-      reason: "'\(subject.property)' of '\(subject.entity)' cannot lead to an object of another context.",
-      suggestion: "Take the object of the same context: object(with:) of its objectID.")
+      reason: "'\(subject.property)' of '\(subject.entity)' cannot refer to an object of another context.",
+      suggestion: "Use the same object in this context: object(with:) of its objectID.")
   }
 
-  /// A rule of the model that was not met.
+  /// A value that violates a rule of the model.
   ///
   /// - Parameters:
-  ///   - code: the rule's code, as 1660 for text that is too long; 1550 where it has none.
-  ///   - text: the developer's own words for it.
-  ///   - rule: the rule in words, as `length <= 8`.
+  ///   - rule: the rule in the format language, as `length <= 8`.
+  ///   - code: the rule's own code, as 1660 for a string that is too long; nil for 1550.
+  ///   - text: the developer's own message.
   static func unmet(
     _ predicate: NSPredicate?, rule: String, code: Int?, text: String?, _ subject: Subject
   ) -> NSError {
@@ -106,21 +113,11 @@ internal enum ValidationErrors {
     let value = subject.value.map { "\($0)" } ?? "nil"
     return error(
       code, subject, text ?? "\(subject.property) \(words(for: code)).",
-      reason: "'\(subject.property)' of '\(subject.entity)' is '\(value.prefix(80))', which does not meet \(rule).",
+      reason: "'\(subject.property)' of '\(subject.entity)' is '\(value.prefix(80))', which does not satisfy \(rule).",
       suggestion: "Set another value, or change the rule.", predicate: predicate)
   }
 
-  /// 1551
-  static func constraint(entity: String, properties: [String], objects: [AnyObject]) -> NSError {
-    let names = properties.map { "'\($0)'" }.joined(separator: ", ")
-    return NSError.cocoa(
-      NSManagedObjectConstraintValidationError, "A uniqueness constraint was violated.",
-      reason: "More than one object of '\(entity)' has the same value of \(names).",
-      suggestion: "Change or delete one of them, or choose a merge policy that resolves the conflict.",
-      [ErrorDetail.entity: entity, NSAffectedObjectsErrorKey: objects])
-  }
-
-  /// Nil for no errors, the error itself for one, 1560 for several; those within others are taken out of them.
+  /// Combines errors into one: nil for none, the error itself for one, and 1560 for several, which are flattened.
   static func combined(_ list: [NSError]) -> NSError? {
     guard list.count > 1 else { return list.first }
     let errors = list.flatMap { $0.userInfo[NSDetailedErrorsKey] as? [NSError] ?? [$0] }

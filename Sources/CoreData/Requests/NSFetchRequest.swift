@@ -5,12 +5,12 @@ import Foundation
 
 /// A description of the objects to read from the stores, and of how to return them.
 ///
-/// Differs from Apple: `ResultType` carries no constraint, so that `NSFetchRequest<NSFetchRequestResult>` can be written
+/// Differs from Apple: `ResultType` has no constraint, which `NSFetchRequest<any NSFetchRequestResult>` could not meet
 /// without an Objective-C runtime.
 open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Sendable {
   var specification = FetchSpecification()
 
-  /// Makes a request that names no entity yet.
+  /// Makes a request without an entity.
   public override init() {
     super.init()
   }
@@ -37,89 +37,89 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Send
   /// The name of the entity to fetch.
   open var entityName: String? { specification.entityName }
 
-  /// Which objects to return; nil for all.
+  /// The predicate that objects must satisfy; nil for all objects.
   open var predicate: NSPredicate? {
     get { specification.predicate }
     set { specification.predicate = newValue }
   }
 
-  /// The order of the result.
+  /// The order of the results.
   open var sortDescriptors: [NSSortDescriptor]? {
     get { specification.sortDescriptors }
     set { specification.sortDescriptors = newValue }
   }
 
-  /// How many objects to return at most; 0 for all.
+  /// The maximum number of objects to return; 0 for all.
   open var fetchLimit: Int {
     get { specification.fetchLimit }
     set { specification.fetchLimit = newValue }
   }
 
-  /// How many objects of the answer to leave out at its beginning.
+  /// The number of objects to skip at the beginning.
   open var fetchOffset: Int {
     get { specification.fetchOffset }
     set { specification.fetchOffset = newValue }
   }
 
-  /// How many rows to read at a time: the first object of a batch that is asked for a value has its batch read. 0, which is
-  /// the default, reads all rows along with the result.
+  /// The number of rows to read at a time: firing a fault reads the rows of its whole batch. 0, the default, reads all
+  /// rows with the fetch.
   ///
-  /// Differs from Apple: the result is an ordinary array of faults, not one that makes its objects when they are looked at.
+  /// Differs from Apple: the result is an ordinary array of faults, not one that makes its objects on demand.
   open var fetchBatchSize: Int {
     get { specification.fetchBatchSize }
     set { specification.fetchBatchSize = newValue }
   }
 
-  /// The form of the result: objects unless set.
+  /// The form of the results; by default managed objects.
   open var resultType: NSFetchRequestResultType {
     get { specification.resultType }
     set { specification.resultType = newValue }
   }
 
-  /// Whether objects of sub-entities are returned too; true unless set.
+  /// Whether objects of sub-entities are returned too; true by default.
   open var includesSubentities: Bool {
     get { specification.includesSubentities }
     set { specification.includesSubentities = newValue }
   }
 
-  /// Whether values are read along with identifiers; true unless set. Without them, each object reads its own row when it is
-  /// asked for a value.
+  /// Whether the fetch reads rows, and not only identifiers; true by default. Otherwise each object reads its own row
+  /// when it fires.
   open var includesPropertyValues: Bool {
     get { specification.includesPropertyValues }
     set { specification.includesPropertyValues = newValue }
   }
 
-  /// Whether unsaved changes of the context count; true unless set.
+  /// Whether the results include the context's unsaved changes; true by default.
   open var includesPendingChanges: Bool {
     get { specification.includesPendingChanges }
     set { specification.includesPendingChanges = newValue }
   }
 
-  /// Whether objects are returned as faults; true unless set. The values read are kept ready either way.
+  /// Whether objects are returned as faults; true by default. Firing them does not read the store again.
   open var returnsObjectsAsFaults: Bool {
     get { specification.returnsObjectsAsFaults }
     set { specification.returnsObjectsAsFaults = newValue }
   }
 
-  /// Whether equal dictionaries are returned once; false unless set.
+  /// Whether equal dictionaries are returned only once; false by default.
   open var returnsDistinctResults: Bool {
     get { specification.returnsDistinctResults }
     set { specification.returnsDistinctResults = newValue }
   }
 
-  /// Whether objects that the context knows already take the values that the fetch has read; false unless set.
+  /// Whether registered objects are refreshed with the rows that the fetch reads; false by default.
   open var shouldRefreshRefetchedObjects: Bool {
     get { specification.shouldRefreshRefetchedObjects }
     set { specification.shouldRefreshRefetchedObjects = newValue }
   }
 
-  /// Relationships whose destinations are read along with the result.
+  /// The relationships whose destinations are prefetched.
   open var relationshipKeyPathsForPrefetching: [String]? {
     get { specification.relationshipKeyPathsForPrefetching }
     set { specification.relationshipKeyPathsForPrefetching = newValue }
   }
 
-  /// The properties of dictionary results: names, or property descriptions; nil for all attributes.
+  /// The properties in dictionary results, as names or property descriptions; nil for all attributes.
   open var propertiesToFetch: [Any]? {
     get { specification.propertiesToFetch }
     set { specification.propertiesToFetch = newValue }
@@ -133,7 +133,7 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Send
   }
 }
 
-/// A fetch request without its result type: what the framework works with.
+/// The content of a fetch request, without the result type.
 struct FetchSpecification {
   var entity: NSEntityDescription?
   var entityName: String?
@@ -153,9 +153,35 @@ struct FetchSpecification {
   var propertiesToFetch: [Any]?
 }
 
-/// Any fetch request, whatever its result type.
+/// A fetch request of any result type.
 protocol AnyFetchRequest: NSPersistentStoreRequest {
   var specification: FetchSpecification { get }
 }
 
 extension NSFetchRequest: AnyFetchRequest {}
+
+/// The type of a fetch request's results: managed objects, their identifiers, dictionaries and numbers.
+public protocol NSFetchRequestResult: NSObjectProtocol {}
+
+extension NSDictionary: NSFetchRequestResult {}
+extension NSNumber: NSFetchRequestResult {}
+
+/// The form of a fetch request's results.
+public struct NSFetchRequestResultType: OptionSet, Hashable, Sendable {
+  /// The raw value.
+  public let rawValue: UInt
+
+  /// Makes a result type from its raw value.
+  public init(rawValue: UInt) {
+    self.rawValue = rawValue
+  }
+
+  /// Managed objects.
+  public static let managedObjectResultType: NSFetchRequestResultType = []
+  /// Identifiers of managed objects.
+  public static let managedObjectIDResultType = NSFetchRequestResultType(rawValue: 1)
+  /// Dictionaries of properties.
+  public static let dictionaryResultType = NSFetchRequestResultType(rawValue: 2)
+  /// The number of matching objects.
+  public static let countResultType = NSFetchRequestResultType(rawValue: 4)
+}

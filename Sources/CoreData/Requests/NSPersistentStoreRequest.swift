@@ -3,11 +3,11 @@
 
 import Foundation
 
-/// What kind of request a store is given.
+/// The type of a request to a store.
 public enum NSPersistentStoreRequestType: UInt, Sendable {
   /// An `NSFetchRequest`.
   case fetchRequestType = 1
-  /// The changes of a context.
+  /// A save of a context's changes.
   case saveRequestType = 2
   /// A batch insertion.
   case batchInsertRequestType = 5
@@ -17,12 +17,12 @@ public enum NSPersistentStoreRequestType: UInt, Sendable {
   case batchDeleteRequestType = 7
 }
 
-/// What is asked of a persistent store: the base class of fetch, save and batch requests.
+/// A request to persistent stores: the superclass of fetch, save and batch requests.
 open class NSPersistentStoreRequest: NSObject, NSCopying, @unchecked Sendable {
-  /// The stores to ask; nil for all stores that hold the entity.
+  /// The stores to query; nil for all stores that hold the entity.
   open var affectedStores: [NSPersistentStore]?
 
-  /// Which kind of request this is.
+  /// The type of the request.
   open var requestType: NSPersistentStoreRequestType { .fetchRequestType }
 
   /// Makes a request to all stores.
@@ -30,7 +30,7 @@ open class NSPersistentStoreRequest: NSObject, NSCopying, @unchecked Sendable {
     super.init()
   }
 
-  /// A copy that can be changed by itself.
+  /// Returns an independent copy.
   open func copy(with zone: NSZone? = nil) -> Any {
     let copy = NSPersistentStoreRequest()
     copy.affectedStores = affectedStores

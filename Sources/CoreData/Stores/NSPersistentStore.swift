@@ -3,14 +3,14 @@
 
 import Foundation
 
-/// One store of a coordinator: the base class of all kinds of stores.
+/// A store of a coordinator: the superclass of all types of stores.
 open class NSPersistentStore: NSObject, @unchecked Sendable {
-  /// The kind of a store, as its name in metadata.
+  /// The type of a store.
   public struct StoreType: RawRepresentable, Hashable, Sendable {
     /// The type's name in metadata.
     public let rawValue: String
 
-    /// Makes a store type of its name.
+    /// Makes a store type from its name.
     public init(rawValue: String) {
       self.rawValue = rawValue
     }
@@ -25,40 +25,41 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   public let configurationName: String
   /// The options that the store was opened with.
   public let options: [AnyHashable: Any]?
-  /// Where the store is.
+  /// The location of the store.
   open var url: URL?
-  /// Whether the store refuses to be changed.
+  /// Whether the store is read-only.
   open var isReadOnly: Bool
 
-  /// The store that lay in this one's place, and was set aside when this one was opened; nil where none was. An addition to
-  /// Apple's interface.
+  /// The store that was set aside when this one was created in its place; nil for none. An addition to Apple's API.
   public internal(set) var storeSetAside: SetAsideStore?
 
-  /// What became of work on the store that had been interrupted, and that opening it has found; nil where there was none. An
-  /// addition to Apple's interface.
+  /// The outcome of interrupted work on the store that opening it has recovered from; nil for none. An addition to
+  /// Apple's API.
   public internal(set) var recoveryOutcome: StoreRecovery.Outcome?
 
-  /// Prepares a store; subclasses open it.
+  /// Makes a store, without opening it.
   ///
   /// - Parameters:
   ///   - root: the coordinator that will own the store.
   ///   - name: the configuration, or nil for the default one.
-  ///   - url: where the store is.
-  ///   - options: as given to the coordinator.
+  ///   - url: the location of the store.
+  ///   - options: the options passed to the coordinator.
   public required init(
     persistentStoreCoordinator root: NSPersistentStoreCoordinator?, configurationName name: String?, at url: URL,
     options: [AnyHashable: Any]? = nil
   ) {
     persistentStoreCoordinator = root
-    configurationName = name ?? NSPersistentStore.defaultConfigurationName
+    configurationName = name ?? NSManagedObjectModel.defaultConfigurationName
     self.url = url
     self.options = options
     isReadOnly = StoreOptions(options).isReadOnly
     super.init()
   }
 
-  /// The name that Core Data gives to the configuration of all entities.
-  static let defaultConfigurationName = "PF_DEFAULT_CONFIGURATION_NAME"
+  /// The name of the configuration; nil for the default one, which has all entities.
+  final var customConfigurationName: String? {
+    configurationName == NSManagedObjectModel.defaultConfigurationName ? nil : configurationName
+  }
 
   /// The store's type as in its metadata, such as `NSSQLiteStoreType`.
   open var type: String {
@@ -71,19 +72,19 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     set { metadata?[NSStoreUUIDKey] = newValue }
   }
 
-  /// What the store says of itself: type, UUID, version hashes, and what the app has added.
+  /// The metadata: type, UUID, version hashes, and the app's own values.
   open var metadata: [String: Any]! = [:] { didSet { forgetReference() } }
 
-  /// Reads the metadata, and refuses a store that cannot be opened.
+  /// Opens the store and reads its metadata.
   ///
-  /// - Throws: 134080 and its family when the store cannot be read.
+  /// - Throws: 134080 and its family if the store cannot be opened.
   open func loadMetadata() throws {
     preconditionFailure("\(Swift.type(of: self)) must override loadMetadata().")
   }
 
-  /// The metadata of a store that is not open.
+  /// Returns the metadata of a store that is not open.
   ///
-  /// - Parameter url: where the store is.
+  /// - Parameter url: the location of the store.
   /// - Throws: the store's errors.
   open class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
     preconditionFailure("\(self) must override metadataForPersistentStore(with:).")
@@ -93,33 +94,33 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - metadata: all metadata.
-  ///   - url: where the store is.
+  ///   - url: the location of the store.
   /// - Throws: the store's errors.
   open class func setMetadata(_ metadata: [String: Any]?, forPersistentStoreAt url: URL) throws {
     preconditionFailure("\(self) must override setMetadata(_:forPersistentStoreAt:).")
   }
 
-  /// The class of the manager that migrates stores of this kind.
+  /// The class of the migration manager of stores of this type.
   open class func migrationManagerClass() -> AnyClass { NSMigrationManager.self }
 
-  /// Whether there is a store to be opened, as opposed to one to be made.
+  /// Whether there is a store to open, instead of one to create.
   class func hasContents(at url: URL) -> Bool {
     let size = (try? FileManager.default.attributesOfItem(atPath: url.path))?[.size] as? NSNumber
-    // A file whose size cannot be read is left to the opening of the store, which says why.
+    // If the size of a file cannot be read, opening the store throws the reason.
     return size.map { $0.intValue > 0 } ?? FileManager.default.fileExists(atPath: url.path)
   }
 
-  /// Called when the store has been added to a coordinator.
+  /// Called after the store has been added to a coordinator.
   open func didAdd(to coordinator: NSPersistentStoreCoordinator) {}
 
   /// Called before the store is removed from its coordinator.
   open func willRemove(from coordinator: NSPersistentStoreCoordinator?) {}
 
-  /// The store's number in this process, which identifiers carry.
+  /// The store's number in this process, a part of its identifiers.
   private(set) final var number = StoreNumbers.next()
   private var knownReference: StoreReference?
 
-  /// What the store's identifiers refer to; asked for while the coordinator's lock is held.
+  /// The reference that the store's identifiers share. The coordinator's lock must be held.
   final var reference: StoreReference {
     if let knownReference { return knownReference }
     let made = StoreReference(self, identifier: identifier)
@@ -127,7 +128,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     return made
   }
 
-  /// Has the identifiers of another store's rows be those of this one's, which is a copy of it.
+  /// Takes over the identifiers of another store, of which this one is a copy.
   final func takeIdentifiers(of other: NSPersistentStore) {
     number = other.number
     knownReference = other.reference
@@ -136,16 +137,16 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     other.forgetReference()
   }
 
-  /// Has later identifiers carry the store's UUID as it is now.
+  /// Has later identifiers use the store's current UUID.
   final func forgetReference() { knownReference = nil }
 }
 
 extension NSManagedObjectID {
-  /// The store that holds the object; nil for a temporary identifier, or when the store has been removed.
+  /// The store of the object; nil for a temporary identifier, or if the store has been removed.
   public var persistentStore: NSPersistentStore? { store?.store as? NSPersistentStore }
 }
 
-/// Numbers the stores that this process opens; 0 is no store.
+/// Numbers the stores that this process opens, from 1.
 private enum StoreNumbers {
   private static let lock = NSLock()
   nonisolated(unsafe) private static var last: UInt32 = 0

@@ -4,49 +4,49 @@
 import CoreDataPredicates
 import CoreDataStoreFiles
 
-/// What contexts ask, through the coordinator, of a store that keeps rows.
+/// A store of rows, as contexts use it by way of the coordinator.
 ///
-/// All calls come while the coordinator's lock is held, so that a store needs no lock of its own.
+/// The coordinator's lock is held during all calls, so that a store needs no lock of its own.
 protocol RowStore: NSPersistentStore {
-  /// The rows that answer a query, or nil when the store cannot express its predicate or order; the caller then asks for
-  /// all rows of the entity and sorts them out in memory.
+  /// Returns the rows that match a query; nil if the store cannot express its predicate or order. The caller then reads
+  /// all rows of the entity, and filters and sorts them in memory.
   func rows(for query: RowQuery) throws -> [RowSnapshot]?
 
-  /// The identifiers of the rows that answer a query; nil as for `rows(for:)`.
+  /// Returns the identifiers of the rows that match a query; nil as for `rows(for:)`.
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]?
 
-  /// How many rows answer a query; nil as for `rows(for:)`.
+  /// Returns the number of rows that match a query; nil as for `rows(for:)`.
   func count(for query: RowQuery) throws -> Int?
 
-  /// The row of that identifier; nil when it is not in the store.
+  /// Returns the row of an identifier; nil if it is not in the store.
   func row(for id: NSManagedObjectID) throws -> RowSnapshot?
 
-  /// The members of a to-many relationship of one row, in order where it is ordered.
+  /// Returns the members of a to-many relationship of a row, in their order if it is ordered.
   func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID]
 
-  /// Permanent identifiers for new objects, one for each entity given, in that order.
+  /// Returns permanent identifiers for new objects of the given entities, in the same order.
   func makeIdentifiers(for entities: [NSEntityDescription]) throws -> [NSManagedObjectID]
 
-  /// An identifier from the last part of its URI (`p12`); nil when it cannot be one of this store.
+  /// Returns an identifier from the last part of its URI (`p12`); nil if it cannot be one of this store.
   func identifier(entityName: String, reference: String) -> NSManagedObjectID?
 
-  /// Whether the metadata have been changed since they were read or written; every `write(_:)` writes them.
+  /// Whether the metadata have unsaved changes, which `write(_:)` writes.
   var hasUnsavedMetadata: Bool { get }
 
-  /// Begins a transaction that the following writes become parts of.
+  /// Begins a transaction for the following writes.
   func beginWriting() throws
 
-  /// Keeps everything since `beginWriting()`.
+  /// Commits the transaction.
   func commitWriting() throws
 
-  /// Undoes everything since `beginWriting()`.
+  /// Rolls the transaction back.
   func rollBackWriting() throws
 
-  /// Writes all changes in one transaction, or none.
+  /// Writes all changes atomically.
   ///
-  /// A row that is inserted gets version 1, one that is updated the next version after its old one.
+  /// An inserted row gets version 1, and an updated row the version after its old one.
   ///
-  /// - Throws: `RowConflicts` when rows have changed since they were read; 134180 and its family when SQLite fails.
+  /// - Throws: `RowConflicts` if rows have changed since they were read; 134180 and its family if SQLite fails.
   func write(_ changes: [RowChange]) throws
 }
 
@@ -79,8 +79,8 @@ struct RowChange {
   let id: NSManagedObjectID
   /// The row as it was read; nil for an insertion.
   let old: RowSnapshot?
-  /// The row as it is to be. All identifiers in it are permanent.
+  /// The new row. All its identifiers are permanent.
   let slots: [Slot]
-  /// The slots that differ from `old`; for an insertion, all that are not null.
+  /// The positions of slots that differ from `old`; for an insertion, of all that are not null.
   let changed: SlotSet
 }

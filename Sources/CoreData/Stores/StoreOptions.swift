@@ -6,32 +6,32 @@ import Foundation
 
 /// The type name of SQLite stores.
 public let NSSQLiteStoreType = StoreMetadata.sqliteType
-/// Option: a Bool; the store refuses to be changed.
+/// Option: a Bool; the store is read-only.
 public let NSReadOnlyPersistentStoreOption = "NSReadOnlyPersistentStoreOption"
 /// Option: a dictionary of SQLite pragmas and their values, as strings.
 public let NSSQLitePragmasOption = "NSSQLitePragmasOption"
-/// Option: a Bool; SQLite's statistics are renewed (`ANALYZE`) when the store is opened.
+/// Option: a Bool; opening the store updates SQLite's statistics (`ANALYZE`).
 public let NSSQLiteAnalyzeOption = "NSSQLiteAnalyzeOption"
-/// Option: a Bool; the store's file is packed (`VACUUM`) when it is opened.
+/// Option: a Bool; opening the store packs its file (`VACUUM`).
 public let NSSQLiteManualVacuumOption = "NSSQLiteManualVacuumOption"
-/// Option: how long to wait for a lock, in seconds.
+/// Option: the time to wait for a lock, in seconds.
 public let NSPersistentStoreTimeoutOption = "NSPersistentStoreTimeoutOption"
-/// Option: a Bool; a store of another model version is migrated when it is opened.
+/// Option: a Bool; opening a store of another model version migrates it.
 public let NSMigratePersistentStoresAutomaticallyOption = "NSMigratePersistentStoresAutomaticallyOption"
-/// Option: a Bool; together with `NSMigratePersistentStoresAutomaticallyOption`, a mapping is inferred.
+/// Option: a Bool; with `NSMigratePersistentStoresAutomaticallyOption`, the mapping may be inferred.
 public let NSInferMappingModelAutomaticallyOption = "NSInferMappingModelAutomaticallyOption"
-/// Option: a Bool; the version hashes of store and model are not compared when the store is opened.
+/// Option: a Bool; opening the store does not compare its version hashes with the model's.
 public let NSIgnorePersistentStoreVersioningOption = "NSIgnorePersistentStoreVersioningOption"
-/// Option: a Bool; what a migration in place would clean up is left for
+/// Option: a Bool; an in-place migration leaves its cleanup to
 /// `NSPersistentStoreCoordinator.finishDeferredLightweightMigration()`. SQLite stores only.
 ///
-/// Metadata key: true as long as there is such work to do.
+/// Metadata key: true while there is such work to do.
 public let NSPersistentStoreDeferredLightweightMigrationOptionKey = StoreMetadata.Key.deferredCleanup
-/// Option: the `NSStagedMigrationManager` that takes a store from stage to stage; with
+/// Option: the `NSStagedMigrationManager` of a staged migration; with
 /// `NSMigratePersistentStoresAutomaticallyOption` and `NSInferMappingModelAutomaticallyOption`.
 public let NSPersistentStoreStagedMigrationManagerOptionKey = "NSPersistentStoreStagedMigrationManagerOptionKey"
-/// Option: a Bool; a store that cannot be opened because it does not fit the model, or is damaged, is set aside, and a new
-/// one is opened in its place. An addition to Apple's options; `NSPersistentStore.storeSetAside` tells what has happened.
+/// Option: a Bool; a store that is incompatible with the model, or damaged, is set aside, and a new one is created in
+/// its place. `NSPersistentStore.storeSetAside` reports it. An addition to Apple's options.
 public let StoreSetAsideOption = "StoreSetAsideOption"
 /// Metadata key: the store's type.
 public let NSStoreTypeKey = StoreMetadata.Key.type
@@ -67,18 +67,18 @@ struct StoreOptions {
   var analyzes: Bool { flag(NSSQLiteAnalyzeOption) }
   var vacuums: Bool { flag(NSSQLiteManualVacuumOption) }
 
-  /// Seconds to wait for a lock; nil when the caller has not said.
+  /// The time to wait for a lock, in seconds; nil if not given.
   var timeout: TimeInterval? {
     (values[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue
   }
 
-  /// Pragmas by name, all values as text.
+  /// The pragmas by name, with all values as strings.
   var pragmas: [String: String] {
     guard let given = values[NSSQLitePragmasOption] as? [String: Any] else { return [:] }
     return given.mapValues { "\($0)" }
   }
 
-  /// The options that are not about migration, for a store that is opened while it is being migrated.
+  /// The options without those of migration, for a store that is opened while it is being migrated.
   var forHandlers: [String: NSObject] {
     let migration: Set<String> = [
       NSMigratePersistentStoresAutomaticallyOption, NSInferMappingModelAutomaticallyOption,
@@ -93,7 +93,7 @@ struct StoreOptions {
     }
   }
 
-  /// A value as descriptions keep it.
+  /// Returns a value as an `NSPersistentStoreDescription` stores it.
   private static func object(_ value: Any) -> NSObject? {
     switch value {
     case let object as NSObject: object

@@ -8,8 +8,8 @@ import CoreDataTerminal
 enum ExplainCommand: Command {
   static let specification = CommandSpecification(
     ["explain"],
-    summary: "What a code of a finding means, why it matters, and what to do; without a code, all of them.",
-    positionals: [PositionalSpecification("CODE", .optional, summary: "The code of a finding, as DS102.")],
+    summary: "Explain a finding's code: what it means, why it matters, what to do. Without a code, list all codes.",
+    positionals: [PositionalSpecification("CODE", .optional, summary: "The code of a finding, such as DS102.")],
     options: [.format(.text, .json, .markdown)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
@@ -27,7 +27,7 @@ enum ExplainCommand: Command {
       } else {
         report.table(table(titled: false))
         report.line()
-        report.line("coredata explain CODE tells what a code means and what to do.")
+        report.line("See coredata explain CODE for what a code means and what to do.")
       }
       try invocation.write(report)
     }

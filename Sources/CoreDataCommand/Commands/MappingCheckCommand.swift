@@ -9,15 +9,16 @@ import Foundation
 /// `coredata mapping check`
 enum MappingCheckCommand: Command {
   static let specification = CommandSpecification(
-    ["mapping", "check"], summary: "Stale hashes, missing entities and properties, unknown keys, policies.",
+    ["mapping", "check"],
+    summary: "Check a mapping model for stale hashes, missing entities and properties, unknown keys, policies.",
     discussion:
-      "Ends with status 1 where the mapping model does not fit the two versions. Stale hashes are errors in a .cdm, and "
-      + "warnings in an .xcmappingmodel, whose hashes are replaced when it is compiled. Policies are code of the "
-      + "migrating program; each is named in a warning.",
+      "Exits with status 1 if the mapping model does not fit the two versions. Stale hashes are errors in a .cdm, and "
+      + "warnings in an .xcmappingmodel, whose hashes are replaced when it is compiled. Migration policies are code of "
+      + "the app; each is named in a warning.",
     positionals: [
       .mapping,
-      PositionalSpecification("A", summary: "The version that it leads from: MODEL or MODEL@VERSION."),
-      PositionalSpecification("B", summary: "The version that it leads to: MODEL or MODEL@VERSION."),
+      PositionalSpecification("A", summary: "The source version: MODEL or MODEL@VERSION."),
+      PositionalSpecification("B", summary: "The destination version: MODEL or MODEL@VERSION."),
     ],
     options: [.format(.text, .json)])
 
@@ -72,7 +73,7 @@ enum MappingCheckCommand: Command {
     return parts.isEmpty ? "(mapping model)" : parts.joined(separator: ".")
   }
 
-  /// Compiled mapping models are files, sources are folders or the XML inside.
+  /// Whether a mapping model is compiled. Compiled ones are files, sources are directories or the XML in them.
   private static func isCompiled(_ url: URL) throws -> Bool {
     var isFolder: ObjCBool = false
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), !isFolder.boolValue else {

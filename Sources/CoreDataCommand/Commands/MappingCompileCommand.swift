@@ -8,17 +8,17 @@ import CoreDataTerminal
 /// `coredata mapping compile`
 enum MappingCompileCommand: Command {
   static let specification = CommandSpecification(
-    ["mapping", "compile"], summary: "A compiled mapping model from source.",
+    ["mapping", "compile"], summary: "Compile a mapping model.",
     discussion:
-      "The source is an .xcmappingmodel, or a text (.mapping), as mapping show prints it: FILE then needs --from and --to. "
-      + "What an .xcmappingmodel says about its versions is often older than they are. With --from and --to version "
-      + "hashes and default expressions come from these versions, and a mapping model that does not fit them is "
-      + "refused. A file that is there already is never replaced.",
+      "The source is an .xcmappingmodel, or a text (.mapping) as printed by mapping show, which requires --from and "
+      + "--to. The copies of the versions inside an .xcmappingmodel are often outdated. With --from and --to, version "
+      + "hashes and default expressions come from the given versions, and a mapping model that does not fit them is "
+      + "refused. An existing file is never replaced.",
     positionals: [.mapping],
     options: [
       NewFile.option("X.cdm"),
-      OptionSpecification("from", .text("A"), summary: "The version that it leads from: MODEL or MODEL@VERSION."),
-      OptionSpecification("to", .text("B"), summary: "The version that it leads to: MODEL or MODEL@VERSION."),
+      OptionSpecification("from", .text("A"), summary: "The source version: MODEL or MODEL@VERSION."),
+      OptionSpecification("to", .text("B"), summary: "The destination version: MODEL or MODEL@VERSION."),
       .format(.text, .json),
     ])
 
@@ -32,11 +32,11 @@ enum MappingCompileCommand: Command {
       guard !mapping.lacksModels else {
         throw CommandFailure(
           .invalidModel,
-          "\(url.lastPathComponent) holds no copies of its versions. Name them with --from and --to.")
+          "\(url.lastPathComponent) contains no copies of its versions. Name the versions with --from and --to.")
       }
       invocation.remark(
-        "Version hashes are those inside \(url.lastPathComponent). To take those of the versions, name them with --from "
-          + "and --to.")
+        "The version hashes are those inside \(url.lastPathComponent). To use those of the versions, name them with "
+          + "--from and --to.")
     case (let from?, let to?):
       let old = try invocation.namedVersion(from)
       let new = try invocation.namedVersion(to)
@@ -45,11 +45,11 @@ enum MappingCompileCommand: Command {
       let errors = check.problems.filter { $0.level == .error }
       guard errors.isEmpty else {
         throw CommandFailure(
-          .invalidModel, "\(url.lastPathComponent) does not lead from \(old.name) to \(new.name).",
+          .invalidModel, "\(url.lastPathComponent) does not map \(old.name) to \(new.name).",
           advice: errors.map { "\(MappingCheckCommand.place(of: $0)): \($0.message)" })
       }
     default:
-      throw CommandFailure(.usage, "--from and --to belong together: give both, or none.")
+      throw CommandFailure(.usage, "--from and --to must be used together.")
     }
     try mapping.writeCompiled(to: file.url)
     try MappingText.writeMade(mapping, "coredata.mapping-compile/1", file, invocation)

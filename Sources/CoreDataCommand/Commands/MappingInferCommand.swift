@@ -10,15 +10,12 @@ import CoreDataTerminal
 /// `coredata mapping infer`
 enum MappingInferCommand: Command {
   static let specification = CommandSpecification(
-    ["mapping", "infer"], summary: "The mapping that would be inferred, or why there is none.",
+    ["mapping", "infer"], summary: "Infer a mapping model, or show why none can be inferred.",
     discussion:
-      "No store is touched. Where --output names a .cdm, .xcmappingmodel or .mapping, that file is made of the mapping model, "
-      + "where there is one; a file that is there already is never replaced. Ends with status 5 where nothing can be inferred, and says which entity or property is in "
-      + "the way, why, and what to do.",
-    positionals: [
-      PositionalSpecification("A", summary: "The older model: MODEL or MODEL@VERSION."),
-      PositionalSpecification("B", summary: "The newer model: MODEL or MODEL@VERSION."),
-    ],
+      "No store is opened. If --output names a .cdm, .xcmappingmodel or .mapping, the mapping model is written to that "
+      + "file; an existing file is never replaced. Exits with status 5 if no mapping can be inferred, and names the "
+      + "entities and properties that prevent it, why, and what to do.",
+    positionals: [.olderModel, .newerModel],
     options: [.format(.text, .json)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
@@ -27,7 +24,7 @@ enum MappingInferCommand: Command {
     var inferred: MappingDocument?
     var obstacles: [InferenceObstacle] = []
     do {
-      // Asked first because the error of the public function has room for one place only.
+      // Called first because the error of the public function can name only one obstacle.
       _ = try InferredMapping(source: old.document, destination: new.document)
       let model = try NSMappingModel.inferredMappingModel(
         forSourceModel: NSManagedObjectModel(document: old.document),
@@ -64,7 +61,7 @@ enum MappingInferCommand: Command {
       }
       try invocation.write(report)
     }
-    return mapping == nil ? .noWay : .done
+    return mapping == nil ? .migrationImpossible : .done
   }
 
   private static func members(

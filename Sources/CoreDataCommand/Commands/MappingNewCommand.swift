@@ -9,15 +9,12 @@ import CoreDataTerminal
 /// `coredata mapping new`
 enum MappingNewCommand: Command {
   static let specification = CommandSpecification(
-    ["mapping", "new"], summary: "A mapping model to begin with, between two versions.",
+    ["mapping", "new"], summary: "Create a mapping model to edit, between two versions.",
     discussion:
-      "What Xcode's \"New Mapping Model\" makes: a mapping for every entity of B, with all its properties. Renaming identifiers "
-      + "count, too. Entities of A that B does not have get no mapping. An .xcmappingmodel is for Xcode, a .mapping for any "
-      + "editor. A file that is there already is never replaced.",
-    positionals: [
-      PositionalSpecification("A", summary: "The older model: MODEL or MODEL@VERSION."),
-      PositionalSpecification("B", summary: "The newer model: MODEL or MODEL@VERSION."),
-    ],
+      "Does what Xcode's \"New Mapping Model\" does, and also follows renaming identifiers: creates a mapping for "
+      + "every entity of B with all its properties. Entities only in A get no mapping. An .xcmappingmodel is for "
+      + "Xcode, a .mapping for any text editor. An existing file is never replaced.",
+    positionals: [.olderModel, .newerModel],
     options: [NewFile.option("X.xcmappingmodel"), .format(.text, .json)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {

@@ -8,13 +8,13 @@ import CoreDataTerminal
 /// `coredata mapping show`
 enum MappingShowCommand: Command {
   static let specification = CommandSpecification(
-    ["mapping", "show"], summary: "A mapping model as text that can be reviewed.",
+    ["mapping", "show"], summary: "Show a mapping model as text for review.",
     discussion:
-      "Entity mappings come in the order of processing. Expressions that Xcode's compiler would put in are shown like those "
-      + "that were typed. Saved as a .mapping, the text is a mapping model: mapping compile makes a .cdm of it.\n\n"
-      + "A mapping begins with NAME   TYPE   SOURCE -> DESTINATION; its lines are indented by two spaces: policy CLASS, filter "
-      + "PREDICATE, objects EXPRESSION, note KEY = VALUE, and NAME attribute|relationship EXPRESSION for each property; what "
-      + "is indented deeper is user info of the property above. A # begins a comment.",
+      "Entity mappings are listed in processing order. Default expressions that Xcode's compiler would add are shown "
+      + "like typed ones. Saved as a .mapping, the text is a mapping model that mapping compile can compile.\n\nA "
+      + "mapping starts with NAME   TYPE   SOURCE -> DESTINATION. Its lines are indented by two spaces: policy CLASS, "
+      + "filter PREDICATE, objects EXPRESSION, note KEY = VALUE, and NAME attribute|relationship EXPRESSION for each "
+      + "property. Lines with more indentation are user info of the property above. # starts a comment.",
     positionals: [.mapping], options: [.format(.text, .json)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
@@ -31,9 +31,4 @@ enum MappingShowCommand: Command {
     }
     return .done
   }
-}
-
-extension PositionalSpecification {
-  static let mapping = PositionalSpecification(
-    "FILE", summary: "A mapping model: an .xcmappingmodel, a .cdm or a .mapping.")
 }

@@ -8,18 +8,16 @@ import Foundation
 /// `coredata migrate plan`
 enum MigratePlanCommand: Command {
   static let specification = CommandSpecification(
-    ["migrate", "plan"], summary: "Steps, kind, rows, disk, findings; never writes.",
+    ["migrate", "plan"],
+    summary: "Show the steps of a migration, its rows, disk space and findings, without migrating.",
     discussion:
-      "Ends with status 1 where there are findings of level error, which migrate run refuses to go against.\n\n"
+      "Exits with status 1 if there are findings of level error, with which migrate run refuses to migrate.\n\n"
       + AllowanceArguments.help,
     positionals: [.store, .model],
     options: [
-      OptionSpecification("to", .text("V"), summary: "The version to reach (the current one)."),
-      OptionSpecification(
-        "mappings", .text("DIR"), repeats: true,
-        summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
+      .targetVersion, .mappings,
       .allow, .allowances, .allowLoss, .allowDowngrade,
-      .flag("sql", summary: "Show the SQL too; it is found out on a private copy."),
+      .flag("sql", summary: "Also show the SQL, as recorded by migrating a private copy."),
       .format(.text, .json, .markdown),
     ])
 

@@ -10,16 +10,16 @@ import Foundation
 /// `coredata migrate recover`
 enum MigrateRecoverCommand: Command {
   static let specification = CommandSpecification(
-    ["migrate", "recover"], summary: "Finish or undo work on a store that was interrupted, or set a store aside.",
+    ["migrate", "recover"], summary: "Finish or undo interrupted work on a store, or set a store aside.",
     discussion:
-      "The store itself is whole at every moment, the old one or the new one; what is cleared up lies beside it. Opening "
-      + "the store does the same. With --set-aside the store goes to the folder Incompatible beside it, under the date, "
-      + "and an empty store of the model's current version takes its place.",
+      "The store itself is always complete, either the old one or the new one; recovery removes what is left beside "
+      + "it. Opening the store does the same. With --set-aside, the store is moved to a dated directory in "
+      + "Incompatible beside it, and replaced by an empty store of the model's current version.",
     positionals: [.store],
     options: [
-      .flag("inspect", summary: "Change nothing; end with status 7 where unfinished work is found."),
-      .flag("set-aside", summary: "Set the store aside; --model says for what."),
-      OptionSpecification("model", .text("MODEL"), summary: "The model of the new store, with --set-aside."),
+      .flag("inspect", summary: "Change nothing; exit with status 7 if there is unfinished work."),
+      .flag("set-aside", summary: "Set the store aside; requires --model."),
+      OptionSpecification("model", .text("MODEL"), summary: "With --set-aside: the model of the new store."),
       .format(.text, .json),
     ])
 
@@ -32,22 +32,22 @@ enum MigrateRecoverCommand: Command {
     do {
       try RegularFile.check(url)
     } catch let problem as RegularFile.Problem {
-      throw CommandFailure(.unreadableStore, "\(problem) There can be no store.")
+      throw CommandFailure(.unreadableStore, "\(problem) It cannot be a store.")
     }
     guard arguments.flag("set-aside") == (arguments.value("model") != nil) else {
-      throw CommandFailure(.usage, "--set-aside and --model go together.")
+      throw CommandFailure(.usage, "--set-aside and --model must be used together.")
     }
     guard !(arguments.flag("set-aside") && arguments.flag("inspect")) else {
-      throw CommandFailure(.usage, "--set-aside and --inspect exclude each other.")
+      throw CommandFailure(.usage, "--set-aside and --inspect cannot be used together.")
     }
     if arguments.flag("inspect") { return try inspect(url, invocation) }
     let outcome = try StoreRecovery.recover(storeAt: url)
-    // What SQLite has just repaired is no store to be set aside, unless the user still says so.
+    // A store that SQLite has just rolled back is set aside only if the user asks again.
     let aside = try (outcome == .rolledBack ? nil : arguments.value("model")).map { path in
       try StoreRecovery.setAside(storeAt: url, model: .load(contentsOf: URL(fileURLWithPath: path)))
     }
     if aside != nil || outcome != nil {
-      invocation.result.workDone = "What was to be done to \(url.lastPathComponent) is done."
+      invocation.result.workDone = "The recovery of \(url.lastPathComponent) is complete."
     }
     if invocation.options.format == .json {
       try invocation.write([
@@ -57,7 +57,7 @@ enum MigrateRecoverCommand: Command {
     } else {
       try invocation.result.write(sentence(outcome, store: url.lastPathComponent) + "\n")
       if outcome == .rolledBack, arguments.flag("set-aside") {
-        try invocation.result.write("It was not set aside. To set it aside all the same, run the command again.\n")
+        try invocation.result.write("It was not set aside. To set it aside anyway, run the command again.\n")
       }
       if let aside { try invocation.result.write("The store was set aside: \(aside.url.path)\n") }
     }
@@ -79,19 +79,19 @@ enum MigrateRecoverCommand: Command {
       ])
     } else {
       try invocation.result.write(
-        (found.map { text(of: $0, store: url) } ?? "\(url.lastPathComponent): nothing is unfinished.") + "\n")
+        (found.map { text(of: $0, store: url) } ?? "\(url.lastPathComponent): there is no unfinished work.") + "\n")
     }
     return found == nil ? .done : .interruptedWorkFound
   }
 
   private static func sentence(_ outcome: StoreRecovery.Outcome?, store: String) -> String {
     switch outcome {
-    case .finished: "\(store) is the new store, whole; what was left of the work has been removed."
-    case .undone: "\(store) is the old store, whole; what had been made beside it has been removed."
+    case .finished: "\(store) is the complete new store. Left-over files were removed."
+    case .undone: "\(store) is the complete old store. The unfinished new files were removed."
     case .rolledBack:
-      "A program was killed while it wrote to \(store). SQLite has rolled its transaction back; the store is whole, as it was "
-        + "before it."
-    case nil: "\(store): nothing was unfinished."
+      "A program was killed while writing to \(store). SQLite has rolled back its transaction; the store is as it was "
+        + "before."
+    case nil: "\(store): there was no unfinished work."
     }
   }
 
@@ -101,23 +101,23 @@ enum MigrateRecoverCommand: Command {
       switch work.purpose {
       case .migration: "A migration"
       case .replacement: "The replacement"
-      case .settingAside: "Setting aside"
-      case .restoring: "Bringing back"
+      case .settingAside: "The setting aside"
+      case .restoring: "The restoration"
       case .destruction: "The destruction"
       case .transaction: "A transaction"
-      case nil: "Work"
+      case nil: "An operation"
       }
     let began = work.started.map { " began \($0.formatted(.iso8601))" } ?? " began"
     let process = work.process.map { " in process \($0)" } ?? ""
     if work.purpose == .transaction {
-      return "A program was killed while it wrote to \(name), and has left the journal of its transaction.\n"
-        + "  Whoever opens the store for writing rolls it back; no committed row is lost.\n"
-        + "  To do it now:  coredata migrate recover \(store.relativePath)"
+      return "A program was killed while writing to \(name), and left the journal of its transaction.\n"
+        + "  The next program to open the store for writing rolls it back. No committed row is lost.\n"
+        + "  To roll back now:  coredata migrate recover \(store.relativePath)"
     }
-    if work.isRunning { return "\(what) of \(name)\(began)\(process), and still runs." }
+    if work.isRunning { return "\(what) of \(name)\(began)\(process), and is still running." }
     let state =
       work.isCommitted
-      ? "The new store is in its place, whole." : "The store is the old one, whole; nothing has been replaced."
+      ? "The new store is complete and in place." : "The store is the complete old one; nothing has been replaced."
     return "\(what) of \(name)\(began)\(process), and was interrupted.\n  \(state)\n"
       + "  To clear up:  coredata migrate recover \(store.relativePath)"
   }

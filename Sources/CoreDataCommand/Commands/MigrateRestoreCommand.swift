@@ -9,13 +9,13 @@ import Foundation
 /// `coredata migrate restore`
 enum MigrateRestoreCommand: Command {
   static let specification = CommandSpecification(
-    ["migrate", "restore"], summary: "Go back to a backup.",
+    ["migrate", "restore"], summary: "Restore a store from a backup.",
     discussion:
-      "The store becomes what the backup is, its files of large values included, atomically; the backup stays. The store "
-      + "that was there is kept under the next free name of a backup. Close programs that use the store first.",
+      "Atomically replaces the store, including its external data, with a copy of the backup. The replaced store is "
+      + "kept under the next free backup name. First quit all programs that use the store.",
     positionals: [
-      PositionalSpecification("STORE", summary: "Where the store is, or was."),
-      PositionalSpecification("BACKUP", summary: "What migrate run has made, as Orders~.sqlite."),
+      PositionalSpecification("STORE", summary: "The path of the store, which may be missing."),
+      PositionalSpecification("BACKUP", summary: "A backup made by migrate run, such as Orders~.sqlite."),
     ],
     options: [.format(.text, .json)])
 
@@ -35,17 +35,17 @@ enum MigrateRestoreCommand: Command {
         "kept": .optional(kept?.path),
       ])
     } else {
-      try invocation.result.write("\(name) is restored from \(source), which stays.\n")
+      try invocation.result.write("Restored \(name) from \(source).\n")
       if let kept { try invocation.result.write("Kept    \(kept.path)\n") }
     }
     return .done
   }
 
-  /// The backups that are there instead.
+  /// Lists the existing backups.
   private static func advice(_ store: URL) -> [String] {
     let prefix = "\(store.deletingPathExtension().lastPathComponent)~"
     let folder = store.deletingLastPathComponent()
-    // Where the directory cannot be read, there is nothing to propose.
+    // If the directory cannot be read, there is nothing to suggest.
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
     let backups = names.filter { $0.hasPrefix(prefix) && $0.hasSuffix(".\(store.pathExtension)") }.sorted()
     return backups.isEmpty ? [] : ["Beside the store there are \(backups.joined(separator: ", "))."]

@@ -4,39 +4,41 @@
 import CoreData
 import CoreDataAnalysis
 import CoreDataTerminal
+import Dispatch
 import Foundation
 
 /// `coredata migrate run`
 enum MigrateRunCommand: Command {
   static let specification = CommandSpecification(
-    ["migrate", "run"], summary: "Migrate the store, after a backup.",
+    ["migrate", "run"], summary: "Back up and migrate a store.",
     discussion:
-      "The backup is made beside the store, as Orders~.sqlite for Orders.sqlite; migrate restore goes back to it. Whatever "
-      + "goes wrong, the store is as it was. What migrate plan finds an error ends with status 5, and nothing is done: data "
-      + "are dropped only where that is allowed. With --verbose the SQL is told on standard error afterwards.\n\n"
+      "The backup is created beside the store, such as Orders~.sqlite for Orders.sqlite; migrate restore restores it. "
+      + "After a failure the store is as it was before. If migrate plan finds an error, exits with status 5 and does "
+      + "nothing: data is dropped only if that is allowed. With --verbose, writes the SQL to standard error "
+      + "afterwards.\n\n"
       + AllowanceArguments.help,
     positionals: [.store, .model],
     options: [
-      OptionSpecification("to", .text("V"), summary: "The version to reach (the current one)."),
-      OptionSpecification(
-        "mappings", .text("DIR"), repeats: true,
-        summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
+      .targetVersion, .mappings,
       .allow, .allowances, .allowLoss, .allowDowngrade,
-      OptionSpecification("backup", .text("DIR"), summary: "The folder for the backup (that of the store)."),
-      .flag("no-backup", summary: "Make no backup."),
+      OptionSpecification(
+        "backup", .text("DIR"), summary: "The directory for the backup (default: that of the store)."),
+      .flag("no-backup", summary: "Do not create a backup."),
       OptionSpecification(
         "integrity-check", .oneOf(["automatic", "always", "never"]),
-        summary: "When SQLite checks the pages of the store before it is changed (automatic: where that is quick)."),
+        summary:
+          "Whether SQLite checks the pages of the store before the migration (default: automatic, if that is quick)."),
       OptionSpecification(
         "progress", .oneOf(ProgressWriter.Mode.allCases.map(\.rawValue)),
-        summary: "How progress is shown on standard error (auto: a bar on a terminal, else a line a step)."),
+        summary:
+          "How to show progress on standard error (default: auto, a bar on a terminal, otherwise a line per step)."),
       .format(.text, .json),
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let arguments = invocation.arguments
     guard !(arguments.flag("no-backup") && arguments.flag("backup")) else {
-      throw CommandFailure(.usage, "--backup and --no-backup exclude each other.")
+      throw CommandFailure(.usage, "--backup and --no-backup cannot be used together.")
     }
     let url = invocation.url("STORE")
     let allowances = try invocation.allowances()
@@ -56,7 +58,7 @@ enum MigrateRunCommand: Command {
       return .done
     }
     var migration = plan.migration
-    // The backup is made by the command, also of stores that are migrated in place.
+    // The command itself creates the backup, also for stores that are migrated in place.
     migration.keepsReplacedStore = false
     try migration.watchLosses()
     if let check = arguments.value("integrity-check").flatMap(StoreIntegrityCheck.init) {
@@ -64,19 +66,20 @@ enum MigrateRunCommand: Command {
     }
     guard migration.missingPolicies.isEmpty else {
       throw CommandFailure(
-        .noWay,
-        "The mapping models on the way to \(plan.to) need code of the app, which this tool does not have: "
+        .migrationImpossible,
+        "The mapping models for \(plan.to) need migration policies of the app, which this tool does not have: "
           + migration.missingPolicies.joined(separator: ", ") + ". Nothing was changed. Run the migration in a program "
-          + "that has these policies, with StoreMigration or by opening the store.")
+          + "that contains these policies, with StoreMigration or by opening the store.")
     }
     if let refusal = PlanText.refusal(plan, allowsDowngrade: arguments.flag("allow-downgrade")) {
       throw CommandFailure(
-        .noWay, "\(url.lastPathComponent) was not migrated to \(plan.to). \(refusal) Nothing was changed.")
+        .migrationImpossible, "\(url.lastPathComponent) was not migrated to \(plan.to). \(refusal) Nothing was changed."
+      )
     }
     guard FileManager.default.isWritableFile(atPath: url.path) else {
-      throw CommandFailure(.failed, "\(url.path) is read-only, and cannot be migrated. Check its permissions.")
+      throw CommandFailure(.failed, "\(url.path) is read-only and cannot be migrated. Check its permissions.")
     }
-    // From here on somebody who stops the run gets the store and no torn backup.
+    // From here on, a run that is stopped must not leave a partial backup.
     let stop = StopSignal()
     defer { stop.end() }
     let backup = arguments.flag("no-backup") ? nil : try makeBackup(of: url, invocation)
@@ -84,14 +87,14 @@ enum MigrateRunCommand: Command {
     do {
       try stop.check()
       guard let found = try migrate(migration, stop, invocation) else {
-        // Another process was faster. A backup of what was there before it stays: the other may have made none.
+        // Another process was faster. Keep a backup of the store before that: the other process may have created none.
         return try tellDone(
           url, known, target.name, backup: backup.flatMap { removeNeedlessBackup($0, plan) ? nil : $0 }, invocation)
       }
       rows = found
     } catch {
       if let backup, !removeNeedlessBackup(backup, plan) {
-        invocation.remark("The backup stays: \(backup.path)")
+        invocation.remark("The backup was kept: \(backup.path)")
       }
       throw error
     }
@@ -102,18 +105,18 @@ enum MigrateRunCommand: Command {
     return .done
   }
 
-  /// Says that another process has migrated the store since this one began.
+  /// Reports that another process has migrated the store since this one started.
   private static func tellDone(
     _ url: URL, _ known: ModelVersions, _ version: String, backup: URL? = nil, _ invocation: CommandInvocation
   ) throws -> ExitStatus {
     let plan = try MigrationPlan(storeAt: url, known: known, version: version, mappings: invocation.mappings)
-    invocation.remark("Another process has migrated \(url.lastPathComponent) meanwhile.")
-    if let backup { invocation.remark("The backup stays: \(backup.path)") }
+    invocation.remark("Another process has already migrated \(url.lastPathComponent).")
+    if let backup { invocation.remark("The backup was kept: \(backup.path)") }
     try write(plan, backup: backup, plan.rows.mapValues { (before: $0, after: $0) }, invocation)
     return .done
   }
 
-  /// Clears up after a process that was killed, and says so.
+  /// Recovers from a process that was killed, and reports it.
   private static func recover(_ url: URL, _ invocation: CommandInvocation) throws {
     guard FileManager.default.isWritableFile(atPath: url.path) else { return }
     if FileManager.default.isWritableFile(atPath: url.deletingLastPathComponent().path) {
@@ -122,20 +125,19 @@ enum MigrateRunCommand: Command {
     switch try StoreRecovery.recover(interruptedAt: url) {
     case .finished:
       invocation.remark(
-        "Earlier work on \(url.lastPathComponent) was interrupted after it was done; what it had left was removed.")
+        "Earlier work on \(url.lastPathComponent) was complete when interrupted. Its left-over files were removed.")
     case .undone:
       invocation.remark(
-        "Earlier work on \(url.lastPathComponent) was interrupted before it was done; it was undone, and the store is as "
-          + "it was before.")
+        "Earlier work on \(url.lastPathComponent) was interrupted and has been undone. The store is as it was before.")
     case .rolledBack:
       invocation.remark(
-        "A program was killed while it wrote to \(url.lastPathComponent); its transaction was rolled back, and the store is "
-          + "whole, as it was before it.")
+        "A program was killed while writing to \(url.lastPathComponent). Its transaction was rolled back, and the "
+          + "store is as it was before.")
     case nil: break
     }
   }
 
-  /// - Returns: nil where another process has migrated the store meanwhile.
+  /// Runs the migration. Returns nil if another process has already migrated the store.
   private static func migrate(
     _ migration: StoreMigration, _ stop: StopSignal, _ invocation: CommandInvocation
   ) throws -> [String: (before: Int, after: Int)]? {
@@ -162,28 +164,28 @@ enum MigrateRunCommand: Command {
     return report.rows.mapValues { (before: $0.before, after: $0.after) }
   }
 
-  /// Backs the store up, after what runs have left that were killed while they did.
+  /// Backs up the store, after removing what killed runs left in the backup directory.
   private static func makeBackup(of url: URL, _ invocation: CommandInvocation) throws -> URL {
     let folder = invocation.arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) }
     if folder != nil { try clearBackups(of: url, in: folder, invocation) }
     return try StoreBackup.make(of: url, in: folder)
   }
 
-  /// Clears up what a run has left that was stopped while it made its backup, and says so.
+  /// Completes or removes the backups of killed runs, and reports it.
   private static func clearBackups(of url: URL, in folder: URL?, _ invocation: CommandInvocation) throws {
     let found = try StoreBackup.clearLeftovers(of: url, in: folder)
     for backup in found.completed {
-      invocation.remark("An earlier run was stopped before it had named its backup; it is whole: \(backup.path)")
+      invocation.remark("An earlier run was stopped before it could name its backup, which is complete: \(backup.path)")
     }
     if found.removedCount > 0 {
       let count = NumberText.counted(found.removedCount, "incomplete backup")
-      invocation.remark("Removed \(count) of \(url.lastPathComponent), left by a run that was stopped.")
+      invocation.remark("Removed \(count) of \(url.lastPathComponent), left by a stopped run.")
     }
   }
 
-  /// A migration that failed has left the store as it was, and a copy of it is of no use then.
+  /// Removes the backup of a store that the failed migration has not changed.
   ///
-  /// - Returns: whether the backup was removed; it stays where it cannot be found out whether it is needed.
+  /// - Returns: Whether the backup was removed. It is kept if it may be needed.
   private static func removeNeedlessBackup(_ backup: URL, _ plan: MigrationPlan) -> Bool {
     do {
       let hashes = try StoreReader(url: plan.store).metadata.hashes
@@ -191,7 +193,7 @@ enum MigrateRunCommand: Command {
       try StoreBackup.remove(backup)
       return true
     } catch {
-      // Why the migration failed is what matters.
+      // Report why the migration failed.
       return false
     }
   }
@@ -214,7 +216,7 @@ enum MigrateRunCommand: Command {
     }
     guard !plan.steps.isEmpty else {
       return try invocation.result.write(
-        "\(plan.store.lastPathComponent) is of \(plan.to) already. Nothing was changed.\n")
+        "\(plan.store.lastPathComponent) already has version \(plan.to). Nothing was changed.\n")
     }
     var report = TextReport(styler: invocation.styler)
     let names = [plan.from] + plan.steps.map(\.to)
@@ -227,7 +229,48 @@ enum MigrateRunCommand: Command {
       table.add([name, NumberText.grouped(count.before), NumberText.grouped(count.after)])
     }
     report.indented { $0.table(table) }
-    report.line(backup.map { "Backup  \($0.path)" } ?? "No backup was made.")
+    report.line(backup.map { "Backup  \($0.path)" } ?? "No backup was created.")
     try invocation.write(report)
+  }
+}
+
+/// Catches SIGINT (Ctrl-C) and SIGTERM during work that must not be interrupted. The work checks for them where it can
+/// stop.
+final class StopSignal: @unchecked Sendable {
+  private static let signals = [SIGINT, SIGTERM]
+
+  private let sources: [any DispatchSourceSignal]
+  /// The previous handlers.
+  private let earlier: [sig_t?]
+  private let lock = NSLock()
+  private var isSet = false
+
+  init() {
+    // A dispatch source receives a signal only if the signal is ignored; otherwise it ends the process.
+    earlier = Self.signals.map { signal($0, SIG_IGN) }
+    sources = Self.signals.map { DispatchSource.makeSignalSource(signal: $0, queue: .global()) }
+    for source in sources {
+      source.setEventHandler { [weak self] in self?.set() }
+      source.resume()
+    }
+  }
+
+  /// Restores the previous handlers.
+  func end() {
+    for source in sources { source.cancel() }
+    for (number, handler) in zip(Self.signals, earlier) { signal(number, handler) }
+  }
+
+  /// Throws a `CommandFailure` with the status for a stop if a signal was received.
+  func check() throws {
+    lock.lock()
+    defer { lock.unlock() }
+    if isSet { throw CommandFailure(.stopped, "Stopped. The store is as it was.") }
+  }
+
+  private func set() {
+    lock.lock()
+    isSet = true
+    lock.unlock()
   }
 }

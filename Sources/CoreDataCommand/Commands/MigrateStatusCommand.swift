@@ -9,15 +9,13 @@ import Foundation
 /// `coredata migrate status`
 enum MigrateStatusCommand: Command {
   static let specification = CommandSpecification(
-    ["migrate", "status"], summary: "Up to date, behind by how many versions, or of no known version.",
+    ["migrate", "status"], summary: "Show whether a store is up to date, or by how many versions it is behind.",
     discussion: AllowanceArguments.help,
     positionals: [.store, .model],
     options: [
-      OptionSpecification(
-        "mappings", .text("DIR"), repeats: true,
-        summary: "Mapping models: a folder of .cdm and .xcmappingmodel, or one of them."),
+      .mappings,
       .allow, .allowances, .allowLoss,
-      .flag("check", summary: "End with status 1 where a migration is pending, 7 where one was interrupted."),
+      .flag("check", summary: "Exit with status 1 if a migration is pending, 7 if one was interrupted."),
       .format(.text, .json),
     ])
 
@@ -61,22 +59,23 @@ enum MigrateStatusCommand: Command {
     }
     if let work = try StoreRecovery.inspect(storeAt: reader.url), !work.isRunning {
       invocation.remark(
-        "Work on it was interrupted. See:  coredata migrate recover \(reader.url.relativePath) --inspect")
+        "Work on the store was interrupted. See:  coredata migrate recover \(reader.url.relativePath) --inspect")
       if invocation.arguments.flag("check") { return .interruptedWorkFound }
     }
     if status == "current" { return .done }
     if status == "unknown", way?.plan == nil { return .unreadableStore }
-    if way?.obstacle != nil { return .noWay }
+    if way?.obstacle != nil { return .migrationImpossible }
     return invocation.arguments.flag("check") ? .no : .done
   }
 
-  /// How the current version can be reached.
+  /// How the store can be migrated to the current version.
   private struct Way {
     var plan: MigrationPlan?
-    /// Why `migrate run` would not go it.
+    /// The reason why `migrate run` would refuse.
     var obstacle: String?
 
-    /// - Throws: what is wrong with store, models or mapping models; that no way leads there is an answer.
+    /// Plans the migration. Throws the errors of the store, models and mapping models; that there is no migration path
+    /// is a result.
     init(
       from store: URL, to destination: String, _ model: ModelArgument, _ allowances: FindingAllowances,
       _ invocation: CommandInvocation
@@ -97,11 +96,11 @@ enum MigrateStatusCommand: Command {
     }
 
     func sentence(isKnown: Bool) -> String? {
-      guard let plan else { return obstacle.map { "No way leads there: \($0)" } }
+      guard let plan else { return obstacle.map { "It cannot be migrated: \($0)" } }
       let way =
         isKnown
         ? nil
-        : "A migration to \(plan.to) would begin with the model that it carries, in "
+        : "A migration to \(plan.to) would start from the model in the store, in "
           + "\(NumberText.counted(plan.steps.count, "step"))."
       let parts = [way, obstacle].compactMap { $0 }
       return parts.isEmpty ? nil : parts.joined(separator: " ")
@@ -115,11 +114,11 @@ enum MigrateStatusCommand: Command {
 
   private static func sentence(_ distance: Int?, _ match: StoreMatch, store: String, current: String) -> String {
     guard let distance, let version = match.version else {
-      return "\(store) was written by no known version. \(match.nearestSentence)"
+      return "\(store) was not written by any known version. \(match.nearestSentence)"
     }
     let equal = match.equalVersions.map { " (\($0))" } ?? ""
     if distance == 0 { return "\(store) is up to date: \(version)\(equal)." }
     let count = NumberText.counted(abs(distance), "version")
-    return "\(store) is of \(version)\(equal), \(count) \(distance > 0 ? "behind" : "ahead of") \(current)."
+    return "\(store) has version \(version)\(equal), \(count) \(distance > 0 ? "behind" : "ahead of") \(current)."
   }
 }

@@ -7,16 +7,13 @@ import CoreDataTerminal
 /// `coredata model diff`
 enum ModelDiffCommand: Command {
   static let specification = CommandSpecification(
-    ["model", "diff"], summary: "What changed, and which kind of migration it asks for.",
+    ["model", "diff"], summary: "Show what changed, and the kind of migration it requires.",
     discussion:
-      "A and B are MODEL or MODEL@VERSION; without a version the current one is meant. A store stands for the "
-      + "model that it carries.",
-    positionals: [
-      PositionalSpecification("A", summary: "The older model: MODEL or MODEL@VERSION."),
-      PositionalSpecification("B", summary: "The newer model: MODEL or MODEL@VERSION."),
-    ],
+      "A and B are MODEL or MODEL@VERSION. The default version is the current one. A store stands for the model that "
+      + "it contains.",
+    positionals: [.olderModel, .newerModel],
     options: [
-      .flag("exit-code", summary: "End with status 1 where there are differences."),
+      .flag("exit-code", summary: "Exit with status 1 if there are differences."),
       .format(.text, .json, .markdown),
     ])
 
@@ -58,9 +55,9 @@ enum ModelDiffCommand: Command {
     guard !difference.isEmpty else { return "no differences" }
     let count = NumberText.counted(difference.changes.count, "change")
     switch difference.migration {
-    case .none: return "\(count), no migration: stores can be opened as they are"
+    case .none: return "\(count), no migration needed: stores can be opened as they are"
     case .inferred: return "\(count), migration can be inferred"
-    case .custom: return "\(count), migration cannot be inferred: it needs a mapping model or a custom stage"
+    case .custom: return "\(count), migration cannot be inferred and needs a mapping model or a custom stage"
     }
   }
 }

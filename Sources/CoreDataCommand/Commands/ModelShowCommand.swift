@@ -8,11 +8,11 @@ import CoreDataTerminal
 /// `coredata model show`
 enum ModelShowCommand: Command {
   static let specification = CommandSpecification(
-    ["model", "show"], summary: "Entities, properties, rules, indexes.",
+    ["model", "show"], summary: "Show entities, properties, validation rules and indexes.",
     positionals: [.model],
     options: [
-      OptionSpecification("version", .text("V"), summary: "The version to show (the current one)."),
-      OptionSpecification("entity", .text("E"), summary: "Only this entity."),
+      OptionSpecification("version", .text("V"), summary: "The version to show (default: the current one)."),
+      OptionSpecification("entity", .text("E"), summary: "Show only this entity."),
       .format(.text, .json, .markdown),
     ])
 
@@ -68,7 +68,7 @@ enum ModelShowCommand: Command {
   private static func json(_ entity: ModelDescription.Entity) -> JSONText {
     [
       "name": .string(entity.name), "parent": .optional(entity.parent), "class": .optional(entity.className),
-      "abstract": .bool(entity.isAbstract), "hash": .string(HexText.of(entity.hash)),
+      "abstract": .bool(entity.isAbstract), "hash": .string(NumberText.hexadecimal(entity.hash)),
       "uniqueness": .array(entity.uniqueness.map { .array($0.map { .string($0) }) }),
       "properties": .array(
         entity.properties.map { property in

@@ -9,10 +9,11 @@ import Foundation
 /// `coredata model versions`
 enum ModelVersionsCommand: Command {
   static let specification = CommandSpecification(
-    ["model", "versions"], summary: "Versions in order, the current one, checksums, and what separates neighbours.",
+    ["model", "versions"],
+    summary: "List versions in order, the current one, checksums, and the changes between neighbours.",
     positionals: [.model],
     options: [
-      .flag("hashes", summary: "Show the version hash of every entity (JSON always has them)."),
+      .flag("hashes", summary: "Show the version hash of every entity (always included in JSON)."),
       .format(.text, .json, .markdown),
     ])
 
@@ -34,7 +35,9 @@ enum ModelVersionsCommand: Command {
                 "name": .string(version.name), "checksum": .string(hashes.checksum),
                 "identifiers": .array(version.document.versionIdentifiers.map { .string($0) }),
                 "entities": .object(
-                  hashes.entities.sorted { $0.key < $1.key }.map { .init($0.key, .string(HexText.of($0.value))) }),
+                  hashes.entities.sorted { $0.key < $1.key }.map {
+                    .init($0.key, .string(NumberText.hexadecimal($0.value)))
+                  }),
               ]
             }),
           "steps": .array(
@@ -69,7 +72,7 @@ enum ModelVersionsCommand: Command {
     var entities = TextTable([.init("Version"), .init("Entity"), .init("Version hash")])
     for (version, hashes) in versions {
       for (name, hash) in hashes.entities.sorted(by: { $0.key < $1.key }) {
-        entities.add([version.name, name, HexText.of(hash)])
+        entities.add([version.name, name, NumberText.hexadecimal(hash)])
       }
     }
     let showsHashes = invocation.arguments.flag("hashes")
@@ -93,29 +96,10 @@ enum ModelVersionsCommand: Command {
     try invocation.write(report)
     return .done
   }
-}
 
-extension ModelVersionsCommand {
-  /// Names as far as they fit on a line.
+  /// Joins as many names as fit on a line.
   private static func capped(_ names: [String]) -> String {
     let shown = names.prefix(6).joined(separator: ", ")
     return names.count > 6 ? "\(shown) and \(names.count - 6) more" : shown
   }
-}
-
-/// Bytes as hexadecimal digits.
-enum HexText {
-  static func of(_ data: Data) -> String {
-    let digits = Array("0123456789abcdef")
-    return String(data.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
-  }
-}
-
-extension PositionalSpecification {
-  static let model = PositionalSpecification(
-    "MODEL",
-    summary:
-      "An .xcdatamodeld, .xcdatamodel, .momd or .mom, or a store (the model that it carries); MODEL@VERSION for one version."
-  )
-  static let store = PositionalSpecification("STORE", summary: "A SQLite store.")
 }

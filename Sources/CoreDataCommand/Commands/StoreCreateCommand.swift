@@ -10,11 +10,11 @@ import Foundation
 /// `coredata store create`
 enum StoreCreateCommand: Command {
   static let specification = CommandSpecification(
-    ["store", "create"], summary: "An empty store of that version.",
-    discussion: "A file that is there already is never replaced.",
-    positionals: [PositionalSpecification("STORE", summary: "Where the store is to be."), .model],
+    ["store", "create"], summary: "Create an empty store.",
+    discussion: "An existing file is never replaced.",
+    positionals: [PositionalSpecification("STORE", summary: "The path of the new store."), .model],
     options: [
-      OptionSpecification("version", .text("V"), summary: "The version of the model (the current one)."),
+      OptionSpecification("version", .text("V"), summary: "The version of the model (default: the current one)."),
       .format(.text, .json),
     ])
 
@@ -23,19 +23,19 @@ enum StoreCreateCommand: Command {
     let model = try invocation.model()
     let version = try model.version(invocation.arguments.value("version"))
     guard !FileManager.default.fileExists(atPath: url.path) else {
-      throw CommandFailure(.failed, "\(url.path) exists already. Choose another name, or move the file away first.")
+      throw CommandFailure(.failed, "\(url.path) already exists. Choose another name, or move the file away first.")
     }
     let folder = url.deletingLastPathComponent().path
     guard FileManager.default.isWritableFile(atPath: folder) else {
-      throw CommandFailure(.failed, "The store cannot be made: \(folder) does not exist or cannot be written.")
+      throw CommandFailure(.failed, "The store cannot be created: \(folder) does not exist or is not writable.")
     }
     for log in try StoreFiles.setDeadLogsAside(of: url) {
       invocation.remark(
-        "A store that is gone has left a log. It is called \(log.lastPathComponent) now, and is no part of the new store."
+        "A removed store left its log behind. The log was renamed to \(log.lastPathComponent). The new store ignores it."
       )
     }
     let reader = try StoreReader.create(at: url, model: version.document)
-    invocation.result.workDone = "\(url.lastPathComponent) was made."
+    invocation.result.workDone = "\(url.lastPathComponent) was created."
     if invocation.options.format == .json {
       try invocation.write(
         [

@@ -8,24 +8,23 @@ import Foundation
 /// `coredata store export`
 enum StoreExportCommand: Command {
   static let specification = CommandSpecification(
-    ["store", "export"], summary: "Rows as JSON lines.",
+    ["store", "export"], summary: "Export objects as JSON lines.",
     discussion:
-      "One object a line, sorted by entity and key: {\"entity\":…,\"id\":…,\"values\":{…}}. Dates are ISO 8601 in "
-      + "UTC with six digits of a second; binary data are base64; decimals are strings, so that no reader rounds them; "
-      + "UUIDs and URIs are strings; a to-one relationship is an id or null, a to-many one a list of ids, in order where "
-      + "it is ordered, else sorted by entity and key.\n\nA value whose file beside the store is missing, or cannot be "
-      + "read, is null, and a note on standard error says which; with --strict the export ends there, with status 4.\n\nThe "
-      + "store is opened for reading only, and no byte of it or of "
-      + "the files beside it changes.",
+      "Writes one object per line, sorted by entity and key: {\"entity\":…,\"id\":…,\"values\":{…}}. Dates are ISO "
+      + "8601 in UTC with microseconds; binary data is base64; decimals are strings, so that no reader rounds them; "
+      + "UUIDs and URIs are strings; a to-one relationship is an id or null, a to-many relationship is a list of ids, "
+      + "sorted by entity and key unless ordered.\n\nA value whose external data file is missing or unreadable is "
+      + "null, with a note on standard error; with --strict the export fails with status 4.\n\nThe store is opened "
+      + "read-only. Neither the store nor any file beside it is changed.",
     positionals: [.store],
     options: [
       OptionSpecification(
-        "entity", .text("E"), repeats: true, summary: "Only objects of exactly this entity; may be repeated."),
-      .flag("subentities", summary: "With --entity: objects of its sub-entities too."),
-      OptionSpecification("limit", .integer("N", minimum: 0), summary: "At most so many objects."),
-      OptionSpecification("model", .text("MODEL"), summary: "Read with this model instead of the store's own."),
-      .flag("strict", summary: "Stop at a value whose file is missing."),
-      OptionSpecification("format", .oneOf(["json"]), summary: "The result is JSON lines always."),
+        "entity", .text("E"), repeats: true, summary: "Export only objects of exactly this entity; may be repeated."),
+      .flag("subentities", summary: "With --entity: also export objects of its subentities."),
+      OptionSpecification("limit", .integer("N", minimum: 0), summary: "The maximum number of objects."),
+      OptionSpecification("model", .text("MODEL"), summary: "Read the store with this model instead of its own."),
+      .flag("strict", summary: "Fail if an external data file is missing."),
+      OptionSpecification("format", .oneOf(["json"]), summary: "The result is always JSON lines."),
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
@@ -75,7 +74,7 @@ enum ExportText {
     case .null: .null
     case .boolean(let flag): .bool(flag)
     case .integer(let number): .integer(number)
-    // JSON has no words for infinity, and null would be a loss.
+    // JSON cannot represent infinity, and null would lose it.
     case .real(let number): number.isFinite ? .real(number) : .string(number < 0 ? "-Infinity" : "Infinity")
     case .decimal(let text), .string(let text), .reference(let text): .string(text)
     case .date(let seconds): .string(StoredDate.text(seconds))

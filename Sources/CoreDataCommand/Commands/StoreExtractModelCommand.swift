@@ -8,10 +8,10 @@ import CoreDataTerminal
 /// `coredata store extract-model`
 enum StoreExtractModelCommand: Command {
   static let specification = CommandSpecification(
-    ["store", "extract-model"], summary: "The model that a store carries, as source.",
+    ["store", "extract-model"], summary: "Write the model contained in a store as source.",
     discussion:
-      "The cure for \"can't find model for source store\": put the .xcdatamodel into the .xcdatamodeld of the app. The "
-      + "store is opened for reading only. A file that is there already is never replaced.",
+      "To solve \"can't find model for source store\", put the .xcdatamodel into the .xcdatamodeld of the app. The "
+      + "store is opened read-only. An existing file is never replaced.",
     positionals: [.store], options: [NewFile.option("X.xcdatamodel"), .format(.text, .json)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
@@ -22,14 +22,15 @@ enum StoreExtractModelCommand: Command {
     guard let document = metadata.model else {
       throw CommandFailure(
         .unreadableStore,
-        metadata.modelProblem.map { "The model that \(name) carries cannot be read: \($0)" }
-          ?? "\(name) carries no model. Look for the one it was made with in old versions of the app.")
+        metadata.modelProblem.map { "The model in \(name) cannot be read: \($0)" }
+          ?? "\(name) contains no model. Look for the model it was created with in old versions of the app.")
     }
-    // A source of other hashes would not open the store, which is all that it is wanted for.
+    // A source with other version hashes could not open the store, which is its only purpose.
     let hashes = VersionHashes(document).entities
     guard metadata.hashes.allSatisfy({ hashes[$0.key] == $0.value }) else {
       throw CommandFailure(
-        .unreadableStore, "The model that \(name) carries is not the one it was written with: version hashes differ.")
+        .unreadableStore, "The model in \(name) is not the one the store was written with: their version hashes differ."
+      )
     }
     try ModelBundle.writeSource(document, to: file.url)
     let version = file.url.deletingPathExtension().lastPathComponent

@@ -9,11 +9,13 @@ import Foundation
 /// `coredata store info`
 enum StoreInfoCommand: Command {
   static let specification = CommandSpecification(
-    ["store", "info"], summary: "Type, identifier, model version, rows per entity, size, history.",
-    discussion: "The store is opened for reading only, and no byte of it or of the files beside it changes.",
+    ["store", "info"],
+    summary: "Show the type, identifier, model version, rows per entity, size and history of a store.",
+    discussion: "The store is opened read-only. Neither the store nor any file beside it is changed.",
     positionals: [.store],
     options: [
-      OptionSpecification("model", .text("MODEL"), summary: "Name the version that wrote the store, and read with it."),
+      OptionSpecification(
+        "model", .text("MODEL"), summary: "The model of the store, to name its version and to read it."),
       .format(.text, .json, .markdown),
     ])
 
@@ -40,7 +42,7 @@ enum StoreInfoCommand: Command {
             names.map { name in
               [
                 "name": .string(name), "rows": .integer(rows[name] ?? 0),
-                "hash": .optional(metadata.hashes[name].map { HexText.of($0) }),
+                "hash": .optional(metadata.hashes[name].map { NumberText.hexadecimal($0) }),
               ]
             })),
         .init("bytes", .integer(reader.file.sizes.store)), .init("logBytes", .integer(reader.file.sizes.log)),
@@ -88,8 +90,8 @@ enum StoreInfoCommand: Command {
     let known = opened.versionName ?? (identifiers.isEmpty ? nil : identifiers)
     switch opened.reader.origin {
     case .given: return known ?? "as named"
-    case .cache: return (known.map { "\($0), " } ?? "") + "carried by the store"
-    case .tables: return (known.map { "\($0), " } ?? "") + "not carried by the store"
+    case .cache: return (known.map { "\($0), " } ?? "") + "contained in the store"
+    case .tables: return (known.map { "\($0), " } ?? "") + "not contained in the store"
     }
   }
 
@@ -97,7 +99,8 @@ enum StoreInfoCommand: Command {
     var table = TextTable([.init("Entity"), .init("Rows", .trailing), .init("Version hash")])
     for name in names {
       table.add([
-        name, NumberText.grouped(rows[name] ?? 0), metadata.hashes[name].map { HexText.of($0) } ?? "unknown",
+        name, NumberText.grouped(rows[name] ?? 0),
+        metadata.hashes[name].map { NumberText.hexadecimal($0) } ?? "unknown",
       ])
     }
     return table

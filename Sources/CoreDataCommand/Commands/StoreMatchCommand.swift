@@ -7,7 +7,7 @@ import CoreDataTerminal
 /// `coredata store match`
 enum StoreMatchCommand: Command {
   static let specification = CommandSpecification(
-    ["store", "match"], summary: "Which version wrote it; else the nearest, and entity by entity what differs.",
+    ["store", "match"], summary: "Show which version wrote a store, or the nearest version and its differences.",
     positionals: [.store, .model], options: [.format(.text, .json, .markdown)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
@@ -62,6 +62,6 @@ enum StoreMatchCommand: Command {
         "\(store) was written by \(version)\(part)\(isCurrent ? ", the current version" : "") of \(model.name)\(equal)."
     }
     let differences = match.nearest.map { match.nearestVersions.count > 1 ? " From \($0):" : "" } ?? ""
-    return "\(store) was written by no version of \(model.name). \(match.nearestSentence)\(differences)"
+    return "\(store) was not written by any version of \(model.name). \(match.nearestSentence)\(differences)"
   }
 }

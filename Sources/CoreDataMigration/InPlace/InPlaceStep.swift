@@ -10,8 +10,8 @@ import CoreDataStoreFiles
 /// The step is planned from the two models, the layouts of their stores, and the inferred mapping between the versions.
 /// `StatementBuilder` makes SQL of it, which `InPlaceStepRun` executes in a transaction of its caller.
 package struct InPlaceStep {
-  package let source: ModelVersion
-  package let destination: ModelVersion
+  package let source: IndexedModel
+  package let destination: IndexedModel
   /// The layout of the file before the step.
   package let sourceSchema: StoreSchema
   /// The layout of a new store of the destination version, except for names of join tables that no rule predicts.
@@ -23,8 +23,8 @@ package struct InPlaceStep {
   package var extraColumns: [String: Set<String>] = [:]
   package var cleanup = ColumnCleanup.necessary
 
-  /// A model as the planner asks for it.
-  package struct ModelVersion {
+  /// A model with an index of its entities.
+  package struct IndexedModel {
     package let document: ModelDocument
     private let index: EntityIndex
 

@@ -3,42 +3,43 @@
 
 import Foundation
 
-/// All versions of a model, read from any of the forms that models come in.
+/// All versions of a model, read from any kind of model file.
 ///
-/// What a file is is told by what it holds, not by its name: a folder of `.xcdatamodel` packages with or without
-/// `.xccurrentversion`, one such package, the XML inside it, a folder of compiled `.mom` files with or without
+/// The kind is determined by content, not by name: a directory of `.xcdatamodel` packages with or without
+/// `.xccurrentversion`, one such package, the XML inside it, a directory of compiled `.mom` files with or without
 /// `VersionInfo.plist`, or one compiled file.
 package struct ModelBundle: Sendable {
-  /// A version by its name, which is that of its file without the extension.
+  /// A version and its name, which is that of its file without the extension.
   package typealias Version = (name: String, document: ModelDocument)
 
-  /// The file or folder that was read.
+  /// The file or directory.
   package let url: URL
-  /// The version which new stores get; nil only where several versions are there and none is marked.
+  /// The name of the current version, which new stores get; nil if there are several versions and none is marked as
+  /// current.
   package let currentVersionName: String?
-  /// The hashes that Xcode noted for each version and entity of a compiled bundle; empty for sources.
+  /// The version hashes that Xcode recorded for each version and entity of a compiled bundle; empty for sources.
   package let recordedHashes: [String: [String: Data]]
-  /// The checksum that Xcode noted for each version of a compiled bundle; empty for sources and older bundles.
+  /// The checksum that Xcode recorded for each version of a compiled bundle; empty for sources and older bundles.
   package let recordedChecksums: [String: String]
   private let files: VersionFiles
 
-  /// Finds a model with all its versions, which are read when they are asked for. A version that cannot be read, or that
-  /// contradicts itself, is left out and stands in `unreadable`.
+  /// Opens a model, whose versions are read on first use. Versions that cannot be read or are invalid are omitted and
+  /// listed in `unreadable`.
   ///
-  /// - Parameter current: the version to take for the current one, whatever the bundle says.
-  /// - Throws: `ModelFileError` where the file holds no model, or no version can be read.
-  package init(contentsOf url: URL, current: String? = nil, parsers: SourceParsers = .standard) throws {
+  /// - Parameter current: The name of the current version, which overrides that of the bundle.
+  /// - Throws: `ModelFileError` if the file is not a model, or no version can be read.
+  package init(contentsOf url: URL, current: String? = nil) throws {
     self.url = url
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
+    var isDirectory: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isDirectory) else {
       throw ModelFileError(
-        .missingFile, found: "There is no such file.", advice: "Check the path of the model.", file: url)
+        .missingFile, found: "The file does not exist.", advice: "Check the path of the model.", file: url)
     }
-    let contents = isFolder.boolValue ? try FileManager.default.contentsOfDirectory(atPath: url.path) : []
-    guard isFolder.boolValue, !contents.contains("contents"), url.pathExtension != "xcdatamodel" else {
+    let contents = isDirectory.boolValue ? try FileManager.default.contentsOfDirectory(atPath: url.path) : []
+    guard isDirectory.boolValue, !contents.contains("contents"), url.pathExtension != "xcdatamodel" else {
       let name = Self.baseName(url.lastPathComponent)
       let noted = ModelWarnings()
-      let document = try Self.document(at: url, isFolder: isFolder.boolValue, parsers: parsers, warnings: noted)
+      let document = try Self.document(at: url, isDirectory: isDirectory.boolValue, warnings: noted)
       let reading = VersionReading(name, document, warnings: noted.list)
       files = VersionFiles([name]) { _ in reading }
       currentVersionName = name
@@ -52,7 +53,7 @@ package struct ModelBundle: Sendable {
         throw OptimizedModel.unreadable(url.appendingPathComponent(optimized))
       }
       throw ModelFileError(
-        .missingContents, found: "The folder holds neither an .xcdatamodel nor a .mom.",
+        .missingContents, found: "The directory contains neither an .xcdatamodel nor a .mom.",
         advice: "Name an .xcdatamodeld, .xcdatamodel, .momd or .mom.", file: url)
     }
     let isCompiled = sources.isEmpty
@@ -63,18 +64,18 @@ package struct ModelBundle: Sendable {
       return VersionReading(names[position], at: place, isOnly: places.count == 1) { warnings in
         isCompiled
           ? try CompiledModelReader.document(at: place, warnings: warnings)
-          : try XCDataModelReader.document(at: place, parsers: parsers, warnings: warnings)
+          : try XCDataModelReader.document(at: place, warnings: warnings)
       }
     }
-    // A caller who names the current version has no need of the file that does, which may be unreadable then.
-    let info = try isCompiled ? (current == nil ? VersionInfo(folder: url) : try? VersionInfo(folder: url)) : nil
+    // If the caller names the current version, the file that names it is not needed and may be unreadable.
+    let info = try isCompiled ? (current == nil ? VersionInfo(directory: url) : try? VersionInfo(directory: url)) : nil
     recordedHashes = info?.hashes ?? [:]
     recordedChecksums = info?.checksums ?? [:]
     currentVersionName =
       try current ?? info?.currentVersionName ?? (isCompiled ? nil : Self.markedVersion(in: url))
       ?? Self.fallback(names, bundle: url)
     self.files = VersionNames.suffice(names) ? files : files.chained(current: currentVersionName)
-    // One version that can be read is enough, and all are looked at only where the likeliest is not it.
+    // One readable version is enough. Look at all of them only if the likeliest is not readable.
     let likeliest = names.firstIndex { $0 == currentVersionName } ?? names.count - 1
     guard files.readings(at: [likeliest])[0].document == nil, !files.all.contains(where: { $0.document != nil }),
       let first = files.all.compactMap(\.error).first
@@ -82,7 +83,7 @@ package struct ModelBundle: Sendable {
     throw first
   }
 
-  /// A bundle of one version, which was read from a file of another kind: a store that carries its model.
+  /// Creates a bundle of one version that was read from another kind of file: a store that contains its model.
   package init(url: URL, name: String, document: ModelDocument) {
     self.url = url
     files = VersionFiles([name]) { _ in VersionReading(name, document) }
@@ -90,24 +91,24 @@ package struct ModelBundle: Sendable {
     (recordedHashes, recordedChecksums) = ([:], [:])
   }
 
-  /// The names of all versions in their order, of those too that cannot be read.
+  /// The names of all versions in order, including unreadable ones.
   ///
-  /// Names with numbers are sorted as a person would: `Model`, `Model 2`, `Model 10`. Where that does not put all of them in
-  /// order, `VersionChain` does.
+  /// Names with numbers are sorted as a person would: `Model`, `Model 2`, `Model 10`. If the names do not determine the
+  /// whole order, `VersionChain` does.
   package var names: [String] { files.names }
 
-  /// All versions that can be read, in their order.
+  /// All readable versions, in order.
   package var versions: [Version] {
     files.all.compactMap { reading in reading.document.map { (reading.name, $0) } }
   }
 
-  /// The versions that cannot be read, with the reasons: they do not keep the others from being used.
+  /// The unreadable versions with their errors. They do not prevent the use of the others.
   package var unreadable: [(name: String, error: ModelFileError)] { Self.unreadable(files.all) }
 
-  /// What was passed over or corrected in versions that can be read.
+  /// The warnings about values that were ignored or corrected in readable versions.
   package var warnings: [ModelFileError] { files.all.flatMap(\.warnings) }
 
-  /// As `unreadable` and `warnings`, of the versions that have been asked for so far.
+  /// Like `unreadable` and `warnings`, for the versions read so far.
   package var problemsSoFar: (unreadable: [(name: String, error: ModelFileError)], warnings: [ModelFileError]) {
     let readings = files.soFar
     return (Self.unreadable(readings), readings.flatMap(\.warnings))
@@ -117,7 +118,8 @@ package struct ModelBundle: Sendable {
     readings.compactMap { reading in reading.error.map { (reading.name, $0) } }
   }
 
-  /// Versions with their hashes by their positions in `names`, read on all processors; nil for those that cannot be read.
+  /// Returns the versions at some positions in `names` with their hashes, reading them concurrently; nil for unreadable
+  /// versions.
   package func versions(at positions: [Int]) -> [(document: ModelDocument, hashes: VersionHashes)?] {
     let hashes = files.hashes(at: positions)
     return zip(files.readings(at: positions), hashes).map { reading, hashes in
@@ -126,8 +128,8 @@ package struct ModelBundle: Sendable {
     }
   }
 
-  /// The version of a name.
-  /// - Throws: `ModelFileError` that lists the versions there are.
+  /// Returns the version with the given name.
+  /// - Throws: `ModelFileError` that lists the existing versions.
   package func document(named name: String) throws -> ModelDocument {
     if let position = names.firstIndex(of: name) {
       let reading = files.readings(at: [position])[0]
@@ -139,12 +141,12 @@ package struct ModelBundle: Sendable {
       advice: "It has \(versions.map { "\"\($0.name)\"" }.joined(separator: ", ")).", file: url)
   }
 
-  /// The current version.
-  /// - Throws: `ModelFileError` where none is marked, or the marked one is absent.
+  /// Returns the current version.
+  /// - Throws: `ModelFileError` if none is marked as current, or the marked one is missing.
   package func currentDocument() throws -> ModelDocument {
     guard let currentVersionName else {
       throw ModelFileError(
-        .unknownVersion, found: "The model has \(versions.count) versions, and none is marked as current.",
+        .unknownVersion, found: "The model has \(versions.count) versions, none of which is marked as current.",
         advice: "Choose the current version in Xcode, or name one.", file: url)
     }
     return try document(named: currentVersionName)
@@ -158,20 +160,20 @@ package struct ModelBundle: Sendable {
     files.sorted { VersionNames.precede(baseName($0), baseName($1)) }
   }
 
-  /// Reads one version, in the format that its first bytes tell.
+  /// Reads a version in the format identified by its first bytes.
   private static func document(
-    at url: URL, isFolder: Bool, parsers: SourceParsers, warnings: ModelWarnings
+    at url: URL, isDirectory: Bool, warnings: ModelWarnings
   ) throws -> ModelDocument {
-    guard !isFolder else { return try XCDataModelReader.document(at: url, parsers: parsers, warnings: warnings) }
+    guard !isDirectory else { return try XCDataModelReader.document(at: url, warnings: warnings) }
     let opening = try ModelFile.firstBytes(6, of: url)
     if opening == Data("bplist".utf8) { return try CompiledModelReader.document(at: url, warnings: warnings) }
     if opening.starts(with: OptimizedModel.opening) {
       return try CompiledModelReader.document(at: OptimizedModel.compiledModel(beside: url), warnings: warnings)
     }
-    return try XCDataModelReader.document(at: url, parsers: parsers, warnings: warnings)
+    return try XCDataModelReader.document(at: url, warnings: warnings)
   }
 
-  /// The version that an `.xccurrentversion` names; it may be absent, or name none.
+  /// Returns the version named by `.xccurrentversion`, which may be absent or name none.
   private static func markedVersion(in url: URL) throws -> String? {
     let file = url.appendingPathComponent(".xccurrentversion")
     guard FileManager.default.fileExists(atPath: file.path) else { return nil }
@@ -179,8 +181,76 @@ package struct ModelBundle: Sendable {
     return (contents["_XCCurrentVersionName"] as? String).map(baseName)
   }
 
-  /// Where nothing is marked: the only version, else the one that bears the bundle's name.
+  /// Returns the current version if none is marked: the only one, or the one with the name of the bundle.
   private static func fallback(_ names: [String], bundle url: URL) -> String? {
     names.count == 1 ? names[0] : names.first { $0 == baseName(url.lastPathComponent) }
+  }
+}
+
+/// The optimized copy of a compiled model, `.omo`. Its format is undocumented, but the `.mom` beside it is equivalent.
+enum OptimizedModel {
+  /// The first bytes of every such file.
+  static let opening = Data("momv2".utf8)
+
+  /// Returns the compiled model beside an optimized one.
+  /// - Throws: `ModelFileError` if it is missing.
+  static func compiledModel(beside url: URL) throws -> URL {
+    let compiled = url.deletingPathExtension().appendingPathExtension("mom")
+    guard FileManager.default.fileExists(atPath: compiled.path) else { throw unreadable(url) }
+    return compiled
+  }
+
+  /// Creates the error for an optimized model without a compiled one.
+  static func unreadable(_ url: URL) -> ModelFileError {
+    let compiled = url.deletingPathExtension().appendingPathExtension("mom").lastPathComponent
+    return ModelFileError(
+      .unsupportedFile, found: "The format of optimized models (.omo) is undocumented, and \(compiled) is missing.",
+      advice: "Put the .mom of the same version beside it, or use the .xcdatamodel.", file: url)
+  }
+}
+
+/// The `VersionInfo.plist` of a compiled bundle.
+struct VersionInfo {
+  private static let fileName = "VersionInfo.plist"
+  private static let currentNameKey = "NSManagedObjectModel_CurrentVersionName"
+  private static let hashesKey = "NSManagedObjectModel_VersionHashes"
+  private static let checksumsKey = "NSManagedObjectModel_VersionChecksums"
+
+  /// The name of the current version, which new stores get.
+  var currentVersionName: String?
+  /// The version hashes of the entities, by version.
+  var hashes: [String: [String: Data]] = [:]
+  /// The checksum of every version.
+  var checksums: [String: String] = [:]
+
+  /// Reads the file in a directory. All values are empty if it does not exist.
+  init(directory: URL) throws {
+    let file = directory.appendingPathComponent(Self.fileName)
+    guard FileManager.default.fileExists(atPath: file.path) else { return }
+    let contents = try PropertyLists.dictionary(at: file)
+    currentVersionName = contents[Self.currentNameKey] as? String
+    hashes = contents[Self.hashesKey] as? [String: [String: Data]] ?? [:]
+    checksums = contents[Self.checksumsKey] as? [String: String] ?? [:]
+  }
+
+  /// Computes the content for some versions.
+  init(versions: [ModelBundle.Version], currentVersionName: String) {
+    self.currentVersionName = currentVersionName
+    for version in versions {
+      let computed = VersionHashes(version.document)
+      hashes[version.name] = computed.entities
+      checksums[version.name] = computed.checksum
+    }
+  }
+
+  /// Writes the file into a directory, as a binary property list like Xcode's compiler.
+  func write(to directory: URL) throws {
+    var contents: [String: ArchiveValue] = [
+      Self.hashesKey: .dictionary(hashes.mapValues { .dictionary($0.mapValues { .data($0) }) }),
+      Self.checksumsKey: .dictionary(checksums.mapValues { .string($0) }),
+    ]
+    contents[Self.currentNameKey] = currentVersionName.map { .string($0) }
+    let data = BinaryPropertyListWriter.data(of: .dictionary(contents))
+    try data.write(to: directory.appendingPathComponent(Self.fileName))
   }
 }

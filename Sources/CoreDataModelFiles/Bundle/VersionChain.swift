@@ -1,37 +1,37 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The order of versions whose names do not tell it, such as `Initial`, `Authors` and `Final`.
+/// The order of versions whose names do not determine it, such as `Initial`, `Authors` and `Final`.
 ///
-/// The versions become a chain in which neighbours have as much in common as possible, to the hashes of entities and
-/// properties. What a step adds costs 1 each, and what it removes 3, since models mostly grow; a renaming identifier that
-/// leads from one version to the other takes 2 off. These rules come first:
+/// The versions form a chain in which neighbors have as much in common as possible, down to the hashes of entities and
+/// properties. Everything that a step adds costs 1, everything that it removes costs 3, because models mostly grow, and
+/// a renaming identifier that links the two versions takes off 2. Two rules come first:
 ///
-/// - Names that one series of numbers puts in order, such as `V1` and `V2` beside `Final`, keep that order.
-/// - The current version is the last, but for versions that have all of its entities and properties, and more.
+/// - Names ordered by a series of numbers, such as `V1` and `V2` beside `Final`, keep that order.
+/// - The current version is the last, except for versions that have all of its entities and properties, and more.
 ///
-/// Among equals the order of names decides. Tried with 16 bundles of public projects, whose real names tell the order: with
-/// letters for names, in random order, 35 of 48 versions are followed by the one that follows them by their real names, and
-/// none in the order of the letters. What is missed are mostly versions that differ in little from two others, and bundles
+/// Ties are resolved by the order of names. Tested with 16 bundles of public projects whose real names determine the
+/// order: with letters for names, in random order, 35 of 48 versions are followed by their real successor, compared
+/// with none in alphabetical order. The misses are mostly versions that differ little from two others, and bundles
 /// whose current version is not the last.
 struct VersionChain {
-  /// A version by its name, and its model.
+  /// A version with its name and hashes.
   typealias Version = (name: String, document: ModelDocument, hashes: VersionHashes)
 
   private let names: [String]
   private let costs: [[Int]]
-  /// The series that a version belongs to; nil for none.
+  /// The series of each version; nil for none.
   private let series: [Int?]
   private let current: Int?
-  /// The versions that may come after the current one.
+  /// Whether each version may come after the current one.
   private let mayFollow: [Bool]
 
   /// Orders versions.
   ///
   /// - Parameters:
-  ///   - versions: in the order of their names.
-  ///   - current: the name of the current version.
-  /// - Returns: the positions of the versions, the earliest first.
+  ///   - versions: The versions in the order of their names.
+  ///   - current: The name of the current version.
+  /// - Returns: The positions of the versions, the earliest first.
   static func order(_ versions: [Version], current: String?) -> [Int] {
     guard versions.count > 1 else { return Array(versions.indices) }
     let chain = VersionChain(versions, current: current)
@@ -51,7 +51,7 @@ struct VersionChain {
     self.current = current
     var mayFollow = [Bool](repeating: true, count: versions.count)
     if let current {
-      // The later ones of a series come after the earlier ones.
+      // Later versions of a series come after earlier ones.
       var seriesMayFollow: [Int: Bool] = [:]
       for position in versions.indices.reversed() where position != current {
         mayFollow[position] = content[position].extends(content[current])
@@ -65,7 +65,7 @@ struct VersionChain {
 
   // MARK: The chain
 
-  /// Puts one version after the other where it costs the least, beginning with the longest series.
+  /// Inserts the versions one by one where they cost least, starting with the longest series.
   private func assembled() -> [Int] {
     let members = Dictionary(grouping: names.indices.filter { series[$0] != nil }) { series[$0] ?? 0 }
     let longest = members.sorted { $0.key < $1.key }.max { $0.value.count < $1.value.count }?.value
@@ -80,7 +80,7 @@ struct VersionChain {
           best = (cost, version, place)
         }
       }
-      // A place before all that must follow is always allowed.
+      // A position before all that must follow is always allowed.
       guard let best else { return chain + rest }
       chain.insert(best.version, at: best.place)
       rest.removeAll { $0 == best.version }
@@ -88,7 +88,7 @@ struct VersionChain {
     return chain
   }
 
-  /// Moves and turns stretches of the chain as long as it costs less for it.
+  /// Moves and reverses stretches of the chain as long as that reduces the cost.
   private func improved(_ start: [Int]) -> [Int] {
     var chain = start
     while let better = improvement(of: chain) { chain = better }
@@ -96,7 +96,7 @@ struct VersionChain {
   }
 
   private func improvement(of chain: [Int]) -> [Int]? {
-    // Long chains have few versions out of place, and every try looks at all of them.
+    // Long chains have few misplaced versions, and every attempt looks at all of them.
     let longest = chain.count > 24 ? 3 : chain.count - 1
     for length in stride(from: 1, through: longest, by: 1) {
       for first in 0...(chain.count - length) {
@@ -114,7 +114,7 @@ struct VersionChain {
     return nil
   }
 
-  /// What a chain costs more with a stretch in it.
+  /// Returns the additional cost of a stretch in a chain.
   private func costOfInserting(_ stretch: [Int], at place: Int, in chain: [Int]) -> Int {
     func cost(_ source: Int?, _ destination: Int?) -> Int {
       guard let source, let destination else { return 0 }
@@ -126,7 +126,7 @@ struct VersionChain {
       + cost(before, stretch.first) + cost(stretch.last, after) - cost(before, after)
   }
 
-  /// Whether series keep their order, and nothing follows the current version that must not.
+  /// Whether series keep their order, and only permitted versions follow the current one.
   private func isAllowed(_ chain: [Int]) -> Bool {
     var last: [Int: Int] = [:]
     var isPast = false
@@ -141,7 +141,7 @@ struct VersionChain {
     return true
   }
 
-  /// Neighbours with equal hashes in the order of their names.
+  /// Sorts neighbors with equal hashes by their names.
   private func sortingEquals(_ chain: [Int]) -> [Int] {
     var runs: [[Int]] = []
     for version in chain {
@@ -158,7 +158,7 @@ struct VersionChain {
   }
 }
 
-/// What the versions of a bundle have in common, as sets of bits.
+/// The content of a version as bit sets, for comparison with the other versions of its bundle.
 private struct VersionContent {
   private let parts: BitSet
   private let names: BitSet
@@ -204,7 +204,7 @@ private struct VersionContent {
     self.renamings = renamings
   }
 
-  /// What a step to another version costs.
+  /// Returns the cost of a step to another version.
   func cost(to other: VersionContent) -> Int {
     let renamed = other.renamings.count {
       named.contains($0.old) && !named.contains($0.new) && !other.named.contains($0.old)
@@ -212,17 +212,17 @@ private struct VersionContent {
     return other.parts.countMissing(in: parts) + 3 * parts.countMissing(in: other.parts) - 2 * renamed
   }
 
-  /// Whether it has all entities and properties of another version, and more.
+  /// Whether this version has all entities and properties of another, and more.
   func extends(_ other: VersionContent) -> Bool {
     other.names.countMissing(in: names) == 0 && names.countMissing(in: other.names) > 0
   }
 }
 
-/// A set of small numbers.
+/// A set of small integers.
 private struct BitSet {
   private var words: [UInt64] = []
 
-  /// Makes the set of the numbers of some elements, which get the next number where they have none.
+  /// Creates the set of the numbers of some elements. Elements without a number get the next one.
   init<Element: Hashable>(_ elements: Set<Element>, _ numbers: inout [Element: Int]) {
     for element in elements {
       let next = numbers.count
@@ -233,7 +233,7 @@ private struct BitSet {
     }
   }
 
-  /// How many elements another set does not have.
+  /// Returns the number of elements that another set lacks.
   func countMissing(in other: BitSet) -> Int {
     words.enumerated().reduce(0) { count, entry in
       let known = entry.offset < other.words.count ? other.words[entry.offset] : 0

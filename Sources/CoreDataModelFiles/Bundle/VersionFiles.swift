@@ -1,18 +1,19 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 
-/// The versions of a bundle, each of which is read when it is first asked for, and once.
+/// The versions of a bundle, each of which is read once, on first use.
 final class VersionFiles: @unchecked Sendable {
-  /// The names of all versions in their order, of those too that cannot be read.
+  /// The names of all versions in order, including unreadable ones.
   let names: [String]
   private let read: @Sendable (Int) -> VersionReading
   private let lock = NSLock()
   private var readings: [VersionReading?]
   private var hashes: [VersionHashes?]
 
-  /// - Parameter read: reads a version by its position; called on several threads at once.
+  /// - Parameter read: Reads the version at a position. Called concurrently.
   init(_ names: [String], read: @escaping @Sendable (Int) -> VersionReading) {
     self.names = names
     self.read = read
@@ -20,7 +21,7 @@ final class VersionFiles: @unchecked Sendable {
     hashes = Array(repeating: nil, count: names.count)
   }
 
-  /// The same versions in another order.
+  /// Creates a copy in another order.
   private init(_ other: VersionFiles, order: [Int]) {
     names = order.map { other.names[$0] }
     let read = other.read
@@ -29,19 +30,20 @@ final class VersionFiles: @unchecked Sendable {
     hashes = order.map { other.hashes[$0] }
   }
 
-  /// The versions at some positions, read on all processors where they have not been read yet.
+  /// Returns the versions at some positions, reading missing ones concurrently.
   @discardableResult
   func readings(at positions: [Int]) -> [VersionReading] {
     let missing = lock.withLock { positions.filter { readings[$0] == nil } }
     let found = missing.concurrentMap { position in (position, read(position)) }
     return lock.withLock {
-      // What another thread has read in between stays.
+      // Keep what another thread has read in the meantime.
       for (position, reading) in found where readings[position] == nil { readings[position] = reading }
       return positions.compactMap { readings[$0] }
     }
   }
 
-  /// The hashes of the versions at some positions, worked out on all processors; nil for versions that cannot be read.
+  /// Returns the hashes of the versions at some positions, computing missing ones concurrently; nil for unreadable
+  /// versions.
   @discardableResult
   func hashes(at positions: [Int]) -> [VersionHashes?] {
     let missing = lock.withLock { positions.filter { hashes[$0] == nil } }
@@ -57,10 +59,10 @@ final class VersionFiles: @unchecked Sendable {
   /// All versions.
   var all: [VersionReading] { readings(at: Array(names.indices)) }
 
-  /// The versions that have been read so far.
+  /// The versions read so far.
   var soFar: [VersionReading] { lock.withLock { readings.compactMap { $0 } } }
 
-  /// The versions in the order of `VersionChain`, those that cannot be read first.
+  /// Returns the versions in the order of `VersionChain`, unreadable ones first.
   func chained(current: String?) -> VersionFiles {
     let found = hashes(at: Array(names.indices))
     let versions = zip(all, found).enumerated().compactMap { position, version -> (Int, VersionChain.Version)? in
@@ -72,7 +74,7 @@ final class VersionFiles: @unchecked Sendable {
   }
 }
 
-/// A version of a bundle, or why it cannot be read.
+/// A version of a bundle, or the error of reading it.
 struct VersionReading: Sendable {
   let name: String
   let document: ModelDocument?
@@ -81,7 +83,7 @@ struct VersionReading: Sendable {
 
   /// Reads a version.
   ///
-  /// What the version means is checked where there are others, which it must not get in the way of.
+  /// A version is also validated if there are others, so that an invalid one does not prevent their use.
   init(_ name: String, at place: URL, isOnly: Bool, _ body: (ModelWarnings) throws -> ModelDocument) {
     self.name = name
     let noted = ModelWarnings()
@@ -100,11 +102,35 @@ struct VersionReading: Sendable {
     warnings = noted.list
   }
 
-  /// A version that has been read.
+  /// Wraps a version that has been read.
   init(_ name: String, _ document: ModelDocument, warnings: [ModelFileError] = []) {
     self.name = name
     self.document = document
     error = nil
     self.warnings = warnings
+  }
+}
+
+extension Array where Element: Sendable {
+  /// Returns the results of a function for all elements, computed concurrently.
+  ///
+  /// - Throws: The error of the first element whose call throws.
+  package func concurrentMap<Value: Sendable, Failure: Error>(
+    _ transform: @Sendable (Element) throws(Failure) -> Value
+  ) throws(Failure) -> [Value] {
+    var results = [Result<Value, Failure>?](repeating: nil, count: count)
+    results.withUnsafeMutableBufferPointer { buffer in
+      nonisolated(unsafe) let buffer = buffer
+      DispatchQueue.concurrentPerform(iterations: count) { position in
+        do throws(Failure) {
+          buffer[position] = .success(try transform(self[position]))
+        } catch {
+          buffer[position] = .failure(error)
+        }
+      }
+    }
+    var values: [Value] = []
+    for case let result? in results { values.append(try result.get()) }
+    return values
   }
 }

@@ -1,8 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The order of versions by their names, as a person would sort them: numbers count as numbers, and case and the signs
-/// between words do not matter, so that `V2` comes before `V 10`.
+/// The order of version names, as a person would sort them: numbers are compared as numbers, and case and punctuation
+/// are ignored, so that `V2` comes before `V 10`.
 enum VersionNames {
   private enum Part: Comparable {
     case number(digits: Int, String)
@@ -19,8 +19,8 @@ enum VersionNames {
     return a == b ? left < right : a.lexicographicallyPrecedes(b)
   }
 
-  /// The names that one series of numbers puts in order, as positions: `Model`, `Model 2` and `Model 10` are of one series,
-  /// and `Final` is of none. A name without a number begins the series of the words that it has.
+  /// Returns the names ordered by a series of numbers, as positions. `Model`, `Model 2` and `Model 10` form a series;
+  /// `Final` belongs to none. A name without a number begins the series that shares its words.
   static func series(_ names: [String]) -> [[Int]] {
     let all = names.map(parts)
     var members: [[String]: [Int]] = [:]
@@ -43,7 +43,7 @@ enum VersionNames {
       .sorted { $0[0] < $1[0] }
   }
 
-  /// Whether all names are of one series, so that nothing else has to be known for their order.
+  /// Whether all names form one series, which determines their order.
   static func suffice(_ names: [String]) -> Bool { names.count < 2 || series(names).first?.count == names.count }
 
   private static func parts(_ name: String) -> [Part] {

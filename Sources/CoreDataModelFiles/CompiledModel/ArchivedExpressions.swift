@@ -4,7 +4,7 @@
 import CoreDataPredicates
 import Foundation
 
-/// The raw values of `NSExpression.ExpressionType`, which archives hold beside the class.
+/// The raw values of `NSExpression.ExpressionType`, which archives contain beside the class.
 enum ExpressionTypeCode {
   static let constant: Int64 = 0
   static let evaluatedObject: Int64 = 1
@@ -22,18 +22,18 @@ enum ExpressionTypeCode {
   static let fetch: Int64 = 50
 }
 
-/// Reads expressions out of keyed archives.
+/// Reads expressions from keyed archives.
 ///
-/// Witnessed in mapping models made by Apple's tools: constants, variables, key paths and functions of variables, key
-/// path specifiers and fetch requests. The other classes are known by Apple's documentation of `NSExpression`.
+/// Seen in mapping models made by Apple's tools: constants, variables, key paths and functions of variables, key path
+/// specifiers and fetch requests. The other classes are known from Apple's documentation of `NSExpression`.
 enum ArchivedExpressions {
-  /// The class whose methods the predefined functions are; it stands as the operand of `sum:` and the like.
+  /// The class that implements the predefined functions, used as the operand of `sum:` and the like.
   static let predefinedFunctions = "_NSPredicateUtilities"
   static let deepest = 64
 
   static func expression(_ object: ArchivedObject?, depth: Int = 0) throws -> ExpressionSyntax {
     guard let object else { throw ArchiveFailure.broken("An expression is missing.") }
-    guard depth < deepest else { throw ArchiveFailure.broken("Expressions are nested too deep.") }
+    guard depth < deepest else { throw ArchiveFailure.broken("Expressions are nested too deeply.") }
     func inner(_ key: String) throws -> ExpressionSyntax { try expression(object.object(key), depth: depth + 1) }
     func predicate(_ key: String) throws -> PredicateSyntax {
       try ArchivedPredicates.predicate(object.object(key), depth: depth + 1)
@@ -79,7 +79,7 @@ enum ArchivedExpressions {
     }
   }
 
-  /// A function of an operand; `valueForKeyPath:` and `valueForKey:` are how key paths are archived.
+  /// Reads a function of an operand. Key paths are archived as `valueForKeyPath:` and `valueForKey:`.
   private static func function(_ object: ArchivedObject, depth: Int) throws -> ExpressionSyntax {
     let name = try text("NSSelectorName", of: object)
     let arguments = try object.elements("NSArguments").map {
@@ -116,7 +116,7 @@ enum ArchivedExpressions {
   }
 }
 
-/// Writes expressions into keyed archives.
+/// Writes expressions to keyed archives.
 extension KeyedArchiveBuilder {
   mutating func expression(_ expression: ExpressionSyntax) throws -> ArchiveValue {
     switch expression {

@@ -4,7 +4,7 @@
 import CoreDataPredicates
 import Foundation
 
-/// Reads predicates out of keyed archives.
+/// Reads predicates from keyed archives.
 enum ArchivedPredicates {
   /// The raw values of `NSCompoundPredicate.LogicalType`.
   enum CompoundCode {
@@ -15,7 +15,7 @@ enum ArchivedPredicates {
 
   static func predicate(_ object: ArchivedObject?, depth: Int = 0) throws -> PredicateSyntax {
     guard let object else { throw ArchiveFailure.broken("A predicate is missing.") }
-    guard depth < ArchivedExpressions.deepest else { throw ArchiveFailure.broken("Predicates are nested too deep.") }
+    guard depth < ArchivedExpressions.deepest else { throw ArchiveFailure.broken("Predicates are nested too deeply.") }
     switch object.className {
     case "NSTruePredicate":
       return .constant(true)
@@ -59,7 +59,7 @@ enum ArchivedPredicates {
 }
 
 extension ComparisonSyntax.Operator {
-  /// The class that archives name for the operator.
+  /// The class of the operator in archives.
   var archivedClass: String {
     switch self {
     case .lessThan, .lessThanOrEqualTo, .greaterThan, .greaterThanOrEqualTo: "NSComparisonPredicateOperator"
@@ -73,7 +73,7 @@ extension ComparisonSyntax.Operator {
     }
   }
 
-  /// All classes of operators.
+  /// All operator classes.
   static let archivedClasses: Set<String> = [
     "NSComparisonPredicateOperator", "NSEqualityPredicateOperator", "NSMatchingPredicateOperator",
     "NSLikePredicateOperator", "NSSubstringPredicateOperator", "NSInPredicateOperator", "NSBetweenPredicateOperator",
@@ -81,7 +81,7 @@ extension ComparisonSyntax.Operator {
   ]
 }
 
-/// Writes predicates into keyed archives.
+/// Writes predicates to keyed archives.
 extension KeyedArchiveBuilder {
   mutating func predicate(_ predicate: PredicateSyntax) throws -> ArchiveValue {
     switch predicate {

@@ -4,11 +4,141 @@
 import CoreDataPredicates
 import Foundation
 
-/// The bits of `_P`, which Core Data archives with every property beside the keys of the same meaning.
+/// Reads properties from keyed archives.
+enum ArchivedProperties {
+  /// The bits of `NSFlagsKey`.
+  enum Flags {
+    static let externalStorage: Int64 = 4
+    static let preserveInHistory: Int64 = 16
+  }
+
+  /// No known file contains such a property; the names of these keys are inferred by analogy.
+  static let spotlightKey = "NSIsIndexedBySpotlight"
+  static let encryptionKey = "NSAllowsCloudEncryption"
+
+  /// The memory used by a property, in units of visited objects.
+  static let cost = 5
+
+  /// Returns the property behind a reference.
+  ///
+  /// In models that were loaded, and therefore in store caches, a subentity may contain proxies for inherited
+  /// properties, which refer to the property of the ancestor.
+  static func object(_ value: ArchiveValue?, in archive: KeyedArchive) throws -> ArchivedObject? {
+    var object = try archive.object(value)
+    var seen: Set<Int> = []
+    while let proxy = object, proxy.className == "_NSPropertyDescriptionProxy" {
+      guard let identity = proxy.identity, seen.insert(identity).inserted else {
+        throw ArchiveFailure.broken("A proxy for a property refers to itself.")
+      }
+      guard let underlying = try proxy.object("NSUnderlyingProperty") else {
+        throw ArchiveFailure.broken("A proxy for a property refers to none.")
+      }
+      object = underlying
+    }
+    return object
+  }
+
+  static func attribute(_ object: ArchivedObject, depth: Int = 0) throws -> AttributeDocument {
+    guard depth < 16 else { throw ArchiveFailure.broken("Composite attributes are nested too deeply.") }
+    try object.archive.charge(Self.cost)
+    let name = try required("NSPropertyName", of: object)
+    let type = try object.integer("NSAttributeType") ?? 0
+    guard let code = UInt32(exactly: type), let kind = AttributeKind(rawValue: code) else {
+      throw ArchiveFailure(
+        kind: .unknownAttributeType, found: "The type \(type) of the attribute \(name) is unknown.")
+    }
+    var attribute = AttributeDocument(name: name, kind: kind, isOptional: try object.flag("NSIsOptional"))
+    attribute.isTransient = try object.flag("NSIsTransient")
+    if let value = object.fields["NSDefaultValue"], try object.archive.resolved(value) != nil {
+      attribute.defaultValue = try ArchivedValues.plain(value, in: object.archive, keepsObjects: true)
+    }
+    let className = try object.string("NSAttributeValueClassName")
+    attribute.valueClassName = className == kind.valueClassName ? nil : className
+    attribute.valueTransformerName = try object.string("NSValueTransformerName")
+    let flags = try object.integer("NSFlagsKey") ?? 0
+    attribute.allowsExternalBinaryDataStorage = flags & Flags.externalStorage != 0
+    attribute.preservesValueInHistoryOnDeletion = flags & Flags.preserveInHistory != 0
+    attribute.isIndexed = try object.flag("NSIsIndexed")
+    attribute.isIndexedBySpotlight = try object.flag(spotlightKey)
+    attribute.allowsCloudEncryption = try object.flag(encryptionKey)
+    attribute.renamingIdentifier = try renamingIdentifier(of: object, name: name)
+    attribute.versionHashModifier = try object.string("NSVersionHashModifier")
+    attribute.userInfo = try userInfo(of: object)
+    attribute.validations = try validations(of: object)
+    if object.className == "NSDerivedAttributeDescription" {
+      // No known file contains this key, so accept any key with that meaning.
+      let key = object.fields.keys.sorted().first { $0.lowercased().hasSuffix("derivationexpression") }
+      attribute.derivation = try key.flatMap { try object.object($0) }.map { try ArchivedExpressions.expression($0) }
+    }
+    if object.className == "NSCompositeAttributeDescription" {
+      let key = object.fields.keys.sorted().first { $0.lowercased().hasSuffix("elements") }
+      attribute.elements = try (key.map { try object.elements($0) } ?? []).map { value in
+        guard let element = try object.archive.object(value) else {
+          throw ArchiveFailure.broken("An element of the composite attribute \(name) is missing.")
+        }
+        return try self.attribute(element, depth: depth + 1)
+      }
+    }
+    return attribute
+  }
+
+  static func validations(of object: ArchivedObject) throws -> [ValidationDocument] {
+    let predicates = try object.elements("NSValidationPredicates")
+    let warnings = try object.elements("NSValidationWarnings")
+    guard predicates.count == warnings.count else {
+      throw ArchiveFailure.broken("There are \(predicates.count) validation rules and \(warnings.count) warnings.")
+    }
+    return try zip(predicates, warnings).map { predicate, warning in
+      ValidationDocument(
+        predicate: try ArchivedPredicates.predicate(object.archive.object(predicate)),
+        warning: try ArchivedValues.plain(warning, in: object.archive, keepsObjects: true))
+    }
+  }
+}
+
+/// Returns a required text.
+func required(_ key: String, of object: ArchivedObject?) throws -> String {
+  guard let text = try object?.string(key) else {
+    throw ArchiveFailure.broken("\(key) of \(object?.className ?? "an object") is missing.")
+  }
+  return text
+}
+
+/// Returns the renaming identifier of a property or entity. Core Data archives the name if none was given.
+func renamingIdentifier(of object: ArchivedObject, name: String) throws -> String? {
+  try object.string("NSRenamingIdentifier").flatMap { $0 == name ? nil : $0 }
+}
+
+/// Returns the user info of a property or entity.
+func userInfo(of object: ArchivedObject) throws -> [String: PlainValue] {
+  var result: [String: PlainValue] = [:]
+  for (key, value) in try object.entries("NSUserInfo") {
+    result[key] = try ArchivedValues.plain(value, in: object.archive, keepsObjects: true)
+  }
+  return result
+}
+
+extension AttributeKind {
+  /// The class of the type's values, as named in archives.
+  var valueClassName: String? {
+    switch self {
+    case .integer16, .integer32, .integer64, .double, .float, .boolean: "NSNumber"
+    case .decimal: "NSDecimalNumber"
+    case .string: "NSString"
+    case .date: "NSDate"
+    case .binaryData: "NSData"
+    case .uuid: "NSUUID"
+    case .uri: "NSURL"
+    case .undefined, .transformable, .objectID, .composite: nil
+    }
+  }
+}
+
+/// The bits of `_P`, which Core Data archives with every property in addition to the keys of the same meaning.
 ///
-/// Worked out from 2,646 archived properties: the named bits follow the flags without exception, and
-/// `hasNoModifier` is clear exactly where a version hash modifier is archived. The three bits below it are set in all
-/// of them, none of which has user info or validation rules; they are taken to say that those keys are absent.
+/// Derived from 2,646 archived properties: the named bits follow the flags without exception, and `hasNoModifier` is
+/// clear exactly if a version hash modifier is archived. The three bits below it are set in all properties, none of
+/// which has user info or validation rules; they presumably mean that those keys are absent.
 private enum PropertyBits {
   static let always: Int64 = 0x01
   static let isOptional: Int64 = 0x02
@@ -20,7 +150,7 @@ private enum PropertyBits {
 
 /// Writes properties into keyed archives.
 extension KeyedArchiveBuilder {
-  /// The fields that properties of all kinds share.
+  /// Returns the fields common to all kinds of properties.
   mutating func propertyFields(
     name: String, isOptional: Bool, isTransient: Bool, isOrdered: Bool = false, renamingIdentifier: String?,
     modifier: String?, userInfo: [String: PlainValue], validations: [ValidationDocument], of entity: ArchiveValue
@@ -49,7 +179,7 @@ extension KeyedArchiveBuilder {
     return fields
   }
 
-  /// An attribute of any kind.
+  /// Adds an attribute of any kind.
   mutating func attribute(
     _ attribute: AttributeDocument, isIndexed: Bool, of entity: ArchiveValue
   ) throws -> ArchiveValue {
@@ -58,16 +188,16 @@ extension KeyedArchiveBuilder {
       renamingIdentifier: attribute.renamingIdentifier, modifier: attribute.versionHashModifier,
       userInfo: attribute.userInfo, validations: attribute.validations, of: entity)
     var flags: Int64 = 0
-    if attribute.allowsExternalBinaryDataStorage { flags |= ArchivedAttributes.Flags.externalStorage }
-    if attribute.preservesValueInHistoryOnDeletion { flags |= ArchivedAttributes.Flags.preserveInHistory }
+    if attribute.allowsExternalBinaryDataStorage { flags |= ArchivedProperties.Flags.externalStorage }
+    if attribute.preservesValueInHistoryOnDeletion { flags |= ArchivedProperties.Flags.preserveInHistory }
     fields["NSAttributeType"] = .integer(Int64(attribute.kind.rawValue))
     fields["NSAttributeValueClassName"] = string(attribute.valueClassName ?? attribute.kind.valueClassName)
     fields["NSDefaultValue"] = try attribute.defaultValue.map { try plain($0) } ?? Self.null
     fields["NSValueTransformerName"] = string(attribute.valueTransformerName)
     fields["NSFlagsKey"] = .integer(flags)
     if isIndexed { fields["NSIsIndexed"] = .boolean(true) }
-    if attribute.isIndexedBySpotlight { fields[ArchivedAttributes.spotlightKey] = .boolean(true) }
-    if attribute.allowsCloudEncryption { fields[ArchivedAttributes.encryptionKey] = .boolean(true) }
+    if attribute.isIndexedBySpotlight { fields[ArchivedProperties.spotlightKey] = .boolean(true) }
+    if attribute.allowsCloudEncryption { fields[ArchivedProperties.encryptionKey] = .boolean(true) }
     if let derivation = attribute.derivation {
       fields["NSDerivationExpression"] = try expression(derivation)
       return add("NSDerivedAttributeDescription", fields)

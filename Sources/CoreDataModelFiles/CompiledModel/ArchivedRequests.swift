@@ -4,10 +4,10 @@
 import CoreDataPredicates
 import Foundation
 
-/// Reads and writes fetch requests in keyed archives.
+/// Reads fetch requests from keyed archives.
 ///
-/// No file at hand holds one, so the keys are those which Core Data's naming suggests; anything that is absent has Core
-/// Data's default.
+/// No known file contains one, so the keys are those that Core Data's naming suggests. Missing keys have Core Data's
+/// defaults.
 enum ArchivedRequests {
   static func request(_ object: ArchivedObject?, name: String) throws -> FetchRequestDocument {
     guard let object, object.className == "NSFetchRequest" else {
@@ -35,6 +35,7 @@ enum ArchivedRequests {
   }
 }
 
+/// Writes fetch requests to keyed archives.
 extension KeyedArchiveBuilder {
   mutating func request(_ request: FetchRequestDocument) throws -> ArchiveValue {
     let descriptors = request.sortKeys.map { key in

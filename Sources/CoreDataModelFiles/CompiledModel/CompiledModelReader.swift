@@ -4,14 +4,14 @@
 import CoreDataPredicates
 import Foundation
 
-/// Reads a compiled model, the content of a `.mom` or of a store's model cache, into a document.
+/// Reads a compiled model from a `.mom` or the model cache of a store.
 ///
-/// A model cache repeats inherited properties in sub-entities, and both forms repeat indexes in older notations; the
-/// document holds each once, where it was declared. Entities and properties come sorted by name, as archives keep them
-/// in the order of a hash table.
+/// A model cache repeats inherited properties in subentities, and both forms repeat indexes in older notations. The
+/// document contains each only once, where it was declared. Entities and properties are sorted by name, because
+/// archives store them in the order of a hash table.
 struct CompiledModelReader {
   private let archive: KeyedArchive
-  /// For warnings; nil where the archive does not stand in a file.
+  /// The file for warnings; nil if the archive is not in a file.
   private let file: URL?
   private let warnings: ModelWarnings
 
@@ -77,7 +77,7 @@ struct CompiledModelReader {
     entity.compoundIndexes = try names(inListsOf: "NSCompoundIndexes", of: object)
     entity.indexes = try object.elements("NSFetchIndexDescriptions").map { try index(archive.object($0)) }
     for (_, value) in try object.entries("NSProperties").sorted(by: { $0.key < $1.key }) {
-      guard let property = try ArchivedProperty.object(value, in: archive) else {
+      guard let property = try ArchivedProperties.object(value, in: archive) else {
         throw ArchiveFailure.broken("A property is missing.")
       }
       switch property.className {
@@ -95,13 +95,13 @@ struct CompiledModelReader {
     return entity
   }
 
-  /// An attribute whose default value is of its type: Core Data takes any.
+  /// Reads an attribute and converts its default value to its type, because Core Data accepts any value.
   private func attribute(_ object: ArchivedObject, of entity: String) throws -> AttributeDocument {
-    var attribute = try ArchivedAttributes.attribute(object)
+    var attribute = try ArchivedProperties.attribute(object)
     guard let value = attribute.defaultValue else { return attribute }
     attribute.defaultValue = DefaultValues.fitted(value, to: attribute.kind)
     if !DefaultValues.isAlike(value, attribute.defaultValue) {
-      let taken = attribute.defaultValue == nil ? "It is passed over." : "It is taken as one."
+      let taken = attribute.defaultValue == nil ? "It is ignored." : "It is converted."
       warnings.add(
         ModelFileError(
           .unreadableValue, found: "The default value is not of the attribute's type, \(attribute.kind). \(taken)",
@@ -111,29 +111,29 @@ struct CompiledModelReader {
   }
 
   private func relationship(_ object: ArchivedObject) throws -> RelationshipDocument {
-    try archive.charge(ArchivedAttributes.cost)
+    try archive.charge(ArchivedProperties.cost)
     let name = try required("NSPropertyName", of: object)
     var relationship = RelationshipDocument(
       name: name,
       destinationEntityName: try object.string("_NSDestinationEntityName")
         ?? object.object("NSDestinationEntity")?.string("NSEntityName"),
       inverseName: try object.string("_NSInverseRelationshipName")
-        ?? ArchivedProperty.object(object.fields["NSInverseRelationship"], in: archive)?.string("NSPropertyName"),
+        ?? ArchivedProperties.object(object.fields["NSInverseRelationship"], in: archive)?.string("NSPropertyName"),
       isOptional: try object.flag("NSIsOptional"))
     relationship.isTransient = try object.flag("NSIsTransient")
     relationship.maxCount = Int(clamping: try object.integer("NSMaxCount") ?? 0)
     relationship.minCount = Int(clamping: try object.integer("NSMinCount") ?? 0)
     relationship.isOrdered = try object.flag("NSIsOrdered")
-    relationship.isIndexedBySpotlight = try object.flag(ArchivedAttributes.spotlightKey)
+    relationship.isIndexedBySpotlight = try object.flag(ArchivedProperties.spotlightKey)
     let rule = try object.integer("NSDeleteRule") ?? 1
     guard let code = UInt(exactly: rule), let deleteRule = DeleteRuleKind(rawValue: code) else {
-      throw ArchiveFailure.broken("The deletion rule \(rule) of \(name) is unknown.")
+      throw ArchiveFailure.broken("The delete rule \(rule) of \(name) is unknown.")
     }
     relationship.deleteRule = deleteRule
     relationship.renamingIdentifier = try renamingIdentifier(of: object, name: name)
     relationship.versionHashModifier = try object.string("NSVersionHashModifier")
     relationship.userInfo = try userInfo(of: object)
-    relationship.validations = try ArchivedAttributes.validations(of: object)
+    relationship.validations = try ArchivedProperties.validations(of: object)
     return relationship
   }
 
@@ -174,48 +174,4 @@ struct CompiledModelReader {
       }
     }
   }
-}
-
-/// Properties as entities and relationships of an archive refer to them.
-enum ArchivedProperty {
-  /// The property behind a reference.
-  ///
-  /// In models that were loaded, and so in caches of stores, a sub-entity may hold stand-ins for what it inherits: the
-  /// property itself is that of the ancestor.
-  static func object(_ value: ArchiveValue?, in archive: KeyedArchive) throws -> ArchivedObject? {
-    var object = try archive.object(value)
-    var seen: Set<Int> = []
-    while let standIn = object, standIn.className == "_NSPropertyDescriptionProxy" {
-      guard let identity = standIn.identity, seen.insert(identity).inserted else {
-        throw ArchiveFailure.broken("A stand-in for a property leads to itself.")
-      }
-      guard let underlying = try standIn.object("NSUnderlyingProperty") else {
-        throw ArchiveFailure.broken("A stand-in for a property leads to none.")
-      }
-      object = underlying
-    }
-    return object
-  }
-}
-
-/// What properties and entities share.
-func required(_ key: String, of object: ArchivedObject?) throws -> String {
-  guard let text = try object?.string(key) else {
-    throw ArchiveFailure.broken("\(key) of \(object?.className ?? "an object") is missing.")
-  }
-  return text
-}
-
-/// Core Data archives the name itself where no renaming identifier was given.
-func renamingIdentifier(of object: ArchivedObject, name: String) throws -> String? {
-  try object.string("NSRenamingIdentifier").flatMap { $0 == name ? nil : $0 }
-}
-
-/// The user info of a property or entity.
-func userInfo(of object: ArchivedObject) throws -> [String: PlainValue] {
-  var result: [String: PlainValue] = [:]
-  for (key, value) in try object.entries("NSUserInfo") {
-    result[key] = try ArchivedValues.plain(value, in: object.archive, keepsObjects: true)
-  }
-  return result
 }

@@ -4,19 +4,19 @@
 import CoreDataPredicates
 import Foundation
 
-/// Writes a document as the keyed archive that Core Data keeps in a `.mom` file, or in a store's model cache.
+/// Writes a document as the keyed archive of a `.mom` file or a store's model cache.
 ///
-/// The two differ as Core Data's own do. In a cache sub-entities repeat what they inherit, the entities stand in a
-/// known-keys dictionary, and indexes are there for every indexed attribute; a file holds everything once, where it was
-/// declared. Both repeat indexes in the older notations.
+/// The two differ like Core Data's own. In a cache, subentities repeat what they inherit, the entities are in a
+/// known-keys dictionary, and there is an index for every indexed attribute. A file contains everything once, where it
+/// was declared. Both repeat indexes in the older notations.
 struct CompiledModelWriter {
-  /// What the archive is for.
+  /// The purpose of the archive.
   enum Form {
     case file
     case cache
   }
 
-  /// The text that fills slots of known-keys dictionaries which hold nothing; the same in all caches.
+  /// The text in unused slots of known-keys dictionaries, the same in all caches.
   private static let emptyToken = "__empty_slot_token_4c24_98dc_ac1e_b773__"
 
   private let document: ModelDocument
@@ -28,8 +28,8 @@ struct CompiledModelWriter {
   private var relationshipPlaces: [String: [String: ArchiveValue]] = [:]
   private var emptyInfo = KeyedArchiveBuilder.null
 
-  /// The archive of a document.
-  /// - Throws: `ModelFileError` where the document holds values that no file can hold.
+  /// Returns the archive of a document.
+  /// - Throws: `ModelFileError` if the document contains values that no file can hold.
   static func archive(of document: ModelDocument, form: Form) throws -> Data {
     var writer = CompiledModelWriter(document, form)
     return try writer.write()
@@ -45,7 +45,7 @@ struct CompiledModelWriter {
     modelPlace = builder.reserve()
     emptyInfo = builder.dictionary([], "NSDictionary")
     let entities = document.entities.sorted { $0.name < $1.name }
-    // Entities and relationships refer to one another in rings, so all have their places before any is written.
+    // Entities and relationships refer to one another, so reserve places for all before writing any.
     for entity in entities {
       entityPlaces[entity.name] = builder.reserve()
       for relationship in members(of: entity).flatMap(\.relationships) {
@@ -75,7 +75,7 @@ struct CompiledModelWriter {
     return builder.data(root: modelPlace)
   }
 
-  /// The entities whose properties an entity writes, the root first.
+  /// Returns the entities whose properties are written with an entity, the root first.
   private func members(of entity: EntityDocument) -> [EntityDocument] {
     form == .cache ? index.lineage(of: entity.name).reversed() : [entity]
   }
@@ -176,7 +176,7 @@ struct CompiledModelWriter {
     fields["NSMaxCount"] = .integer(Int64(relationship.maxCount))
     fields["NSMinCount"] = .integer(Int64(relationship.minCount))
     if relationship.isOrdered { fields["NSIsOrdered"] = .boolean(true) }
-    if relationship.isIndexedBySpotlight { fields[ArchivedAttributes.spotlightKey] = .boolean(true) }
+    if relationship.isIndexedBySpotlight { fields[ArchivedProperties.spotlightKey] = .boolean(true) }
     builder.fill(place, "NSRelationshipDescription", fields)
   }
 

@@ -5,7 +5,7 @@ import CoreDataPredicates
 import Foundation
 
 extension KeyedArchiveBuilder {
-  /// A plain value with the class that Foundation would archive it with.
+  /// Adds a plain value with the class that Foundation would archive.
   mutating func plain(_ value: PlainValue) throws -> ArchiveValue {
     switch value {
     case .null: return add("NSNull", [:])
@@ -28,7 +28,7 @@ extension KeyedArchiveBuilder {
     }
   }
 
-  /// An object of a class that is not one of Foundation's plain ones, as it came or as it archives itself.
+  /// Adds an object of a class other than Foundation's plain ones, either as it was read or as it archives itself.
   private mutating func instance(_ object: Any) throws -> ArchiveValue {
     let data: Data
     if let kept = object as? ArchivedInstance {
@@ -44,7 +44,7 @@ extension KeyedArchiveBuilder {
       } catch let problem as ObjectArchiveWriter.Problem {
         throw ModelFileError(
           .unreadableValue, found: "A value cannot be written: \(problem.description).",
-          advice: "Have its class support secure coding, or use numbers, texts, dates and such in models.")
+          advice: "Make its class conform to NSSecureCoding, or use numbers, strings, dates and the like in models.")
       }
     }
     do {

@@ -4,14 +4,14 @@
 import CoreDataPredicates
 import Foundation
 
-/// What becomes of a default value that is not of its attribute's type: changing the type in Xcode leaves the old text in
-/// the file, and Apple's tools read it as the new type all the same.
+/// Converts default values to the type of their attribute. Changing the type in Xcode leaves the old text in the file,
+/// and Apple's tools read it as the new type.
 enum DefaultValues {
-  /// The value as one of a type; nil where there is no such value.
+  /// Returns a value converted to a type, or nil if it has no equivalent.
   ///
-  /// Texts are read as Foundation reads them: a number is what the text begins with, 0 where that is no number, and a
-  /// Boolean is true for a text that begins with `Y`, `T` or a digit other than 0. Apple's compiler makes 0 of `NO` in an
-  /// Integer 32 attribute.
+  /// Texts are read like Foundation reads them: a number is the number at the start of the text, or 0 if there is none,
+  /// and a Boolean is true for a text that begins with `Y`, `T` or a digit other than 0. Apple's compiler turns `NO`
+  /// into 0 in an Integer 32 attribute.
   static func fitted(_ value: PlainValue, to kind: AttributeKind) -> PlainValue? {
     switch kind {
     case .undefined, .transformable, .objectID, .composite: value
@@ -27,7 +27,7 @@ enum DefaultValues {
     }
   }
 
-  /// Whether a value of one kind of number stands for the same in a type: archives do not tell 0 from 0.0 or `false`.
+  /// Whether a converted value is equivalent to the original: archives do not distinguish 0 from 0.0 or `false`.
   static func isAlike(_ value: PlainValue, _ fitted: PlainValue?) -> Bool {
     if value == fitted { return true }
     switch (value, fitted) {
@@ -128,13 +128,13 @@ enum DefaultValues {
     }
   }
 
-  /// The number that a text begins with; 0 where it begins with none, or with one beyond all numbers.
+  /// Returns the number at the start of a text, or 0 if there is none or it is not finite.
   private static func leadingNumber(_ text: String) -> Double {
     let number = Double(String(numberPrefix(text))) ?? 0
     return number.isFinite ? number : 0
   }
 
-  /// What a text begins with that is a number without an exponent, white space left out; empty where that is nothing.
+  /// Returns the number at the start of a text, without an exponent and leading white space; empty if there is none.
   private static func numberPrefix(_ text: String) -> Substring {
     let start = text.drop { $0.isWhitespace }
     var end = start.startIndex

@@ -3,36 +3,36 @@
 
 import CoreDataPredicates
 
-/// An entity, with its own properties only; what it inherits is found through `parentName`.
+/// An entity with its own properties. Inherited ones are found through `parentName`.
 public struct EntityDocument: Hashable, Sendable {
   /// The name, unique in the model.
   public var name: String
-  /// The class that represents rows; nil where the source names none (then it is `NSManagedObject`).
+  /// The class of the objects; nil if the source names none, which means `NSManagedObject`.
   public var className: String?
-  /// Whether no object can be of just this entity.
+  /// Whether the entity is abstract.
   public var isAbstract: Bool
-  /// The entity that this one inherits from.
+  /// The name of the parent entity.
   public var parentName: String?
-  /// The name in an earlier version; nil where it was never renamed.
+  /// The renaming identifier; nil if the entity was never renamed.
   public var renamingIdentifier: String?
-  /// A text that makes the version hash another one.
+  /// The version hash modifier.
   public var versionHashModifier: String?
-  /// The developer's own notes.
+  /// The user info.
   public var userInfo: [String: PlainValue]
-  /// The attributes that the entity itself declares.
+  /// The attributes declared by the entity.
   public var attributes: [AttributeDocument]
-  /// The relationships that the entity itself declares.
+  /// The relationships declared by the entity.
   public var relationships: [RelationshipDocument]
-  /// The fetched properties that the entity itself declares.
+  /// The fetched properties declared by the entity.
   public var fetchedProperties: [FetchedPropertyDocument]
-  /// The fetch indexes as declared; see `effectiveIndexes`.
+  /// The declared fetch indexes; see `effectiveIndexes`.
   public var indexes: [FetchIndexDocument]
-  /// Indexes of the older kind, each a list of property names.
+  /// The compound indexes of older models, each a list of property names.
   public var compoundIndexes: [[String]]
-  /// Each a list of attribute names in declared order.
+  /// The uniqueness constraints, each a list of attribute names in declared order.
   public var uniquenessConstraints: [[String]]
 
-  /// Makes an entity without properties.
+  /// Creates an entity without properties.
   public init(name: String, parentName: String? = nil, isAbstract: Bool = false, className: String? = nil) {
     self.name = name
     self.className = className
@@ -52,12 +52,12 @@ public struct EntityDocument: Hashable, Sendable {
 public struct FetchIndexDocument: Hashable, Sendable {
   /// The name, unique in the entity.
   public var name: String
-  /// What is indexed, in order.
+  /// The elements, in order.
   public var elements: [FetchIndexElementDocument]
-  /// Limits the index to the rows that meet it.
+  /// The predicate of a partial index.
   public var partialIndexPredicate: PredicateSyntax?
 
-  /// Makes an index.
+  /// Creates an index.
   public init(
     name: String, elements: [FetchIndexElementDocument], partialIndexPredicate: PredicateSyntax? = nil
   ) {
@@ -67,18 +67,18 @@ public struct FetchIndexDocument: Hashable, Sendable {
   }
 }
 
-/// One element of a fetch index: a property, or an expression over properties.
+/// An element of a fetch index: a property, or an expression over properties.
 public struct FetchIndexElementDocument: Hashable, Sendable {
-  /// The property that is indexed.
+  /// The name of the property.
   public var propertyName: String
-  /// Set instead of a plain property where the index is over an expression.
+  /// The expression; nil for a plain property.
   public var expression: ExpressionSyntax?
-  /// Whether the index is an R*Tree instead of a binary one.
+  /// Whether the index is an R*Tree rather than a binary index.
   public var isRTree: Bool
-  /// The direction of a binary index.
+  /// Whether a binary index is ascending.
   public var isAscending: Bool
 
-  /// Makes an element.
+  /// Creates an element.
   public init(
     propertyName: String, expression: ExpressionSyntax? = nil, isRTree: Bool = false, isAscending: Bool = true
   ) {
@@ -86,5 +86,57 @@ public struct FetchIndexElementDocument: Hashable, Sendable {
     self.expression = expression
     self.isRTree = isRTree
     self.isAscending = isAscending
+  }
+}
+
+/// The indexes that Core Data derives when it compiles and loads a model.
+///
+/// Seen in compiled models and model caches: an index over one property also marks the property as indexed, an index
+/// over several properties is repeated as a compound index, and every indexed property gets an index of its own name
+/// before the declared ones. Documents contain only what was declared.
+extension EntityDocument {
+  /// The names of the attributes that Core Data treats as indexed.
+  package var indexedAttributeNames: [String] {
+    attributes.filter { attribute in
+      attribute.isIndexed || indexes.contains { $0.elements.map(\.propertyName) == [attribute.name] }
+    }.map(\.name)
+  }
+
+  /// All indexes of a loaded model, and therefore of a store: those implied by indexed attributes, then the declared
+  /// ones.
+  package var effectiveIndexes: [FetchIndexDocument] {
+    let declared = Set(indexes.map(\.name))
+    let implied = indexedAttributeNames.filter { !declared.contains($0) }.map {
+      FetchIndexDocument(name: $0, elements: [FetchIndexElementDocument(propertyName: $0)])
+    }
+    return implied + indexes
+  }
+
+  /// The compound indexes of a compiled model: the declared ones, and one for every index over several properties.
+  package var effectiveCompoundIndexes: [[String]] {
+    var result = compoundIndexes
+    for index in indexes where index.elements.count > 1 {
+      let names = index.elements.map(\.propertyName)
+      if !result.contains(names) { result.append(names) }
+    }
+    return result
+  }
+
+  /// Removes repetitions of a compiled model or a model cache, so that only the declared indexes remain.
+  ///
+  /// - Parameter hasImplied: Whether indexes implied by indexed attributes are among the declared ones, as in a model
+  ///   cache.
+  package mutating func removeImpliedIndexes(hasImplied: Bool) {
+    let indexed = hasImplied ? Set(attributes.filter(\.isIndexed).map(\.name)) : []
+    indexes.removeAll { index in
+      indexed.contains(index.name) && index.partialIndexPredicate == nil
+        && index.elements == [FetchIndexElementDocument(propertyName: index.name)]
+    }
+    let single = Set(indexes.filter { $0.elements.count == 1 }.map { $0.elements[0].propertyName })
+    for position in attributes.indices where single.contains(attributes[position].name) {
+      attributes[position].isIndexed = false
+    }
+    let compound = Set(indexes.map { $0.elements.map(\.propertyName) })
+    compoundIndexes.removeAll(where: compound.contains)
   }
 }

@@ -1,10 +1,10 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// What must hold between the parts of a model, whatever file it came from.
+/// Validation of a model, independent of its file format.
 extension ModelDocument {
-  /// Checks that names are unique, parents, destinations and inverses exist, and no entity inherits from itself.
-  /// - Throws: `ModelFileError` for the first thing that is wrong.
+  /// Checks that names are unique, that parents, destinations and inverses exist, and that inheritance has no cycles.
+  /// - Throws: `ModelFileError` for the first error found.
   package func validate() throws {
     var names: Set<String> = []
     for entity in entities {
@@ -13,7 +13,7 @@ extension ModelDocument {
       }
       guard names.insert(entity.name).inserted else {
         throw ModelFileError(
-          .duplicateEntity, found: "There are two entities of this name.", advice: "Rename or remove one of them.",
+          .duplicateEntity, found: "There are two entities with this name.", advice: "Rename or remove one of them.",
           entity: entity.name)
       }
     }
@@ -27,14 +27,14 @@ extension ModelDocument {
     for configuration in configurations {
       for name in configuration.entityNames where index[name] == nil {
         throw ModelFileError(
-          .missingEntity, found: "The configuration \(configuration.name) lists \(name), which the model lacks.",
+          .missingEntity, found: "The configuration \(configuration.name) lists \(name), which does not exist.",
           advice: "Remove it from the configuration, or add the entity.", entity: name)
       }
     }
     for request in fetchRequestTemplates where index[request.entityName] == nil {
       throw ModelFileError(
         .missingEntity,
-        found: "The fetch request \(request.name) asks for \(request.entityName), which the model lacks.",
+        found: "The fetch request \(request.name) fetches \(request.entityName), which does not exist.",
         advice: "Correct the entity's name, or add the entity.", entity: request.entityName)
     }
   }
@@ -50,14 +50,14 @@ extension ModelDocument {
     throw ModelFileError(
       .inheritanceCycle,
       found: "The entity inherits from itself: \((line.map(\.name) + [parent]).joined(separator: " -> ")).",
-      advice: "Remove one parent of the ring.", entity: entity.name)
+      advice: "Remove one parent of the cycle.", entity: entity.name)
   }
 
   private func validateProperties(of entity: EntityDocument, _ index: EntityIndex) throws {
     var names: Set<String> = []
     for name in entity.propertyNames where !names.insert(name).inserted {
       throw ModelFileError(
-        .duplicateProperty, found: "There are two properties of this name.", advice: "Rename or remove one of them.",
+        .duplicateProperty, found: "There are two properties with this name.", advice: "Rename or remove one of them.",
         entity: entity.name, property: name)
     }
     for relationship in entity.relationships {
@@ -66,10 +66,10 @@ extension ModelDocument {
     let line = index.lineage(of: entity.name)
     let known = Set(line.flatMap(\.propertyNames))
     for constraint in entity.uniquenessConstraints {
-      // A constraint may reach into a composite attribute: only its first key is a property of the entity.
+      // A constraint may refer to an element of a composite attribute: only its first key is a property of the entity.
       for name in constraint where !known.contains(String(name.prefix { $0 != "." })) {
         throw ModelFileError(
-          .missingProperty, found: "A uniqueness constraint names \(name), which is no property of the entity.",
+          .missingProperty, found: "A uniqueness constraint names \(name), which is not a property of the entity.",
           advice: "Correct the constraint, or add the property.", entity: entity.name, property: name)
       }
     }
@@ -101,8 +101,39 @@ extension ModelDocument {
 }
 
 extension EntityDocument {
-  /// The names of all properties that the entity itself declares.
+  /// The names of all properties declared by the entity.
   package var propertyNames: [String] {
     attributes.map(\.name) + relationships.map(\.name) + fetchedProperties.map(\.name)
+  }
+}
+
+/// Removal of repetitions: model caches repeat inherited properties, and sources may do so.
+extension ModelDocument {
+  /// Removes from every entity the properties that it inherits in the same form.
+  ///
+  /// A property that differs from the inherited one stays, because it overrides it.
+  package mutating func removeRepeatedProperties() {
+    let index = EntityIndex(self)
+    entities = entities.map { entity in
+      let ancestors = index.lineage(of: entity.name).dropFirst()
+      guard !ancestors.isEmpty else { return entity }
+      var entity = entity
+      entity.attributes.removeAll { own in
+        ancestors.lazy.compactMap { $0.attributes.first { $0.name == own.name } }.first.map {
+          // Indexes belong to the entity that declares them, and are not repeated.
+          var (left, right) = (own, $0)
+          left.isIndexed = false
+          right.isIndexed = false
+          return left == right
+        } ?? false
+      }
+      entity.relationships.removeAll { own in
+        ancestors.lazy.compactMap { $0.relationships.first { $0.name == own.name } }.first == own
+      }
+      entity.fetchedProperties.removeAll { own in
+        ancestors.lazy.compactMap { $0.fetchedProperties.first { $0.name == own.name } }.first == own
+      }
+      return entity
+    }
   }
 }

@@ -3,18 +3,18 @@
 
 import CoreDataPredicates
 
-/// One version of a model, as plain values: what every file format of models is read into and written from.
+/// A version of a model as plain values, the common form of all file formats.
 public struct ModelDocument: Hashable, Sendable {
-  /// Entities in the order of the source; `EntityDocument.parentName` says how they are related.
+  /// The entities in source order. `EntityDocument.parentName` relates them.
   public var entities: [EntityDocument]
-  /// The named subsets of the entities.
+  /// The configurations.
   public var configurations: [ConfigurationDocument]
-  /// The stored fetch requests.
+  /// The fetch request templates.
   public var fetchRequestTemplates: [FetchRequestDocument]
-  /// The developer's own names for this version; an empty one is kept, since Core Data writes it into stores.
+  /// The version identifiers. An empty one is kept, because Core Data writes it to stores.
   public var versionIdentifiers: [String]
 
-  /// Makes a document, empty unless told otherwise.
+  /// Creates a document.
   public init(
     entities: [EntityDocument] = [], configurations: [ConfigurationDocument] = [],
     fetchRequestTemplates: [FetchRequestDocument] = [], versionIdentifiers: [String] = []
@@ -28,12 +28,12 @@ public struct ModelDocument: Hashable, Sendable {
 
 /// A configuration: a named subset of a model's entities.
 public struct ConfigurationDocument: Hashable, Sendable {
-  /// The name of the subset.
+  /// The name.
   public var name: String
   /// The names of its entities.
   public var entityNames: [String]
 
-  /// Makes a configuration.
+  /// Creates a configuration.
   public init(name: String, entityNames: [String]) {
     self.name = name
     self.entityNames = entityNames
@@ -42,32 +42,32 @@ public struct ConfigurationDocument: Hashable, Sendable {
 
 /// A fetch request template, or the request of a fetched property.
 public struct FetchRequestDocument: Hashable, Sendable {
-  /// The template's name.
+  /// The name of the template.
   public var name: String
-  /// The entity whose objects are asked for.
+  /// The name of the fetched entity.
   public var entityName: String
-  /// What the objects have to meet; nil for all.
+  /// The predicate; nil for all objects.
   public var predicate: PredicateSyntax?
-  /// The order of the results.
+  /// The sort keys.
   public var sortKeys: [SortKeyDocument]
-  /// The greatest number of results; 0 for no limit.
+  /// The maximum number of results; 0 for no limit.
   public var fetchLimit: Int
-  /// How many results are read at a time; 0 for all.
+  /// The number of results read at a time; 0 for all.
   public var fetchBatchSize: Int
   /// The raw value of `NSFetchRequestResultType`.
   public var resultType: UInt
-  /// Whether objects of sub-entities are found too.
+  /// Whether objects of subentities are fetched too.
   public var includesSubentities: Bool
-  /// Whether the values are read along with the identifiers.
+  /// Whether values are fetched along with the identifiers.
   public var includesPropertyValues: Bool
   /// Whether results are faults.
   public var returnsObjectsAsFaults: Bool
-  /// Whether equal results are given once.
+  /// Whether duplicate results are omitted.
   public var returnsDistinctResults: Bool
-  /// Whether unsaved changes count.
+  /// Whether unsaved changes are taken into account.
   public var includesPendingChanges: Bool
 
-  /// Makes a request with Core Data's defaults.
+  /// Creates a request with Core Data's defaults.
   public init(name: String, entityName: String, predicate: PredicateSyntax? = nil) {
     self.name = name
     self.entityName = entityName
@@ -84,14 +84,14 @@ public struct FetchRequestDocument: Hashable, Sendable {
   }
 }
 
-/// One sort descriptor of a fetch request template.
+/// A sort descriptor of a fetch request template.
 public struct SortKeyDocument: Hashable, Sendable {
-  /// The key path of the values that are compared.
+  /// The key path of the values to compare.
   public var keyPath: String
-  /// The direction.
+  /// Whether the order is ascending.
   public var ascending: Bool
 
-  /// Makes a sort key.
+  /// Creates a sort key.
   public init(keyPath: String, ascending: Bool) {
     self.keyPath = keyPath
     self.ascending = ascending
@@ -99,7 +99,7 @@ public struct SortKeyDocument: Hashable, Sendable {
 }
 
 extension ModelDocument {
-  /// The name where the model has a configuration of that name; nil, for all entities, where it has not.
+  /// Returns the name if the model has a configuration with that name, otherwise nil for all entities.
   package func configuration(_ name: String?) -> String? {
     configurations.contains { $0.name == name } ? name : nil
   }

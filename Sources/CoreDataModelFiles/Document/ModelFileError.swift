@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// Why a model file cannot be read, or why a model makes no sense: what was found, where, and what to do about it.
+/// An error of an unreadable model file or an invalid model: what was found, where, and what to do.
 package struct ModelFileError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The kinds of failure, for callers that tell them apart.
+  /// The kind of error.
   package enum Kind: Hashable, Sendable {
     case missingFile
     case missingContents
@@ -33,16 +33,16 @@ package struct ModelFileError: Error, Hashable, Sendable, CustomStringConvertibl
   }
 
   package var kind: Kind
-  /// What was found, as a sentence.
+  /// A sentence about what was found.
   package var found: String
-  /// What to do, as a sentence.
+  /// A sentence about what to do.
   package var advice: String
   package var file: String?
   package var line: Int?
   package var entity: String?
   package var property: String?
 
-  /// Makes an error.
+  /// Creates an error.
   package init(
     _ kind: Kind, found: String, advice: String, file: URL? = nil, line: Int? = nil, entity: String? = nil,
     property: String? = nil
@@ -56,7 +56,7 @@ package struct ModelFileError: Error, Hashable, Sendable, CustomStringConvertibl
     self.property = property
   }
 
-  /// The same error with the file it was met in, unless it names one already.
+  /// Returns the error with a file, unless it already has one.
   package func inFile(_ url: URL) -> ModelFileError {
     var copy = self
     copy.file = file ?? url.path
@@ -75,5 +75,19 @@ package struct ModelFileError: Error, Hashable, Sendable, CustomStringConvertibl
     }
     let prefix = place.isEmpty ? "" : place.joined(separator: ", ") + ": "
     return "\(prefix)\(found) \(advice)"
+  }
+}
+
+/// Collects warnings about values that readers ignore or correct, so that one odd value does not make a model
+/// unreadable.
+package final class ModelWarnings {
+  /// The warnings without duplicates: a composite type is read once for every attribute that uses it.
+  package private(set) var list: [ModelFileError] = []
+
+  /// Creates an empty list.
+  package init() {}
+
+  func add(_ warning: ModelFileError) {
+    if !list.contains(warning) { list.append(warning) }
   }
 }

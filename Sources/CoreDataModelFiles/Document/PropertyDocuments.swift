@@ -3,7 +3,7 @@
 
 import CoreDataPredicates
 
-/// The type of an attribute; the raw values are those of `NSAttributeType`, and go into version hashes.
+/// The type of an attribute. The raw values are those of `NSAttributeType` and are part of version hashes.
 public enum AttributeKind: UInt32, Hashable, Sendable, CaseIterable {
   case undefined = 0
   case integer16 = 100
@@ -23,50 +23,50 @@ public enum AttributeKind: UInt32, Hashable, Sendable, CaseIterable {
   case composite = 2100
 }
 
-/// An attribute, derived and composite ones included.
+/// An attribute, possibly derived or composite.
 public struct AttributeDocument: Hashable, Sendable {
   /// The name, unique in the entity.
   public var name: String
   /// The type.
   public var kind: AttributeKind
-  /// Whether the value may be missing when the object is saved.
+  /// Whether the value may be nil when the object is saved.
   public var isOptional: Bool
-  /// Whether the value is never stored.
+  /// Whether the attribute is transient.
   public var isTransient: Bool
-  /// The value of new objects.
+  /// The default value.
   public var defaultValue: PlainValue?
-  /// The class of the value of a transformable attribute, or another than the type's own.
+  /// The class of the values, if it is not determined by the type.
   public var valueClassName: String?
-  /// The transformer of a transformable attribute.
+  /// The name of a transformable attribute's value transformer.
   public var valueTransformerName: String?
-  /// Whether large values may lie in files of their own.
+  /// Whether large values may be stored in external files.
   public var allowsExternalBinaryDataStorage: Bool
-  /// Whether the history of changes keeps the value of a deleted object.
+  /// Whether persistent history keeps the value when the object is deleted.
   public var preservesValueInHistoryOnDeletion: Bool
   /// Whether the value is encrypted in CloudKit.
   public var allowsCloudEncryption: Bool
-  /// The flag of models made before fetch indexes.
+  /// Whether the attribute is indexed, in models older than fetch indexes.
   public var isIndexed: Bool
   /// Whether Spotlight indexes the value.
   public var isIndexedBySpotlight: Bool
-  /// Of sources only: generated classes use a scalar type.
+  /// Whether generated classes use a scalar type; used by sources only.
   public var usesScalarValueType: Bool
-  /// The name in an earlier version; nil where it was never renamed.
+  /// The renaming identifier; nil if the property was never renamed.
   public var renamingIdentifier: String?
-  /// A text that makes the version hash another one.
+  /// The version hash modifier.
   public var versionHashModifier: String?
-  /// The developer's own notes.
+  /// The user info.
   public var userInfo: [String: PlainValue]
-  /// The rules that values have to meet.
+  /// The validation rules.
   public var validations: [ValidationDocument]
-  /// Set for a derived attribute.
+  /// The derivation expression; nil unless the attribute is derived.
   public var derivation: ExpressionSyntax?
-  /// The elements of a composite attribute, with elements of their own where nested.
+  /// The elements of a composite attribute, possibly nested.
   public var elements: [AttributeDocument]
   /// The name of the composite type in the source.
   public var compositeName: String?
 
-  /// Makes an attribute with Core Data's defaults.
+  /// Creates an attribute with Core Data's defaults.
   public init(name: String, kind: AttributeKind, isOptional: Bool = true) {
     self.name = name
     self.kind = kind
@@ -84,22 +84,22 @@ public struct AttributeDocument: Hashable, Sendable {
   }
 }
 
-/// A validation rule: a predicate on the value, and the code or text that is reported when it fails.
+/// A validation rule: a predicate on the value, and the code or text to report when it fails.
 public struct ValidationDocument: Hashable, Sendable {
-  /// What a value has to meet.
+  /// The predicate on the value.
   public var predicate: PredicateSyntax
   /// An error code such as 1670, or the developer's own text.
   public var warning: PlainValue
 
-  /// Makes a rule.
+  /// Creates a rule.
   public init(predicate: PredicateSyntax, warning: PlainValue) {
     self.predicate = predicate
     self.warning = warning
   }
 }
 
-/// What happens to the destination when a source object is deleted; the raw values are those of `NSDeleteRule`.
-public enum DeleteRuleKind: UInt, Hashable, Sendable {
+/// The delete rule of a relationship. The raw values are those of `NSDeleteRule`.
+public enum DeleteRuleKind: UInt, Hashable, Sendable, CaseIterable {
   case noAction = 0
   case nullify = 1
   case cascade = 2
@@ -110,34 +110,34 @@ public enum DeleteRuleKind: UInt, Hashable, Sendable {
 public struct RelationshipDocument: Hashable, Sendable {
   /// The name, unique in the entity.
   public var name: String
-  /// The entity at the other end.
+  /// The name of the destination entity.
   public var destinationEntityName: String?
-  /// The relationship of the destination that leads back.
+  /// The name of the inverse relationship.
   public var inverseName: String?
   /// Whether the relationship may be empty when the object is saved.
   public var isOptional: Bool
-  /// Whether the relationship is never stored.
+  /// Whether the relationship is transient.
   public var isTransient: Bool
-  /// 1 for a to-one relationship; 0 for a to-many one without limit.
+  /// The maximum number of objects: 1 for a to-one relationship, 0 for an unlimited to-many relationship.
   public var maxCount: Int
-  /// The least number of objects at the other end, where there are any.
+  /// The minimum number of objects, unless there are none.
   public var minCount: Int
-  /// Whether the objects at the other end have an order.
+  /// Whether the relationship is ordered.
   public var isOrdered: Bool
-  /// What happens to the objects at the other end when this one is deleted.
+  /// The delete rule.
   public var deleteRule: DeleteRuleKind
   /// Whether Spotlight indexes the relationship.
   public var isIndexedBySpotlight: Bool
-  /// The name in an earlier version; nil where it was never renamed.
+  /// The renaming identifier; nil if the property was never renamed.
   public var renamingIdentifier: String?
-  /// A text that makes the version hash another one.
+  /// The version hash modifier.
   public var versionHashModifier: String?
-  /// The developer's own notes.
+  /// The user info.
   public var userInfo: [String: PlainValue]
-  /// The rules that the relationship has to meet.
+  /// The validation rules.
   public var validations: [ValidationDocument]
 
-  /// Makes a relationship with Core Data's defaults.
+  /// Creates a relationship with Core Data's defaults.
   public init(
     name: String, destinationEntityName: String?, inverseName: String? = nil, isToMany: Bool = false,
     isOptional: Bool = true
@@ -156,7 +156,7 @@ public struct RelationshipDocument: Hashable, Sendable {
     validations = []
   }
 
-  /// Whether more than one object can stand at the other end.
+  /// Whether the relationship is to-many.
   public var isToMany: Bool { maxCount != 1 }
 }
 
@@ -166,16 +166,16 @@ public struct FetchedPropertyDocument: Hashable, Sendable {
   public var name: String
   /// Whether the property may be empty.
   public var isOptional: Bool
-  /// The request that finds the objects.
+  /// The request that fetches the objects.
   public var request: FetchRequestDocument?
-  /// The name in an earlier version; nil where it was never renamed.
+  /// The renaming identifier; nil if the property was never renamed.
   public var renamingIdentifier: String?
-  /// A text that makes the version hash another one.
+  /// The version hash modifier.
   public var versionHashModifier: String?
-  /// The developer's own notes.
+  /// The user info.
   public var userInfo: [String: PlainValue]
 
-  /// Makes a fetched property.
+  /// Creates a fetched property.
   public init(name: String, request: FetchRequestDocument?, isOptional: Bool = true) {
     self.name = name
     self.isOptional = isOptional

@@ -4,9 +4,9 @@
 import CoreDataPredicates
 import Foundation
 
-/// How Foundation's own classes stand in keyed archives.
+/// Reads values of Foundation's classes from keyed archives.
 enum ArchivedValues {
-  /// Containers in user info and constants may hold one another; a bound keeps rings from running on.
+  /// The greatest depth of nested containers, so that cycles do not run on.
   private static let deepest = 32
 
   static func string(_ value: ArchiveValue, in archive: KeyedArchive) throws -> String? {
@@ -17,7 +17,7 @@ enum ArchivedValues {
     }
     guard let object = try archive.object(value), ["NSString", "NSMutableString"].contains(object.className),
       case .string(let text)? = try archive.resolved(object.fields["NS.string"])
-    else { throw ArchiveFailure.broken("A text was expected, and something else is there.") }
+    else { throw ArchiveFailure.broken("A string was expected, but something else was found.") }
     return text
   }
 
@@ -27,7 +27,7 @@ enum ArchivedValues {
       throw ArchiveFailure.unknownClass(object.className, "a collection")
     }
     guard case .array(let elements)? = object.fields["NS.objects"] else {
-      throw ArchiveFailure.broken("A collection has no elements.")
+      throw ArchiveFailure.broken("The elements of a collection are missing.")
     }
     try object.archive.charge(elements.count)
     return elements
@@ -40,7 +40,7 @@ enum ArchivedValues {
     case "NSDictionary", "NSMutableDictionary":
       guard case .array(let archivedKeys)? = object.fields["NS.keys"],
         case .array(let archivedValues)? = object.fields["NS.objects"]
-      else { throw ArchiveFailure.broken("A dictionary has no entries.") }
+      else { throw ArchiveFailure.broken("The entries of a dictionary are missing.") }
       (keys, values) = (archivedKeys, archivedValues)
       try object.archive.charge(keys.count)
     case "NSKnownKeysDictionary1":
@@ -52,7 +52,7 @@ enum ArchivedValues {
     guard keys.count == values.count else {
       throw ArchiveFailure.broken("A dictionary has \(keys.count) keys and \(values.count) values.")
     }
-    // A slot of a known-keys dictionary that was never filled holds a text of its own.
+    // An unused slot of a known-keys dictionary contains a special text.
     let empty = try object.string("emptyToken")
     return try zip(keys, values).compactMap { key, value in
       guard let name = try string(key, in: object.archive) else {
@@ -63,13 +63,13 @@ enum ArchivedValues {
     }
   }
 
-  /// A value of one of Foundation's plain classes.
+  /// Reads a value of one of Foundation's plain classes.
   ///
-  /// - Parameter keepsObjects: whether an object of another class is kept as it stands in the archive; else it is an error.
+  /// - Parameter keepsObjects: Whether an object of another class is kept in archived form instead of being an error.
   static func plain(
     _ value: ArchiveValue?, in archive: KeyedArchive, keepsObjects: Bool = false, depth: Int = 0
   ) throws -> PlainValue {
-    guard depth < deepest else { throw ArchiveFailure.broken("Values are nested too deep.") }
+    guard depth < deepest else { throw ArchiveFailure.broken("Values are nested too deeply.") }
     guard let value, let resolved = try archive.resolved(value) else { return .null }
     switch resolved {
     case .boolean(let flag): return .boolean(flag)
@@ -79,7 +79,7 @@ enum ArchivedValues {
     case .date(let date): return .date(date)
     case .data(let data): return .data(data)
     case .string(let text): return .string(text)
-    case .uid, .array: throw ArchiveFailure.broken("A value was expected, and something else is there.")
+    case .uid, .array: throw ArchiveFailure.broken("A value was expected, but something else was found.")
     case .dictionary: break
     }
     guard let object = try archive.object(value) else { return .null }
@@ -99,7 +99,7 @@ enum ArchivedValues {
       return .null
     case "NSDate":
       guard case .real(let interval)? = try object.archive.resolved(object.fields["NS.time"]), interval.isFinite else {
-        throw ArchiveFailure.broken("A date is no number.")
+        throw ArchiveFailure.broken("A date is not a number.")
       }
       return .date(Date(timeIntervalSinceReferenceDate: interval))
     case "NSData", "NSMutableData":
@@ -132,5 +132,60 @@ enum ArchivedValues {
       let instance = ArchivedInstance(className: object.className, archive: try object.archive.extract(place))
       return .object(OpaqueObject(instance))
     }
+  }
+}
+
+/// Decimal numbers: a 128-bit mantissa in 16-bit words, and a power of ten.
+enum ArchivedDecimal {
+  static func decimal(of object: ArchivedObject) throws -> Decimal {
+    let archive = object.archive
+    guard case .data(let bytes)? = try archive.resolved(object.fields["NS.mantissa"]), bytes.count == 16,
+      let exponent = try object.integer("NS.exponent"), (-128...127).contains(exponent),
+      let length = try object.integer("NS.length"), (0...8).contains(length)
+    else { throw ArchiveFailure.broken("A decimal number is damaged.") }
+    let isNegative = try object.flag("NS.negative")
+    if length == 0 { return isNegative ? .nan : zero(exponent: exponent) }
+    // 1 means that the words are little-endian, 2 that they are big-endian. The words are stored from low to high.
+    let isLittle = try object.integer("NS.mantissa.bo") ?? 1 == 1
+    var mantissa: UInt128 = 0
+    for word in (0..<Int(length)).reversed() {
+      let pair = (UInt128(bytes[bytes.startIndex + 2 * word]), UInt128(bytes[bytes.startIndex + 2 * word + 1]))
+      mantissa = mantissa << 16 | (isLittle ? pair.1 << 8 | pair.0 : pair.0 << 8 | pair.1)
+    }
+    guard let decimal = Decimal(string: "\(isNegative ? "-" : "")\(mantissa)e\(exponent)") else {
+      throw ArchiveFailure.broken("A decimal number is too large.")
+    }
+    return decimal
+  }
+
+  /// Returns zero with as many decimal places as the archive has, so that `0.0` is written as it was read.
+  private static func zero(exponent: Int64) -> Decimal {
+    guard exponent < 0 else { return 0 }
+    return Decimal(string: "0." + String(repeating: "0", count: Int(-exponent))) ?? 0
+  }
+
+  static func fields(of decimal: Decimal) -> [String: ArchiveValue] {
+    let mantissa = decimal.isNaN ? 0 : UInt128("\(decimal.significand)") ?? 0
+    let bytes = withUnsafeBytes(of: mantissa.littleEndian) { Data($0) }
+    let length = (UInt128.bitWidth - mantissa.leadingZeroBitCount + 15) / 16
+    return [
+      "NS.mantissa": .data(bytes), "NS.mantissa.bo": .integer(1), "NS.length": .integer(Int64(length)),
+      "NS.exponent": .integer(Int64(decimal.exponent)), "NS.compact": .boolean(false),
+      "NS.negative": .boolean(decimal.isNaN || decimal.isSignMinus),
+    ]
+  }
+}
+
+/// An object of a class known only to an app, kept in archived form so that it can be written unchanged.
+package struct ArchivedInstance: Hashable, Sendable {
+  /// The name of the class.
+  package let className: String
+  /// A keyed archive of the object.
+  package let archive: Data
+
+  /// Wraps an archived object.
+  package init(className: String, archive: Data) {
+    self.className = className
+    self.archive = archive
   }
 }

@@ -6,13 +6,13 @@ import Foundation
 /// A keyed archive: a list of objects that refer to one another by position.
 struct KeyedArchive {
   private let objects: [ArchiveValue]
-  /// The reference at the top of the archive.
+  /// The reference to the root object.
   let rootReference: ArchiveValue
   private let allowance: ReadingAllowance
 
   /// Opens an archive.
   ///
-  /// - Parameter allowance: what may be read of all archives in a file; nil for an archive that stands alone.
+  /// - Parameter allowance: The limit shared by all archives in a file; nil for a single archive.
   init(_ data: Data, limits: PropertyListLimits = .archive, allowance: ReadingAllowance? = nil) throws {
     try allowance?.use(data.count / 32)
     guard case .dictionary(let archive) = try BinaryPropertyListReader.value(of: data, limits: limits),
@@ -24,13 +24,15 @@ struct KeyedArchive {
     self.allowance = allowance ?? ReadingAllowance(bytes: data.count)
   }
 
-  /// The object at the root.
+  /// Returns the root object.
   func root() throws -> ArchivedObject {
-    guard let root = try object(rootReference) else { throw ArchiveFailure.broken("The archive has no root object.") }
+    guard let root = try object(rootReference) else {
+      throw ArchiveFailure.broken("The root object of the archive is missing.")
+    }
     return root
   }
 
-  /// The value behind a reference, or the value itself; nil for the archive's null.
+  /// Returns the value behind a reference, or the value itself; nil for the archive's null.
   func resolved(_ value: ArchiveValue?) throws -> ArchiveValue? {
     guard case .uid(let position)? = value else { return value }
     guard objects.indices.contains(position) else {
@@ -39,33 +41,33 @@ struct KeyedArchive {
     return position == 0 || objects[position] == .string("$null") ? nil : objects[position]
   }
 
-  /// The object behind a reference; nil for null.
+  /// Returns the object behind a reference, or nil for null.
   func object(_ value: ArchiveValue?) throws -> ArchivedObject? {
     guard let resolved = try resolved(value) else { return nil }
     try charge(1)
     guard case .dictionary(let fields) = resolved, let reference = fields["$class"],
       case .dictionary(let description)? = try self.resolved(reference),
       case .string(let name)? = description["$classname"]
-    else { throw ArchiveFailure.broken("An object was expected, and something else is there.") }
+    else { throw ArchiveFailure.broken("An object was expected, but something else was found.") }
     var identity: Int?
     if case .uid(let position)? = value { identity = position }
     return ArchivedObject(archive: self, className: name, fields: fields, identity: identity)
   }
 
-  /// Notes that objects or elements are visited.
-  /// - Throws: when there were far more visits than the file has bytes.
+  /// Counts visits of objects or elements.
+  /// - Throws: `ArchiveFailure` if there were far more visits than the file has bytes.
   func charge(_ visits: Int) throws {
     try allowance.use(visits)
   }
 
-  /// An archive of its own of one object, with all that it refers to.
+  /// Returns a new archive of an object and everything it refers to.
   func extract(_ value: ArchiveValue) throws -> Data {
     var builder = KeyedArchiveBuilder()
     let root = try graft(value, into: &builder)
     return builder.data(root: root)
   }
 
-  /// Copies an object, with all that it refers to, into an archive that is written.
+  /// Copies an object and everything it refers to into an archive being written.
   func graft(_ value: ArchiveValue, into builder: inout KeyedArchiveBuilder) throws -> ArchiveValue {
     var places: [Int: ArchiveValue] = [0: KeyedArchiveBuilder.null]
     var waiting: [Int] = []
@@ -82,7 +84,7 @@ struct KeyedArchive {
         return place
       case .array(let elements): return .array(try elements.map { try moved($0, &builder) })
       case .dictionary(let entries):
-        // In one order always, so that the same object gives the same bytes.
+        // Use a fixed order, so that the same object always gives the same bytes.
         var copy: [String: ArchiveValue] = [:]
         for (key, value) in entries.sorted(by: { $0.key < $1.key }) { copy[key] = try moved(value, &builder) }
         return .dictionary(copy)
@@ -97,20 +99,14 @@ struct KeyedArchive {
     }
     return root
   }
-
-  /// Whether what a reference leads to is an object with a class.
-  func isObject(_ value: ArchiveValue) throws -> Bool {
-    guard case .dictionary(let fields)? = try resolved(value) else { return false }
-    return fields["$class"] != nil
-  }
 }
 
-/// How many visits of objects an archive may cost.
+/// Limits the number of visits of objects in an archive.
 ///
-/// Objects may be shared, so that a small hostile archive can describe a tree of more nodes than there are atoms. Real
+/// Objects can be shared, so a small hostile archive can describe a tree with more nodes than there are atoms. Real
 /// archives visit each object a few times.
 final class ReadingAllowance {
-  /// Each visit leaves up to 100 bytes of a document in memory.
+  /// The greatest number of visits. Each leaves up to 100 bytes of a document in memory.
   private static let most = 3_000_000
 
   private var remaining: Int
@@ -122,30 +118,30 @@ final class ReadingAllowance {
   func use(_ visits: Int) throws {
     remaining -= visits
     guard remaining >= 0 else {
-      throw ArchiveFailure.broken("The archive refers to the same objects over and over.")
+      throw ArchiveFailure.broken("The archive refers to the same objects too many times.")
     }
   }
 }
 
-/// One object of a keyed archive.
+/// An object of a keyed archive.
 struct ArchivedObject {
   let archive: KeyedArchive
   let className: String
   let fields: [String: ArchiveValue]
-  /// The object's position, where it was reached by reference.
+  /// The position of the object, if it was reached by reference.
   let identity: Int?
 
-  /// An object that this one holds; nil where the key is absent or null.
+  /// Returns the object for a key, or nil if it is missing or null.
   func object(_ key: String) throws -> ArchivedObject? {
     try archive.object(fields[key])
   }
 
-  /// A text; nil where the key is absent or null.
+  /// Returns the text for a key, or nil if it is missing or null.
   func string(_ key: String) throws -> String? {
     try fields[key].flatMap { try ArchivedValues.string($0, in: archive) }
   }
 
-  /// A whole number; nil where the key is absent.
+  /// Returns the integer for a key, or nil if it is missing.
   func integer(_ key: String) throws -> Int64? {
     switch try archive.resolved(fields[key]) {
     case .integer(let number)?: return number
@@ -156,17 +152,17 @@ struct ArchivedObject {
     }
   }
 
-  /// A flag; false where the key is absent, unless another default is given.
+  /// Returns the flag for a key, or a default if it is missing.
   func flag(_ key: String, default fallback: Bool = false) throws -> Bool {
     try integer(key).map { $0 != 0 } ?? fallback
   }
 
-  /// The elements of an array or set; empty where the key is absent or null.
+  /// Returns the elements of the array or set for a key; empty if it is missing or null.
   func elements(_ key: String) throws -> [ArchiveValue] {
     try object(key).map { try ArchivedValues.elements(of: $0) } ?? []
   }
 
-  /// The entries of a dictionary with texts as keys; empty where the key is absent or null.
+  /// Returns the entries of the dictionary for a key; empty if it is missing or null.
   func entries(_ key: String) throws -> [(key: String, value: ArchiveValue)] {
     try object(key).map { try ArchivedValues.entries(of: $0) } ?? []
   }

@@ -4,16 +4,16 @@
 import CoreDataPredicates
 import Foundation
 
-/// Collects the objects of a keyed archive that is written.
+/// Builds a keyed archive.
 struct KeyedArchiveBuilder {
-  /// The reference to nothing.
+  /// The null reference.
   static let null = ArchiveValue.uid(0)
 
   private var objects: [ArchiveValue] = [.string("$null")]
   private var scalars: [ArchiveValue: ArchiveValue] = [:]
   private var classes: [String: ArchiveValue] = [:]
 
-  /// The archive with this object at the root.
+  /// Returns the archive with the given root object.
   func data(root: ArchiveValue) -> Data {
     BinaryPropertyListWriter.data(
       of: .dictionary([
@@ -22,13 +22,13 @@ struct KeyedArchiveBuilder {
       ]))
   }
 
-  /// A place for an object that others refer to before it is written.
+  /// Reserves a place for an object, so that others can refer to it before it is written.
   mutating func reserve() -> ArchiveValue {
     objects.append(.boolean(false))
     return .uid(objects.count - 1)
   }
 
-  /// Writes an object into its place.
+  /// Writes an object into a reserved place.
   mutating func fill(_ place: ArchiveValue, _ className: String, _ fields: [String: ArchiveValue]) {
     guard case .uid(let position) = place else { preconditionFailure("Only reserved places can be filled.") }
     var fields = fields
@@ -36,25 +36,25 @@ struct KeyedArchiveBuilder {
     objects[position] = .dictionary(fields)
   }
 
-  /// Puts what stood in another archive into a place.
+  /// Writes an object of another archive into a reserved place.
   mutating func fill(_ place: ArchiveValue, with value: ArchiveValue) {
     guard case .uid(let position) = place else { preconditionFailure("Only reserved places can be filled.") }
     objects[position] = value
   }
 
-  /// Writes an object.
+  /// Adds an object.
   mutating func add(_ className: String, _ fields: [String: ArchiveValue]) -> ArchiveValue {
     let place = reserve()
     fill(place, className, fields)
     return place
   }
 
-  /// A text, or null.
+  /// Adds a text, or null.
   mutating func string(_ text: String?) -> ArchiveValue {
     text.map { scalar(.string($0)) } ?? Self.null
   }
 
-  /// A value without a class; equal ones share a place.
+  /// Adds a value without a class. Equal values share a place.
   mutating func scalar(_ value: ArchiveValue) -> ArchiveValue {
     if let reference = scalars[value] { return reference }
     objects.append(value)
@@ -63,12 +63,12 @@ struct KeyedArchiveBuilder {
     return reference
   }
 
-  /// A collection of objects.
+  /// Adds a collection of objects.
   mutating func collection(_ elements: [ArchiveValue], _ className: String = "NSArray") -> ArchiveValue {
     add(className, ["NS.objects": .array(elements)])
   }
 
-  /// A dictionary with texts as keys.
+  /// Adds a dictionary with strings as keys.
   mutating func dictionary(
     _ entries: [(key: String, value: ArchiveValue)], _ className: String = "NSMutableDictionary"
   ) -> ArchiveValue {
@@ -86,14 +86,14 @@ struct KeyedArchiveBuilder {
     return reference
   }
 
-  /// Foundation's plain classes.
+  /// The names of Foundation's plain classes.
   static let plainClasses: Set<String> = [
     "NSArray", "NSMutableArray", "NSSet", "NSMutableSet", "NSCountedSet", "NSOrderedSet", "NSMutableOrderedSet",
     "NSDictionary", "NSMutableDictionary", "NSString", "NSMutableString", "NSNumber", "NSDecimalNumber", "NSDate",
     "NSData", "NSMutableData", "NSURL", "NSUUID", "NSNull", "NSAttributedString", "NSMutableAttributedString",
   ]
 
-  /// The classes above each class that is not a direct subclass of `NSObject`.
+  /// The superclasses of each class that is not a direct subclass of `NSObject`.
   private static let ancestors: [String: [String]] = [
     "NSAttributeDescription": ["NSPropertyDescription", "NSObject"],
     "NSDerivedAttributeDescription": ["NSAttributeDescription", "NSPropertyDescription", "NSObject"],

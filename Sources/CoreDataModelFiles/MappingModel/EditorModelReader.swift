@@ -4,10 +4,10 @@
 import CoreDataPredicates
 import Foundation
 
-/// Reads the copies of the two models that Xcode's mapping editor keeps inside an `.xcmappingmodel`.
+/// Reads the copies of the two models that Xcode's mapping editor keeps in an `.xcmappingmodel`.
 ///
-/// They are archives of the editor's own classes. What takes part in version hashes and in mapping is read: entities,
-/// attributes and relationships with their flags; default values, indexes and user info are not.
+/// They are archives of the editor's own classes. Only what matters for version hashes and mappings is read: entities,
+/// attributes and relationships with their flags, but not default values, indexes and user info.
 struct EditorModelReader {
   private let archive: KeyedArchive
 
@@ -44,7 +44,7 @@ struct EditorModelReader {
       switch property.className {
       case "XDPMAttribute": entity.attributes.append(try attribute(property, name: name))
       case "XDPMRelationship": entity.relationships.append(try relationship(property, name: name))
-      // Fetched properties take no part in mappings or hashes.
+      // Fetched properties are not part of mappings or hashes.
       default: continue
       }
     }
@@ -69,7 +69,7 @@ struct EditorModelReader {
   }
 
   private func attribute(_ object: ArchivedObject, name: String) throws -> AttributeDocument {
-    try archive.charge(ArchivedAttributes.cost)
+    try archive.charge(ArchivedProperties.cost)
     let facts = try facts(of: object)
     let code = try integer("XD_PAttK_attributeType", facts) ?? 0
     guard let kind = UInt32(exactly: code).flatMap(AttributeKind.init(rawValue:)) else {
@@ -87,7 +87,7 @@ struct EditorModelReader {
   }
 
   private func relationship(_ object: ArchivedObject, name: String) throws -> RelationshipDocument {
-    try archive.charge(ArchivedAttributes.cost)
+    try archive.charge(ArchivedProperties.cost)
     let facts = try facts(of: object)
     var relationship = RelationshipDocument(
       name: name,
@@ -103,7 +103,7 @@ struct EditorModelReader {
     return relationship
   }
 
-  /// The values that the editor notes for an element, each under a name of its own.
+  /// Returns the values that the editor stores for an element, by name.
   private func facts(of object: ArchivedObject) throws -> [String: ArchiveValue] {
     var facts: [String: ArchiveValue] = [:]
     for (_, value) in try object.entries("XDBucketForStereotypesstorage") {
@@ -114,7 +114,7 @@ struct EditorModelReader {
     return facts
   }
 
-  /// A text; an empty one says that there is none.
+  /// Returns a text, or nil if it is missing or empty.
   private func text(_ key: String, _ facts: [String: ArchiveValue]) throws -> String? {
     try facts[key].flatMap { try ArchivedValues.string($0, in: archive) }.flatMap { $0.isEmpty ? nil : $0 }
   }

@@ -4,8 +4,8 @@
 import CoreDataPredicates
 import Foundation
 
-/// Writes the copy of a model that Xcode's mapping editor keeps inside an `.xcmappingmodel`: what `EditorModelReader` reads,
-/// in the structure that 32 mapping models of Xcode's have.
+/// Writes the copy of a model that Xcode's mapping editor keeps in an `.xcmappingmodel`, for `EditorModelReader`.
+/// Follows the structure of 32 mapping models made by Xcode.
 struct EditorModelWriter {
   private var builder = KeyedArchiveBuilder()
   private let document: ModelDocument
@@ -14,7 +14,7 @@ struct EditorModelWriter {
   private var relationships: [[String]: ArchiveValue] = [:]
   private var lastIdentifier = 1_000_000_000
 
-  /// The archive of a model.
+  /// Returns the archive of a model.
   static func archive(of document: ModelDocument) -> Data {
     var writer = EditorModelWriter(document)
     return writer.write()
@@ -27,7 +27,7 @@ struct EditorModelWriter {
 
   private mutating func write() -> Data {
     let (model, package) = (builder.reserve(), builder.reserve())
-    // Entities and relationships refer to one another in rings.
+    // Entities and relationships refer to one another, so reserve places for all before writing any.
     for entity in document.entities {
       entities[entity.name] = builder.reserve()
       for relationship in entity.relationships { relationships[[entity.name, relationship.name]] = builder.reserve() }
@@ -215,7 +215,7 @@ struct EditorModelWriter {
 
   // MARK: Facts
 
-  /// What the editor notes for an element: an object for each fact.
+  /// Adds the values that the editor stores for an element, an object for each.
   private mutating func stereotype(
     _ name: String, of owner: ArchiveValue, _ facts: [(String, ArchiveValue)]
   ) -> ArchiveValue {
@@ -239,7 +239,7 @@ struct EditorModelWriter {
 
   private mutating func flag(_ value: Bool) -> ArchiveValue { builder.scalar(.boolean(value)) }
 
-  /// A count; none is no number.
+  /// Adds a count; null for 0.
   private mutating func count(_ value: Int) -> ArchiveValue {
     value == 0 ? KeyedArchiveBuilder.null : builder.scalar(.integer(Int64(value)))
   }

@@ -3,15 +3,15 @@
 
 import CoreDataPredicates
 
-/// What the expressions of a mapping model ask for by name.
+/// The keys, relationships and mappings that the expressions of a mapping model refer to by name.
 package struct ExpressionKeys {
-  /// Keys of the source object, as `name` in `$source.name.length`.
+  /// The keys of the source object, such as `name` in `$source.name.length`.
   package private(set) var sourceKeys: Set<String> = []
-  /// Relationships of the source entity whose migrated objects are wanted.
+  /// The relationships of the source entity whose migrated objects are requested.
   package private(set) var sourceRelationships: Set<String> = []
-  /// Entity mappings whose results are wanted.
+  /// The entity mappings whose results are requested.
   package private(set) var mappings: Set<String> = []
-  /// Keys of the object that is evaluated itself, as in a filter.
+  /// The keys of the evaluated object itself, as in a filter.
   package private(set) var ownKeys: Set<String> = []
 
   package init(_ expression: ExpressionSyntax) {
@@ -39,7 +39,7 @@ package struct ExpressionKeys {
     case .union(let left, let right), .intersect(let left, let right), .minus(let left, let right):
       visit(left)
       visit(right)
-    // Inside, keys without an owner are those of the elements, which nothing is known about here.
+    // Inside the subquery, plain keys are those of the elements, about which nothing is known here.
     case .subquery(let collection, _, _): visit(collection)
     case .conditional(let condition, let whenTrue, let whenFalse):
       visit(condition)
@@ -72,7 +72,7 @@ package struct ExpressionKeys {
     }
   }
 
-  /// Only the first key of a path is the object's own; collection operators are none.
+  /// Only the first key of a path belongs to the object. Collection operators are not keys.
   private static func insert(_ path: String, into keys: inout Set<String>) {
     let key = String(path.prefix { $0 != "." })
     if !key.isEmpty, !key.hasPrefix("@") { keys.insert(key) }

@@ -4,20 +4,20 @@
 import CoreDataPredicates
 import Foundation
 
-/// A mapping model as plain values: what every file format of mapping models is read into and written from.
+/// A mapping model as plain values, the common form of all file formats.
 public struct MappingDocument: Hashable, Sendable {
-  /// The mappings in the order of processing.
+  /// The entity mappings in processing order.
   public var entityMappings: [EntityMappingDocument]
-  /// The name of the source version, where the file says it.
+  /// The name of the source version; nil if the file does not contain it.
   public var sourceVersionName: String?
-  /// The name of the destination version, where the file says it.
+  /// The name of the destination version; nil if the file does not contain it.
   public var destinationVersionName: String?
 
-  /// Whether the file holds no copies of its versions, so that hashes are missing, and what goes by properties of the source
-  /// entities; reading it again together with the versions mends that.
+  /// Whether the file contains no copies of its versions. Version hashes and defaults that depend on the source
+  /// entities are then missing, unless the file is read together with the versions.
   package var lacksModels = false
 
-  /// Makes a document.
+  /// Creates a document.
   public init(
     entityMappings: [EntityMappingDocument] = [], sourceVersionName: String? = nil,
     destinationVersionName: String? = nil
@@ -28,7 +28,7 @@ public struct MappingDocument: Hashable, Sendable {
   }
 }
 
-/// What happens to the objects of an entity; the raw values are those of `NSEntityMappingType`.
+/// The type of an entity mapping. The raw values are those of `NSEntityMappingType`.
 public enum EntityMappingKind: UInt, Hashable, Sendable {
   case undefined = 0
   case custom = 1
@@ -38,32 +38,32 @@ public enum EntityMappingKind: UInt, Hashable, Sendable {
   case transform = 5
 }
 
-/// How objects of a source entity become objects of a destination entity.
+/// A mapping from a source entity to a destination entity.
 public struct EntityMappingDocument: Hashable, Sendable {
-  /// The name by which expressions refer to the mapping.
+  /// The name of the mapping, used by expressions.
   public var name: String
-  /// What happens to the objects.
+  /// The type of the mapping.
   public var kind: EntityMappingKind
-  /// The source entity; nil for an added one.
+  /// The name of the source entity; nil for an added entity.
   public var sourceEntityName: String?
-  /// The version hash that the source entity must have.
+  /// The required version hash of the source entity.
   public var sourceEntityVersionHash: Data?
-  /// The destination entity; nil for a removed one.
+  /// The name of the destination entity; nil for a removed entity.
   public var destinationEntityName: String?
-  /// The version hash that the destination entity must have.
+  /// The required version hash of the destination entity.
   public var destinationEntityVersionHash: Data?
-  /// The class of the migration policy.
+  /// The class name of the migration policy.
   public var policyClassName: String?
-  /// What gives the source objects.
+  /// The expression for the source objects.
   public var sourceExpression: ExpressionSyntax?
-  /// How attributes get their values, in the order of processing.
+  /// The attribute mappings in processing order.
   public var attributeMappings: [PropertyMappingDocument]
-  /// How relationships get their objects, in the order of processing.
+  /// The relationship mappings in processing order.
   public var relationshipMappings: [PropertyMappingDocument]
-  /// The developer's own notes.
+  /// The user info.
   public var userInfo: [String: PlainValue]
 
-  /// Makes a mapping without property mappings.
+  /// Creates a mapping without property mappings.
   public init(name: String, kind: EntityMappingKind, sourceEntityName: String?, destinationEntityName: String?) {
     self.name = name
     self.kind = kind
@@ -74,8 +74,8 @@ public struct EntityMappingDocument: Hashable, Sendable {
     userInfo = [:]
   }
 
-  /// The filter predicate of the mapping editor, as a text; nil where all objects of the source entity are mapped, or
-  /// the source expression is not of the editor's making.
+  /// The filter predicate of the mapping editor as text; nil if there is no filter, or the source expression was not
+  /// made by the editor.
   public var filter: String? {
     guard case .fetch(.function(_, MappingExpressions.requestSelector, let arguments), _, _)? = sourceExpression,
       arguments.count == 2, case .constant(.string(let text)) = arguments[1], text != MappingExpressions.noFilter
@@ -84,16 +84,16 @@ public struct EntityMappingDocument: Hashable, Sendable {
   }
 }
 
-/// How one property of a destination entity gets its value.
+/// A mapping of a property of a destination entity.
 public struct PropertyMappingDocument: Hashable, Sendable {
-  /// The property of the destination entity.
+  /// The name of the destination property.
   public var name: String
-  /// What gives the value; nil where the property keeps its default value.
+  /// The expression for the value; nil if the property keeps its default value.
   public var valueExpression: ExpressionSyntax?
-  /// The developer's own notes.
+  /// The user info.
   public var userInfo: [String: PlainValue]
 
-  /// Makes a mapping.
+  /// Creates a mapping.
   public init(name: String, valueExpression: ExpressionSyntax?, userInfo: [String: PlainValue] = [:]) {
     self.name = name
     self.valueExpression = valueExpression
@@ -102,9 +102,9 @@ public struct PropertyMappingDocument: Hashable, Sendable {
 }
 
 extension MappingDocument {
-  /// Gives every entity mapping the hashes of the entities that it names; those of entities that are not there stay.
+  /// Updates the version hashes of all entity mappings. Hashes of unknown entities are unchanged.
   ///
-  /// The hashes inside a mapping model grow stale whenever a model is changed after the mapping was drawn.
+  /// The hashes in a mapping model become outdated whenever a model is changed after the mapping was created.
   package mutating func takeHashes(source: [String: Data], destination: [String: Data]) {
     for position in entityMappings.indices {
       if let hash = entityMappings[position].sourceEntityName.flatMap({ source[$0] }) {
@@ -113,6 +113,111 @@ extension MappingDocument {
       if let hash = entityMappings[position].destinationEntityName.flatMap({ destination[$0] }) {
         entityMappings[position].destinationEntityVersionHash = hash
       }
+    }
+  }
+}
+
+/// Reading and writing files.
+extension MappingDocument {
+  /// Reads an `.xcmappingmodel`, the `xcmapping.xml` in it, or a compiled `.cdm`, as determined by content. A file with
+  /// the extension `.mapping` is text.
+  ///
+  /// - Parameters:
+  ///   - source: The source version. If given, version hashes and default expressions come from it instead of from the
+  ///     file.
+  ///   - destination: The destination version, likewise.
+  /// - Throws: `ModelFileError`.
+  package init(contentsOf url: URL, source: ModelDocument? = nil, destination: ModelDocument? = nil) throws {
+    var isDirectory: ObjCBool = false
+    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isDirectory) else {
+      throw ModelFileError(
+        .missingFile, found: "The file does not exist.", advice: "Check the path of the mapping model.", file: url)
+    }
+    let file = isDirectory.boolValue ? url.appendingPathComponent("xcmapping.xml") : url
+    guard FileManager.default.fileExists(atPath: file.path) else {
+      throw ModelFileError(
+        .missingContents, found: "The directory contains no xcmapping.xml.",
+        advice: "Name an .xcmappingmodel or a .cdm.",
+        file: url)
+    }
+    let data = try ModelFile.read(file)
+    do {
+      self = try Self.document(of: data, file: file, source: source, destination: destination)
+    } catch let error as ModelFileError {
+      throw error.inFile(file)
+    } catch let failure as ArchiveFailure {
+      throw failure.error(file: file)
+    }
+  }
+
+  static func document(
+    of data: Data, file: URL, source: ModelDocument? = nil, destination: ModelDocument? = nil
+  ) throws -> MappingDocument {
+    let isText = file.pathExtension == textExtension
+    guard isText || data.starts(with: Data("bplist".utf8)) else {
+      return try XCMappingReader.document(of: data, file: file, source: source, destination: destination)
+    }
+    var document =
+      try isText ? MappingTextReader.document(of: data, file: file) : CompiledMapping.document(of: data)
+    document.lacksModels = isText && (source == nil || destination == nil)
+    document.takeHashes(
+      source: source.map { VersionHashes($0).entities } ?? [:],
+      destination: destination.map { VersionHashes($0).entities } ?? [:])
+    return document
+  }
+
+  /// The extension of mapping models in text form.
+  static let textExtension = "mapping"
+
+  /// Returns the mapping model as text, for a `.mapping`.
+  /// - Throws: The errors of `write(to:source:destination:)`.
+  package func text(comment: String? = nil) throws -> String { try MappingTextWriter.text(of: self, comment: comment) }
+
+  /// Atomically writes a mapping model. The extension determines the form: `.cdm`, `.xcmappingmodel` or `.mapping`
+  /// (text).
+  ///
+  /// - Parameters:
+  ///   - source: The source version, a copy of which is part of an `.xcmappingmodel`.
+  ///   - destination: The destination version, likewise.
+  /// - Throws: `ModelFileError` if the form cannot express the document, or for another extension; errors of the file
+  ///   system.
+  package func write(
+    to url: URL, source: ModelBundle.Version? = nil, destination: ModelBundle.Version? = nil
+  ) throws {
+    do {
+      switch url.pathExtension {
+      case "cdm": try writeCompiled(to: url)
+      case Self.textExtension:
+        try Data(MappingTextWriter.text(of: self).utf8).write(to: url, options: .atomic)
+      case "xcmappingmodel":
+        guard let source, let destination else {
+          throw ModelFileError(
+            .missingContents, found: "An .xcmappingmodel contains copies of its two versions, which are not given.",
+            advice: "Name them.")
+        }
+        let data = try XCMappingWriter.data(
+          of: self,
+          versions: .init(
+            source: source.document, destination: destination.document,
+            sourcePath: source.name + ".xcdatamodel", destinationPath: destination.name + ".xcdatamodel"))
+        try DirectoryReplacement.write(to: url) { try data.write(to: $0.appendingPathComponent("xcmapping.xml")) }
+      default:
+        throw ModelFileError(
+          .unsupportedFile, found: "Mapping models cannot have the extension \"\(url.pathExtension)\".",
+          advice: "Choose .cdm, .xcmappingmodel or .mapping.")
+      }
+    } catch let error as ModelFileError {
+      throw error.inFile(url)
+    }
+  }
+
+  /// Atomically writes a `.cdm`.
+  /// - Throws: `ModelFileError` if the document contains values that no file can hold; errors of the file system.
+  package func writeCompiled(to url: URL) throws {
+    do {
+      try CompiledMapping.archive(of: self).write(to: url, options: .atomic)
+    } catch let error as ModelFileError {
+      throw error.inFile(url)
     }
   }
 }

@@ -3,14 +3,14 @@
 
 import CoreDataPredicates
 
-/// The expressions that Xcode's compiler of mapping models writes where the developer gave none.
+/// The default expressions that Xcode's mapping model compiler adds.
 ///
-/// Learnt from compiled mapping models: which of them goes where is decided in `XCMappingReader`.
+/// Derived from compiled mapping models. `XCMappingReader` decides which expression goes where.
 package enum MappingExpressions {
   static let requestSelector = "fetchRequestForSourceEntityNamed:predicateString:"
   static let noFilter = "TRUEPREDICATE"
 
-  /// All objects of the source entity that meet a filter.
+  /// Returns an expression for all objects of the source entity, or those that match a filter.
   package static func sourceObjects(entity: String, filter: String? = nil) -> ExpressionSyntax {
     let request = ExpressionSyntax.function(
       operand: .variable("manager"), name: requestSelector,
@@ -18,19 +18,19 @@ package enum MappingExpressions {
     return .fetch(request: request, context: .keyPathOf(.variable("manager"), "sourceContext"), countOnly: false)
   }
 
-  /// `$source.name`
+  /// Returns `$source.name` for a key path `name`.
   package static func sourceValue(_ keyPath: String) -> ExpressionSyntax {
     .keyPathOf(.variable("source"), keyPath)
   }
 
-  /// What an entity mapping made of source objects.
+  /// Returns an expression for the objects that an entity mapping created from source objects.
   package static func destinationObjects(mapping: String, of sources: ExpressionSyntax) -> ExpressionSyntax {
     .function(
       operand: .variable("manager"), name: "destinationInstancesForEntityMappingNamed:sourceInstances:",
       arguments: [.constant(.string(mapping)), sources])
   }
 
-  /// What any mapping made of the objects of a source relationship.
+  /// Returns an expression for the objects that any mapping created from the objects of a source relationship.
   package static func destinationObjects(relationship: String) -> ExpressionSyntax {
     .function(
       operand: .variable("manager"), name: "destinationInstancesForSourceRelationshipNamed:sourceInstances:",

@@ -4,30 +4,30 @@
 import CoreDataPredicates
 import Foundation
 
-/// Names and values in texts of mapping models.
+/// Names and values in mapping models in text form.
 enum MappingLiteral {
   struct Unreadable: Error {
     let found: String
   }
 
-  /// Values of user info may hold one another.
+  /// The greatest depth of nested values.
   private static let deepest = 32
 
   // MARK: Writing
 
-  /// A name as it is, or quoted where it has other characters than words have.
+  /// Returns a name, quoted if it contains characters other than those of words.
   static func name(_ name: String) -> String {
     !name.isEmpty && name.allSatisfy(isWordCharacter) ? name : quoted(name)
   }
 
-  /// A text that stands at the end of a line, quoted where it would not be read as it is.
+  /// Returns a text for the end of a line, quoted if it would otherwise be read differently.
   static func line(_ text: String) -> String {
     let isPlain =
       text.first != "\"" && !text.contains { $0.isNewline } && text == text.trimmingCharacters(in: .whitespaces)
     return isPlain ? text : quoted(text)
   }
 
-  /// A text in quotation marks, as in JSON.
+  /// Returns a text quoted as in JSON.
   static func quoted(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {
@@ -49,8 +49,8 @@ enum MappingLiteral {
     return result + "\""
   }
 
-  /// A value of user info.
-  /// - Throws: `ModelFileError` for an object that only an app knows.
+  /// Returns the text of a user info value.
+  /// - Throws: `ModelFileError` for an object of a class known only to an app.
   static func text(of value: PlainValue, place: String) throws -> String {
     switch value {
     case .null: return "null"
@@ -73,18 +73,18 @@ enum MappingLiteral {
       return "{\(sorted.joined(separator: ", "))}"
     case .object:
       throw ModelFileError(
-        .unreadableValue, found: "The user info of \(place) holds an object that only an app knows.",
-        advice: "Use numbers, texts, dates and such.")
+        .unreadableValue, found: "The user info of \(place) contains an object of a class known only to the app.",
+        advice: "Use numbers, strings, dates and the like.")
     }
   }
 
-  /// The value with the elements of its sets in the order in which they are written.
+  /// Returns the value with the elements of sets in the order in which they are written.
   static func ordered(_ value: PlainValue) -> PlainValue {
     switch value {
     case .array(let elements): .array(elements.map(ordered))
     case .dictionary(let entries): .dictionary(entries.mapValues(ordered))
     case .set(let elements):
-      // What has no text is refused where it is written.
+      // A value without a text is refused when it is written.
       .set(
         elements.map(ordered).sorted { ((try? text(of: $0, place: "")) ?? "") < ((try? text(of: $1, place: "")) ?? "") }
       )
@@ -98,13 +98,13 @@ enum MappingLiteral {
     character.isLetter || character.isNumber || "_.-".contains(character)
   }
 
-  /// The name at the beginning of a text, and what follows it.
+  /// Returns the name at the start of a text, and the rest.
   static func leadingName(_ text: Substring) throws -> (name: String, rest: Substring) {
     if text.first == "\"" {
       var rest = text
       return (try quotedText(&rest), rest)
     }
-    // A name may hold an arrow's first character, but not the arrow.
+    // A name may contain the first character of an arrow, but not an arrow.
     var end = text.startIndex
     while end < text.endIndex, isWordCharacter(text[end]), !text[end...].hasPrefix("->") {
       end = text.index(after: end)
@@ -113,7 +113,7 @@ enum MappingLiteral {
     return (String(text[..<end]), text[end...])
   }
 
-  /// The text that a line is as a whole, where it is quoted; nil where it is not.
+  /// Returns the unquoted text if the whole line is quoted, otherwise nil.
   static func unquotedLine(_ line: String) throws -> String? {
     guard line.first == "\"" else { return nil }
     var rest = line[...]
@@ -125,12 +125,12 @@ enum MappingLiteral {
     }
   }
 
-  /// The value that a text stands for.
+  /// Parses the text of a value.
   static func value(of text: String) throws -> PlainValue {
     var rest = text[...]
     let value = try value(&rest, depth: 0)
     skip(&rest)
-    guard rest.isEmpty else { throw Unreadable(found: "\"\(rest.prefix(20))\" is more than belongs there") }
+    guard rest.isEmpty else { throw Unreadable(found: "\"\(rest.prefix(20))\" is not expected here") }
     return value
   }
 
@@ -162,18 +162,18 @@ enum MappingLiteral {
       case "u":
         guard let code = UInt32(String(String.UnicodeScalarView(scalars.prefix(4))), radix: 16),
           let scalar = Unicode.Scalar(code)
-        else { throw Unreadable(found: "\\u is not followed by four digits") }
+        else { throw Unreadable(found: "\\u is not followed by four hexadecimal digits") }
         scalars = scalars.dropFirst(4)
         result.append(scalar)
       case let other?: result.append(other)
       case nil: break
       }
     }
-    throw Unreadable(found: "The quotation mark at the end is missing")
+    throw Unreadable(found: "The closing quotation mark is missing")
   }
 
   private static func value(_ text: inout Substring, depth: Int) throws -> PlainValue {
-    guard depth < deepest else { throw Unreadable(found: "Values are nested too deep") }
+    guard depth < deepest else { throw Unreadable(found: "Values are nested too deeply") }
     skip(&text)
     if text.first == "\"" { return .string(try quotedText(&text)) }
     if take("set[", &text) { return .set(try elements(&text, depth: depth)) }
@@ -192,7 +192,7 @@ enum MappingLiteral {
         text = text.dropFirst(inner.count)
       }
       guard take(")", &text), let value = read(inner) else {
-        throw Unreadable(found: "\(word)(\(inner.prefix(40))\(inner.count > 40 ? "…" : "")) is no value")
+        throw Unreadable(found: "\(word)(\(inner.prefix(40))\(inner.count > 40 ? "…" : "")) is not a valid value")
       }
       return value
     }
@@ -200,7 +200,7 @@ enum MappingLiteral {
     text = text.dropFirst(number.count)
     if let integer = Int64(number) { return .integer(integer) }
     if let real = Double(number) { return .real(real) }
-    throw Unreadable(found: "\"\((number + text).prefix(40))\" is no value")
+    throw Unreadable(found: "\"\((number + text).prefix(40))\" is not a valid value")
   }
 
   private static let wrapped: [(String, @Sendable (String) -> PlainValue?)] = [

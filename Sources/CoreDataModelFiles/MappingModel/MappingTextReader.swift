@@ -4,24 +4,18 @@
 import CoreDataPredicates
 import Foundation
 
-/// Reads a mapping model from a text; its form is described at `MappingTextWriter`.
+/// Reads a mapping model in text form. `MappingTextWriter` describes the form.
 struct MappingTextReader {
   private let file: URL
   private var number = 0
   private var document = MappingDocument()
 
-  /// Whether a file holds such a text: it begins with neither an archive's nor an XML file's first bytes.
-  static func isText(_ data: Data) -> Bool {
-    guard let first = data.first(where: { !" \n\r\t".utf8.contains($0) }) else { return false }
-    return first != UInt8(ascii: "<") && !data.starts(with: "bplist".utf8) && !data.starts(with: [0xEF, 0xBB, 0xBF])
-  }
-
   /// Reads a text.
-  /// - Throws: `ModelFileError` with the line.
+  /// - Throws: `ModelFileError` with the line number.
   static func document(of data: Data, file: URL) throws -> MappingDocument {
     guard let text = String(validating: data, as: UTF8.self) else {
       throw ModelFileError(
-        .unsupportedFile, found: "The file is not a text in UTF-8.", advice: "Name a mapping model.", file: file)
+        .unsupportedFile, found: "The file is not UTF-8 text.", advice: "Name a mapping model.", file: file)
     }
     var reader = MappingTextReader(file: file)
     for line in text.split(omittingEmptySubsequences: false, whereSeparator: { $0 == "\n" || $0 == "\r\n" }) {
@@ -30,7 +24,8 @@ struct MappingTextReader {
     }
     guard !reader.document.entityMappings.isEmpty else {
       throw ModelFileError(
-        .missingContents, found: "The file holds no entity mapping.", advice: "Is it a mapping model?", file: file)
+        .missingContents, found: "The file contains no entity mapping.", advice: "Check that it is a mapping model.",
+        file: file)
     }
     return reader.document
   }
@@ -45,7 +40,7 @@ struct MappingTextReader {
       content.hasPrefix("versions ") ? try readVersions(content.dropFirst(9)) : try readMapping(content)
     } else if document.entityMappings.isEmpty {
       throw failure(
-        "A line of an entity mapping comes before the first one", "Begin with NAME   TYPE   SOURCE -> DESTINATION.")
+        "There is an indented line before the first entity mapping", "Begin with NAME   TYPE   SOURCE -> DESTINATION.")
     } else if indentation < 4 {
       try readPart(content)
     } else {
@@ -70,7 +65,7 @@ struct MappingTextReader {
     let word = rest.prefix { $0 != " " }
     guard let kind = EntityMappingKind(word: String(word)) else {
       throw failure(
-        "\"\(excerpt(word))\" is no type of an entity mapping",
+        "\"\(excerpt(word))\" is not a type of entity mapping",
         "Types are add, remove, copy, transform, custom and undefined.")
     }
     rest = trimmed(rest.dropFirst(word.count))
@@ -81,7 +76,7 @@ struct MappingTextReader {
     if !rest.isEmpty { destination = try self.name(&rest) }
     try checkEnd(rest)
     guard source != nil || destination != nil else {
-      throw failure("The entity mapping has neither source nor destination", "Name one of them.")
+      throw failure("The entity mapping has neither a source nor a destination", "Name one of them.")
     }
     var mapping = EntityMappingDocument(
       name: name, kind: kind, sourceEntityName: source, destinationEntityName: destination)
@@ -112,7 +107,7 @@ struct MappingTextReader {
       try checkEnd(rest)
     case "filter":
       guard let entity = document.entityMappings[last].sourceEntityName else {
-        throw failure("A mapping without source entity has a filter", "Remove the line.")
+        throw failure("A mapping without a source entity has a filter", "Remove the line.")
       }
       let filter = try MappingLiteral.unquotedLine(String(rest)) ?? String(rest)
       do {
@@ -132,12 +127,12 @@ struct MappingTextReader {
     }
   }
 
-  /// Whether the last line was an attribute; nil where it was no property.
+  /// Whether the last line was an attribute; nil if it was not a property.
   private var isAfterAttribute: Bool?
 
   private mutating func readNote(_ text: Substring) throws {
     guard let isAfterAttribute else {
-      throw failure("The line is indented as a note of a property, and none is above it", "Indent it by two spaces.")
+      throw failure("The line is indented like user info of a property, but follows none", "Indent it by two spaces.")
     }
     let (key, value) = try note(text)
     let last = document.entityMappings.count - 1
@@ -180,7 +175,7 @@ struct MappingTextReader {
     }
   }
 
-  /// A name at the beginning of a text: a word, or a quoted text.
+  /// Reads a name at the start of a text: a word or a quoted text.
   private func name(_ text: inout Substring) throws -> String {
     text = trimmed(text)
     do {
@@ -188,11 +183,11 @@ struct MappingTextReader {
       text = rest
       return name
     } catch let problem as MappingLiteral.Unreadable {
-      throw failure(problem.found, "Quote names with other characters than letters, digits, _, . and -.")
+      throw failure(problem.found, "Quote names with characters other than letters, digits, _, . and -.")
     }
   }
 
-  /// What follows an arrow at the beginning of a text; nil where there is none.
+  /// Returns the text after an arrow at the start of a text, or nil if there is no arrow.
   private func arrow(_ text: Substring) -> Substring? {
     let text = trimmed(text)
     return text.hasPrefix("->") ? trimmed(text.dropFirst(2)) : nil
@@ -206,11 +201,11 @@ struct MappingTextReader {
 
   private func checkEnd(_ text: Substring) throws {
     guard trimmed(text).isEmpty else {
-      throw failure("\"\(excerpt(trimmed(text)))\" is more than belongs there", "Remove it.")
+      throw failure("\"\(excerpt(trimmed(text)))\" is not expected here", "Remove it.")
     }
   }
 
-  /// The beginning of a text, short enough for a sentence.
+  /// Returns the start of a text, short enough for a message.
   private func excerpt(_ text: some StringProtocol) -> String {
     text.count > 80 ? "\(text.prefix(80))…" : String(text)
   }

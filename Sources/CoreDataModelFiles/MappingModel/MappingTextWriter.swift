@@ -4,9 +4,9 @@
 import CoreDataPredicates
 import Foundation
 
-/// Writes a mapping model as a text (`.mapping`) that people can review and merge, and that `MappingTextReader` reads.
+/// Writes a mapping model as text (`.mapping`) for review and merging. `MappingTextReader` reads it.
 ///
-/// One entity mapping a paragraph, in the order of processing:
+/// Every entity mapping is a paragraph, in processing order:
 ///
 ///     # a comment, up to the end of the line
 ///     versions "Shop" -> "Shop 2"
@@ -19,18 +19,19 @@ import Foundation
 ///       lines   relationship  FUNCTION($manager, …)
 ///       total   attribute     no expression
 ///
-/// The first line has the name, the type (`add`, `remove`, `copy`, `transform`, `custom`, `undefined`) and the entities; `Order ->`
-/// removes, `-> Order` adds. Columns are apart by two spaces or more. Lines of a mapping are indented by two spaces: `policy`, `filter`
-/// (a predicate), `objects` (an expression that gives the source objects, where it is not all or a filter's), `note KEY = VALUE` (user
-/// info), and a line for each property. What is indented deeper is user info of the property above. Names with other characters than
-/// letters, digits, `_`, `.` and `-` are quoted like JSON; values of user info are JSON with `date(…)`, `data(…)`, `uuid(…)`, `url(…)`,
-/// `decimal(…)` and `set[…]`. Such a value after `constant` is an expression, for constants that the format language of predicates cannot
-/// say. Version hashes are not part of the text: compiling takes them from the two versions.
+/// The first line contains the name, the type (`add`, `remove`, `copy`, `transform`, `custom`, `undefined`) and the
+/// entities: `Order ->` removes, `-> Order` adds. Columns are separated by two or more spaces. The other lines are
+/// indented by two spaces: `policy`, `filter` (a predicate), `objects` (an expression for the source objects, unless
+/// they are all objects or those of a filter), `note KEY = VALUE` (user info), and a line for each property. Lines with
+/// more indentation are user info of the property above. Names with characters other than letters, digits, `_`, `.` and
+/// `-` are quoted as in JSON. User info values are JSON with `date(…)`, `data(…)`, `uuid(…)`, `url(…)`, `decimal(…)`
+/// and `set[…]`. Such a value after `constant` is an expression for a constant that the predicate format language
+/// cannot express. Version hashes are not part of the text; compiling takes them from the two versions.
 struct MappingTextWriter {
-  /// The text of a mapping model.
+  /// Returns the text of a mapping model.
   ///
-  /// - Parameter comment: the first line, as a comment.
-  /// - Throws: `ModelFileError` where the text would be read as something else.
+  /// - Parameter comment: A comment for the first line.
+  /// - Throws: `ModelFileError` if the text would be read as a different mapping model.
   static func text(of document: MappingDocument, comment: String? = nil) throws -> String {
     var lines: [String] = comment.map { ["# \($0)"] } ?? []
     if let from = document.sourceVersionName, let to = document.destinationVersionName {
@@ -78,36 +79,36 @@ struct MappingTextWriter {
     text + String(repeating: " ", count: max(0, width - text.count))
   }
 
-  /// What stands in the place of an expression where there is none.
+  /// The text for a missing expression.
   static let none = "no expression"
 
-  /// What begins a constant that the format language of predicates has no text for.
+  /// The prefix of a constant that the predicate format language cannot express.
   static let constant = "constant "
 
   private static func expression(_ expression: ExpressionSyntax?, _ place: String) throws -> String {
     guard let expression else { return none }
     let text = PredicatePrinter().format(expression)
-    // A text that does not parse is no way to say a constant; there is another.
+    // If the format does not parse back to the constant, use the other form.
     guard case .constant(let value) = expression, (try? PredicateParser.parseExpression(text)) != expression else {
       return text
     }
     return constant + (try MappingLiteral.text(of: value, place: place))
   }
 
-  /// Refuses what would be read as something else.
+  /// Throws an error if the text would be read as a different mapping model.
   private static func check(_ text: String, _ document: MappingDocument) throws {
     let back = try MappingTextReader.document(of: Data(text.utf8), file: URL(fileURLWithPath: "text.mapping"))
     for (written, wanted) in zip(back.entityMappings, document.entityMappings) where written != wanted.asText {
       throw ModelFileError(
         .unreadableExpression,
-        found: "The entity mapping \(wanted.name) cannot be said as text: it would be read as another.",
+        found: "The entity mapping \(wanted.name) cannot be expressed as text: it would be read differently.",
         advice: "Write a compiled mapping model (.cdm) instead.", entity: wanted.destinationEntityName)
     }
   }
 }
 
 extension EntityMappingDocument {
-  /// What a text says of the mapping: properties by name, sets in one order, and no hashes.
+  /// The mapping in the form that a text expresses: properties sorted by name, sets in a fixed order, no hashes.
   package var asText: EntityMappingDocument {
     var plain = self
     (plain.sourceEntityVersionHash, plain.destinationEntityVersionHash) = (nil, nil)
@@ -125,7 +126,7 @@ extension EntityMappingDocument {
 }
 
 extension EntityMappingKind {
-  /// The kind in one word, as `Copy` in `NSEntityMappingType`.
+  /// The name of the type, as in `NSEntityMappingType`.
   package var word: String {
     switch self {
     case .undefined: "undefined"

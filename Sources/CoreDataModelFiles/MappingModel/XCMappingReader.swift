@@ -4,10 +4,10 @@
 import CoreDataPredicates
 import Foundation
 
-/// Reads the source of a mapping model, the `xcmapping.xml` of an `.xcmappingmodel`, as Xcode's compiler would.
+/// Reads the source of a mapping model, the `xcmapping.xml` of an `.xcmappingmodel`, like Xcode's compiler.
 ///
-/// The file is a Core Data XML store. Where the developer gave no expression, the compiled mapping has one all the same;
-/// the rules for it were learnt by comparing a source with its `.cdm`.
+/// The file is a Core Data XML store. If the developer gave no expression, the compiled mapping contains a default one;
+/// the rules for it were derived by comparing a source with its `.cdm`.
 struct XCMappingReader {
   private typealias Object = XMLStoreObjects.Object
 
@@ -19,15 +19,15 @@ struct XCMappingReader {
   private let destinationHashes: [String: Data]
   private let allowance: ReadingAllowance
 
-  /// Reads a file. The versions are taken from inside the file where they are not given.
+  /// Reads a file. Uses the copies of the versions in the file if none are given.
   static func document(
     of data: Data, file: URL, source: ModelDocument? = nil, destination: ModelDocument? = nil
   ) throws -> MappingDocument {
     let store = try XMLStoreObjects(contentsOf: data, file: file)
     guard let model = store.all("XDDEVMAPPINGMODEL").first else {
       throw ModelFileError(
-        .missingContents, found: "The file holds no mapping model.",
-        advice: "Is it the xcmapping.xml of an .xcmappingmodel?", file: file)
+        .missingContents, found: "The file contains no mapping model.",
+        advice: "Check that it is the xcmapping.xml of an .xcmappingmodel.", file: file)
     }
     let allowance = ReadingAllowance(bytes: data.count)
     let old = try source ?? versionInside("sourcemodeldata", of: model, file, allowance)
@@ -40,7 +40,7 @@ struct XCMappingReader {
     return mapping
   }
 
-  /// The copies of the two versions that a file holds; nil where it holds none.
+  /// Returns the copies of the two versions in a file, or nil if there are none.
   static func versions(of data: Data, file: URL) throws -> (source: ModelDocument?, destination: ModelDocument?) {
     let allowance = ReadingAllowance(bytes: data.count)
     guard let model = try XMLStoreObjects(contentsOf: data, file: file).all("XDDEVMAPPINGMODEL").first else {
@@ -67,13 +67,13 @@ struct XCMappingReader {
   private static func versionInside(
     _ key: String, of model: Object, _ file: URL, _ allowance: ReadingAllowance
   ) throws -> ModelDocument? {
-    // Xcode keeps copies of both versions in the file; one that was written by hand has none.
+    // Xcode keeps copies of both versions in the file. A file written by hand has none.
     guard let data = try binary(key, of: model, file: file), !data.isEmpty else { return nil }
     return try EditorModelReader.document(of: data, allowance: allowance)
   }
 
   private func mapping(_ model: Object) throws -> MappingDocument {
-    // Deleted mappings may be left in the file; only those that the model lists count.
+    // The file may still contain deleted mappings. Only those listed by the model count.
     let listed = store.objects("entitymappings", of: model)
     let numbered = try listed.map { ($0, try number(of: $0)) }
     let entities = numbered.sorted { $0.1 < $1.1 }.map(\.0)
@@ -100,7 +100,7 @@ struct XCMappingReader {
     guard let text = object.attributes["mappingnumber"] else { return 0 }
     guard let number = Int(text) else {
       throw ModelFileError(
-        .unreadableValue, found: "mappingnumber is \"\(text)\", which is not a whole number.", advice: "Correct it.",
+        .unreadableValue, found: "mappingnumber is \"\(text)\", which is not an integer.", advice: "Correct it.",
         file: file, line: object.line)
     }
     return number
@@ -122,7 +122,7 @@ struct XCMappingReader {
       (defaultName, kind) = (source, .remove)
     case (nil, nil):
       throw ModelFileError(
-        .missingName, found: "An entity mapping has neither source nor destination.", advice: "Remove it.",
+        .missingName, found: "An entity mapping has neither a source nor a destination.", advice: "Remove it.",
         file: file, line: object.line)
     }
     var mapping = EntityMappingDocument(
@@ -138,7 +138,7 @@ struct XCMappingReader {
     return mapping
   }
 
-  /// The property mappings of an entity mapping, sorted by name; the editor leaves nameless ones behind.
+  /// Returns the property mappings of an entity mapping, sorted by name. The editor can leave nameless ones behind.
   private func properties(_ key: String, of object: Object) throws -> [(name: String, object: Object)] {
     store.objects(key, of: object).compactMap { property in property.attributes["name"].map { ($0, property) } }
       .filter { !$0.0.isEmpty }.sorted { $0.0 < $1.0 }
@@ -168,10 +168,11 @@ struct XCMappingReader {
     return result
   }
 
-  /// What Xcode's compiler puts in where the source has no expression.
+  /// Returns the default expression that Xcode's compiler adds if the source has none.
   ///
-  /// An attribute gets the value of the source attribute of the same name, if there is one; a relationship what a mapping
-  /// made of the objects at a key path, or, without one, of the source relationship of the same name.
+  /// An attribute gets the value of the source attribute with the same name, if there is one. A relationship gets the
+  /// objects that a mapping created from the objects at a key path, or else of the source relationship with the same
+  /// name.
   static func compiledExpression(
     of name: String, isRelationship: Bool, in mapping: EntityMappingDocument, among mappings: [EntityMappingDocument],
     source: EntityIndex, keyPath: ExpressionSyntax? = nil
@@ -183,7 +184,7 @@ struct XCMappingReader {
     guard let relationship = line.lazy.flatMap(\.relationships).first(where: { $0.name == name }),
       let target = relationship.destinationEntityName
     else { return nil }
-    // Objects of sub-entities have mappings of their own, so only a single candidate can be named.
+    // Objects of subentities have their own mappings, so only a single candidate can be named.
     let candidates = mappings.filter { candidate in
       candidate.destinationEntityName != nil
         && candidate.sourceEntityName.map { source.lineage(of: $0).contains { $0.name == target } } == true
@@ -224,9 +225,82 @@ struct XCMappingReader {
     guard let text = object.attributes[key] else { return nil }
     guard let data = Data(base64Encoded: text, options: .ignoreUnknownCharacters) else {
       throw ModelFileError(
-        .unreadableValue, found: "\(key) is not base64.", advice: "Restore the file from version control.", file: file,
+        .unreadableValue, found: "\(key) is not valid base64.", advice: "Restore the file from version control.",
+        file: file,
         line: object.line)
     }
     return data
+  }
+}
+
+/// The objects of a Core Data XML store, by their identifiers in the file. The store's metadata is not read.
+struct XMLStoreObjects {
+  /// An object: the texts of its attributes, and the identifiers of related objects.
+  struct Object {
+    let identifier: String
+    let type: String
+    let line: Int
+    let attributes: [String: String]
+    let relationships: [String: [String]]
+  }
+
+  /// The greatest number of references. A mapping model with 20,000 property mappings has a tenth of it.
+  private static let mostReferences = 500_000
+
+  private let objects: [String: Object]
+  private let order: [String]
+
+  /// Reads a file.
+  init(contentsOf data: Data, file: URL) throws {
+    let root = try XMLTreeReader.root(of: data, file: file)
+    guard root.name == "database" else {
+      throw ModelFileError(
+        .unsupportedFile, found: "The root element is <\(root.name)> instead of <database>.",
+        advice: "Check that it is the xcmapping.xml of an .xcmappingmodel.", file: file, line: root.line)
+    }
+    var objects: [String: Object] = [:]
+    var order: [String] = []
+    var references = 0
+    for element in root.children("object") {
+      guard let identifier = element["id"], let type = element["type"] else {
+        throw ModelFileError(
+          .brokenXML, found: "An <object> has no id or no type.", advice: "Restore the file from version control.",
+          file: file, line: element.line)
+      }
+      var attributes: [String: String] = [:]
+      for attribute in element.children("attribute") {
+        if let name = attribute["name"] { attributes[name] = attribute.text }
+      }
+      var relationships: [String: [String]] = [:]
+      for relationship in element.children("relationship") {
+        if let name = relationship["name"] {
+          var seen: Set<String> = []
+          // A relationship contains each object once.
+          relationships[name] = (relationship["idrefs"] ?? "").split(separator: " ").map(String.init)
+            .filter { seen.insert($0).inserted }
+          references += seen.count
+          guard references <= Self.mostReferences else {
+            throw ModelFileError(
+              .unsupportedFile, found: "The objects contain more than \(Self.mostReferences) references.",
+              advice: "Save the mapping model with Xcode again.", file: file, line: relationship.line)
+          }
+        }
+      }
+      let object = Object(
+        identifier: identifier, type: type, line: element.line, attributes: attributes, relationships: relationships)
+      if objects.updateValue(object, forKey: identifier) == nil { order.append(identifier) }
+    }
+    self.objects = objects
+    self.order = order
+  }
+
+  /// Returns the objects of an entity, in file order.
+  func all(_ type: String) -> [Object] {
+    order.compactMap { objects[$0] }.filter { $0.type == type }
+  }
+
+  /// Returns the objects that an object refers to, except those missing from the file.
+  func objects(_ relationship: String, of object: Object) -> [Object] {
+    (object.relationships[relationship] ?? []).compactMap { objects[$0] }
   }
 }

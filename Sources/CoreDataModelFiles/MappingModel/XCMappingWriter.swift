@@ -4,10 +4,10 @@
 import CoreDataPredicates
 import Foundation
 
-/// Writes the source of a mapping model, the `xcmapping.xml` of an `.xcmappingmodel`: a Core Data XML store, laid out as
-/// Xcode's mapping editor writes it.
+/// Writes the source of a mapping model, the `xcmapping.xml` of an `.xcmappingmodel`: a Core Data XML store, formatted
+/// like that of Xcode's mapping editor.
 struct XCMappingWriter {
-  /// The two versions that a mapping model leads from and to, with the paths that Xcode looks for them at.
+  /// The two versions of a mapping model, with the paths where Xcode looks for them.
   struct Versions {
     let source: ModelDocument
     let destination: ModelDocument
@@ -24,11 +24,11 @@ struct XCMappingWriter {
   private let versions: Versions
   private var objects: [Object] = []
 
-  /// The file for a document.
+  /// Returns the file for a document.
   ///
-  /// - Throws: `ModelFileError` where the document says what a source cannot say.
+  /// - Throws: `ModelFileError` if the document contains something that a source cannot express.
   static func data(of document: MappingDocument, versions: Versions) throws -> Data {
-    // Inference asks by `valueForKey:`, the editor by key paths, which mean the same.
+    // Inference uses `valueForKey:`, the editor equivalent key paths.
     var document = document
     for position in document.entityMappings.indices {
       for index in document.entityMappings[position].attributeMappings.indices {
@@ -39,7 +39,7 @@ struct XCMappingWriter {
       }
     }
     var plain = XCMappingWriter(versions: versions)
-    // What a source says of itself, every expression spelled out that its compiler would not put in.
+    // Write every expression that the compiler would not add by itself.
     let text = try plain.text(of: document)
     let data = Data(text.utf8)
     let back = try XCMappingReader.document(
@@ -48,27 +48,29 @@ struct XCMappingWriter {
     return data
   }
 
-  /// Refuses what would be read as something else.
+  /// Throws an error if the source would be read as a different mapping model.
   private static func check(_ back: MappingDocument, _ document: MappingDocument) throws {
     for (written, wanted) in zip(back.entityMappings, document.entityMappings) {
-      func unsayable(_ what: String, _ property: String? = nil) -> ModelFileError {
+      func inexpressible(_ what: String, _ property: String? = nil) -> ModelFileError {
         ModelFileError(
-          .unreadableValue, found: "A mapping source cannot say \(what) of the entity mapping \(wanted.name).",
+          .unreadableValue,
+          found: "A mapping model source cannot express \(what) of the entity mapping \(wanted.name).",
           advice: "Write a compiled mapping model (.cdm) or a text (.mapping) instead.",
           entity: wanted.destinationEntityName,
           property: property)
       }
-      guard written.name == wanted.name else { throw unsayable("the name") }
-      // A source tells copies from transformations by names alone; both do what their property mappings say.
+      guard written.name == wanted.name else { throw inexpressible("the name") }
+      // A source distinguishes copies from transformations only by entity names. Both do what their property mappings
+      // say.
       let copies: Set<EntityMappingKind> = [.copy, .transform]
       guard written.kind == wanted.kind || copies.isSuperset(of: [written.kind, wanted.kind]) else {
-        throw unsayable("the type \"\(wanted.kind.word)\"")
+        throw inexpressible("the type \"\(wanted.kind.word)\"")
       }
-      // What is removed is not asked for.
+      // The source expression of a removed entity does not matter.
       guard wanted.destinationEntityName == nil || written.sourceExpression == wanted.sourceExpression else {
-        throw unsayable("the source expression")
+        throw inexpressible("the source expression")
       }
-      guard written.userInfo == wanted.userInfo else { throw unsayable("the user info") }
+      guard written.userInfo == wanted.userInfo else { throw inexpressible("the user info") }
       let pairs = [
         (written.attributeMappings, wanted.attributeMappings),
         (written.relationshipMappings, wanted.relationshipMappings),
@@ -76,7 +78,7 @@ struct XCMappingWriter {
       for (found, given) in pairs {
         let found = Dictionary(found.map { ($0.name, $0) }) { first, _ in first }
         for property in given where found[property.name] != property {
-          throw unsayable("the value of \(property.name)", property.name)
+          throw inexpressible("the value of \(property.name)", property.name)
         }
       }
     }
@@ -137,7 +139,7 @@ struct XCMappingWriter {
     return place
   }
 
-  /// The name that a mapping has where the source gives none.
+  /// Returns the name of a mapping for which the source gives none.
   private static func defaultName(of mapping: EntityMappingDocument) -> String {
     switch (mapping.sourceEntityName, mapping.destinationEntityName) {
     case (let source?, let destination?): "\(source)To\(destination)"
@@ -170,7 +172,7 @@ struct XCMappingWriter {
     }
     attributes.append(("name", "string", property.name))
     if isRelationship {
-      // Without this mark a relationship gets what the compiler puts in.
+      // Without this mark the compiler adds an expression to a relationship.
       let isLeftAlone = property.valueExpression == nil && compiled != nil
       attributes.append(("autogenerateexpression", "bool", isLeftAlone ? "0" : "1"))
     }
@@ -179,7 +181,8 @@ struct XCMappingWriter {
     return place
   }
 
-  /// The mapping and the key path that the editor has fields for, where an expression asks what a mapping made.
+  /// Returns the mapping and key path, for which the editor has fields, if an expression requests the objects that a
+  /// mapping created.
   private static func namedMapping(
     _ expression: ExpressionSyntax?, _ name: String
   ) -> (mapping: String, keyPath: String?)? {
@@ -189,7 +192,7 @@ struct XCMappingWriter {
     else { return nil }
     if arguments[1] == MappingExpressions.sourceValue(name) { return (mapping, nil) }
     let path = PredicatePrinter().format(arguments[1])
-    // A text that does not parse is no way to say it.
+    // The format must parse back to the expression.
     return (try? PredicateParser.parseExpression(path)) == arguments[1] ? (mapping, path) : nil
   }
 
@@ -222,7 +225,7 @@ struct XCMappingWriter {
     return text + "    </object>\n"
   }
 
-  /// What all mapping models of Xcode's say of themselves: the hashes are those of the editor's own model.
+  /// The header of all mapping models made by Xcode. The hashes are those of the editor's own model.
   private static func head(nextIdentifier: Int) -> String {
     let hashes = [
       ("XDDevAttributeMapping", "0plcXXRN7XHKl5CcF+fwriFmUpON3ZtcI/AfK748aWc="),
@@ -274,7 +277,7 @@ struct XCMappingWriter {
 }
 
 extension ExpressionSyntax {
-  /// Puts a key path in the place of a call of `valueForKey:` with a name.
+  /// Replaces calls of `valueForKey:` with a constant key by key paths.
   fileprivate mutating func useKeyPaths() {
     guard case .function(let operand, let name, var arguments) = self else { return }
     if let operand, name == "valueForKey:", arguments.count == 1, case .constant(.string(let key)) = arguments[0],

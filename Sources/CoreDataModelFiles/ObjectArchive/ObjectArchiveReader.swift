@@ -5,22 +5,22 @@ import Foundation
 
 /// Reads keyed archives of Foundation's plain classes: strings, numbers, dates, data, collections and a few more.
 ///
-/// `NSKeyedUnarchiver` on Linux crashes where an archive of a stranger refers to itself, lacks a field or holds one of the
-/// wrong kind. Here every field is checked, rings are refused, and depth and size are bounded, also the size that shared
-/// objects have when every reference is followed. An object of a class of the program is made by its `init(coder:)`, which
-/// gets an `ObjectArchiveDecoder`.
+/// `NSKeyedUnarchiver` on Linux crashes if an untrusted archive refers to itself, lacks a field or contains one of the
+/// wrong type. This reader checks every field, refuses cycles, and limits depth and size, including the size that
+/// shared objects have if every reference is followed. Objects of the program's own classes are created by their
+/// `init(coder:)`, with an `ObjectArchiveDecoder`.
 package final class ObjectArchiveReader {
-  /// The class of the program that has a name in an archive; nil where objects of that name are not to be made.
+  /// Returns the program's class with a name in an archive, or nil if such objects must not be created.
   package typealias ProgramClasses = (String) -> (any NSCoding.Type)?
 
-  /// How deep collections may nest.
+  /// The greatest depth of nested collections.
   package static let deepest = 256
-  /// The largest archive that is read.
+  /// The limits of an archive.
   package static let limits = PropertyListLimits(bytes: 1 << 26, objects: 1_000_000, elements: 3_000_000)
-  /// How many comparisons the elements of sets and the keys of dictionaries with equal hashes may cost.
+  /// The greatest number of comparisons between set elements or dictionary keys with equal hashes.
   private static let mostComparisons = 5_000_000
 
-  /// An object, and the number of objects in it when every reference is followed.
+  /// An object, and the number of objects in it if every reference is followed.
   typealias Made = (object: NSObject, weight: Int)
 
   let archive: KeyedArchive
@@ -29,10 +29,10 @@ package final class ObjectArchiveReader {
   private var comparisons = 0
   private let programClasses: ProgramClasses
 
-  /// Decodes the object at the root of an archive.
+  /// Decodes the root object of an archive.
   ///
-  /// - Throws: an error that describes what was found where the data is not an archive, is damaged, or holds objects of
-  ///   another class.
+  /// - Throws: An error with a description if the data is not an archive, is damaged, or contains objects of another
+  ///   class.
   package static func object(
     in data: Data, programClasses: @escaping ProgramClasses = { _ in nil }
   ) throws -> NSObject {
@@ -46,7 +46,7 @@ package final class ObjectArchiveReader {
   }
 
   func object(_ value: ArchiveValue?, depth: Int) throws -> Made {
-    guard depth < Self.deepest else { throw ArchiveFailure.broken("Objects are nested too deep.") }
+    guard depth < Self.deepest else { throw ArchiveFailure.broken("Objects are nested too deeply.") }
     guard case .uid(let position)? = value else { return try unshared(value, depth: depth) }
     if let known = made[position] { return known }
     guard open.insert(position).inserted else { throw ArchiveFailure.broken("Object \(position) contains itself.") }
@@ -66,7 +66,7 @@ package final class ObjectArchiveReader {
     case .date(let date): return (date as NSDate, 1)
     case .data(let data): return (data as NSData, 1 + data.count / 32)
     case .string(let text): return (text as NSString, 1 + text.utf8.count / 32)
-    case .uid, .array: throw ArchiveFailure.broken("An object was expected, and something else is there.")
+    case .uid, .array: throw ArchiveFailure.broken("An object was expected, but something else was found.")
     case .dictionary: break
     }
     guard let object = try archive.object(value) else { throw ArchiveFailure.broken("An object is missing.") }
@@ -111,7 +111,7 @@ package final class ObjectArchiveReader {
 
   // MARK: Collections
 
-  /// The elements of a list, either in one array or under numbered keys, as ordered sets are archived.
+  /// Returns the elements of a list, either in one array or under numbered keys, as ordered sets are archived.
   private func elements(
     _ object: ArchivedObject, depth: Int, in key: String = "NS.objects", numbered: String = "NS.object."
   ) throws -> (objects: [NSObject], weights: [Int], weight: Int) {
@@ -121,7 +121,7 @@ package final class ObjectArchiveReader {
     } else {
       while let element = object.fields["\(numbered)\(references.count)"] { references.append(element) }
       guard !references.isEmpty || object.fields.keys.allSatisfy({ $0 == "$class" }) else {
-        throw ArchiveFailure.broken("A collection has no elements.")
+        throw ArchiveFailure.broken("The elements of a collection are missing.")
       }
     }
     try archive.charge(references.count)
@@ -190,12 +190,12 @@ package final class ObjectArchiveReader {
     return (make(entries), keys.weight + values.weight)
   }
 
-  /// Refuses elements that would be compared with one another over and over: Foundation's hashes of collections are their
-  /// counts, and those of data look at the beginning only.
+  /// Throws an error if too many elements would be compared with one another. Foundation's hash of a collection is its
+  /// count, and that of data covers only the beginning.
   private func checkHashes(_ objects: [NSObject], _ weights: [Int]) throws {
     var groups: [Int: (count: Int, weight: Int)] = [:]
     for (object, weight) in zip(objects, weights) {
-      // Foundation on Linux turns them into Swift collections of `Any`, and stops the program when it compares these.
+      // Foundation on Linux turns these into Swift collections of `Any`, and traps when it compares them.
       guard !(object is NSArray), !(object is NSDictionary) else {
         throw ArchiveFailure.broken("An element of a set, or a key of a dictionary, is an array or a dictionary.")
       }
@@ -220,7 +220,7 @@ extension ObjectArchiveReader {
       text = decoded
     } else {
       guard case .string(let found)? = try archive.resolved(object.fields["NS.string"]) else {
-        throw ArchiveFailure.broken("A string has no characters.")
+        throw ArchiveFailure.broken("The characters of a string are missing.")
       }
       text = found
     }
@@ -229,7 +229,7 @@ extension ObjectArchiveReader {
 
   private func data(_ object: ArchivedObject, _ make: (Data) -> NSObject) throws -> Made {
     guard case .data(let bytes)? = try archive.resolved(object.fields["NS.data"] ?? object.fields["NS.bytes"]) else {
-      throw ArchiveFailure.broken("Data has no bytes.")
+      throw ArchiveFailure.broken("The bytes of data are missing.")
     }
     return (make(bytes), 1 + bytes.count / 32)
   }
@@ -246,19 +246,21 @@ extension ObjectArchiveReader {
     if let flag = try object.integer("NS.boolval") { return NSNumber(value: flag != 0) }
     if let number = try object.integer("NS.intval") { return NSNumber(value: number) }
     guard case .real(let number)? = try archive.resolved(object.fields["NS.dblval"]) else {
-      throw ArchiveFailure.broken("A number has no value.")
+      throw ArchiveFailure.broken("The value of a number is missing.")
     }
     return NSNumber(value: number)
   }
 
   private func url(_ object: ArchivedObject, depth: Int) throws -> Made {
-    guard let text = try object.string("NS.relative") else { throw ArchiveFailure.broken("A URL has no text.") }
+    guard let text = try object.string("NS.relative") else {
+      throw ArchiveFailure.broken("The text of a URL is missing.")
+    }
     var base: Made?
     if try archive.resolved(object.fields["NS.base"]) != nil {
       base = try self.object(object.fields["NS.base"], depth: depth + 1)
       guard base?.object is NSURL else { throw ArchiveFailure.broken("The base of a URL is not a URL.") }
     }
-    // Foundation makes an NSURL of an empty text, and crashes when Swift takes it as a URL.
+    // Foundation creates an NSURL from an empty text, but crashes when Swift bridges it to URL.
     let baseURL = (base?.object as? NSURL)?.absoluteURL
     guard URL(string: text, relativeTo: baseURL) != nil, let url = NSURL(string: text, relativeTo: baseURL) else {
       throw ArchiveFailure.broken("A URL is damaged.")
@@ -266,12 +268,12 @@ extension ObjectArchiveReader {
     return (url, 1 + text.utf8.count / 32 + (base?.weight ?? 0))
   }
 
-  /// A string with attributes: one dictionary for all of it, or a list of dictionaries and the runs that they belong to.
+  /// Reads an attributed string: one dictionary for all of it, or a list of dictionaries and their runs.
   private func attributedString(
     _ object: ArchivedObject, depth: Int, _ make: (NSMutableAttributedString) -> NSObject
   ) throws -> Made {
     guard let text = try object.string("NSString") else {
-      throw ArchiveFailure.broken("An attributed string has no characters.")
+      throw ArchiveFailure.broken("The characters of an attributed string are missing.")
     }
     let result = NSMutableAttributedString(string: text)
     var weight = 1 + text.utf8.count / 32
@@ -291,7 +293,7 @@ extension ObjectArchiveReader {
       let length = try numbers.next()
       let index = try numbers.next()
       guard length > 0, length <= result.length - start, index < list.count, let dictionary = list[index] as? NSObject
-      else { throw ArchiveFailure.broken("A run of a string's attributes lies outside the string.") }
+      else { throw ArchiveFailure.broken("A run of a string's attributes is outside the string.") }
       result.setAttributes(try keyed(dictionary), range: NSRange(location: start, length: length))
       start += length
     }
@@ -304,14 +306,16 @@ extension ObjectArchiveReader {
     }
     var result: [NSAttributedString.Key: Any] = [:]
     for (key, value) in dictionary {
-      guard let name = key as? String else { throw ArchiveFailure.broken("A string's attribute has no name.") }
+      guard let name = key as? String else {
+        throw ArchiveFailure.broken("The name of a string's attribute is missing.")
+      }
       result[NSAttributedString.Key(name)] = value
     }
     return result
   }
 }
 
-/// Whole numbers of seven bits a byte, the lowest first: the runs of attributed strings.
+/// Integers with seven bits per byte, low bits first: the runs of attributed strings.
 struct VariableLengthNumbers {
   private let bytes: [UInt8]
   private var position = 0
@@ -332,7 +336,7 @@ struct VariableLengthNumbers {
     throw ArchiveFailure.broken("The runs of a string's attributes are damaged.")
   }
 
-  /// The bytes of a number.
+  /// Returns the bytes of a number.
   static func bytes(of number: Int) -> [UInt8] {
     var rest = number
     var bytes: [UInt8] = []
@@ -341,5 +345,126 @@ struct VariableLengthNumbers {
       rest >>= 7
     }
     return bytes + [UInt8(rest)]
+  }
+}
+
+/// Decodes the archived fields of one of the program's objects, checked by the archive's reader.
+///
+/// Decoding fails at the first field that is damaged or of the wrong type. The object is then discarded, whatever its
+/// `init(coder:)` does with the default values it gets from there on.
+final class ObjectArchiveDecoder: NSCoder {
+  private let reader: ObjectArchiveReader
+  private let object: ArchivedObject
+  private let depth: Int
+  private var weight = 1
+  private var failure: (any Error)?
+
+  init(_ reader: ObjectArchiveReader, _ object: ArchivedObject, depth: Int) {
+    self.reader = reader
+    self.object = object
+    self.depth = depth
+    super.init()
+  }
+
+  /// Creates the object.
+  func instance(of type: any NSCoding.Type) throws -> ObjectArchiveReader.Made {
+    let made = type.init(coder: self)
+    if let failure { throw failure }
+    guard let made = made as? NSObject else {
+      throw ArchiveFailure.broken("\(object.className) could not be created from its archive.")
+    }
+    return (made, weight)
+  }
+
+  private func reading<Value>(_ fallback: Value, _ body: () throws -> Value) -> Value {
+    guard failure == nil else { return fallback }
+    do {
+      return try body()
+    } catch {
+      failure = error
+      return fallback
+    }
+  }
+
+  override var allowsKeyedCoding: Bool { true }
+  override var requiresSecureCoding: Bool { true }
+  override var decodingFailurePolicy: NSCoder.DecodingFailurePolicy { .setErrorAndReturn }
+  override var error: (any Error)? { failure }
+  override func failWithError(_ error: any Error) { failure = failure ?? error }
+
+  override func containsValue(forKey key: String) -> Bool { object.fields[key] != nil }
+
+  // MARK: Objects
+
+  override func decodeObject(forKey key: String) -> Any? {
+    reading(nil) {
+      guard try object.archive.resolved(object.fields[key]) != nil else { return nil }
+      let made = try reader.object(object.fields[key], depth: depth + 1)
+      weight += made.weight
+      return made.object
+    }
+  }
+
+  override func decodeObject(of classes: [AnyClass]?, forKey key: String) -> Any? {
+    guard let found = decodeObject(forKey: key) else { return nil }
+    guard let classes else { return found }
+    if let object = found as? NSObject, classes.contains(where: { object.isKind(of: $0) }) { return found }
+    failWithError(
+      ArchiveFailure.unknownClass("\(type(of: found))", classes.map { "\($0)" }.joined(separator: " or ")))
+    return nil
+  }
+
+  override func decodeObject<Decoded>(of cls: Decoded.Type, forKey key: String) -> Decoded?
+  where Decoded: NSObject, Decoded: NSCoding {
+    decodeObject(of: [cls], forKey: key) as? Decoded
+  }
+
+  override func decodePropertyList(forKey key: String) -> Any? { decodeObject(forKey: key) }
+
+  // MARK: Numbers and bytes
+
+  private func integer<Number: FixedWidthInteger>(_ key: String) -> Number {
+    reading(0) {
+      guard let number = try object.integer(key) else { return 0 }
+      guard let fitting = Number(exactly: number) else {
+        throw ArchiveFailure.broken("The number \(key) of \(object.className) is too large.")
+      }
+      return fitting
+    }
+  }
+
+  override func decodeBool(forKey key: String) -> Bool { reading(false) { try object.flag(key) } }
+  override func decodeInteger(forKey key: String) -> Int { integer(key) }
+  override func decodeInt32(forKey key: String) -> Int32 { integer(key) }
+  override func decodeInt64(forKey key: String) -> Int64 { integer(key) }
+  override func decodeFloat(forKey key: String) -> Float { Float(decodeDouble(forKey: key)) }
+
+  override func decodeDouble(forKey key: String) -> Double {
+    reading(0) {
+      switch try object.archive.resolved(object.fields[key]) {
+      case .real(let number)?: return number
+      case .integer(let number)?: return Double(number)
+      case .unsigned(let number)?: return Double(number)
+      case nil: return 0
+      default: throw ArchiveFailure.broken("\(key) of \(object.className) is not a number.")
+      }
+    }
+  }
+
+  override func withDecodedUnsafeBufferPointer<Result>(
+    forKey key: String, body: (UnsafeBufferPointer<UInt8>?) throws -> Result
+  ) rethrows -> Result {
+    guard let found = data(key) else { return try body(nil) }
+    return try Array(found).withUnsafeBufferPointer { try body($0) }
+  }
+
+  private func data(_ key: String) -> Data? {
+    reading(nil) {
+      switch try object.archive.resolved(object.fields[key]) {
+      case .data(let data)?: return data
+      case nil: return nil
+      default: throw ArchiveFailure.broken("\(key) of \(object.className) is not data.")
+      }
+    }
   }
 }

@@ -5,14 +5,14 @@ import Foundation
 
 /// Writes keyed archives of Foundation's plain classes, with the keys and class lists that Apple's archiver writes.
 ///
-/// Foundation's own archiver gives no data at all in programs linked with `--static-swift-stdlib` (Swift 6.3), and crashes
-/// on Linux for decimal numbers. An object of a class of the program writes itself into an `ObjectArchiveEncoder`.
+/// Foundation's own archiver returns no data in programs linked with `--static-swift-stdlib` (Swift 6.3), and crashes
+/// on Linux for decimal numbers. Objects of the program's own classes encode themselves with an `ObjectArchiveEncoder`.
 package final class ObjectArchiveWriter {
-  /// Why a value cannot be archived here.
+  /// The reason why a value cannot be archived.
   package enum Problem: Error, Hashable, CustomStringConvertible {
-    /// An object of a class that only the program knows, and is not to be archived.
+    /// An object of one of the program's classes that must not be archived.
     case otherClass(String)
-    /// A collection that contains itself, or more than a reader takes.
+    /// A collection that contains itself, or more than a reader accepts.
     case unreadable(String)
 
     package var description: String {
@@ -27,7 +27,7 @@ package final class ObjectArchiveWriter {
   private let programClasses: ObjectArchiveReader.ProgramClasses
   private var places: [ObjectIdentifier: ArchiveValue] = [:]
   private var open: Set<ObjectIdentifier> = []
-  /// Objects whose addresses are noted stay alive, so that no other object gets the address.
+  /// Retains the objects in `places`, so that no other object gets the same address.
   private var retained: [AnyObject] = []
   private var sharesCollections = false
   private var hasProgramObjects = false
@@ -39,7 +39,7 @@ package final class ObjectArchiveWriter {
 
   /// Archives a value.
   ///
-  /// - Parameter programClasses: which objects of the program's own classes are archived.
+  /// - Parameter programClasses: Determines which of the program's own classes are archived.
   /// - Throws: `Problem`.
   package static func data(
     of value: Any, programClasses: @escaping ObjectArchiveReader.ProgramClasses = { _ in nil }
@@ -49,25 +49,25 @@ package final class ObjectArchiveWriter {
     let data = writer.builder.data(root: root)
     guard data.count <= ObjectArchiveReader.limits.bytes else {
       throw Problem.unreadable(
-        "its archive has \(data.count) bytes, and at most \(ObjectArchiveReader.limits.bytes) can be read")
+        "its archive has \(data.count) bytes, but at most \(ObjectArchiveReader.limits.bytes) can be read")
     }
-    // Only these can exceed what a reader takes otherwise, or make another object of what they have written.
+    // Only these can otherwise exceed the limits of a reader, or encode a different object.
     if writer.sharesCollections || writer.hasProgramObjects || data.count > 1 << 20 {
       do {
         _ = try ObjectArchiveReader.object(in: data, programClasses: programClasses)
       } catch let failure as ArchiveFailure {
-        throw Problem.unreadable("its archive could not be read again: \(failure.found)")
+        throw Problem.unreadable("its archive cannot be read back: \(failure.found)")
       }
     }
     return data
   }
 
   fileprivate func place(of value: Any, depth: Int) throws -> ArchiveValue {
-    guard depth < ObjectArchiveReader.deepest else { throw Problem.unreadable("it is nested too deep") }
-    // Foundation on Linux hands out copies of collections in collections, so shared ones are met again and again.
+    guard depth < ObjectArchiveReader.deepest else { throw Problem.unreadable("it is nested too deeply") }
+    // Foundation on Linux returns copies of nested collections, so shared ones are visited repeatedly.
     count += 1
     guard count <= ObjectArchiveReader.limits.objects else {
-      throw Problem.unreadable("it holds more than \(ObjectArchiveReader.limits.objects) objects")
+      throw Problem.unreadable("it contains more than \(ObjectArchiveReader.limits.objects) objects")
     }
     guard type(of: value) is AnyClass else { return try unshared(value, depth: depth) }
     let object = value as AnyObject
@@ -88,7 +88,7 @@ package final class ObjectArchiveWriter {
   }
 
   private func unshared(_ value: Any, depth: Int) throws -> ArchiveValue {
-    // A subclass of the program's own archives itself.
+    // An object of one of the program's classes encodes itself.
     if let object = value as? NSObject, type(of: value) is AnyClass, let name = try programClass(of: object) {
       return try self.object(object, name, depth: depth)
     }
@@ -115,9 +115,9 @@ package final class ObjectArchiveWriter {
     }
   }
 
-  /// The name of an object's class where it is one of the program; nil for Foundation's plain classes.
+  /// Returns the name of an object's class if it is one of the program's, or nil for Foundation's plain classes.
   private func programClass(of object: NSObject) throws -> String? {
-    // NSStringFromClass() stops the program for a class inside of another.
+    // NSStringFromClass() traps for a nested class.
     let name = String(reflecting: type(of: object))
     let parts = name.split(separator: ".")
     if parts.count == 2, parts[0] == "Foundation",
@@ -150,7 +150,7 @@ package final class ObjectArchiveWriter {
     case let dictionary as NSDictionary:
       let name = dictionary is NSMutableDictionary ? "NSMutableDictionary" : "NSDictionary"
       return try self.dictionary(dictionary.map { ($0.key, $0.value) }, name, depth: depth)
-    // Where a program is linked statically, not every Swift collection becomes one of Foundation's in a cast.
+    // In a statically linked program, not every Swift collection is bridged by a cast.
     case let array as [Any]: return try list(array._bridgeToObjectiveC(), "NSArray", depth: depth)
     case let set as Set<AnyHashable>: return try list(set._bridgeToObjectiveC().allObjects, "NSSet", depth: depth)
     case let entries as [AnyHashable: Any]:
@@ -159,10 +159,10 @@ package final class ObjectArchiveWriter {
     }
   }
 
-  /// Refuses elements of sets and keys of dictionaries that a reader refuses.
+  /// Throws an error for set elements and dictionary keys that a reader refuses.
   private func checkHashable(_ element: Any) throws {
     guard !(element is NSArray), !(element is NSDictionary) else {
-      throw Problem.unreadable("an array or a dictionary in it is an element of a set, or a key of a dictionary")
+      throw Problem.unreadable("it contains an array or a dictionary as an element of a set or a key of a dictionary")
     }
   }
 
@@ -177,7 +177,7 @@ package final class ObjectArchiveWriter {
     return place
   }
 
-  /// Ordered sets have a key for each element.
+  /// Archives an ordered set, with a key for each element.
   private func orderedSet(_ set: NSOrderedSet, depth: Int) throws -> ArchiveValue {
     let place = builder.reserve()
     var fields: [String: ArchiveValue] = [:]
@@ -205,7 +205,7 @@ package final class ObjectArchiveWriter {
     _ entries: [(key: Any, value: Any)], _ className: String, depth: Int
   ) throws -> ArchiveValue {
     let place = builder.reserve()
-    // The same dictionary gives the same bytes where its keys are strings.
+    // Sort string keys, so that equal dictionaries give equal bytes.
     let sorted = entries.sorted { ($0.key as? String ?? "") < ($1.key as? String ?? "") }
     for (key, _) in sorted { try checkHashable(key) }
     let keys = try sorted.map { try self.place(of: $0.key, depth: depth + 1) }
@@ -259,7 +259,7 @@ package final class ObjectArchiveWriter {
   }
 }
 
-/// Takes what an object of the program writes about itself.
+/// Collects the fields that one of the program's objects encodes.
 private final class ObjectArchiveEncoder: NSCoder {
   private let writer: ObjectArchiveWriter
   private let depth: Int
@@ -272,7 +272,7 @@ private final class ObjectArchiveEncoder: NSCoder {
     super.init()
   }
 
-  /// The fields of the object.
+  /// Returns the fields of the object.
   func finish() throws -> [String: ArchiveValue] {
     if let failure { throw failure }
     return fields

@@ -3,48 +3,48 @@
 
 import Foundation
 
-/// How large a property list may be, whatever its bytes claim.
+/// The limits of a property list, independent of what its bytes claim.
 ///
-/// A model of 3,000 entities and 20,000 attributes has a fifth of the objects and of the elements that archives may have.
+/// A model of 3,000 entities and 20,000 attributes has a fifth of the objects and elements that archives may have.
 package struct PropertyListLimits: Sendable {
-  /// The size of the file, in bytes.
+  /// The size of the file in bytes.
   package var bytes: Int
-  /// The number of objects, each of which may be referred to many times.
+  /// The number of objects, each of which may be referenced many times.
   package var objects: Int
-  /// The number of values when every reference is followed, and one for each 32 bytes of text or data among them.
+  /// The number of values if every reference is followed, plus one for each 32 bytes of text or data.
   package var elements: Int
 
-  /// Keyed archives of models and mapping models.
+  /// For keyed archives of models and mapping models.
   package static let archive = PropertyListLimits(bytes: 1 << 25, objects: 1_000_000, elements: 3_000_000)
-  /// Metadata of stores, and the small files of model bundles.
+  /// For store metadata and the small files of model bundles.
   package static let metadata = PropertyListLimits(bytes: 1 << 24, objects: 500_000, elements: 1_000_000)
 }
 
-/// Reads binary property lists, including the references (UIDs) of keyed archives, which Foundation does not show on
+/// Reads binary property lists, including the references (UIDs) of keyed archives, which Foundation does not expose on
 /// Linux.
 ///
-/// Every offset and count is checked against the bytes at hand before it is used, and rings and deep nesting are refused.
-/// Each object is decoded once. References to the same object are counted as often as they occur, so that a small file
-/// cannot stand for a value that nobody can compare or print. The bytes of all objects together cannot be more than the
-/// file has, since objects of a real property list do not overlap.
+/// Every offset and count is checked against the data before use, and cycles and deep nesting are refused. Each object
+/// is decoded once. References to the same object are counted each time, so that a small file cannot represent a value
+/// too large to compare or print. All objects together cannot have more bytes than the file, because the objects of a
+/// real property list do not overlap.
 struct BinaryPropertyListReader {
-  /// Property lists of keyed archives are four levels deep; what archives nest is nested by reference.
+  /// The greatest depth. Property lists of keyed archives have four levels, because archives nest by reference.
   static let deepest = 64
 
   private let bytes: [UInt8]
-  /// Where the objects end and the table of their offsets begins.
+  /// The end of the objects and start of the offset table.
   private let end: Int
   private let offsets: [Int]
   private let referenceSize: Int
   private let limits: PropertyListLimits
   private var decoded: [ArchiveValue?]
-  /// The number of elements of each decoded object; 0 while the object is being decoded, -1 before.
+  /// The number of elements of each decoded object: 0 while the object is being decoded, -1 before.
   private var weights: [Int]
   private var remainingBytes: Int
 
-  /// Decodes the value in a property list.
+  /// Decodes a property list.
   ///
-  /// - Throws: `ArchiveFailure` where the data is damaged or larger than the limits.
+  /// - Throws: `ArchiveFailure` if the data is damaged or exceeds the limits.
   static func value(of data: Data, limits: PropertyListLimits = .archive) throws -> ArchiveValue {
     guard data.starts(with: "bplist0".utf8) else {
       throw ArchiveFailure(kind: .notAnArchive, found: "This is not a binary property list.")
@@ -71,7 +71,7 @@ struct BinaryPropertyListReader {
     }
     let offsets = try (0..<count).map { position in
       let offset = try number(bytes, at: table + position * offsetSize, size: offsetSize)
-      guard offset >= 8, offset < table else { throw ArchiveFailure.broken("An object lies outside the file.") }
+      guard offset >= 8, offset < table else { throw ArchiveFailure.broken("An object is outside the file.") }
       return offset
     }
     var reader = BinaryPropertyListReader(
@@ -86,7 +86,7 @@ struct BinaryPropertyListReader {
     }
     if let value = decoded[position] { return (value, weights[position]) }
     guard weights[position] < 0 else { throw ArchiveFailure.broken("Object \(position) contains itself.") }
-    guard depth < Self.deepest else { throw ArchiveFailure.broken("Objects are nested too deep.") }
+    guard depth < Self.deepest else { throw ArchiveFailure.broken("Objects are nested too deeply.") }
     weights[position] = 0
     var weight = 1
     let value = try decode(at: offsets[position], depth: depth, weight: &weight)
@@ -95,7 +95,7 @@ struct BinaryPropertyListReader {
     return (value, weight)
   }
 
-  /// Decodes an object that a container holds, and counts it.
+  /// Decodes an object in a container and counts it.
   private mutating func element(_ position: Int, depth: Int, weight: inout Int) throws -> ArchiveValue {
     let (value, own) = try object(position, depth: depth + 1)
     weight += own
@@ -119,7 +119,7 @@ struct BinaryPropertyListReader {
       return .real(Double(bitPattern: try unsigned(at: offset + 1, size: 8)))
     case 0x3 where low == 3:
       let interval = Double(bitPattern: try unsigned(at: offset + 1, size: 8))
-      guard interval.isFinite else { throw ArchiveFailure.broken("A date is no number.") }
+      guard interval.isFinite else { throw ArchiveFailure.broken("A date is not a number.") }
       return .date(Date(timeIntervalSinceReferenceDate: interval))
     case 0x4:
       let range = try body(at: offset, low, unit: 1)
@@ -127,7 +127,7 @@ struct BinaryPropertyListReader {
       return .data(Data(bytes[range]))
     case 0x5:
       let range = try body(at: offset, low, unit: 1)
-      guard bytes[range].allSatisfy({ $0 < 128 }) else { throw ArchiveFailure.broken("A text is damaged.") }
+      guard bytes[range].allSatisfy({ $0 < 128 }) else { throw ArchiveFailure.broken("A string is damaged.") }
       weight += range.count / 32
       return .string(String(decoding: bytes[range], as: UTF8.self))
     case 0x6:
@@ -150,7 +150,7 @@ struct BinaryPropertyListReader {
     case 0xD:
       return try dictionary(at: offset, low, depth: depth, weight: &weight)
     default:
-      throw ArchiveFailure.broken("Object at byte \(offset) is of the unknown kind \(marker).")
+      throw ArchiveFailure.broken("Object at byte \(offset) has the unknown type \(marker).")
     }
   }
 
@@ -164,8 +164,8 @@ struct BinaryPropertyListReader {
         case .string(let key) = try object(
           try reference(at: range.lowerBound + position * referenceSize), depth: depth + 1
         ).value
-      else { throw ArchiveFailure.broken("A key of a dictionary is no text.") }
-      // Keys are shared between dictionaries; only what long ones add is counted.
+      else { throw ArchiveFailure.broken("A key of a dictionary is not a string.") }
+      // Keys are shared between dictionaries, so count only the length of long ones.
       weight += key.utf8.count / 32
       let value = try element(try reference(at: values + position * referenceSize), depth: depth, weight: &weight)
       guard result.updateValue(value, forKey: key) == nil else {
@@ -175,7 +175,7 @@ struct BinaryPropertyListReader {
     return .dictionary(result)
   }
 
-  /// The number of elements in a range, which is checked before there is room for them.
+  /// Returns the number of elements in a range, checked before memory is reserved for them.
   private func checkedCount(of range: Range<Int>, unit: Int) throws -> Int {
     let count = range.count / unit
     guard count <= limits.elements else {
@@ -188,7 +188,7 @@ struct BinaryPropertyListReader {
     try Self.number(bytes, at: offset, size: referenceSize)
   }
 
-  /// The bytes of an object whose length stands in its marker or, where that is 15, in an integer behind it.
+  /// Returns the bytes of an object whose length is in its marker or, if that is 15, in an integer after it.
   private mutating func body(at offset: Int, _ low: Int, unit: Int) throws -> Range<Int> {
     var start = offset + 1
     var count = low
@@ -219,7 +219,7 @@ struct BinaryPropertyListReader {
     let low = try unsigned(at: offset + 8, size: 8)
     if high == 0, low > UInt64(Int64.max) { return .unsigned(low) }
     guard high == (Int64(bitPattern: low) < 0 ? -1 : 0) else {
-      throw ArchiveFailure.broken("A whole number is too large.")
+      throw ArchiveFailure.broken("An integer is too large.")
     }
     return .integer(Int64(bitPattern: low))
   }

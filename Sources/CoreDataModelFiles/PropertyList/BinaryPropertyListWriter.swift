@@ -3,13 +3,13 @@
 
 import Foundation
 
-/// Writes binary property lists; equal values other than containers are written once, keys in sorted order.
+/// Writes binary property lists. Equal values other than containers are written once, keys in sorted order.
 struct BinaryPropertyListWriter {
   private var objects: [[UInt8]] = []
   private var containers: [(position: Int, marker: UInt8, references: [Int])] = []
   private var positions: [ArchiveValue: Int] = [:]
 
-  /// The property list that holds a value.
+  /// Returns the property list for a value.
   static func data(of value: ArchiveValue) -> Data {
     var writer = BinaryPropertyListWriter()
     let top = writer.add(value)
@@ -76,7 +76,7 @@ struct BinaryPropertyListWriter {
     case .uid(let position):
       let size = size(of: position)
       return [0x80 | UInt8(size - 1)] + bigEndian(position, size: size)
-    case .array, .dictionary: preconditionFailure("Containers are written after what they hold.")
+    case .array, .dictionary: preconditionFailure("Containers are written after their elements.")
     }
   }
 
@@ -90,7 +90,7 @@ struct BinaryPropertyListWriter {
     count < 15 ? [marker | UInt8(count)] : [marker | 15] + integer(Int64(count))
   }
 
-  /// The number of bytes, a power of two, that hold a number.
+  /// Returns the number of bytes for a number, a power of two.
   private static func size(of number: Int) -> Int {
     number < 1 << 8 ? 1 : number < 1 << 16 ? 2 : number < 1 << 32 ? 4 : 8
   }

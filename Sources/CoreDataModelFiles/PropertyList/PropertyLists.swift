@@ -3,24 +3,24 @@
 
 import Foundation
 
-/// Property lists that are not archives: metadata of stores, and the small files of model bundles.
+/// Reads and writes property lists that are not archives: store metadata and the small files of model bundles.
 ///
-/// Foundation's decoder follows whatever the bytes say: a list of lists of 600 bytes takes gigabytes, and one wrong bit
-/// can crash it. Here depth, size and the number of references are bounded.
+/// Foundation's decoder trusts the bytes: a nested list of 600 bytes can take gigabytes, and a single wrong bit can
+/// crash it. Here depth, size and the number of references are limited.
 package enum PropertyLists {
-  /// Why a value cannot be written into a property list.
+  /// A value that cannot be written to a property list.
   package struct Unwritable: Error, Hashable, CustomStringConvertible {
-    /// The keys that lead to the value, joined by dots.
+    /// The keys leading to the value, joined by dots.
     package let path: String
-    /// What stands there.
+    /// What was found.
     package let found: String
 
     package var description: String {
-      "The value of '\(path)' is \(found); a property list holds strings, numbers, dates, data, arrays and dictionaries."
+      "The value of '\(path)' is \(found). Use strings, numbers, dates, data, arrays or dictionaries in a property list."
     }
   }
 
-  /// Why data is not a property list that can be read.
+  /// A property list that cannot be read.
   package struct Unreadable: Error, Hashable, CustomStringConvertible {
     package let description: String
   }
@@ -43,24 +43,24 @@ package enum PropertyLists {
     }
   }
 
-  /// Reads a property list with a dictionary at its root, in the classes in which Foundation gives them.
+  /// Reads a property list with a dictionary at its root, as values of Foundation's classes.
   ///
   /// - Throws: `Unreadable`.
   package static func dictionary(of data: Data) throws -> [String: Any] {
     guard case .dictionary(let entries) = try value(of: data) else {
-      throw Unreadable(description: "The property list holds no dictionary.")
+      throw Unreadable(description: "The property list does not contain a dictionary.")
     }
     return try entries.mapValues { try $0.foundationValue() }
   }
 
   /// Writes a binary property list.
   ///
-  /// - Throws: `Unwritable` for a value of another class, or nested too deep to be read again.
+  /// - Throws: `Unwritable` for a value of another class, or one nested too deeply to be read back.
   package static func data(of dictionary: [String: Any]) throws -> Data {
     BinaryPropertyListWriter.data(of: try ArchiveValue(foundationValue: dictionary))
   }
 
-  /// Reads a file with a dictionary.
+  /// Reads a file that contains a dictionary.
   static func dictionary(at file: URL) throws -> [String: Any] {
     do {
       return try dictionary(of: ModelFile.read(file))
@@ -72,9 +72,9 @@ package enum PropertyLists {
   }
 }
 
-/// Values of property lists in the classes of Foundation.
+/// Conversion to and from values of Foundation's classes.
 extension ArchiveValue {
-  /// The value as `PropertyListSerialization` would give it.
+  /// Returns the value as `PropertyListSerialization` would.
   func foundationValue() throws -> Any {
     switch self {
     case .boolean(let flag): flag
@@ -84,17 +84,17 @@ extension ArchiveValue {
     case .date(let date): date
     case .data(let data): data
     case .string(let text): text
-    case .uid: throw PropertyLists.Unreadable(description: "It has a reference of a keyed archive.")
+    case .uid: throw PropertyLists.Unreadable(description: "It contains a reference of a keyed archive.")
     case .array(let elements): try elements.map { try $0.foundationValue() }
     case .dictionary(let entries): try entries.mapValues { try $0.foundationValue() }
     }
   }
 
-  /// Takes a value that `PropertyListSerialization` would write.
+  /// Converts a value that `PropertyListSerialization` could write.
   init(foundationValue value: Any, path: [String] = []) throws {
-    // What lies deeper would not be read again.
+    // Deeper values could not be read back.
     guard path.count < BinaryPropertyListReader.deepest - 1 else {
-      throw PropertyLists.Unwritable(path: path.prefix(5).joined(separator: ".") + "…", found: "nested too deep")
+      throw PropertyLists.Unwritable(path: path.prefix(5).joined(separator: ".") + "…", found: "nested too deeply")
     }
     func element(_ value: Any, _ key: String) throws -> ArchiveValue {
       try ArchiveValue(foundationValue: value, path: path + [key])
@@ -113,9 +113,9 @@ extension ArchiveValue {
     }
   }
 
-  /// A number as it stands in property lists and keyed archives.
+  /// Converts a number as in property lists and keyed archives.
   package init(_ number: NSNumber) {
-    // There is one object for each truth value; the type's letter is that of a byte as well.
+    // Compare with the only two Boolean objects, because their type code is also that of a byte.
     if number === NSNumber(value: true) || number === NSNumber(value: false) {
       self = .boolean(number.boolValue)
       return

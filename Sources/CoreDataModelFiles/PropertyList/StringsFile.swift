@@ -3,13 +3,13 @@
 
 import Foundation
 
-/// Reads the words of a `.strings` file: lines of `"key" = "value";` with comments, or a property list.
+/// Reads a `.strings` file: lines of `"key" = "value";` with comments, or a property list.
 package struct StringsFile {
   private let text: [Unicode.Scalar]
   private var position = 0
   private var line = 1
 
-  /// The words in a file's content, by their keys.
+  /// Returns the strings of a file by their keys.
   ///
   /// - Throws: `PropertyLists.Unreadable`.
   package static func words(in data: Data) throws -> [String: String] {
@@ -18,11 +18,11 @@ package struct StringsFile {
       || data.starts(with: "<plist".utf8)
     {
       guard case .dictionary(let entries) = try PropertyLists.value(of: data) else {
-        throw PropertyLists.Unreadable(description: "The property list holds no dictionary.")
+        throw PropertyLists.Unreadable(description: "The property list does not contain a dictionary.")
       }
       return try entries.mapValues { value in
         guard case .string(let word) = value else {
-          throw PropertyLists.Unreadable(description: "It holds values that are not strings.")
+          throw PropertyLists.Unreadable(description: "It contains values that are not strings.")
         }
         return word
       }
@@ -33,7 +33,7 @@ package struct StringsFile {
 
   private init(text: [Unicode.Scalar]) { self.text = text }
 
-  /// UTF-8, or UTF-16 with a mark of its byte order, as older tools write it.
+  /// Decodes UTF-8, or UTF-16 with a byte order mark, as written by older tools.
   private static func decoded(_ data: Data) throws -> String {
     let bytes = [UInt8](data)
     let isBig = bytes.starts(with: [0xFE, 0xFF])
@@ -46,7 +46,7 @@ package struct StringsFile {
       if let text = String(validating: units, as: UTF16.self) { return text }
     }
     guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw PropertyLists.Unreadable(description: "It is not a text in UTF-8 or UTF-16.")
+      throw PropertyLists.Unreadable(description: "It is not UTF-8 or UTF-16 text.")
     }
     return text.hasPrefix("\u{FEFF}") ? String(text.unicodeScalars.dropFirst()) : text
   }
@@ -68,7 +68,7 @@ package struct StringsFile {
       }
       let key = try word("a key")
       try skipSpace()
-      // A key that stands alone is its own word.
+      // A key without a value is its own value.
       var value = key
       if accept("=") {
         try skipSpace()
@@ -104,7 +104,7 @@ package struct StringsFile {
   }
 
   private mutating func quoted(until quote: Unicode.Scalar) throws -> String {
-    // UTF-16, since an escape may be half of a character.
+    // Collect UTF-16, because an escape may be half of a surrogate pair.
     var units: [UInt16] = []
     while let scalar = peek {
       advance()
@@ -164,7 +164,7 @@ package struct StringsFile {
     return true
   }
 
-  /// Passes over white space and comments.
+  /// Skips white space and comments.
   private mutating func skipSpace() throws {
     while let scalar = peek {
       if scalar.properties.isWhitespace {

@@ -3,23 +3,23 @@
 
 import Foundation
 
-/// Reads XML property lists, within the bounds of `XMLTreeReader`.
+/// Reads XML property lists, within the limits of `XMLTreeReader`.
 struct XMLPropertyList {
   private let limits: PropertyListLimits
 
-  /// The value of a property list.
+  /// Returns the value of a property list.
   ///
-  /// - Throws: `ArchiveFailure`; `ModelFileError` where the XML cannot be read.
+  /// - Throws: `ArchiveFailure`; `ModelFileError` if the XML cannot be read.
   static func value(of data: Data, limits: PropertyListLimits) throws -> ArchiveValue {
     guard data.count <= limits.bytes else {
       throw ArchiveFailure.broken("The property list has \(data.count) bytes; at most \(limits.bytes) are read.")
     }
     let root = try XMLTreeReader.root(of: data, file: URL(fileURLWithPath: "property list"))
     guard root.name == "plist" else {
-      throw ArchiveFailure.broken("The XML holds <\(root.name.prefix(40))> where <plist> was expected.")
+      throw ArchiveFailure.broken("The root element is <\(root.name.prefix(40))> instead of <plist>.")
     }
     guard root.children.count == 1 else {
-      throw ArchiveFailure.broken("The property list holds \(root.children.count) values instead of one.")
+      throw ArchiveFailure.broken("The property list contains \(root.children.count) values instead of one.")
     }
     return try XMLPropertyList(limits: limits).value(of: root.children[0])
   }
@@ -61,7 +61,7 @@ struct XMLPropertyList {
     for position in stride(from: 0, to: element.children.count, by: 2) {
       let key = element.children[position]
       guard key.name == "key" else {
-        throw ArchiveFailure.broken("Line \(key.line) has <\(key.name.prefix(40))> where <key> was expected.")
+        throw ArchiveFailure.broken("Line \(key.line) has <\(key.name.prefix(40))> instead of <key>.")
       }
       guard entries.updateValue(try value(of: element.children[position + 1]), forKey: key.text) == nil else {
         throw ArchiveFailure.broken("The dictionary in line \(element.line) has the key \(key.text.prefix(100)) twice.")
@@ -85,7 +85,7 @@ struct XMLPropertyList {
     return .integer(Int64(truncatingIfNeeded: 0 &- magnitude))
   }
 
-  /// A date such as `2026-01-31T12:00:00Z`; without Foundation's formatters, which take years that overflow.
+  /// Parses a date such as `2026-01-31T12:00:00Z`, without Foundation's formatters, which accept years that overflow.
   static func date(_ text: String) -> Date? {
     let bytes = Array(text.utf8)
     guard bytes.count == 20, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-"),
@@ -100,7 +100,7 @@ struct XMLPropertyList {
       let minute = number(14..<16), let second = number(17..<19), (1...12).contains(month), (1...31).contains(day),
       hour < 24, minute < 60, second < 61
     else { return nil }
-    // Days since 0000-03-01 of the Gregorian calendar: a year that begins in March ends with the leap day.
+    // Days since 0000-03-01 of the Gregorian calendar: a year that starts in March ends with the leap day.
     let shifted = month < 3 ? year - 1 : year
     let era = shifted >= 0 ? shifted / 400 : -1
     let yearOfEra = shifted - era * 400

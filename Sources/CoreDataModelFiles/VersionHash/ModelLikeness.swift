@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// How much two models have in common, to the hashes of their entities and properties.
+/// Compares models down to the hashes of their entities and properties.
 package struct ModelLikeness {
   /// An entity or a property with its hash.
   struct Part: Hashable {
@@ -24,6 +24,6 @@ package struct ModelLikeness {
     }
   }
 
-  /// How many entities and properties only one of the two models has.
+  /// Returns the number of entities and properties that only one of the two models has.
   package func distance(to other: ModelLikeness) -> Int { parts.symmetricDifference(other.parts).count }
 }

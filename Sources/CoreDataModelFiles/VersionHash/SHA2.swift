@@ -3,12 +3,12 @@
 
 import Foundation
 
-/// The two hash functions of version hashes; the toolchain has no library for them.
+/// The two hash functions of version hashes, for which the toolchain has no library.
 ///
-/// They differ in the width of their words, the rounds and the rotations, and stand side by side instead of in one
-/// generic function, which unoptimized builds would run ten times slower.
+/// They differ in word size, rounds and rotations. They are not one generic function, because unoptimized builds would
+/// run that ten times slower.
 package enum SHA2 {
-  /// The message with the end that FIPS 180-4 prescribes: a bit, zeros, and the length in bits.
+  /// Returns the message with the padding of FIPS 180-4: a bit, zeros, and the length in bits.
   static func padded(_ message: Data, blockSize: Int) -> [UInt8] {
     var bytes = [UInt8](message)
     bytes.append(0x80)
@@ -21,9 +21,9 @@ package enum SHA2 {
   }
 }
 
-/// The words that FIPS 180-4 lists: the first 64 bits of the fractions of the first primes' square and cube roots.
+/// The constants of FIPS 180-4: the first 64 bits of the fractional parts of square and cube roots of the first primes.
 ///
-/// SHA-256 uses the first 32 of the 64 bits that SHA-512 uses, for its constants and its start alike.
+/// SHA-256 uses the upper 32 bits of the constants of SHA-512.
 enum SHA2Constants {
   static let start256 = start512.map { UInt32($0 >> 32) }
   static let rounds256 = rounds512.prefix(64).map { UInt32($0 >> 32) }
@@ -53,4 +53,86 @@ enum SHA2Constants {
     0x28db77f5_23047d84, 0x32caab7b_40c72493, 0x3c9ebe0a_15c9bebc, 0x431d67c4_9c100d4c,
     0x4cc5d4be_cb3e42b6, 0x597f299c_fc657e2a, 0x5fcb6fab_3ad6faec, 0x6c44198c_4a475817,
   ]
+}
+
+extension SHA2 {
+  /// Returns the SHA-256 hash of a message (FIPS 180-4).
+  package static func hash256(_ message: Data) -> Data {
+    var state = SHA2Constants.start256
+    var schedule = [UInt32](repeating: 0, count: 64)
+    let bytes = padded(message, blockSize: 64)
+    bytes.withUnsafeBytes { bytes in
+      for block in stride(from: 0, to: bytes.count, by: 64) {
+        for index in 0..<16 {
+          schedule[index] = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: block + index * 4, as: UInt32.self))
+        }
+        compress(&state, &schedule)
+      }
+    }
+    return state.reduce(into: Data()) { data, word in withUnsafeBytes(of: word.bigEndian) { data += $0 } }
+  }
+
+  private static func compress(_ state: inout [UInt32], _ schedule: inout [UInt32]) {
+    func rotate(_ word: UInt32, _ count: UInt32) -> UInt32 { word >> count | word << (32 - count) }
+    for index in 16..<64 {
+      let early = schedule[index - 15]
+      let late = schedule[index - 2]
+      let first = rotate(early, 7) ^ rotate(early, 18) ^ early >> 3
+      let second = rotate(late, 17) ^ rotate(late, 19) ^ late >> 10
+      schedule[index] = schedule[index - 16] &+ first &+ schedule[index - 7] &+ second
+    }
+    var (a, b, c, d) = (state[0], state[1], state[2], state[3])
+    var (e, f, g, h) = (state[4], state[5], state[6], state[7])
+    for index in 0..<64 {
+      let choice = (e & f) ^ (~e & g)
+      let majority = (a & b) ^ (a & c) ^ (b & c)
+      let mixed = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
+      let first = h &+ mixed &+ choice &+ SHA2Constants.rounds256[index] &+ schedule[index]
+      let second = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) &+ majority
+      (h, g, f, e) = (g, f, e, d &+ first)
+      (d, c, b, a) = (c, b, a, first &+ second)
+    }
+    for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= word }
+  }
+}
+
+extension SHA2 {
+  /// Returns the SHA-512 hash of a message (FIPS 180-4).
+  package static func hash512(_ message: Data) -> Data {
+    var state = SHA2Constants.start512
+    var schedule = [UInt64](repeating: 0, count: 80)
+    let bytes = padded(message, blockSize: 128)
+    bytes.withUnsafeBytes { bytes in
+      for block in stride(from: 0, to: bytes.count, by: 128) {
+        for index in 0..<16 {
+          schedule[index] = UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: block + index * 8, as: UInt64.self))
+        }
+        compress(&state, &schedule)
+      }
+    }
+    return state.reduce(into: Data()) { data, word in withUnsafeBytes(of: word.bigEndian) { data += $0 } }
+  }
+
+  private static func compress(_ state: inout [UInt64], _ schedule: inout [UInt64]) {
+    func rotate(_ word: UInt64, _ count: UInt64) -> UInt64 { word >> count | word << (64 - count) }
+    for index in 16..<80 {
+      let early = schedule[index - 15]
+      let late = schedule[index - 2]
+      let first = rotate(early, 1) ^ rotate(early, 8) ^ early >> 7
+      let second = rotate(late, 19) ^ rotate(late, 61) ^ late >> 6
+      schedule[index] = schedule[index - 16] &+ first &+ schedule[index - 7] &+ second
+    }
+    var (a, b, c, d) = (state[0], state[1], state[2], state[3])
+    var (e, f, g, h) = (state[4], state[5], state[6], state[7])
+    for index in 0..<80 {
+      let choice = (e & f) ^ (~e & g)
+      let majority = (a & b) ^ (a & c) ^ (b & c)
+      let mixed = rotate(e, 14) ^ rotate(e, 18) ^ rotate(e, 41)
+      let first = h &+ mixed &+ choice &+ SHA2Constants.rounds512[index] &+ schedule[index]
+      let second = (rotate(a, 28) ^ rotate(a, 34) ^ rotate(a, 39)) &+ majority
+      (h, g, f, e) = (g, f, e, d &+ first)
+      (d, c, b, a) = (c, b, a, first &+ second)
+    }
+    for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= word }
+  }
 }

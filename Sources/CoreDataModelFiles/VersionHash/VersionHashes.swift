@@ -4,10 +4,10 @@
 import CoreDataPredicates
 import Foundation
 
-/// The version hashes of a model: by them a store knows which model it was written with.
+/// The version hashes of a model, which identify the model that a store was written with.
 ///
-/// Core Data compares hashes, never models. What goes into them was found out from stores and models that Apple's
-/// tools wrote; delete rules, classes, defaults, indexes and user info do not.
+/// Core Data compares hashes, never models. What is part of the hashes was derived from stores and models written by
+/// Apple's tools. Delete rules, classes, default values, indexes and user info are not.
 package struct VersionHashes: Sendable {
   /// The hash of every entity, 32 bytes each.
   package let entities: [String: Data]
@@ -22,7 +22,7 @@ package struct VersionHashes: Sendable {
     }
     var entities: [String: Data] = [:]
     for entity in document.entities {
-      // From the root down, so that the hash of the parent is there when a child asks for it.
+      // From the root down, so that the hash of the parent is available to its children.
       let line = Array(index.lineage(of: entity.name).reversed())
       for (depth, member) in line.enumerated() where entities[member.name] == nil {
         entities[member.name] = Self.hash(of: member, line: line[...depth], parents: entities, properties: properties)
@@ -32,24 +32,24 @@ package struct VersionHashes: Sendable {
     self.properties = properties
   }
 
-  /// The hash of a property that the entity itself declares.
+  /// Returns the hash of a property declared by an entity.
   package func property(_ name: String, of entity: String) -> Data? {
     properties[entity]?[name]
   }
 
-  /// `NSStoreModelVersionHashesDigest`: one text for all entities, names included.
+  /// The `NSStoreModelVersionHashesDigest`: a digest of the names and hashes of all entities.
   package var digest: String { Self.digest(of: entities) }
 
-  /// `NSStoreModelVersionChecksumKey`, and the checksum of a version in `VersionInfo.plist`.
+  /// The `NSStoreModelVersionChecksumKey`, which is also the checksum of a version in `VersionInfo.plist`.
   package var checksum: String { Self.checksum(of: entities) }
 
-  /// The digest of any hashes by entity name, such as those of a store's metadata.
+  /// Returns the digest of hashes by entity name, such as those of a store's metadata.
   package static func digest(of hashes: [String: Data]) -> String {
     let sorted = hashes.sorted { bytewise($0.key, $1.key) }
     return SHA2.hash512(sorted.reduce(Data()) { $0 + Data($1.key.utf8) + $1.value }).base64EncodedString()
   }
 
-  /// The checksum of any hashes by entity name.
+  /// Returns the checksum of hashes by entity name.
   package static func checksum(of hashes: [String: Data]) -> String {
     let sorted = hashes.sorted { bytewise($0.key, $1.key) }
     return SHA2.hash256(sorted.reduce(Data()) { $0 + $1.value }).base64EncodedString()
@@ -88,7 +88,7 @@ package struct VersionHashes: Sendable {
       hashes[relationship.name] = hash(of: relationship, in: entity.name)
     }
     for fetched in entity.fetchedProperties {
-      // A fetched property is transient always, and the entity's hash leaves it out.
+      // A fetched property is always transient, and not part of the entity's hash.
       hashes[fetched.name] = SHA2.hash256(
         base(fetched.name, isOptional: fetched.isOptional, isTransient: true, modifier: fetched.versionHashModifier))
     }
@@ -126,7 +126,7 @@ package struct VersionHashes: Sendable {
   }
 
   private static func base(_ name: String, isOptional: Bool, isTransient: Bool, modifier: String?) -> Data {
-    // The base is itself a hash, so a property's own hash is a hash over a hash.
+    // The base is itself a hash, so the hash of a property is a hash over a hash.
     var input = Data(name.utf8)
     input += littleEndian(UInt16((isOptional ? 1 : 0) | (isTransient ? 2 : 0)))
     input += Data((modifier ?? "").utf8)

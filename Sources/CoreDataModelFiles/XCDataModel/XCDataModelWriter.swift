@@ -4,17 +4,17 @@
 import CoreDataPredicates
 import Foundation
 
-/// Writes a document as the `contents` of an `.xcdatamodel`, as Xcode would.
+/// Writes a document as the `contents` of an `.xcdatamodel`, like Xcode.
 ///
-/// What a source cannot say, such as sort descriptors of fetch requests or validation rules of relationships, is
-/// refused, so that nothing is lost in silence.
+/// Throws an error for anything that a source cannot express, such as sort descriptors of fetch requests or validation
+/// rules of relationships, so that nothing is lost silently.
 struct XCDataModelWriter {
   let style: SourceStyle
-  /// The composite types of the model by the name that the file gives them, in the order in which they were met.
+  /// The composite types with their names in the file, in the order in which they were found.
   private(set) var composites: [(name: String, elements: [AttributeDocument])] = []
 
-  /// The text of a source.
-  /// - Throws: `ModelFileError` that names what a source cannot say.
+  /// Returns the text of a source.
+  /// - Throws: `ModelFileError` that names what a source cannot express.
   static func text(of document: ModelDocument, style: SourceStyle = .current) throws -> String {
     var writer = XCDataModelWriter(style: style)
     return try writer.model(document).document
@@ -32,7 +32,7 @@ struct XCDataModelWriter {
     model.set("systemVersion", "23B74")
     model.set("minimumToolsVersion", "Automatic")
     model.set("sourceLanguage", "Swift")
-    // A merged model has several identifiers, and a source has room for one text.
+    // A merged model has several identifiers, but a source has only one text.
     model.set("userDefinedModelVersionIdentifier", document.versionIdentifiers.joined(separator: ", "))
     model.children = try document.entities.map { try entity($0) }
     model.children += try document.fetchRequestTemplates.map { try fetchRequest($0, entity: $0.entityName) }
@@ -42,7 +42,7 @@ struct XCDataModelWriter {
       element.children = configuration.entityNames.map { Self.named("memberEntity", $0) }
       return element
     }
-    // Writing the elements of one composite type may bring up others.
+    // Writing the elements of a composite type may add other composite types.
     var position = 0
     while position < composites.count {
       let composite = composites[position]
@@ -78,7 +78,7 @@ struct XCDataModelWriter {
     return element
   }
 
-  /// The name of the composite type of an attribute; attributes with the same elements share one.
+  /// Returns the name of an attribute's composite type. Attributes with the same elements share one.
   mutating func compositeName(of attribute: AttributeDocument) -> String {
     if let name = attribute.compositeName, composites.contains(where: { $0 == (name, attribute.elements) }) {
       return name
@@ -102,8 +102,8 @@ struct XCDataModelWriter {
     var element = XMLOutput("userInfo")
     element.children = try info.sorted { $0.key < $1.key }.map { key, value in
       guard case .string(let text) = value else {
-        throw Self.unsayable(
-          "The user info \"\(key)\" is no text.", "Make it a text.", entity: entity, property: property)
+        throw Self.inexpressible(
+          "The user info \"\(key)\" is not a string.", "Make it a string.", entity: entity, property: property)
       }
       var entry = XMLOutput("entry")
       entry.set("key", key)
@@ -133,10 +133,73 @@ struct XCDataModelWriter {
     return element
   }
 
-  /// The error for what a document can hold and a source cannot.
-  static func unsayable(_ found: String, _ advice: String, entity: String, property: String? = nil) -> ModelFileError {
+  /// Creates an error for something that a document can contain but a source cannot.
+  static func inexpressible(_ found: String, _ advice: String, entity: String, property: String? = nil)
+    -> ModelFileError
+  {
     ModelFileError(
-      .unreadableValue, found: "A model source cannot hold this: \(found)", advice: advice, entity: entity,
+      .unreadableValue, found: "A model source cannot express this: \(found)", advice: advice, entity: entity,
       property: property)
   }
+}
+
+/// Fetch requests and fetch indexes.
+extension XCDataModelWriter {
+  func fetchRequest(_ request: FetchRequestDocument, entity: String, property: String? = nil) throws -> XMLOutput {
+    guard request.sortKeys.isEmpty else {
+      throw Self.inexpressible(
+        "The fetch request \(request.name) has sort descriptors.", "Set them where the request is used.",
+        entity: entity, property: property)
+    }
+    var element = Self.named("fetchRequest", request.name)
+    element.set("entity", request.entityName)
+    element.set("predicateString", request.predicate.map { PredicatePrinter().format($0) })
+    element.set("fetchLimit", request.fetchLimit == 0 ? nil : "\(request.fetchLimit)")
+    element.set("fetchBatchSize", request.fetchBatchSize == 0 ? nil : "\(request.fetchBatchSize)")
+    element.set("resultType", request.resultType == 0 ? nil : "\(request.resultType)")
+    element.set("includeSubentities", request.includesSubentities ? nil : "NO")
+    element.set("includePropertyValues", request.includesPropertyValues ? nil : "NO")
+    element.set("returnObjectsAsFaults", request.returnsObjectsAsFaults ? nil : "NO")
+    element.set("returnDistinctResults", flag: request.returnsDistinctResults)
+    element.set("includesPendingChanges", request.includesPendingChanges ? nil : "NO")
+    return element
+  }
+
+  func fetchIndex(_ index: FetchIndexDocument, entity: String) throws -> XMLOutput {
+    var element = Self.named("fetchIndex", index.name)
+    element.set("partialIndexPredicate", index.partialIndexPredicate.map { PredicatePrinter().format($0) })
+    element.children = index.elements.map { part in
+      var child = XMLOutput("fetchIndexElement")
+      child.set("property", part.propertyName.isEmpty ? nil : part.propertyName)
+      child.set("expression", part.expression.map { PredicatePrinter().format($0) })
+      child.set("type", part.isRTree ? "RTree" : "Binary")
+      child.set("order", part.isAscending ? "ascending" : "descending")
+      return child
+    }
+    return element
+  }
+}
+
+/// The style of a model source. Older versions of Xcode write more redundant attributes.
+package struct SourceStyle: Hashable, Sendable {
+  /// What is marked `syncable="YES"`, a mark of Sync Services that Xcode still writes.
+  package enum Syncable: Hashable, Sendable {
+    case nothing
+    case entities
+    case entitiesAndProperties
+  }
+
+  /// What is marked as syncable.
+  package var syncable: Syncable
+  /// Whether attributes of scalar types that use objects are marked `usesScalarValueType="NO"`.
+  package var marksObjectValues: Bool
+
+  /// Creates a style.
+  package init(syncable: Syncable, marksObjectValues: Bool) {
+    self.syncable = syncable
+    self.marksObjectValues = marksObjectValues
+  }
+
+  /// The style of current versions of Xcode.
+  package static let current = SourceStyle(syncable: .entities, marksObjectValues: true)
 }

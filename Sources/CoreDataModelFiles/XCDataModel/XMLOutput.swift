@@ -1,28 +1,28 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// An element of an XML file that is written, with its attributes in the order that Xcode gives them.
+/// An XML element to write, with its attributes in Xcode's order.
 struct XMLOutput {
   let name: String
   private var attributes: [(name: String, value: String)] = []
   var children: [XMLOutput] = []
 
-  /// Makes an element without attributes.
+  /// Creates an element without attributes.
   init(_ name: String) {
     self.name = name
   }
 
-  /// Adds an attribute; nil adds none.
+  /// Adds an attribute, unless the value is nil.
   mutating func set(_ name: String, _ value: String?) {
     if let value { attributes.append((name, value)) }
   }
 
-  /// Adds an attribute that says yes; no is said by its absence.
+  /// Adds an attribute with the value `YES` if the flag is true.
   mutating func set(_ name: String, flag: Bool) {
     if flag { set(name, "YES") }
   }
 
-  /// The whole file, as Xcode lays it out: four spaces a level, and no line break at the end.
+  /// The whole file in Xcode's format: indented by four spaces per level, without a line break at the end.
   var document: String {
     var text = "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>"
     write(into: &text, indentation: 0)
@@ -33,42 +33,32 @@ struct XMLOutput {
     let margin = "\n" + String(repeating: " ", count: indentation)
     text += margin + "<" + name
     for attribute in attributes { text += " \(attribute.name)=\"\(Self.escaped(attribute.value))\"" }
-    // The root is closed by a tag of its own always.
+    // The root always has a closing tag.
     guard !children.isEmpty || indentation == 0 else { return text += "/>" }
     text += ">"
     for child in children { child.write(into: &text, indentation: indentation + 4) }
     text += margin + "</" + name + ">"
   }
 
-  /// The text between tags with entities for what XML reserves there.
-  static func escapedText(_ value: String) -> String {
-    var result = ""
-    for scalar in value.unicodeScalars {
-      switch scalar {
-      case "&": result += "&amp;"
-      case "<": result += "&lt;"
-      case ">": result += "&gt;"
-      // A parser would turn it into a line feed.
-      case "\r": result += "&#13;"
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
-  }
+  /// Escapes a text between tags.
+  static func escapedText(_ value: String) -> String { escaped(value, isAttribute: false) }
 
-  /// The text with entities for what XML reserves.
-  static func escaped(_ value: String) -> String {
+  /// Escapes the value of an attribute.
+  static func escaped(_ value: String) -> String { escaped(value, isAttribute: true) }
+
+  private static func escaped(_ value: String, isAttribute: Bool) -> String {
     var result = ""
     for scalar in value.unicodeScalars {
       switch scalar {
       case "&": result += "&amp;"
       case "<": result += "&lt;"
       case ">": result += "&gt;"
-      case "\"": result += "&quot;"
-      // A parser would turn these into spaces.
-      case "\n": result += "&#10;"
+      // A parser would turn it into a line feed or a space.
       case "\r": result += "&#13;"
-      case "\t": result += "&#9;"
+      case "\"" where isAttribute: result += "&quot;"
+      // A parser would turn these into spaces.
+      case "\n" where isAttribute: result += "&#10;"
+      case "\t" where isAttribute: result += "&#9;"
       default: result.unicodeScalars.append(scalar)
       }
     }

@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// A sort order that a store can carry out: a key path, a direction, and a method for texts.
+/// A sort key that a store can apply: a key path, a direction, and a comparison method for strings.
 package struct SortKey: Hashable, Sendable {
-  /// The methods of texts that sort descriptors are commonly made with.
+  /// The comparison methods of strings that a sort descriptor may name.
   package enum Method: String, Sendable {
     case compare = "compare:"
     case caseInsensitive = "caseInsensitiveCompare:"

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// How two texts are compared: the options `[c]`, `[d]`, `[n]` and `[l]`.
+/// The comparison of strings with the options `[c]`, `[d]`, `[n]` and `[l]`.
 package struct TextComparison {
   private let options: ComparisonSyntax.Options
 
@@ -18,7 +18,7 @@ package struct TextComparison {
       if options.contains(.diacriticInsensitive) { folding.insert(.diacriticInsensitive) }
     }
     guard !folding.isEmpty else { return text }
-    // Folding of diacritics works on composed characters.
+    // Foundation folds diacritics only of composed characters.
     let composed = text.precomposedStringWithCanonicalMapping
     return composed.folding(options: folding, locale: options.contains(.localeSensitive) ? .current : nil)
   }
@@ -49,7 +49,7 @@ package struct TextComparison {
     return (0...(text.count - part.count)).contains { text[$0] == first && text[$0...].starts(with: part) }
   }
 
-  /// `LIKE`: `?` is one character, `*` any number of them, `\` takes either as it is.
+  /// Whether a string matches a pattern of `LIKE`: `?` matches one character, `*` any number, and `\` escapes either.
   package func isLike(_ text: String, _ pattern: String) -> Bool {
     let text = Array(folded(text))
     let pattern = Self.wildcards(folded(pattern))
@@ -94,7 +94,7 @@ package struct TextComparison {
     return result
   }
 
-  /// `MATCHES`: the regular expression matches the whole text.
+  /// Whether a regular expression matches the whole string, as `MATCHES` requires.
   package func matches(_ text: String, pattern: String) throws -> Bool {
     let isFolded = options.contains(.diacriticInsensitive)
     let diacritics = TextComparison(.diacriticInsensitive)
@@ -111,13 +111,9 @@ package struct TextComparison {
   }
 }
 
-/// The error for a pattern of `MATCHES` that is not a regular expression.
+/// A pattern of `MATCHES` that is not a valid regular expression.
 package struct InvalidPattern: Error {
   package let pattern: String
 
-  package init(
-    pattern: String
-  ) {
-    self.pattern = pattern
-  }
+  package init(pattern: String) { self.pattern = pattern }
 }

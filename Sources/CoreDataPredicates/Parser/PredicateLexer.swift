@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// A piece of a predicate format.
+/// A token of a predicate format.
 enum PredicateToken: Hashable {
-  /// A name; `isEscaped` where `#` stood before it, so that it cannot be a reserved word.
+  /// A name. `isEscaped` if preceded by `#`, so that it cannot be a reserved word.
   case name(String, isEscaped: Bool)
   /// `count:` or `add:to:`
   case selector(String)
@@ -17,14 +17,14 @@ enum PredicateToken: Hashable {
   case symbol(String)
   case end
 
-  /// The token in words, for messages.
+  /// The token as text, for error messages.
   var description: String {
     switch self {
     case .name(let name, _): "'\(name)'"
     case .selector(let name): "'\(name)'"
     case .collectionOperator(let name): "'\(name)'"
     case .variable(let name): "'$\(name)'"
-    case .string(let text): "the text \"\(text)\""
+    case .string(let text): "the string \"\(text)\""
     case .number(let text): "'\(text)'"
     case .placeholder(let text): "'%\(text)'"
     case .symbol(let text): "'\(text)'"
@@ -33,7 +33,7 @@ enum PredicateToken: Hashable {
   }
 }
 
-/// Cuts a predicate format into tokens.
+/// Splits a predicate format into tokens.
 struct PredicateLexer {
   private let format: String
   private let characters: [Character]
@@ -53,7 +53,7 @@ struct PredicateLexer {
     characters = Array(format)
   }
 
-  /// The tokens of a format, each with its position, and `end` as the last.
+  /// Returns the tokens of a format with their positions; the last token is `end`.
   static func tokens(of format: String) throws -> [(token: PredicateToken, position: Int)] {
     var lexer = PredicateLexer(format)
     while lexer.index < lexer.characters.count { try lexer.readToken() }
@@ -98,7 +98,7 @@ struct PredicateLexer {
     tokens.append((token, start))
   }
 
-  /// Whether the dot at hand continues a key path, as in `a.1`.
+  /// Whether a dot at this position continues a key path, as in `a.1`.
   private var followsOperand: Bool {
     guard let last = tokens.last?.token else { return false }
     switch last {
@@ -174,7 +174,7 @@ struct PredicateLexer {
       text.append(character == "\\" ? try readEscape() : character)
     }
     guard peek(0) == quote else {
-      throw failure(at: start, found: "a text without end", expected: "a closing \(quote)")
+      throw failure(at: start, found: "an unterminated string", expected: "a closing \(quote)")
     }
     index += 1
     return text
@@ -196,7 +196,7 @@ struct PredicateLexer {
     case "x", "u":
       let digits = String(characters[index...].prefix(mark == "x" ? 2 : 4))
       guard let code = UInt32(digits, radix: 16), let scalar = Unicode.Scalar(code) else {
-        throw failure(at: index, found: "\"\(digits)\"", expected: "the hexadecimal number of a character")
+        throw failure(at: index, found: "\"\(digits)\"", expected: "a hexadecimal character code")
       }
       index += digits.count
       return Character(scalar)

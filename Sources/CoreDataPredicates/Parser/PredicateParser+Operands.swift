@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// Operands: literals, names, functions, placeholders and what stands in parentheses.
+/// Operands: literals, names, functions, placeholders and parenthesized expressions.
 extension PredicateParser {
   mutating func primary() throws -> Node {
     noteLeaf()
@@ -162,10 +162,10 @@ extension PredicateParser {
 
   // MARK: Placeholders
 
-  /// The key path that stands for the `%K` at hand.
+  /// Returns the key path passed for the current `%K`.
   mutating func keyPathArgument() throws -> String {
     guard case .value(.string(let path)) = try nextArgument(for: "K") else {
-      throw failure("an argument of another type for '%K'", expected: "the text of a key path", at: position)
+      throw failure("an argument of another type for '%K'", expected: "a key path as a string", at: position)
     }
     return path
   }
@@ -201,8 +201,61 @@ extension PredicateParser {
       return Int64(exactly: number.rounded(.towardZero)).map { .integer($0) } ?? .real(number)
     case .value(.decimal(let number)): return .decimal(number)
     default:
-      let wanted = isText ? "a text" : "a number"
+      let wanted = isText ? "a string" : "a number"
       throw failure("an argument of another type for '%\(specifier)'", expected: wanted, at: position)
+    }
+  }
+}
+
+/// Evaluates `CAST(…)` of constants, which expresses dates and other values without a literal.
+enum Cast {
+  /// Returns the constant for a cast of a constant, or the expression unchanged.
+  static func folded(_ expression: ExpressionSyntax) -> ExpressionSyntax {
+    guard case .function(operand: nil, name: PredefinedFunction.cast, let arguments) = expression,
+      arguments.count == 2, case .constant(.string(let type)) = arguments[1]
+    else { return expression }
+    switch arguments[0] {
+    case .constant(let value):
+      return constant(value, type).map { .constant($0) } ?? expression
+    case .aggregate(let elements):
+      return collection(elements, type).map { .constant($0) } ?? expression
+    default:
+      return expression
+    }
+  }
+
+  private static func constant(_ value: PlainValue, _ type: String) -> PlainValue? {
+    switch (type, value) {
+    case ("NSDate", .real(let seconds)): .date(Date(timeIntervalSinceReferenceDate: seconds))
+    case ("NSDate", .integer(let seconds)): .date(Date(timeIntervalSinceReferenceDate: Double(seconds)))
+    case ("NSDecimalNumber", .string(let text)):
+      Decimal(string: text, locale: Locale(identifier: "en_US_POSIX")).map { .decimal($0) }
+    case ("NSUUID", .string(let text)): UUID(uuidString: text).map { .uuid($0) }
+    case ("NSURL", .string(let text)): URL(string: text).map { .url($0) }
+    case ("NSData", .string(let text)): Data(base64Encoded: text).map { .data($0) }
+    case ("Double", .string(let text)): Double(text).map { .real($0) }
+    default: nil
+    }
+  }
+
+  private static func collection(_ elements: [ExpressionSyntax], _ type: String) -> PlainValue? {
+    var values: [PlainValue] = []
+    for element in elements {
+      guard case .constant(let value) = element else { return nil }
+      values.append(value)
+    }
+    switch type {
+    case "NSArray": return .array(values)
+    case "NSSet": return .set(values)
+    case "NSDictionary":
+      guard values.count.isMultiple(of: 2) else { return nil }
+      var dictionary: [String: PlainValue] = [:]
+      for index in stride(from: 0, to: values.count, by: 2) {
+        guard case .string(let key) = values[index] else { return nil }
+        dictionary[key] = values[index + 1]
+      }
+      return .dictionary(dictionary)
+    default: return nil
     }
   }
 }

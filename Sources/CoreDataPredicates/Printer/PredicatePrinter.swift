@@ -1,33 +1,35 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes trees in the format language of `NSPredicate` and `NSExpression`.
+import Foundation
+
+/// Prints syntax trees in the format language of `NSPredicate` and `NSExpression`.
 public struct PredicatePrinter {
-  /// How values are written that the language has no literal for.
+  /// How to print values for which the language has no literal.
   public enum Style: Sendable {
-    /// As `predicateFormat` does: booleans as 1 and 0, decimals as numbers.
+    /// Like `predicateFormat`: booleans as 1 and 0, decimals as numbers.
     case foundation
-    /// So that reading the text gives an equal tree.
+    /// So that parsing the text gives an equal tree.
     case exact
   }
 
   let style: Style
 
-  /// Makes a printer.
+  /// Creates a printer.
   public init(style: Style = .foundation) {
     self.style = style
   }
 
   // MARK: Predicates
 
-  /// The format of a predicate.
+  /// Returns the format of a predicate.
   public func format(_ predicate: PredicateSyntax) -> String {
     switch predicate {
     case .constant(let value): value ? "TRUEPREDICATE" : "FALSEPREDICATE"
     case .comparison(let comparison): format(comparison)
     case .and(let operands): operands.isEmpty ? "TRUEPREDICATE" : operands.map(operand).joined(separator: " AND ")
     case .or(let operands): operands.isEmpty ? "FALSEPREDICATE" : operands.map(operand).joined(separator: " OR ")
-    // Each pair of parentheses counts as a level when the text is read again.
+    // Each pair of parentheses counts as a level when the text is parsed again.
     case .not(.not(let predicate)): "NOT " + format(.not(predicate))
     case .not(let predicate): "NOT " + operand(predicate)
     }
@@ -67,7 +69,7 @@ public struct PredicatePrinter {
 
   // MARK: Expressions
 
-  /// The format of an expression.
+  /// Returns the format of an expression.
   public func format(_ expression: ExpressionSyntax) -> String {
     switch expression {
     case .constant(let value): format(value)
@@ -105,21 +107,21 @@ public struct PredicatePrinter {
     return callee + "(" + arguments.map(format).joined(separator: ", ") + ")"
   }
 
-  /// The format of an expression as an operand: in parentheses if it is an operation itself.
+  /// Returns the format of an expression as an operand, in parentheses if it is an operation.
   private func enclosed(_ expression: ExpressionSyntax) -> String {
     let isOperation: Bool
     switch expression {
     case .function(nil, let name, _):
       isOperation = PredefinedFunction.operators[name] != nil || name == PredefinedFunction.complement
     case .union, .intersect, .minus: isOperation = true
-    // A number and a dot would be read as a fraction.
+    // A number followed by a dot would be parsed as a fraction.
     case .constant(.integer), .constant(.real), .constant(.decimal), .constant(.boolean): isOperation = style == .exact
     default: isOperation = false
     }
     return isOperation ? "(" + format(expression) + ")" : format(expression)
   }
 
-  /// A key path whose reserved words carry `#`; only the first key can be taken for one.
+  /// Returns a key path with `#` before a reserved word. Only the first key can be mistaken for one.
   private func escaped(_ path: String) -> String {
     let first = path.prefix { $0 != "." }
     return ReservedWords.all.contains(first.uppercased()) ? "#" + path : path
@@ -127,5 +129,110 @@ public struct PredicatePrinter {
 
   func list(_ elements: [String]) -> String {
     "{" + elements.joined(separator: ", ") + "}"
+  }
+}
+
+/// Constants, which have a literal, a cast, or only a description.
+extension PredicatePrinter {
+  func format(_ value: PlainValue) -> String {
+    switch value {
+    case .null: "nil"
+    case .boolean(let value): style == .exact ? (value ? "YES" : "NO") : (value ? "1" : "0")
+    case .integer(let value): String(value)
+    case .real(let value): format(value)
+    case .decimal(let value): style == .exact ? cast(quoted(value.description), "NSDecimalNumber") : value.description
+    case .string(let text): quoted(text)
+    case .date(let date): cast(seconds(date.timeIntervalSinceReferenceDate), "NSDate")
+    case .data(let data): cast(quoted(data.base64EncodedString()), "NSData")
+    case .uuid(let uuid): cast(quoted(uuid.uuidString), "NSUUID")
+    case .url(let url): cast(quoted(url.absoluteString), "NSURL")
+    case .array(let elements): collection(elements.map(format), "NSArray")
+    case .set(let elements): collection(elements.map(format), "NSSet")
+    case .dictionary(let dictionary):
+      collection(
+        dictionary.sorted { $0.key < $1.key }.flatMap { [quoted($0.key), format($0.value)] }, "NSDictionary")
+    case .object(let object): String(describing: object.value)
+    }
+  }
+
+  private func collection(_ elements: [String], _ type: String) -> String {
+    style == .exact || type == "NSDictionary" ? cast(list(elements), type) : list(elements)
+  }
+
+  private func format(_ value: Double) -> String {
+    guard value.isFinite else { return cast(quoted(value.description), "Double") }
+    guard style == .foundation else { return value.description }
+    return Int64(exactly: value).map(String.init) ?? value.description
+  }
+
+  /// Returns the seconds of a date with six decimals, like Foundation, or more if six lose precision.
+  private func seconds(_ interval: Double) -> String {
+    let text = String(format: "%f", interval)
+    return style == .foundation || Double(text) == interval ? text : interval.description
+  }
+
+  private func cast(_ value: String, _ type: String) -> String {
+    "CAST(\(value), \"\(type)\")"
+  }
+
+  func quoted(_ text: String) -> String {
+    var result = "\""
+    for character in text {
+      switch character {
+      case "\"", "\\": result += "\\" + String(character)
+      case "\n": result += "\\n"
+      case "\t": result += "\\t"
+      case "\r": result += "\\r"
+      default: result.append(character)
+      }
+    }
+    return result + "\""
+  }
+}
+
+/// Derivation expressions, in the form used by version hashes.
+extension PredicatePrinter {
+  private static let functions = [
+    "@count": "count:", "@sum": "sum:", "@min": "min:", "@max": "max:", "@avg": "average:",
+  ]
+
+  /// Returns the format of a derivation expression from which version hashes are computed: `count:(pages)` for
+  /// `pages.@count`, `sum:(items.price)` for `items.@sum.price`.
+  public static func derivationFormat(_ expression: ExpressionSyntax) -> String {
+    PredicatePrinter().format(withFunctions(expression))
+  }
+
+  /// Returns an expression with functions of the key path in place of collection operators.
+  public static func withFunctions(_ expression: ExpressionSyntax) -> ExpressionSyntax {
+    switch expression {
+    case .keyPath(let path):
+      guard let (name, plainPath) = split(path), !plainPath.isEmpty else { return expression }
+      return .function(operand: nil, name: name, arguments: [.keyPath(plainPath)])
+    case .function(let operand, let name, let arguments):
+      return .function(operand: operand, name: name, arguments: arguments.map(withFunctions))
+    default:
+      return expression
+    }
+  }
+
+  /// Returns an expression with collection operators at the end of the key path in place of aggregate functions:
+  /// `items.price.@sum` for both `sum:(items.price)` and `items.@sum.price`.
+  public static func withOperators(_ expression: ExpressionSyntax) -> ExpressionSyntax {
+    switch withFunctions(expression) {
+    case .function(nil, let name, let arguments):
+      guard let symbol = functions.first(where: { $0.value == name })?.key, case .keyPath(let path)? = arguments.first,
+        arguments.count == 1
+      else { return .function(operand: nil, name: name, arguments: arguments.map(withOperators)) }
+      return .keyPath("\(path).\(symbol)")
+    case let other: return other
+    }
+  }
+
+  private static func split(_ path: String) -> (function: String, path: String)? {
+    let keys = path.split(separator: ".").map(String.init)
+    guard let index = keys.firstIndex(where: { functions[$0] != nil }), let name = functions[keys[index]] else {
+      return nil
+    }
+    return (name, (keys[..<index] + keys[(index + 1)...]).joined(separator: "."))
   }
 }

@@ -3,10 +3,10 @@
 
 import Foundation
 
-/// A value as it occurs in models, mapping models and predicates, free of any class of Foundation or Core Data.
+/// A value in a model, mapping model or predicate, without classes of Foundation or Core Data.
 ///
-/// Default values, user info and constants in expressions are all of this kind, so that they can be compared, hashed,
-/// sent between threads and written to files.
+/// Default values, user info and constants in expressions are plain values, so that they can be compared, hashed, sent
+/// between threads and written to files.
 public enum PlainValue: Hashable, Sendable {
   case null
   case boolean(Bool)
@@ -19,19 +19,19 @@ public enum PlainValue: Hashable, Sendable {
   case uuid(UUID)
   case url(URL)
   case array([PlainValue])
-  /// A set; the elements keep the order in which they were met and hold no duplicates.
+  /// A set. The elements are unique and keep their order of insertion.
   case set([PlainValue])
   case dictionary([String: PlainValue])
-  /// Anything else: a managed object, its identifier, a value made by a transformer.
+  /// Any other value: a managed object, an object ID, the result of a transformer.
   case object(OpaqueObject)
 }
 
-/// A reference that a predicate carries without looking inside.
+/// A value that a predicate holds without knowing its type.
 public struct OpaqueObject: Hashable, @unchecked Sendable {
-  /// The value itself.
+  /// The wrapped value.
   public let value: AnyHashable
 
-  /// Wraps a value that this module knows nothing about.
+  /// Wraps a value of a type unknown to this module.
   public init(_ value: AnyHashable) {
     self.value = value
   }

@@ -1,9 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The functions that the format language knows by name.
+/// The predefined functions of the format language.
 public enum PredefinedFunction {
-  /// The number of arguments that each function takes; nil where any number will do.
+  /// The number of arguments of each function; nil for any number.
   public static let argumentCounts: [String: Int?] = [
     "sum:": nil, "count:": nil, "min:": nil, "max:": nil, "average:": nil, "median:": nil, "mode:": nil,
     "stddev:": nil, "distinct:": nil, "sqrt:": 1, "log:": 1, "ln:": 1, "exp:": 1, "ceiling:": 1, "floor:": 1,
@@ -14,11 +14,11 @@ public enum PredefinedFunction {
     "objectFrom:withIndex:": 2, "distanceToLocation:fromLocation:": 2, "castObject:toType:": 2,
   ]
 
-  /// The function that takes a value as another type: `CAST(value, "type")`.
+  /// The function behind `CAST(value, "type")`.
   public static let cast = "castObject:toType:"
   /// The function behind `collection[index]`.
   public static let index = "objectFrom:withIndex:"
-  /// The symbolic indexes: functions without arguments that are only valid between brackets.
+  /// The symbolic indexes: functions without arguments that are valid only between brackets.
   public static let symbolicIndexes: Set<String> = ["FIRST", "LAST", "SIZE"]
   /// The functions that are written as operators.
   public static let operators = [
@@ -26,10 +26,10 @@ public enum PredefinedFunction {
     "bitwiseAnd:with:": "&", "bitwiseOr:with:": "|", "bitwiseXor:with:": "^", "leftshift:by:": "<<",
     "rightshift:by:": ">>",
   ]
-  /// The function that is written as an operator before its operand.
+  /// The function that is written as a prefix operator.
   public static let complement = "onesComplement:"
 
-  /// The full name of a function: `sum` is short for `sum:`.
+  /// Returns the full name of a function: `sum` is short for `sum:`.
   static func fullName(_ name: String) -> String? {
     for candidate in [name, name + ":", name.lowercased(), name.lowercased() + ":"]
     where argumentCounts.keys.contains(candidate) {

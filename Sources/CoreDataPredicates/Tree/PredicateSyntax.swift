@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The tree of a predicate.
+/// The syntax tree of a predicate.
 public indirect enum PredicateSyntax: Hashable, Sendable {
   /// `TRUEPREDICATE` or `FALSEPREDICATE`
   case constant(Bool)
@@ -40,10 +40,10 @@ public struct ComparisonSyntax: Hashable, Sendable {
 
   /// The raw values are those of `NSComparisonPredicate.Options`.
   public struct Options: OptionSet, Hashable, Sendable {
-    /// The bits.
+    /// The bits of the options.
     public let rawValue: UInt
 
-    /// Makes options from bits.
+    /// Creates options from bits.
     public init(rawValue: UInt) {
       self.rawValue = rawValue
     }
@@ -62,16 +62,16 @@ public struct ComparisonSyntax: Hashable, Sendable {
   public var left: ExpressionSyntax
   /// The right side.
   public var right: ExpressionSyntax
-  /// How the sides are compared.
+  /// The operator.
   public var op: Operator
-  /// Whether the left side is a collection, of which all or any must match.
+  /// Whether the left side is a collection of which all or any elements must match.
   public var modifier: Modifier
-  /// How texts are compared.
+  /// How strings are compared.
   public var options: Options
-  /// The selector's name where `op` is `customSelector`.
+  /// The name of the selector if `op` is `customSelector`.
   public var selector: String?
 
-  /// Makes a comparison.
+  /// Creates a comparison.
   public init(
     _ left: ExpressionSyntax, _ op: Operator, _ right: ExpressionSyntax, modifier: Modifier = .direct,
     options: Options = [], selector: String? = nil
@@ -82,5 +82,21 @@ public struct ComparisonSyntax: Hashable, Sendable {
     self.modifier = modifier
     self.options = options
     self.selector = selector
+  }
+}
+
+extension PredicateSyntax {
+  /// Returns the predicate with its variables replaced, except those without a value.
+  public func substituting(_ values: [String: ExpressionSyntax]) -> PredicateSyntax {
+    switch self {
+    case .constant: return self
+    case .comparison(var comparison):
+      comparison.left = comparison.left.substituting(values)
+      comparison.right = comparison.right.substituting(values)
+      return .comparison(comparison)
+    case .and(let operands): return .and(operands.map { $0.substituting(values) })
+    case .or(let operands): return .or(operands.map { $0.substituting(values) })
+    case .not(let operand): return .not(operand.substituting(values))
+    }
   }
 }

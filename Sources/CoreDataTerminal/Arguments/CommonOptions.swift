@@ -3,32 +3,30 @@
 
 import Foundation
 
-/// How a command writes its result.
+/// The format of a command's result.
 package enum OutputFormat: String, CaseIterable, Sendable {
-  /// For people.
+  /// Text for people.
   case text
-  /// For programs.
+  /// JSON for programs.
   case json
-  /// For documents and comments.
+  /// Markdown for documents and comments.
   case markdown
-  /// For the annotations of GitHub's workflows.
-  case github
 }
 
-/// The options that every command has, as values.
+/// The values of the options that every command has.
 package struct CommonOptions: Hashable, Sendable {
-  /// How the result is written.
+  /// The format of the result.
   package let format: OutputFormat
-  /// Where the result goes instead of to standard output.
+  /// The file for the result; nil for standard output.
   package let output: String?
-  /// When text is coloured.
+  /// When to color text.
   package let color: ColorChoice
-  /// Whether progress and remarks are left out.
+  /// Whether to omit progress and notes.
   package let isQuiet: Bool
-  /// Whether more is told.
+  /// Whether to write more details.
   package let isVerbose: Bool
 
-  /// What a parsed command line says.
+  /// Reads the options of a parsed command line.
   package init(_ command: ParsedCommand) {
     format = command.choice("format") ?? .text
     output = command.value("output")
@@ -37,17 +35,17 @@ package struct CommonOptions: Hashable, Sendable {
     isVerbose = command.flag("verbose")
   }
 
-  /// How they are written on the command line.
+  /// The specifications of the options.
   package static let specifications: [OptionSpecification] = [
     OptionSpecification(
-      "format", .oneOf(OutputFormat.allCases.map(\.rawValue)), summary: "How the result is written (text)."),
+      "format", .oneOf(OutputFormat.allCases.map(\.rawValue)), summary: "The format of the result (default: text)."),
     OptionSpecification(
-      "output", short: "o", .text("FILE"), summary: "Where the result goes, instead of to standard output."),
+      "output", short: "o", .text("FILE"), summary: "The file for the result (default: standard output)."),
     OptionSpecification(
       "color", .oneOf(ColorChoice.allCases.map(\.rawValue)),
-      summary: "When text is coloured (auto: on a terminal, unless NO_COLOR is set)."),
-    .flag("quiet", short: "q", summary: "No progress and no remarks."),
-    .flag("verbose", short: "v", summary: "Tell more."),
+      summary: "When to color text (default: auto, on a terminal without NO_COLOR)."),
+    .flag("quiet", short: "q", summary: "Omit progress and notes."),
+    .flag("verbose", short: "v", summary: "Write more details."),
     .flag("help", short: "h", summary: "Show help."),
     .flag("version", summary: "Show the version."),
   ]

@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// Finds the word that somebody probably meant.
+/// Suggests the word that a misspelled word was meant to be.
 package enum Likeness {
-  /// The candidate that a few typing mistakes separate from a word; nil where none is near.
+  /// Returns the candidate within a few typing mistakes of a word, or nil if there is none.
   package static func nearest(to word: String, among candidates: [String]) -> String? {
     let word = word.lowercased()
     let near = candidates.map { (candidate: $0, distance: distance(word, $0.lowercased())) }
@@ -13,12 +13,12 @@ package enum Likeness {
     return near.min { ($0.distance, $0.candidate) < ($1.distance, $1.candidate) }?.candidate
   }
 
-  /// `; did you mean X?`, or nothing.
+  /// Returns `; did you mean X?`, or an empty text.
   static func question(_ word: String, among candidates: [String], prefix: String = "") -> String {
     nearest(to: word, among: candidates).map { "; did you mean \(prefix)\($0)?" } ?? ""
   }
 
-  /// How many letters must be put in, taken out, changed or swapped with their neighbour to make one word of the other.
+  /// Returns the edit distance of two words: the number of letters to insert, delete, change or swap with a neighbor.
   package static func distance(_ first: String, _ second: String) -> Int {
     let first = Array(first)
     let second = Array(second)

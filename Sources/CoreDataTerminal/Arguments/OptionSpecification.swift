@@ -3,34 +3,34 @@
 
 import Foundation
 
-/// A flag, or an option with a value, that a command understands.
+/// A flag or an option with a value.
 package struct OptionSpecification: Hashable, Sendable {
-  /// What an option wants after its name.
+  /// The kind of value that an option takes.
   package enum Value: Hashable, Sendable {
-    /// Nothing: the option is there or not.
+    /// None: the option is a flag.
     case none
-    /// Any text; the associated text stands for it in help, as `FILE`.
+    /// Any text, with its placeholder in help, such as `FILE`.
     case text(String)
     /// One of these words.
     case oneOf([String])
-    /// A whole number that is not less than `minimum`.
+    /// An integer that is at least `minimum`, with its placeholder in help.
     case integer(String, minimum: Int)
-    /// `KEY=WORD` with one of these words; the first text stands for the key in help.
+    /// `KEY=WORD` with one of these words, and the placeholder of the key in help.
     case pair(String, oneOf: [String])
   }
 
-  /// The name without its two dashes.
+  /// The name without the dashes.
   package var name: String
   /// The letter of the short form.
   package var short: Character?
-  /// What follows the name.
+  /// The kind of value.
   package var value: Value
   /// Whether the option may be given more than once.
   package var repeats: Bool
-  /// One line for help.
+  /// A line for help.
   package var summary: String
 
-  /// Describes an option with a value.
+  /// Creates an option with a value.
   package init(
     _ name: String, short: Character? = nil, _ value: Value, repeats: Bool = false, summary: String
   ) {
@@ -41,12 +41,12 @@ package struct OptionSpecification: Hashable, Sendable {
     self.summary = summary
   }
 
-  /// Describes a flag.
+  /// Creates a flag.
   package static func flag(_ name: String, short: Character? = nil, summary: String) -> OptionSpecification {
     OptionSpecification(name, short: short, .none, summary: summary)
   }
 
-  /// The option as it stands in a line of usage, as `--limit N`.
+  /// The option in a usage line, such as `--limit N`.
   package var usage: String {
     switch value {
     case .none: "--\(name)"
@@ -57,7 +57,7 @@ package struct OptionSpecification: Hashable, Sendable {
     }
   }
 
-  /// Why a text cannot be the value, as a sentence that follows the name of the option; nil where it can.
+  /// Returns the reason why a text is not a valid value, to follow the name of the option, or nil if it is valid.
   func refusal(of text: String) -> String? {
     switch value {
     case .none, .text:
@@ -66,12 +66,12 @@ package struct OptionSpecification: Hashable, Sendable {
       if words.contains(text) { return nil }
       return "takes \(list(words)), not \"\(text)\"" + Likeness.question(text, among: words)
     case .integer(_, let minimum):
-      guard let number = Int(text) else { return "takes a whole number, not \"\(text)\"" }
-      return number >= minimum ? nil : "takes a number that is not less than \(minimum), not \(number)"
+      guard let number = Int(text) else { return "takes an integer, not \"\(text)\"" }
+      return number >= minimum ? nil : "takes an integer of at least \(minimum), not \(number)"
     case .pair(let key, let words):
       let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       if parts.count == 2, !parts[0].isEmpty, words.contains(String(parts[1])) { return nil }
-      return "takes \(key)= and one of \(list(words)), not \"\(text)\""
+      return "takes \(key)= followed by \(list(words)), not \"\(text)\""
     }
   }
 
@@ -81,28 +81,28 @@ package struct OptionSpecification: Hashable, Sendable {
   }
 }
 
-/// An argument that is known by its place.
+/// A positional argument.
 package struct PositionalSpecification: Hashable, Sendable {
-  /// How often the argument may be there.
+  /// How often an argument may occur.
   package enum Count: Hashable, Sendable {
     case one, optional, any, atLeastOne
   }
 
-  /// The name in help, as `MODEL`; also the key of look-ups.
+  /// The name in help, such as `MODEL`, also used to look up the value.
   package var name: String
-  /// How often it may be there. Only the last argument of a command can repeat.
+  /// How often the argument may occur. Only the last one of a command can repeat.
   package var count: Count
-  /// One line for help.
+  /// A line for help.
   package var summary: String
 
-  /// Describes an argument.
+  /// Creates an argument.
   package init(_ name: String, _ count: Count = .one, summary: String) {
     self.name = name
     self.count = count
     self.summary = summary
   }
 
-  /// The argument as it stands in a line of usage, as `[MODEL]`.
+  /// The argument in a usage line, such as `[MODEL]`.
   package var usage: String {
     switch count {
     case .one: name

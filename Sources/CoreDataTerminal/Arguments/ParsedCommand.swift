@@ -3,11 +3,12 @@
 
 import Foundation
 
-/// A command line that is complete and correct.
+/// A complete and valid command line.
 ///
-/// Look-ups take the names of the specification; a name that is not declared there is a mistake of the program.
+/// Values are looked up by the names of the specification. To use a name that is not declared there is a programming
+/// error.
 package struct ParsedCommand: Hashable, Sendable {
-  /// The command that was called.
+  /// The command.
   package let specification: CommandSpecification
   private let options: [OptionSpecification]
   private let optionValues: [String: [String]]
@@ -28,26 +29,26 @@ package struct ParsedCommand: Hashable, Sendable {
     !values(name).isEmpty
   }
 
-  /// The value of an option; nil where it was not given.
+  /// Returns the value of an option, or nil if it was not given.
   package func value(_ name: String) -> String? {
     values(name).last
   }
 
-  /// The values of an option that may be repeated, in order.
+  /// Returns the values of a repeatable option, in order.
   package func values(_ name: String) -> [String] {
     precondition(options.contains { $0.name == name }, "\(path) has no option --\(name).")
     return optionValues[name] ?? []
   }
 
-  /// The value of an option that takes a whole number.
+  /// Returns the value of an integer option.
   package func integer(_ name: String) -> Int? {
     value(name).map { text in
-      guard let number = Int(text) else { preconditionFailure("--\(name) is not declared as a whole number.") }
+      guard let number = Int(text) else { preconditionFailure("--\(name) is not declared as an integer.") }
       return number
     }
   }
 
-  /// The value of an option that takes one word of a few, as a case of an enumeration.
+  /// Returns the value of an option with a fixed set of words, as a case of an enumeration.
   package func choice<Choice: RawRepresentable>(_ name: String, as type: Choice.Type = Choice.self) -> Choice?
   where Choice.RawValue == String {
     value(name).map { text in
@@ -58,7 +59,7 @@ package struct ParsedCommand: Hashable, Sendable {
     }
   }
 
-  /// The values of an option that takes `KEY=WORD`, in order.
+  /// Returns the values of an option that takes `KEY=WORD`, in order.
   package func pairs(_ name: String) -> [(key: String, word: String)] {
     values(name).map { text in
       guard let equals = text.firstIndex(of: "=") else {
@@ -68,18 +69,18 @@ package struct ParsedCommand: Hashable, Sendable {
     }
   }
 
-  /// An argument that must be there.
+  /// Returns a required argument.
   package func argument(_ name: String) -> String {
-    guard let value = arguments(name).first else { preconditionFailure("\(name) of \(path) may be absent.") }
+    guard let value = arguments(name).first else { preconditionFailure("\(name) of \(path) is optional.") }
     return value
   }
 
-  /// An argument that may be absent.
+  /// Returns an optional argument.
   package func optionalArgument(_ name: String) -> String? {
     arguments(name).first
   }
 
-  /// An argument that may be repeated, in order.
+  /// Returns the values of a repeatable argument, in order.
   package func arguments(_ name: String) -> [String] {
     precondition(specification.positionals.contains { $0.name == name }, "\(path) has no argument \(name).")
     return positionalValues[name] ?? []

@@ -3,23 +3,23 @@
 
 import Foundation
 
-/// What a command line asks for.
+/// The request of a command line.
 package enum CommandLineRequest: Hashable, Sendable {
-  /// To run a command.
+  /// Run a command.
   case command(ParsedCommand)
-  /// To print a help text.
+  /// Print a help text.
   case help(String)
-  /// To print the version.
+  /// Print the version.
   case version(String)
 }
 
 extension ToolSpecification {
-  /// Understands a command line.
+  /// Parses a command line.
   ///
-  /// Options may stand before, between and after arguments; `--key value` and `--key=value` mean the same; letters can be
-  /// joined, as `-qv`; what follows `--` is an argument whatever it looks like.
+  /// Options may stand before, between and after arguments. `--key value` and `--key=value` are equivalent, letters can
+  /// be joined, as in `-qv`, and everything after `--` is an argument.
   ///
-  /// - Parameter arguments: the words after the name of the tool.
+  /// - Parameter arguments: The arguments after the name of the tool.
   /// - Throws: `UsageError`.
   package func parse(_ arguments: [String]) throws -> CommandLineRequest {
     var parser = ArgumentParser(tool: self, arguments: arguments)
@@ -46,7 +46,7 @@ private struct ArgumentParser {
   }
 
   mutating func parse() throws -> CommandLineRequest {
-    // Help is given whatever else is wrong with the line.
+    // Show help even if the command line is otherwise wrong.
     if arguments.prefix(while: { $0 != "--" }).contains(where: { $0 == "--help" || $0 == "-h" }) {
       return helpRequest()
     }
@@ -74,7 +74,7 @@ private struct ArgumentParser {
         specification: command, options: options, optionValues: optionValues, positionalValues: try assign(command)))
   }
 
-  /// Reads the line without complaint as far as the words of the command go.
+  /// Determines the help text from the words of a command, ignoring errors.
   private func helpRequest() -> CommandLineRequest {
     var found: [String] = []
     var skipsValue = false
@@ -99,7 +99,7 @@ private struct ArgumentParser {
     let path = words + [word]
     if let found = tool.commands.first(where: { $0.path == path }) {
       command = found
-      // Common options that stood before the command keep their values.
+      // Common options before the command keep their values.
       options = tool.options(of: found)
     } else if !tool.commands.contains(where: { $0.path.starts(with: path) }) {
       let siblings = tool.commands.filter { $0.path.starts(with: words) && $0.path.count > words.count }
@@ -148,7 +148,7 @@ private struct ArgumentParser {
     if option.value != .none, !option.repeats, optionValues[option.name] != nil {
       throw error("\(spelling) was given twice")
     }
-    // A command may have an option of its own with a value by these names.
+    // A command may define its own option with a value under these names.
     switch (option.name, option.value) {
     case ("help", .none): wantsHelp = true
     case ("version", .none): wantsVersion = true
@@ -178,5 +178,20 @@ private struct ArgumentParser {
     let path = ([tool.name] + words).joined(separator: " ")
     let usage = command.map { tool.usage(of: $0) } ?? "\(path) COMMAND [OPTIONS]"
     return UsageError(message: message, usage: usage, help: "\(path) --help")
+  }
+}
+
+/// An invalid command line.
+package struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// What is wrong, and what was probably meant.
+  package let message: String
+  /// The usage line of the command.
+  package let usage: String
+  /// The command that prints the help.
+  package let help: String
+
+  /// The text for standard error.
+  package var description: String {
+    "error: \(message)\nUsage: \(usage)\nSee \(help)"
   }
 }

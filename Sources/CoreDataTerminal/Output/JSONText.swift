@@ -3,16 +3,14 @@
 
 import Foundation
 
-/// A value of JSON whose text is always the same: keys keep their order, integers all their digits.
+/// A JSON value with deterministic text: keys keep their order, integers all their digits.
 package indirect enum JSONText: Hashable, Sendable {
-  /// A name and its value.
+  /// A member of an object.
   package struct Member: Hashable, Sendable {
-    /// The name.
     package var key: String
-    /// The value.
     package var value: JSONText
 
-    /// A name and its value.
+    /// Creates a member.
     package init(_ key: String, _ value: JSONText) {
       self.key = key
       self.value = value
@@ -23,30 +21,26 @@ package indirect enum JSONText: Hashable, Sendable {
   case array([JSONText])
   case string(String)
   case integer(Int64)
-  /// Numbers that JSON has no words for (infinity, NaN) are written as null.
+  /// A number. Infinity and NaN, which JSON cannot represent, are written as null.
   case real(Double)
   case bool(Bool)
   case null
 
-  /// The text in one line, without blanks and without a line break.
-  ///
-  /// - Parameter sortedKeys: sorts the keys of every object by their code units.
-  package func line(sortedKeys: Bool = false) -> String {
+  /// Returns the text on one line, without spaces and without a line break at the end.
+  package func line() -> String {
     var text = ""
-    write(to: &text, depth: nil, sortedKeys)
+    write(to: &text, depth: nil)
     return text
   }
 
-  /// The text with a line for every value, indented by two blanks, and a line break at its end.
-  ///
-  /// - Parameter sortedKeys: sorts the keys of every object by their code units.
-  package func pretty(sortedKeys: Bool = false) -> String {
+  /// Returns the text with a line for every value, indented by two spaces, and a line break at the end.
+  package func pretty() -> String {
     var text = ""
-    write(to: &text, depth: 0, sortedKeys)
+    write(to: &text, depth: 0)
     return text + "\n"
   }
 
-  private func write(to text: inout String, depth: Int?, _ sortedKeys: Bool) {
+  private func write(to text: inout String, depth: Int?) {
     switch self {
     case .null: text += "null"
     case .bool(let value): text += value ? "true" : "false"
@@ -55,14 +49,13 @@ package indirect enum JSONText: Hashable, Sendable {
     case .string(let value): Self.quote(value, to: &text)
     case .array(let values):
       Self.writeList(values, "[", "]", to: &text, depth) { value, text, depth in
-        value.write(to: &text, depth: depth, sortedKeys)
+        value.write(to: &text, depth: depth)
       }
     case .object(let members):
-      let ordered = sortedKeys ? members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) } : members
-      Self.writeList(ordered, "{", "}", to: &text, depth) { member, text, depth in
+      Self.writeList(members, "{", "}", to: &text, depth) { member, text, depth in
         Self.quote(member.key, to: &text)
         text += depth == nil ? ":" : ": "
-        member.value.write(to: &text, depth: depth, sortedKeys)
+        member.value.write(to: &text, depth: depth)
       }
     }
   }
@@ -92,7 +85,7 @@ package indirect enum JSONText: Hashable, Sendable {
       case "\t": text += "\\t"
       case "\u{8}": text += "\\b"
       case "\u{C}": text += "\\f"
-      // The two separators end a line for JavaScript and for many readers of lines.
+      // The two separators end a line in JavaScript and for many line readers.
       case "\u{0}"..<"\u{20}", "\u{2028}", "\u{2029}",
         _ where StyledText.steersTerminal(scalar):
         let digits = String(scalar.value, radix: 16)
@@ -116,12 +109,12 @@ extension JSONText: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Exp
     self = .object(elements.map { Member($0.0, $0.1) })
   }
 
-  /// An integer of the usual kind.
+  /// Returns an integer.
   package static func integer(_ value: Int) -> JSONText { .integer(Int64(value)) }
 
-  /// The text, or null.
+  /// Returns the text, or null.
   package static func optional(_ value: String?) -> JSONText { value.map { .string($0) } ?? .null }
 
-  /// The integer, or null.
+  /// Returns the integer, or null.
   package static func optional(_ value: Int?) -> JSONText { value.map { .integer(Int64($0)) } ?? .null }
 }

@@ -3,22 +3,22 @@
 
 import Foundation
 
-/// How far a piece of work has come, in things that were counted.
+/// The progress of an operation.
 package struct ProgressEvent: Hashable, Sendable {
-  /// The present step, from 1.
+  /// The current step, from 1.
   package var step: Int
-  /// How many steps there are.
+  /// The number of steps.
   package var of: Int
-  /// What the step is about, as `Model 4 -> Model 5`.
+  /// The title of the step, such as `Model 4 -> Model 5`.
   package var title: String?
-  /// The entity whose rows are worked on.
+  /// The entity whose rows are being processed.
   package var entity: String?
-  /// Rows done.
+  /// The number of rows processed.
   package var done: Int?
-  /// Rows to do; nil where nobody has counted them.
+  /// The number of rows to process; nil if unknown.
   package var total: Int?
 
-  /// Describes progress.
+  /// Creates an event.
   package init(
     step: Int, of: Int, title: String? = nil, entity: String? = nil, done: Int? = nil, total: Int? = nil
   ) {
@@ -30,7 +30,7 @@ package struct ProgressEvent: Hashable, Sendable {
     self.total = total
   }
 
-  /// `{"event":"progress","step":2,"of":3,"entity":"Order","done":8000,"total":52340}`; what is not known is left out.
+  /// `{"event":"progress","step":2,"of":3,"entity":"Order","done":8000,"total":52340}`, without unknown values.
   package var json: JSONText {
     var members: [JSONText.Member] = [
       .init("event", "progress"), .init("step", .integer(step)), .init("of", .integer(of)),
@@ -42,9 +42,9 @@ package struct ProgressEvent: Hashable, Sendable {
   }
 }
 
-/// Writes progress to standard error: a bar, a line a step, lines of JSON, or nothing.
+/// Writes progress to standard error: a bar, a line per step, lines of JSON, or nothing.
 package final class ProgressWriter {
-  /// What is asked for.
+  /// The requested form.
   package enum Mode: String, CaseIterable, Sendable {
     case auto, bar, json, none
   }
@@ -59,20 +59,20 @@ package final class ProgressWriter {
   private let clock: () -> TimeInterval
   private let write: (String) -> Void
   private var last: ProgressEvent?
-  /// The latest event that came too soon after another to be written.
+  /// The latest event, if it followed another too soon to be written.
   private var held: ProgressEvent?
   private var lastTime: TimeInterval = 0
   private var hasOpenLine = false
 
-  /// A writer for one piece of work.
+  /// Creates a writer for one operation.
   ///
   /// - Parameters:
-  ///   - mode: what is asked for; a bar is drawn on a terminal only, elsewhere it is a line a step.
-  ///   - isTerminal: whether standard error is a terminal.
-  ///   - width: columns of the terminal.
-  ///   - interval: seconds that must lie between two reports of the same step and entity, except for the last.
-  ///   - clock: seconds from any start.
-  ///   - write: gets the text.
+  ///   - mode: The requested form. A bar is replaced by a line per step if standard error is not a terminal.
+  ///   - isTerminal: Whether standard error is a terminal.
+  ///   - width: The width of the terminal in columns.
+  ///   - interval: The minimum time in seconds between two reports of the same step and entity, except for the last.
+  ///   - clock: Returns the time in seconds from any origin.
+  ///   - write: Writes the text.
   package init(
     _ mode: Mode, isTerminal: Bool, width: Int = 80, interval: TimeInterval = 0.1,
     clock: @escaping () -> TimeInterval = { ProcessInfo.processInfo.systemUptime }, write: @escaping (String) -> Void
@@ -88,7 +88,7 @@ package final class ProgressWriter {
     self.write = write
   }
 
-  /// Tells how far the work has come.
+  /// Reports progress.
   package func update(_ event: ProgressEvent) {
     guard event != last else { return }
     let isNewStep = last?.step != event.step
@@ -103,7 +103,7 @@ package final class ProgressWriter {
     lastTime = now
   }
 
-  /// Writes the last event where it was held back, and ends the line of the bar, so that other text can follow.
+  /// Writes a held back event and ends the line of the bar, so that other text can follow.
   package func finish() {
     if let held { show(held, isNewStep: false) }
     if hasOpenLine { write("\n") }

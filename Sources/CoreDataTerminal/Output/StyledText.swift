@@ -3,40 +3,40 @@
 
 import Foundation
 
-/// Text for a terminal: the styles of this tool, and otherwise no control character that could steer the terminal.
+/// Text for a terminal: contains control sequences for styles, and no other control characters.
 ///
-/// Names and values of files that strangers made go through here on their way to people. Characters that clear a screen,
-/// write over a line or turn the direction of text around are written as `\u{1B}`; line breaks and tabs stay.
+/// Names and values from untrusted files are converted to this type before they are displayed. Characters that clear
+/// the screen, overwrite a line or change the text direction are written as `\u{1B}`. Line breaks and tabs are kept.
 package struct StyledText: Hashable, Sendable, ExpressibleByStringInterpolation {
   /// The text with control sequences for its styles.
   package private(set) var text: String
 
-  /// Plain text.
+  /// Creates plain text.
   package init(_ plain: String) {
     text = Self.escaped(plain)
   }
 
-  /// Plain text.
+  /// Creates plain text.
   package init(stringLiteral plain: String) {
     self.init(plain)
   }
 
-  /// Plain text with styled text in it.
+  /// Creates plain text with interpolated styled text.
   package init(stringInterpolation: Interpolation) {
     text = stringInterpolation.text
   }
 
-  /// Plain text between two control sequences.
+  /// Creates plain text between two control sequences.
   init(_ plain: String, after start: String, before end: String) {
     text = start + Self.escaped(plain) + end
   }
 
-  /// Text that is safe already.
+  /// Creates text that is already safe.
   init(safe text: String) {
     self.text = text
   }
 
-  /// What a literal is made of.
+  /// The interpolation of a literal.
   package struct Interpolation: StringInterpolationProtocol {
     fileprivate var text = ""
 
@@ -54,7 +54,7 @@ package struct StyledText: Hashable, Sendable, ExpressibleByStringInterpolation 
 
   // MARK: Control characters
 
-  /// The text with control characters, but for line breaks and tabs, written as `\u{1B}`.
+  /// Returns the text with control characters, except line breaks and tabs, written as `\u{1B}`.
   package static func escaped(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: steersTerminal) else { return text }
     var result = String.UnicodeScalarView()
@@ -68,7 +68,7 @@ package struct StyledText: Hashable, Sendable, ExpressibleByStringInterpolation 
     return String(result)
   }
 
-  /// Whether a character is a control character, of the first or the second block, or turns the direction of text around.
+  /// Whether a character is a C0 or C1 control character, or changes the text direction.
   static func steersTerminal(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x09, 0x0A: false
@@ -76,4 +76,56 @@ package struct StyledText: Hashable, Sendable, ExpressibleByStringInterpolation 
     default: false
     }
   }
+}
+
+/// A style of text on a terminal.
+package enum TextStyle: Int, Hashable, Sendable {
+  case bold = 1
+  case dim = 2
+  case red = 31
+  case yellow = 33
+  case cyan = 36
+}
+
+/// Applies styles to text, or leaves it plain.
+package struct TextStyler: Hashable, Sendable {
+  /// Whether styles are applied.
+  package let isEnabled: Bool
+
+  /// Creates a styler.
+  package init(isEnabled: Bool) {
+    self.isEnabled = isEnabled
+  }
+
+  /// Creates a styler for an output.
+  ///
+  /// `--color` decides. With `auto`, the first of these rules decides: `NO_COLOR` (not empty: off), `CLICOLOR_FORCE`
+  /// (neither empty nor 0: on), `CLICOLOR=0` and `TERM=dumb` (off), whether the output is a terminal.
+  package init(_ choice: ColorChoice, environment: [String: String], isTerminal: Bool) {
+    switch choice {
+    case .always: isEnabled = true
+    case .never: isEnabled = false
+    case .auto:
+      let force = environment["CLICOLOR_FORCE"] ?? ""
+      if !(environment["NO_COLOR"] ?? "").isEmpty {
+        isEnabled = false
+      } else if !force.isEmpty, force != "0" {
+        isEnabled = true
+      } else {
+        isEnabled = environment["CLICOLOR"] != "0" && environment["TERM"] != "dumb" && isTerminal
+      }
+    }
+  }
+
+  /// Returns the text with styles applied.
+  package func style(_ text: String, _ styles: TextStyle...) -> StyledText {
+    guard isEnabled, !text.isEmpty, !styles.isEmpty else { return StyledText(text) }
+    let codes = styles.map { String($0.rawValue) }.joined(separator: ";")
+    return StyledText(text, after: "\u{1B}[\(codes)m", before: "\u{1B}[0m")
+  }
+}
+
+/// When to color text.
+package enum ColorChoice: String, CaseIterable, Sendable {
+  case auto, always, never
 }

@@ -5,27 +5,27 @@ import Foundation
 
 /// Measures, pads and wraps text for a terminal, where some characters are two columns wide and others none.
 package enum TextLayout {
-  /// How many columns of a terminal a text takes; control sequences for colour take none.
+  /// Returns the width of a text in columns. Control sequences for styles have no width.
   package static func width(of text: String) -> Int {
     if text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return text.utf8.count }
     return withoutStyles(text).reduce(0) { $0 + width(of: $1) }
   }
 
-  /// How many columns a character takes.
+  /// Returns the width of a character in columns.
   package static func width(of character: Character) -> Int {
     guard let first = character.unicodeScalars.first(where: { !isInvisible($0) }) else { return 0 }
-    // U+FE0F asks for the picture of a character that is a narrow sign otherwise.
+    // U+FE0F selects the emoji presentation of a character that is otherwise narrow.
     if character.unicodeScalars.contains("\u{FE0F}") || first.properties.isEmojiPresentation { return 2 }
     return wideRanges.contains { $0.contains(first.value) } ? 2 : 1
   }
 
-  /// The text with blanks after it, or before it, up to a width. Longer text stays as it is.
+  /// Returns the text padded with spaces to a width. Longer text is unchanged.
   package static func padded(_ text: String, to width: Int, alignment: Alignment = .leading) -> String {
     let blanks = String(repeating: " ", count: max(0, width - Self.width(of: text)))
     return alignment == .leading ? text + blanks : blanks + text
   }
 
-  /// The text cut to a width, with an ellipsis where something was cut off.
+  /// Returns the text truncated to a width, with an ellipsis.
   package static func truncated(_ text: String, to width: Int) -> String {
     guard Self.width(of: text) > width else { return text }
     var result = ""
@@ -38,13 +38,13 @@ package enum TextLayout {
     return width > 0 ? result + "…" : ""
   }
 
-  /// The lines of a text that is broken between words. A word that is too long stays whole.
+  /// Returns the lines of a text wrapped between words. Longer words are not broken.
   ///
   /// - Parameters:
-  ///   - text: any text; line breaks in it count as blanks.
-  ///   - width: columns of a line, indentation included.
-  ///   - indent: blanks before the first line.
-  ///   - hanging: further blanks before the other lines.
+  ///   - text: The text; line breaks in it count as spaces.
+  ///   - width: The width of a line in columns, including the indentation.
+  ///   - indent: The indentation of the first line.
+  ///   - hanging: The additional indentation of the other lines.
   package static func wrapped(_ text: String, width: Int, indent: Int = 0, hanging: Int = 0) -> [String] {
     var lines: [String] = []
     var line = ""
@@ -67,7 +67,7 @@ package enum TextLayout {
     return line.isEmpty ? lines : lines + [line]
   }
 
-  /// The text without control sequences for colour.
+  /// Returns the text without control sequences for styles.
   package static func withoutStyles(_ text: String) -> String {
     guard text.unicodeScalars.contains("\u{1B}") else { return text }
     var result = String.UnicodeScalarView()
@@ -91,7 +91,7 @@ package enum TextLayout {
     }
   }
 
-  /// East Asian wide and full-width blocks (Unicode Standard Annex #11), and the pictures of the supplementary planes.
+  /// East Asian wide and full-width blocks (Unicode Standard Annex #11), and emoji of the supplementary planes.
   private static let wideRanges: [ClosedRange<UInt32>] = [
     0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF,
     0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,
@@ -99,7 +99,7 @@ package enum TextLayout {
   ]
 }
 
-/// At which side of its column a text stands.
+/// The alignment of a text in its column.
 package enum Alignment: Hashable, Sendable {
   case leading, trailing
 }

@@ -3,16 +3,16 @@
 
 import Foundation
 
-/// Rows of cells, written in aligned columns for a terminal or as a table of Markdown.
+/// A table, written in aligned columns for a terminal or as Markdown.
 package struct TextTable: Hashable, Sendable {
-  /// A column.
+  /// A column of the table.
   package struct Column: Hashable, Sendable {
-    /// What stands above it.
+    /// The title above the column.
     package var title: String
-    /// At which side its cells stand.
+    /// The alignment of the cells.
     package var alignment: Alignment
 
-    /// Describes a column.
+    /// Creates a column.
     package init(_ title: String = "", _ alignment: Alignment = .leading) {
       self.title = title
       self.alignment = alignment
@@ -24,7 +24,7 @@ package struct TextTable: Hashable, Sendable {
   /// The rows; missing cells are empty.
   package private(set) var rows: [[StyledText]] = []
 
-  /// A table without rows.
+  /// Creates a table without rows.
   package init(_ columns: [Column]) {
     self.columns = columns
   }
@@ -38,13 +38,13 @@ package struct TextTable: Hashable, Sendable {
     rows.append(cells + Array(repeating: "", count: columns.count - cells.count))
   }
 
-  /// The lines of the table in aligned columns, without blanks at their ends.
+  /// Returns the lines of the table in aligned columns, without trailing spaces.
   ///
-  /// A line break in a cell makes further lines. Titles are left out where all are empty.
+  /// A line break in a cell starts another line. The titles are omitted if all are empty.
   ///
   /// - Parameters:
-  ///   - styler: makes titles bold.
-  ///   - gap: blanks between columns.
+  ///   - styler: Makes the titles bold.
+  ///   - gap: The number of spaces between columns.
   package func lines(styler: TextStyler = TextStyler(isEnabled: false), gap: Int = 2) -> [String] {
     let hasTitles = columns.contains { !$0.title.isEmpty }
     let titles = columns.map { styler.style($0.title, .bold) }
@@ -76,7 +76,7 @@ package struct TextTable: Hashable, Sendable {
     return line
   }
 
-  /// The table in GitHub's Markdown, ending with a line break.
+  /// The table in GitHub Flavored Markdown, ending with a line break.
   package var markdown: String {
     let titles = columns.map { Self.escaped(StyledText.escaped($0.title)) }
     let rules = columns.map { $0.alignment == .leading ? "---" : "---:" }

@@ -86,7 +86,12 @@ struct ErrorTests {
 
   @Test("Several validation errors become one that holds them")
   func validation() throws {
-    let subject = ValidationErrors.Subject(object: NSObject(), entity: "Note", property: "text", value: nil)
+    let text = NSAttributeDescription()
+    text.name = "text"
+    let note = NSEntityDescription()
+    note.name = "Note"
+    note.properties = [text]
+    let subject = ValidationErrors.Subject(text, nil, NSManagedObject(entity: note, insertInto: nil))
     let missing = ValidationErrors.missingValue(subject)
     #expect(missing.code == 1570)
     #expect(missing.localizedDescription == "text is a required value.")
@@ -112,11 +117,9 @@ struct ErrorTests {
     "Every builder gives reason, advice and code",
     arguments: [
       (134000, StoreErrors.invalidType("XYZ", known: ["SQLite", "InMemory"])),
-      (134010, StoreErrors.typeMismatch(url: URL(fileURLWithPath: "/a"), expected: "XML", found: "SQLite")),
       (134070, StoreErrors.operationFailed(url: nil, reason: "It is gone.")),
       (134080, StoreErrors.cannotOpen(url: nil, reason: "It is gone.")),
       (134080, StoreErrors.unknownConfiguration("A", known: ["B"], url: nil)),
-      (134091, StoreErrors.unsupportedRequest("A", url: nil)),
       (259, StoreErrors.notAStore(url: URL(fileURLWithPath: "/a"), reason: "It is text.")),
       (260, StoreErrors.noSuchFile(url: URL(fileURLWithPath: "/a"))),
       (134110, MigrationErrors.missingMandatoryValues(url: nil, entity: "E", attribute: "a")),
@@ -126,7 +129,6 @@ struct ErrorTests {
       (134140, MigrationErrors.missingMappingModel(url: nil, models: .init())),
       (134150, MigrationErrors.sourceStore(url: nil, reason: "It is gone.")),
       (134160, MigrationErrors.destinationStore(url: nil, reason: "It is full.")),
-      (1551, ValidationErrors.constraint(entity: "E", properties: ["a"], objects: [])),
     ] as [(Int, NSError)])
   func builders(code: Int, error: NSError) {
     #expect(error.code == code)

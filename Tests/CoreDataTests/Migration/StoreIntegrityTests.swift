@@ -22,7 +22,7 @@ struct StoreIntegrityTests {
     // As the stores of older systems are: without a map that tells which pages are in use.
     try connection.setPragma("auto_vacuum", to: 0)
     try connection.setJournalMode(.delete)
-    try connection.vacuum()
+    try connection.run("VACUUM")
     try connection.close()
   }
 

@@ -37,7 +37,7 @@ struct ModelReferenceTests {
     return try #require(error.localizedFailureReason)
   }
 
-  @Test("A model at hand")
+  @Test("A given model")
   func model() throws {
     try check(.init(model: first, versionChecksum: first.versionChecksum), is: first)
     let wrong = try reason(.init(model: first, versionChecksum: second.versionChecksum))
@@ -83,7 +83,7 @@ struct ModelReferenceTests {
       .init(
         entityVersionHashes: other.entityVersionHashesByName, in: bundle, versionChecksum: other.versionChecksum))
     #expect(
-      try reason(.init(entityVersionHashes: ["Note": 1], in: bundle, versionChecksum: "")).contains("not data"))
+      try reason(.init(entityVersionHashes: ["Note": 1], in: bundle, versionChecksum: "")).contains("must be data"))
   }
 
   @Test("The property that cannot throw traps, with the code and the reason")

@@ -55,13 +55,11 @@ final class FixtureStore {
     try Fixtures.stores.map(FixtureStore.init)
   }
 
-  /// Every model source, read without its predicates, with its hashes.
+  /// Every model source, with its hashes.
   static let sources: [(name: String, document: ModelDocument, hashes: [String: Data])] = Fixtures.modelSources
     .flatMap { url -> [(name: String, document: ModelDocument, hashes: [String: Data])] in
-      let parsers = SourceParsers(
-        predicate: { _ in .constant(true) }, expression: SourceParsers.standard.expression)
       // A source that cannot be read is the subject of other tests.
-      guard let bundle = try? ModelBundle(contentsOf: url, parsers: parsers) else { return [] }
+      guard let bundle = try? ModelBundle(contentsOf: url) else { return [] }
       return bundle.versions.map { (Fixtures.name(of: url), $0.document, VersionHashes($0.document).entities) }
     }
 

@@ -33,8 +33,10 @@ struct StoreFileTests {
     try StoreFile.create(at: folder.store, document: BenchModels.company)
     #expect(try folder.content == ["Store.sqlite"])
     let header = try #require(try SQLiteFileHeader.read(path: folder.store.path))
-    #expect(header.pageSize == 4096 && header.autoVacuum == 2 && header.usesWriteAheadLog && header.textEncoding == 1)
+    #expect(header.pageSize == 4096 && header.usesWriteAheadLog)
     let file = try StoreFile.open(folder.store, isReadOnly: false)
+    #expect(try file.connection.pragma("auto_vacuum") == 2)
+    #expect(try file.connection.pragma("encoding") == "UTF-8")
     #expect(
       try file.connection.rows("SELECT name FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid").map { $0[0].text }
         == StoreSchema(document: BenchModels.company).creationStatements.map(\.name))

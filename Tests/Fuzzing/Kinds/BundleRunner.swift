@@ -5,7 +5,7 @@ import CoreData
 import CoreDataModelFiles
 import Foundation
 
-/// Models of several versions, with the property lists that name the current one and record the hashes.
+/// Runs models with several versions, with the property lists that name the current one and record hashes.
 struct BundleRunner: FuzzRunner {
   private let lab: FuzzLab
   private let documents: [ModelDocument]
@@ -50,7 +50,7 @@ struct BundleRunner: FuzzRunner {
     return input
   }
 
-  /// Property lists as XML, and as the text of old, with one thing inside the other.
+  /// Returns deeply nested property lists, as XML and in the old text format.
   static func nestedXML(_ random: inout FuzzRandom) -> Data {
     let count = random.pick([10, 500, 5_000, 100_000])
     let body: String

@@ -4,7 +4,7 @@
 import Foundation
 import FuzzingSupport
 
-/// The command `coredata`, as a process of its own, over damaged stores.
+/// Runs the command `coredata` as a process on damaged stores.
 struct CommandRunner: FuzzRunner {
   private let maker: StoreMaker
   private let tool: URL

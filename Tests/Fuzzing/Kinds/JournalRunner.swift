@@ -6,8 +6,8 @@ import CoreDataAnalysis
 import CoreDataModelFiles
 import Foundation
 
-/// What lies beside a store: the journal of unfinished work and its directory, files of values, stores set aside. Files
-/// outside of the store's directory must stay as they are, whatever is written there.
+/// Runs stores with hostile files beside them: the journal of unfinished work and its directory, external data, stores
+/// set aside. Files outside the store's directory must never change.
 struct JournalRunner: FuzzRunner {
   private let maker: StoreMaker
   private let model: NSManagedObjectModel
@@ -52,7 +52,7 @@ struct JournalRunner: FuzzRunner {
       input.files[aside + "Store.sqlite"] = store
       input.files[aside + random.pick(["note.json", "Store.json", "Store.sqlite.json"])] = journal
     }
-    // Directories that are links to places outside.
+    // Directories that are links to outside.
     let places = [
       "s/.Store.sqlite-migration", "s/.Store_SUPPORT", "s/Incompatible", "s/.Store_SUPPORT/_EXTERNAL_DATA",
       work + "new.sqlite", work + "journal.json", work + "lock", "s/Store.sqlite", "s/Store~.sqlite",

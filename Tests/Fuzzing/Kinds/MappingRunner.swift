@@ -7,7 +7,7 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// Mapping models.
+/// Runs mapping models.
 struct MappingRunner: FuzzRunner {
   private let lab: FuzzLab
   private let documents: [ModelDocument]
@@ -32,7 +32,7 @@ struct MappingRunner: FuzzRunner {
     foreignSources = try lab.fixtures { $0.hasSuffix("xcmapping.xml") }.map(\.data)
   }
 
-  /// A mapping model with something of everything.
+  /// Returns a mapping model that uses every feature.
   static func rich(_ document: ModelDocument) throws -> MappingDocument {
     let texts = [
       "$source.price", "($source.a - 32) / 1.8", "TERNARY($source.a > 1 AND ANY $source.b.c IN {1, 2}, 1, 2)",

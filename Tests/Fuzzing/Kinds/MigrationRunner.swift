@@ -6,7 +6,7 @@ import CoreDataAnalysis
 import CoreDataModelFiles
 import Foundation
 
-/// Stores that are migrated: planned without a change, then run, with the rows counted before and after.
+/// Migrates stores: planning must not change them, and rows are counted before and after the migration.
 struct MigrationRunner: FuzzRunner {
   private let maker: StoreMaker
 

@@ -7,7 +7,7 @@ import CoreDataModelFiles
 import CoreDataTestSupport
 import Foundation
 
-/// Models that the project makes itself: generated ones, and one with something of everything.
+/// Models created by the project: generated ones, and one that uses every feature.
 enum FuzzModels {
   static func documents() throws -> [ModelDocument] {
     var found = [CompanyModel.make().document]
@@ -26,7 +26,7 @@ enum FuzzModels {
     }
   }
 
-  /// What the command's reading entries do with a model.
+  /// Does what the reading commands do with a model.
   static func use(_ document: ModelDocument, _ other: ModelDocument, _ lab: FuzzLab, creates: Bool) throws {
     try document.validate()
     _ = VersionHashes(document).checksum
@@ -41,7 +41,7 @@ enum FuzzModels {
     _ = try StoreReader.create(at: url, model: document).counts()
   }
 
-  /// In one word, what came out.
+  /// Returns the result in a word.
   static func summary(_ document: ModelDocument) -> String {
     let attributes = document.entities.reduce(0) { $0 + $1.attributes.count }
     let relationships = document.entities.reduce(0) { $0 + $1.relationships.count }
@@ -51,7 +51,7 @@ enum FuzzModels {
   }
 }
 
-/// Single models.
+/// Runs single models.
 struct ModelRunner: FuzzRunner {
   enum Form {
     case source

@@ -6,7 +6,8 @@ import CoreDataPredicates
 import CoreDataTestSupport
 import Foundation
 
-/// Formats of predicates and expressions: parsed, printed, and asked of a store in SQL and over changed objects.
+/// Parses and prints formats of predicates and expressions, and evaluates them on a store in SQL and on changed
+/// objects.
 final class PredicateRunner: FuzzRunner {
   private let lab: FuzzLab
   private let kept: [FuzzInput]
@@ -21,7 +22,7 @@ final class PredicateRunner: FuzzRunner {
     context = try store.context(ModelFilling.lenient(document))
     var filling = ModelFilling(document, .plain)
     try filling.fill(context)
-    // With changes that no store has seen, a fetch looks at objects as well.
+    // With unsaved changes, a fetch also evaluates objects.
     _ = context.make("Employee", ["name": "Unsaved", "age": 3])
   }
 

@@ -6,9 +6,9 @@ import CoreDataAnalysis
 import CoreDataModelFiles
 import Foundation
 
-/// Makes damaged stores of the samples and of fixtures.
+/// Creates damaged stores from the samples and fixtures.
 struct StoreMaker {
-  /// What is damaged.
+  /// What to damage.
   enum Damage {
     case archives
     case everything
@@ -24,7 +24,7 @@ struct StoreMaker {
     fixtures = try withFixtures ? lab.fixtures(upTo: 120_000) { $0.hasSuffix(".sqlite") }.map(\.data) : []
   }
 
-  /// A damaged store, with the model of its sample.
+  /// Creates a damaged store, with the model of its sample.
   func input(_ damage: Damage, _ random: inout FuzzRandom) throws -> FuzzInput {
     let isOurs = fixtures.isEmpty || !random.oneIn(3)
     let sample = random.below(samples.count)
@@ -49,7 +49,7 @@ struct StoreMaker {
     return input
   }
 
-  /// Changes a store by SQL.
+  /// Changes a store with SQL.
   private func alter(
     _ input: inout FuzzInput, _ random: inout FuzzRandom, _ body: (RawStore, inout FuzzRandom) throws -> [String]
   ) throws {
@@ -67,7 +67,7 @@ struct StoreMaker {
     return url
   }
 
-  /// Leaves a write-ahead log beside the store, as a program does that was killed, and damages it now and then.
+  /// Leaves a write-ahead log beside the store, like a killed program, and sometimes damages it.
   private func leaveLog(_ input: inout FuzzInput, _ random: inout FuzzRandom) throws {
     let url = try place(input)
     let raw = try RawStore(url)
@@ -81,7 +81,7 @@ struct StoreMaker {
     input.files[Sample.store + "-wal"] = log
   }
 
-  /// Leaves a rollback journal beside a store that is half written.
+  /// Leaves a rollback journal beside a partially written store.
   private func leaveJournal(_ input: inout FuzzInput, _ random: inout FuzzRandom) throws {
     let url = try place(input)
     let raw = try RawStore(url)
@@ -100,7 +100,7 @@ struct StoreMaker {
     raw.close()
   }
 
-  /// Rows by SQLite alone, counted in a copy; nil where it cannot count them.
+  /// Counts rows in a copy through SQLite alone; nil if it cannot count them.
   func rowCount(_ input: FuzzInput) throws -> RowCount? {
     let folder = try lab.fresh()
     try FuzzInput(files: input.files.filter { $0.key.hasPrefix(Sample.store) }).write(to: folder)
@@ -108,13 +108,13 @@ struct StoreMaker {
   }
 }
 
-/// The rows of a store, by SQLite alone.
+/// The rows of a store, counted through SQLite alone.
 struct RowCount {
   let rows: Int
-  /// Whether SQLite finds nothing wrong with the file.
+  /// Whether SQLite's integrity check finds no error.
   let isWhole: Bool
 
-  /// Nil where SQLite cannot read the file: then nobody is held to its rows.
+  /// The number of rows; nil if SQLite cannot read the file, and no reader has to find them.
   init?(_ url: URL) {
     do {
       let raw = try RawStore(url)
@@ -127,11 +127,11 @@ struct RowCount {
   }
 }
 
-/// Reads a store in every way.
+/// Reads a store in all ways.
 struct StoreReading {
   let folder: URL
   private var url: URL { folder.appendingPathComponent(Sample.store) }
-  /// What came out, or the error, for each way.
+  /// Returns the result or error of each way.
   private(set) var results: [String] = []
 
   init(_ folder: URL) { self.folder = folder }
@@ -146,7 +146,7 @@ struct StoreReading {
     }
   }
 
-  /// What the reading commands do: nothing may change, and no row may be left out in silence.
+  /// Does what the reading commands do: nothing may change, and no row may be omitted silently.
   mutating func run(rows: Int?, _ documents: [ModelDocument]) throws {
     let before = try DirectoryContent(folder)
     for given in [nil] + documents.map(Optional.some) {
@@ -169,7 +169,7 @@ struct StoreReading {
     }
     let after = try DirectoryContent(folder)
     guard before == after else { throw Broken("Reading has changed files: \(after.differences(from: before)).") }
-    // SQLite makes an index of the log for this one; the commands do without.
+    // SQLite creates an index of the log here; the commands work without one.
     results += try [
       attempt("metadata") {
         _ = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url)
@@ -178,7 +178,7 @@ struct StoreReading {
     ]
   }
 
-  /// Opens a store and reads all its objects.
+  /// Opens a store and reads all objects.
   mutating func open(_ model: NSManagedObjectModel, writes: Bool, migrates: Bool = false) throws {
     results += try [
       attempt(writes ? "open" : "open to read") {
@@ -207,7 +207,7 @@ struct StoreReading {
         if writes {
           let entity = model.entities.first { !$0.isAbstract }?.name ?? ""
           _ = NSEntityDescription.insertNewObject(forEntityName: entity, into: context)
-          // A store may be read and not be written.
+          // A store may be readable but not writable.
           let saved = try attempt("save") {
             try context.save()
             return "done"
@@ -224,7 +224,7 @@ struct StoreReading {
   var summary: String { results.joined(separator: "; ") }
 }
 
-/// Errors without the names and numbers that make each of them another one.
+/// The texts of errors without the names and numbers that make them different.
 enum ErrorText {
   static func of(_ error: any Error) -> String {
     let cocoa = error as NSError
@@ -248,7 +248,7 @@ enum ErrorText {
   }
 }
 
-/// Stores that are read.
+/// Runs stores that are read.
 struct StoreRunner: FuzzRunner {
   private let maker: StoreMaker
   private let damage: StoreMaker.Damage
@@ -279,7 +279,7 @@ struct StoreRunner: FuzzRunner {
     return reading.summary
   }
 
-  /// The model that a store carries.
+  /// Returns the model contained in a store.
   private static func ownModel(_ folder: URL) throws -> ModelDocument? {
     do {
       return try StoreReader(url: folder.appendingPathComponent(Sample.store)).model

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// Damage that knows nothing of a file's format.
+/// Damage independent of a file's format.
 enum ByteMutation {
   private static let numbers: [UInt64] = [
     0, 1, 2, 7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 255, 256, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFF_FFFF,
@@ -12,7 +12,7 @@ enum ByteMutation {
 
   /// Changes some bytes.
   ///
-  /// - Parameter other: another file of the format, pieces of which may come in.
+  /// - Parameter other: Another file of the format, from which pieces may be inserted.
   static func damage(_ data: Data, with other: Data? = nil, _ random: inout FuzzRandom) -> Data {
     var bytes = [UInt8](data)
     for _ in 0..<random.small(6) where !bytes.isEmpty {

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes predicates and expressions in the format language: mostly right, of any shape and depth.
+/// Generates predicates and expressions in the format language: mostly valid, of any shape and depth.
 enum PredicateGrammar {
   private static let keys = [
     "name", "age", "badge", "steps", "isActive", "rating", "height", "salary", "hired", "photo", "scan", "token",
@@ -30,7 +30,7 @@ enum PredicateGrammar {
     "castObject:toType", "objectFrom:withIndex",
   ]
 
-  /// A predicate.
+  /// Returns a predicate.
   static func predicate(_ random: inout FuzzRandom) -> String {
     if random.oneIn(40) { return deep(&random) }
     return predicate(&random, depth: random.small(7))
@@ -55,7 +55,7 @@ enum PredicateGrammar {
     }
   }
 
-  /// An expression.
+  /// Returns an expression.
   static func expression(_ random: inout FuzzRandom, depth: Int) -> String {
     guard depth > 1 else { return random.oneIn(2) ? random.pick(keys) : random.pick(constants) }
     let inner = { (random: inout FuzzRandom) in expression(&random, depth: depth - 1) }
@@ -80,7 +80,7 @@ enum PredicateGrammar {
     }
   }
 
-  /// One thing inside itself, or after itself, many times.
+  /// Returns a predicate that nests or repeats a part many times.
   private static func deep(_ random: inout FuzzRandom) -> String {
     let count = random.pick([20, 190, 199, 201, 1_000, 20_000])
     func times(_ text: String) -> String { String(repeating: text, count: count) }

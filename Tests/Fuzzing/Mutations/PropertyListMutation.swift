@@ -3,10 +3,10 @@
 
 import Foundation
 
-/// Damage to a binary property list that leaves it one: objects that hold each other, take each other's place, or have
-/// another kind or count. Works on the bytes, so that it also makes lists that no writer would.
+/// Damage to a binary property list that keeps its structure: objects that contain each other, replace each other, or
+/// have another type or count. Works on the bytes, so that it also creates lists that no writer would.
 enum PropertyListMutation {
-  /// The numbers at the end of a binary property list.
+  /// The trailer of a binary property list.
   private struct Trailer {
     let offsetWidth: Int
     let referenceWidth: Int
@@ -32,7 +32,7 @@ enum PropertyListMutation {
     }
   }
 
-  /// Changes some objects; what is no binary property list gets damaged bytes.
+  /// Changes some objects. Anything other than a binary property list gets damaged bytes.
   static func damage(_ data: Data, with other: Data? = nil, _ random: inout FuzzRandom) -> Data {
     var bytes = [UInt8](data)
     guard !random.oneIn(4), let trailer = Trailer(bytes) else {
@@ -45,7 +45,7 @@ enum PropertyListMutation {
       guard place > 7, place < trailer.table else { continue }
       switch random.below(6) {
       case 0:
-        // Another object takes this one's place.
+        // Replace the object by another.
         let donor = trailer.table + random.below(trailer.count) * trailer.offsetWidth
         for index in 0..<trailer.offsetWidth { bytes[slot + index] = bytes[donor + index] }
       case 1: bytes[place] = bytes[place] & 0xF0 | UInt8(random.below(16))
@@ -57,7 +57,7 @@ enum PropertyListMutation {
     return Data(bytes)
   }
 
-  /// Has one reference of a collection lead to another object.
+  /// Changes a reference of a collection to another object.
   private static func redirect(
     _ bytes: inout [UInt8], _ trailer: Trailer, at place: Int, _ random: inout FuzzRandom
   ) {
@@ -68,7 +68,7 @@ enum PropertyListMutation {
     }
     let count = Int(bytes[place] & 0x0F)
     guard count > 0 else { return }
-    // A count of 15 stands in the bytes that follow; any of them may be hit.
+    // A count of 15 is stored in the bytes that follow, any of which may be hit.
     let start = place + 1 + random.below(count) * (kind == 0x8 ? 1 : trailer.referenceWidth)
     let target = random.below(trailer.count)
     for index in 0..<trailer.referenceWidth where start + index < trailer.table {
@@ -76,16 +76,17 @@ enum PropertyListMutation {
     }
   }
 
-  // MARK: Lists that are hostile from the start
+  // MARK: Hostile lists
 
-  /// Lists of lists: each level holds the next one several times, so that a few bytes describe endlessly many values.
+  /// Returns nested lists: each level contains the next one several times, so that a few bytes represent endlessly many
+  /// values.
   static func hostile(_ random: inout FuzzRandom) -> Data {
     let depth = random.pick([3, 10, 30, 200, 3_000, 40_000])
     let fan = random.pick([1, 1, 2, 3, 12])
     let isDictionary = random.oneIn(3)
     var objects: [[UInt8]] = []
     for level in 0..<depth {
-      // Now and then the ring closes.
+      // Sometimes close the cycle.
       let next = random.oneIn(depth + 20) ? random.below(level + 1) : level + 1
       let references = Array(repeating: reference(next), count: fan).flatMap { $0 }
       if isDictionary {

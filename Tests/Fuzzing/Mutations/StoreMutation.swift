@@ -39,7 +39,7 @@ enum StoreMutation {
     return Data(bytes)
   }
 
-  /// Has the free list name a page that is in use.
+  /// Makes the free list name a page that is in use.
   private static func freePage(_ bytes: inout [UInt8], _ size: Int, _ random: inout FuzzRandom) {
     func write(_ number: Int, at place: Int) {
       for index in 0..<4 { bytes[place + index] = UInt8(truncatingIfNeeded: number >> (8 * (3 - index))) }
@@ -55,7 +55,7 @@ enum StoreMutation {
     write(2, at: 36)
   }
 
-  /// Puts extreme values into cells.
+  /// Writes extreme values to cells.
   static func cells(_ store: RawStore, _ random: inout FuzzRandom) throws -> [String] {
     var notes: [String] = []
     let tables = try store.texts(
@@ -83,7 +83,7 @@ enum StoreMutation {
     return notes
   }
 
-  /// Changes the schema: triggers, views in the place of tables, columns that compute, indexes that call functions, other
+  /// Changes the schema: triggers, views in place of tables, generated columns, indexes that call functions, other
   /// texts in `sqlite_schema`.
   static func schema(_ store: RawStore, _ random: inout FuzzRandom) throws -> [String] {
     var notes: [String] = []
@@ -138,7 +138,7 @@ enum StoreMutation {
     ]
   }
 
-  /// Damages what stands in a store in formats of its own: metadata, model cache, archives in values.
+  /// Damages values in formats of their own: metadata, model cache, archives.
   static func archives(_ store: RawStore, _ random: inout FuzzRandom) throws -> [String] {
     let places: [(select: String, update: String, isDeflated: Bool)] = [
       ("SELECT Z_PLIST FROM Z_METADATA", "UPDATE Z_METADATA SET Z_PLIST = ?1", false),

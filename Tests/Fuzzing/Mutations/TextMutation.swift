@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// Damage to XML and JSON that leaves them well formed more often than damaged bytes do.
+/// Damage to XML and JSON that keeps them well formed more often than damaged bytes.
 enum TextMutation {
   static let values = [
     "", "0", "1", "-1", "YES", "NO", "32767", "32768", "-32769", "2147483647", "2147483648", "4294967296",
@@ -30,12 +30,12 @@ enum TextMutation {
 
   private static let quote = UInt8(ascii: "\"")
 
-  /// The ranges between quotation marks, from a random place on: a few of them, for files are long.
+  /// Returns some ranges between quotation marks, from a random position on, because files are long.
   private static func quoted(_ bytes: [UInt8], from start: Int, atMost limit: Int) -> [Range<Int>] {
     var found: [Range<Int>] = []
     var open: Int?
     var place = start
-    // Begins inside a tag or a value, so the first mark may close something; that damages as well.
+    // The search may start inside a tag or a value, so the first quotation mark may be a closing one. That damages too.
     while place < bytes.count, found.count < limit {
       if bytes[place] == quote {
         if let begin = open {
@@ -94,7 +94,7 @@ enum TextMutation {
     bytes.insert(contentsOf: Array(repeating: line, count: count).flatMap { $0 }, at: range.lowerBound)
   }
 
-  /// Gives an attribute of an element another name that such files use.
+  /// Renames an attribute of an element to another one used in such files.
   private static func changeName(_ bytes: inout [UInt8], _ random: inout FuzzRandom) {
     let names = [
       "name", "parentEntity", "destinationEntity", "inverseName", "inverseEntity", "maxCount", "minCount", "toMany",
@@ -111,7 +111,7 @@ enum TextMutation {
 }
 
 extension String {
-  /// The text with the characters that XML and JSON strings do not have replaced.
+  /// Returns the text with characters replaced that XML and JSON strings must escape.
   var escapedForXML: String {
     var result = ""
     for character in self {

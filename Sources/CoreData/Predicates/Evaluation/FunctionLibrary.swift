@@ -5,8 +5,8 @@ import CoreDataPredicates
 import Foundation
 
 /// The predefined functions of expressions.
-internal enum FunctionLibrary {
-  internal static func call(_ name: String, _ arguments: [Any?]) throws -> Any? {
+enum FunctionLibrary {
+  static func call(_ name: String, _ arguments: [Any?]) throws -> Any? {
     if isAggregate(name) { return try aggregate(name, arguments) }
     switch name {
     case "now": return Date()
@@ -14,7 +14,7 @@ internal enum FunctionLibrary {
     default: break
     }
     guard PredefinedFunction.argumentCounts[name] ?? nil == arguments.count else {
-      throw EvaluationError.unknownFunction(name, operand: "expressions of \(arguments.count) arguments")
+      throw EvaluationError.unknownFunction(name, operand: "expressions with \(arguments.count) arguments")
     }
     let values = arguments.compactMap(Operand.unwrapped)
     guard values.count == arguments.count else { return nil }
@@ -25,8 +25,8 @@ internal enum FunctionLibrary {
     }
   }
 
-  /// Whether a function makes one value of many.
-  internal static func isAggregate(_ name: String) -> Bool {
+  /// Whether a function aggregates values.
+  static func isAggregate(_ name: String) -> Bool {
     ["count:", "sum:", "min:", "max:", "average:", "median:", "mode:", "stddev:", "distinct:"].contains(name)
   }
 
@@ -72,7 +72,7 @@ internal enum FunctionLibrary {
     case ("randomn:", .integer(let limit)) where limit > 0: return NSNumber(value: Int64.random(in: 0..<limit))
     default:
       guard let function = realFunctions[name] else {
-        throw EvaluationError.wrongType(name, value: Operand.description(value), expected: "a positive whole number")
+        throw EvaluationError.wrongType(name, value: Operand.description(value), expected: "a positive integer")
       }
       return NSNumber(value: function(number.real))
     }
@@ -92,7 +92,7 @@ internal enum FunctionLibrary {
     default:
       let (a, b) = (try Number(left, for: name), try Number(right, for: name))
       guard let result = Number.calculate(name, a, b) else {
-        throw EvaluationError.wrongType(name, value: Operand.description(left), expected: "whole numbers")
+        throw EvaluationError.wrongType(name, value: Operand.description(left), expected: "integers")
       }
       return result.value
     }
@@ -100,7 +100,7 @@ internal enum FunctionLibrary {
 
   private static func text(_ value: Any, _ name: String) throws -> String {
     guard let text = Operand.text(value) else {
-      throw EvaluationError.wrongType(name, value: Operand.description(value), expected: "a text")
+      throw EvaluationError.wrongType(name, value: Operand.description(value), expected: "a string")
     }
     return text
   }
@@ -124,5 +124,107 @@ internal enum FunctionLibrary {
     case "NSSet": return Operand.elements(value).map { NSSet(array: $0) }
     default: throw EvaluationError.notEvaluable("A cast to \(type)")
     }
+  }
+}
+
+/// Aggregate functions over collections.
+enum Aggregates {
+  static func sum(_ values: [Any]) throws -> Any {
+    try values.reduce(Number.integer(0)) { sum, value in
+      Number.calculate("add:to:", sum, try Number(value, for: "sum:")) ?? sum
+    }.value
+  }
+
+  static func average(_ values: [Any]) throws -> Any? {
+    guard !values.isEmpty else { return nil }
+    let sum = try Number(try sum(values), for: "average:")
+    if case .decimal(let total) = sum { return NSDecimalNumber(decimal: total / Decimal(values.count)) }
+    return NSNumber(value: sum.real / Double(values.count))
+  }
+
+  /// Returns the minimum (`orderedAscending`) or the maximum (`orderedDescending`); nil for no values.
+  static func extreme(_ values: [Any], _ order: ComparisonResult) throws -> Any? {
+    guard var result = values.first else { return nil }
+    for value in values.dropFirst() where try Operand.order(value, result) == order { result = value }
+    return result
+  }
+
+  static func distinct(_ values: [Any]) -> [Any] {
+    values.reduce(into: []) { result, value in
+      if !result.contains(where: { Operand.areEqual($0, value) }) { result.append(value) }
+    }
+  }
+
+  static func median(_ values: [Any]) throws -> Any? {
+    let sorted = try reals(values, "median:").sorted()
+    guard !sorted.isEmpty else { return nil }
+    let middle = sorted.count / 2
+    return NSNumber(value: sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle])
+  }
+
+  /// Returns the values that occur most often.
+  static func mode(_ values: [Any]) -> [Any] {
+    let counts = distinct(values).map { value in (value, values.count { Operand.areEqual($0, value) }) }
+    let most = counts.map(\.1).max()
+    return counts.filter { $0.1 == most }.map(\.0)
+  }
+
+  /// Returns the standard deviation of the population.
+  static func deviation(_ values: [Any]) throws -> Any? {
+    let numbers = try reals(values, "stddev:")
+    guard !numbers.isEmpty else { return nil }
+    let mean = numbers.reduce(0, +) / Double(numbers.count)
+    return NSNumber(
+      value: (numbers.map { ($0 - mean) * ($0 - mean) }.reduce(0, +) / Double(numbers.count)).squareRoot())
+  }
+
+  private static func reals(_ values: [Any], _ name: String) throws -> [Double] {
+    try values.map { try Number($0, for: name).real }
+  }
+}
+
+/// A place on the Earth, read from an object with the keys `latitude` and `longitude`, or with these under
+/// `coordinate`.
+struct Location {
+  /// The mean radius of the Earth in metres, as defined by the International Union of Geodesy and Geophysics.
+  private static let earthRadius = 6_371_008.8
+
+  private let latitude: Double
+  private let longitude: Double
+
+  /// Reads a place, in degrees.
+  ///
+  /// - Throws: `EvaluationError.wrongType` for a missing key, or a value that is not in degrees.
+  init(_ value: Any, for name: String) throws {
+    func degrees(_ key: String, upTo limit: Double) throws -> Double {
+      for path in [key, "coordinate.\(key)"] {
+        let found: Any?
+        do {
+          found = try KeyPathReader.value(path, of: value)
+        } catch EvaluationError.unknownKey {
+          continue
+        }
+        guard let found else { continue }
+        let degrees = try Number(found, for: name).real
+        if abs(degrees) <= limit { return degrees }
+      }
+      throw EvaluationError.wrongType(
+        name, value: Operand.description(value), expected: "places with a latitude and a longitude in degrees")
+    }
+    latitude = try degrees("latitude", upTo: 90)
+    longitude = try degrees("longitude", upTo: 360)
+  }
+
+  /// Returns the great-circle distance in metres, on a sphere of the Earth's mean radius.
+  func distance(to other: Location) -> NSNumber {
+    func haversine(_ degrees: Double) -> Double {
+      let half = sin(degrees * .pi / 360)
+      return half * half
+    }
+    func cosine(_ degrees: Double) -> Double { cos(degrees * .pi / 180) }
+    let chord =
+      haversine(other.latitude - latitude)
+      + cosine(latitude) * cosine(other.latitude) * haversine(other.longitude - longitude)
+    return NSNumber(value: 2 * Self.earthRadius * asin(min(1, chord.squareRoot())))
   }
 }

@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// Key paths over dictionaries, collections and whatever reads keys.
-internal enum KeyPathReader {
-  internal static func value(_ path: String, of object: Any?) throws -> Any? {
+/// Reads key paths of dictionaries, collections and `KeyValueReading` objects.
+enum KeyPathReader {
+  static func value(_ path: String, of object: Any?) throws -> Any? {
     try value(path.split(separator: ".").map(String.init)[...], of: object)
   }
 
@@ -17,16 +17,16 @@ internal enum KeyPathReader {
       return try value(rest, of: try value(key, ofSingle: object))
     }
     if let last = path.last, last.hasPrefix("@"), !path.dropLast().contains(where: { $0.hasPrefix("@") }) {
-      // `items.price.@sum`: of all prices, also of equal ones, though a set of them would have each once.
+      // `items.price.@sum` adds up all prices, so equal ones must not be merged in a set.
       return try collectionOperator(last, [], allValues(path.dropLast(), of: elements))
     }
-    // As Foundation does: the values of the elements, in an array or set like the collection itself.
+    // As in Foundation, the values of the elements, in an array or a set like the collection itself.
     let values = try elements.map { try value(path, of: $0) }
     if Operand.isSet(object) { return NSSet(array: values.compactMap { $0 }) }
     return values.map { $0 ?? NSNull() }
   }
 
-  /// The values at the end of a path without operators, over all collections on the way.
+  /// Returns all values of a path without operators, flattening the collections that it leads through.
   private static func allValues(_ path: ArraySlice<String>, of object: Any?) throws -> [Any] {
     guard let object = Operand.unwrapped(object) else { return [] }
     if let elements = Operand.elements(object) { return try elements.flatMap { try allValues(path, of: $0) } }
@@ -75,4 +75,27 @@ internal enum KeyPathReader {
     default: throw EvaluationError.unknownFunction(name, operand: "collections")
     }
   }
+}
+
+/// An object whose keys an evaluator can read, such as a managed object. Dictionaries and collections need not conform.
+protocol KeyValueReading {
+  /// Returns the value of one key of a key path; nil for none.
+  ///
+  /// - Throws: `EvaluationError.unknownKey` or an error of its own for an unknown key.
+  func value(forKeyPathComponent key: String) throws -> Any?
+}
+
+/// An object that a predicate may compare by its identifier.
+protocol ObjectIdentified {
+  var objectID: NSManagedObjectID { get }
+}
+
+/// An operand of `FUNCTION(operand, "name:", …)`: a migration manager, a policy, a block.
+protocol FunctionProviding {
+  func callFunction(_ name: String, arguments: [Any?]) throws -> Any?
+}
+
+/// The context of `FETCH(request, context, countOnly)`: a managed object context.
+protocol FetchEvaluating {
+  func evaluateFetch(_ request: Any?, countOnly: Bool) throws -> Any?
 }

@@ -3,13 +3,13 @@
 
 import Foundation
 
-/// A number as predicates calculate with it: integers exactly, decimals in decimal, the rest as reals.
-internal enum Number {
+/// A number in a calculation: an exact integer, a decimal, or a double.
+enum Number {
   case integer(Int64)
   case real(Double)
   case decimal(Decimal)
 
-  internal init?(_ value: Any) {
+  init?(_ value: Any) {
     switch value {
     case let number as NSDecimalNumber: self = .decimal(number.decimalValue)
     case let number as Decimal where !(value is NSNumber): self = .decimal(number)
@@ -23,14 +23,14 @@ internal enum Number {
     }
   }
 
-  internal init(_ value: Any?, for operation: String) throws {
+  init(_ value: Any?, for operation: String) throws {
     guard let unwrapped = Operand.unwrapped(value), let number = Number(unwrapped) else {
       throw EvaluationError.wrongType(operation, value: Operand.description(value), expected: "a number")
     }
     self = number
   }
 
-  internal var value: Any {
+  var value: Any {
     switch self {
     case .integer(let value): NSNumber(value: value)
     case .real(let value): NSNumber(value: value)
@@ -38,7 +38,7 @@ internal enum Number {
     }
   }
 
-  internal var real: Double {
+  var real: Double {
     switch self {
     case .integer(let value): Double(value)
     case .real(let value): value
@@ -46,8 +46,8 @@ internal enum Number {
     }
   }
 
-  /// The order of two numbers; nil where one is not a number.
-  internal static func compare(_ left: Number, _ right: Number) -> ComparisonResult? {
+  /// Returns the order of two numbers; nil if either is NaN.
+  static func compare(_ left: Number, _ right: Number) -> ComparisonResult? {
     switch (left, right) {
     case (.integer(let left), .integer(let right)): return order(left, right)
     case (.integer(let left), .real(let right)): return order(left, right)
@@ -66,7 +66,7 @@ internal enum Number {
     left < right ? .orderedAscending : left == right ? .orderedSame : .orderedDescending
   }
 
-  /// Compares without turning the integer into a real, which beyond 53 bits would change it.
+  /// Compares without converting the integer to a double, which is inexact beyond 53 bits.
   private static func order(_ left: Int64, _ right: Double) -> ComparisonResult? {
     if right.isNaN { return nil }
     guard let whole = Int64(exactly: right.rounded(.down)) else {
@@ -76,8 +76,8 @@ internal enum Number {
     return right == right.rounded(.down) ? .orderedSame : .orderedAscending
   }
 
-  /// Calculates; integers that overflow become reals.
-  internal static func calculate(_ name: String, _ left: Number, _ right: Number) -> Number? {
+  /// Applies an arithmetic function. An integer result that overflows becomes a double.
+  static func calculate(_ name: String, _ left: Number, _ right: Number) -> Number? {
     switch (left, right) {
     case (.integer(let a), .integer(let b)):
       if let exact = integer(name, a, b) { return .integer(exact) }

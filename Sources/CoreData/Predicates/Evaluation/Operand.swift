@@ -4,17 +4,17 @@
 import CoreDataPredicates
 import Foundation
 
-/// What can be asked of any value in an evaluation.
-internal enum Operand {
-  /// A value without layers of optionals; nil for `NSNull`.
-  internal static func unwrapped(_ value: Any?) -> Any? {
+/// Operations on values of any type in an evaluation.
+enum Operand {
+  /// Returns a value without layers of optionals; nil for `NSNull`.
+  static func unwrapped(_ value: Any?) -> Any? {
     guard let value, !(value is NSNull) else { return nil }
     if let optional = value as? any OptionalValue { return unwrapped(optional.wrappedValue) }
     return value
   }
 
-  /// The elements of an array or set; nil for anything else.
-  internal static func elements(_ value: Any) -> [Any]? {
+  /// Returns the elements of an array or set; nil for anything else.
+  static func elements(_ value: Any) -> [Any]? {
     switch value {
     case is String, is Data: nil
     case let set as NSOrderedSet: set.array
@@ -26,22 +26,22 @@ internal enum Operand {
     }
   }
 
-  internal static func isSet(_ value: Any) -> Bool {
+  static func isSet(_ value: Any) -> Bool {
     !(value is NSOrderedSet) && (value is NSSet || value is Set<AnyHashable>)
   }
 
-  /// The elements of nested collections in one list.
-  internal static func flattened(_ values: [Any]) -> [Any] {
+  /// Returns the elements of nested collections in one array.
+  static func flattened(_ values: [Any]) -> [Any] {
     values.flatMap { value in elements(value).map(flattened) ?? [value] }
   }
 
-  internal static func description(_ value: Any?) -> String {
+  static func description(_ value: Any?) -> String {
     guard let value = unwrapped(value) else { return "nil" }
     return value is String ? "\"\(value)\"" : "\(value) (\(type(of: value)))"
   }
 
-  /// Equality of any two values: numbers by value, texts literally, collections element by element.
-  internal static func areEqual(_ left: Any?, _ right: Any?, _ options: TextComparison = .init()) -> Bool {
+  /// Whether two values are equal: numbers by value, strings by their scalars, collections by their elements.
+  static func areEqual(_ left: Any?, _ right: Any?, _ options: TextComparison = .init()) -> Bool {
     guard let left = unwrapped(left), let right = unwrapped(right) else {
       return unwrapped(left) == nil && unwrapped(right) == nil
     }
@@ -59,8 +59,8 @@ internal enum Operand {
     return (left as AnyObject) === (right as AnyObject)
   }
 
-  /// The order of two values, or nil where one is nil or not a number.
-  internal static func order(
+  /// Returns the order of two values; nil if either is nil or NaN.
+  static func order(
     _ left: Any?, _ right: Any?, _ options: TextComparison = .init()
   ) throws -> ComparisonResult? {
     guard let left = unwrapped(left), let right = unwrapped(right) else { return nil }
@@ -75,17 +75,17 @@ internal enum Operand {
       return left.lexicographicallyPrecedes(right) ? .orderedAscending : .orderedDescending
     default:
       throw EvaluationError.wrongType(
-        "A comparison of order", value: "\(description(left)) and \(description(right))",
-        expected: "two values of the same kind")
+        "An order comparison", value: "\(description(left)) and \(description(right))",
+        expected: "two values of the same type")
     }
   }
 
-  /// An object stands for its identifier, and the other way round.
+  /// Returns the identifier of an object, which may be compared with an object or an identifier.
   private static func identifier(_ value: Any) -> NSManagedObjectID? {
     (value as? any ObjectIdentified)?.objectID ?? value as? NSManagedObjectID
   }
 
-  internal static func text(_ value: Any) -> String? {
+  static func text(_ value: Any) -> String? {
     value as? String
   }
 }

@@ -4,16 +4,16 @@
 import CoreDataPredicates
 import Foundation
 
-/// Evaluates trees in memory.
-internal struct PredicateEvaluator {
-  internal var variables: [String: Any?]
+/// Evaluates predicates and expressions in memory.
+struct PredicateEvaluator {
+  var variables: [String: Any?]
 
-  internal init(variables: [String: Any?] = [:]) {
+  init(variables: [String: Any?] = [:]) {
     self.variables = variables
   }
 
-  /// Whether a predicate holds for an object.
-  internal func evaluate(_ predicate: PredicateSyntax, with object: Any?) throws -> Bool {
+  /// Whether an object satisfies a predicate.
+  func evaluate(_ predicate: PredicateSyntax, with object: Any?) throws -> Bool {
     switch predicate {
     case .constant(let value): return value
     case .comparison(let comparison): return try evaluate(comparison, with: object)
@@ -55,7 +55,7 @@ internal struct PredicateEvaluator {
         throw EvaluationError.invalidPattern(error.pattern)
       }
     case .customSelector:
-      throw EvaluationError.notEvaluable("A comparison by the selector \(comparison.selector ?? "")")
+      throw EvaluationError.notEvaluable("A comparison with the selector \(comparison.selector ?? "")")
     }
   }
 
@@ -84,8 +84,167 @@ internal struct PredicateEvaluator {
     guard let left = Operand.unwrapped(left), let right = Operand.unwrapped(right) else { return false }
     guard let leftText = Operand.text(left), let rightText = Operand.text(right) else {
       let wrong = left is String ? right : left
-      throw EvaluationError.wrongType(name, value: Operand.description(wrong), expected: "texts")
+      throw EvaluationError.wrongType(name, value: Operand.description(wrong), expected: "strings")
     }
     return try compare(leftText, rightText)
+  }
+}
+
+/// Evaluation for methods of Foundation that cannot throw: any other error than one of the data stops the program.
+extension PredicateEvaluator {
+  /// Returns whether an object satisfies a predicate; false for values that cannot be compared, which are a matter of
+  /// data.
+  func evaluateOrStop(_ syntax: PredicateSyntax, with object: Any?) -> Bool {
+    do {
+      return try evaluate(syntax, with: object)
+    } catch EvaluationError.wrongType {
+      return false
+    } catch {
+      preconditionFailure("The predicate \(PredicatePrinter().format(syntax)) cannot be evaluated: \(error)")
+    }
+  }
+
+  /// Returns the value of an expression for an object; nil if a function gets a value of the wrong type.
+  func valueOrStop(_ syntax: ExpressionSyntax, with object: Any?) -> Any? {
+    do {
+      return try value(syntax, with: object)
+    } catch EvaluationError.wrongType {
+      return nil
+    } catch {
+      preconditionFailure("The expression \(PredicatePrinter().format(syntax)) cannot be evaluated: \(error)")
+    }
+  }
+}
+
+extension PredicateEvaluator {
+  /// Returns the value of an expression for an object; nil instead of `NSNull`.
+  func value(_ expression: ExpressionSyntax, with object: Any?) throws -> Any? {
+    switch expression {
+    case .constant(let value): return value == .null ? nil : value.foundationValue()
+    case .evaluatedObject: return Operand.unwrapped(object)
+    case .variable(let name):
+      guard let value = variables[name] else { throw EvaluationError.missingVariable(name) }
+      return Operand.unwrapped(value)
+    case .keyPath(let path): return Operand.unwrapped(try KeyPathReader.value(path, of: object))
+    case .keyPathOf(let operand, let path):
+      return Operand.unwrapped(try KeyPathReader.value(path, of: try value(operand, with: object)))
+    case .anyKey: throw EvaluationError.notEvaluable("ANYKEY")
+    case .function(let operand?, let name, let arguments):
+      let target = try value(operand, with: object)
+      // Like a message to nil.
+      guard let target else { return nil }
+      return try Self.callFunction(name, on: target, try arguments.map { try value($0, with: object) })
+    case .function(nil, PredefinedFunction.index, let arguments) where arguments.count == 2:
+      return try element(arguments[1], of: try value(arguments[0], with: object), with: object)
+    case .function(nil, let name, let arguments):
+      return try FunctionLibrary.call(name, try arguments.map { try value($0, with: object) })
+    case .aggregate(let elements): return try elements.map { try value($0, with: object) ?? NSNull() }
+    case .union(let left, let right):
+      return NSSet(array: try elements(left, "UNION", object) + elements(right, "UNION", object))
+    case .intersect(let left, let right):
+      let others = try elements(right, "INTERSECT", object)
+      return NSSet(
+        array: try elements(left, "INTERSECT", object).filter { element in
+          others.contains { Operand.areEqual($0, element) }
+        })
+    case .minus(let left, let right):
+      let others = try elements(right, "MINUS", object)
+      return NSSet(
+        array: try elements(left, "MINUS", object).filter { element in
+          !others.contains { Operand.areEqual($0, element) }
+        })
+    case .subquery(let collection, let variable, let predicate):
+      return try subquery(collection, variable, predicate, object)
+    case .conditional(let condition, let whenTrue, let whenFalse):
+      return try value(try evaluate(condition, with: object) ? whenTrue : whenFalse, with: object)
+    case .fetch(let request, let context, let countOnly):
+      guard let context = try value(context, with: object) as? any FetchEvaluating else {
+        throw EvaluationError.notEvaluable("A fetch without a managed object context")
+      }
+      return try context.evaluateFetch(try value(request, with: object), countOnly: countOnly)
+    }
+  }
+
+  /// Calls a function of an object, a function provider such as a migration policy, or a plain value.
+  static func callFunction(_ name: String, on target: Any, _ arguments: [Any?]) throws -> Any? {
+    do {
+      // A fast path: the casts below would take most of the time of functions of strings.
+      if type(of: target) == String.self || type(of: target) == [String].self {
+        return try ValueFunctions.call(name, on: target, arguments)
+      }
+      // A method without arguments is a getter.
+      if arguments.isEmpty, let reading = target as? any KeyValueReading {
+        return Operand.unwrapped(try reading.value(forKeyPathComponent: name))
+      }
+      if name == "valueForKey:" || name == "valueForKeyPath:", arguments.count == 1,
+        let path = Operand.unwrapped(arguments[0]) as? String
+      {
+        return Operand.unwrapped(try KeyPathReader.value(path, of: target))
+      }
+      if let provider = target as? any FunctionProviding {
+        return try provider.callFunction(name, arguments: arguments)
+      }
+      return try ValueFunctions.call(name, on: target, arguments)
+    } catch is ValueFunctions.MissingArgument {
+      return nil
+    }
+  }
+
+  private func elements(_ expression: ExpressionSyntax, _ name: String, _ object: Any?) throws -> [Any] {
+    guard let value = try value(expression, with: object) else { return [] }
+    guard let elements = Operand.elements(value) else {
+      throw EvaluationError.wrongType(name, value: Operand.description(value), expected: "collections")
+    }
+    return elements
+  }
+
+  private func subquery(
+    _ collection: ExpressionSyntax, _ variable: String, _ predicate: PredicateSyntax, _ object: Any?
+  ) throws -> [Any] {
+    var inner = self
+    return try elements(collection, "SUBQUERY", object).filter { element in
+      inner.variables[variable] = .some(element)
+      return try inner.evaluate(predicate, with: object)
+    }
+  }
+
+  private func element(_ index: ExpressionSyntax, of collection: Any?, with object: Any?) throws -> Any? {
+    guard let collection else { return nil }
+    guard let elements = Operand.elements(collection) else {
+      guard case let key? = try value(index, with: object) else { return nil }
+      return Operand.unwrapped(try KeyPathReader.value(String(describing: key), of: collection))
+    }
+    switch index {
+    case .function(nil, "FIRST", _): return Operand.unwrapped(elements.first)
+    case .function(nil, "LAST", _): return Operand.unwrapped(elements.last)
+    case .function(nil, "SIZE", _): return elements.count
+    default:
+      guard case .integer(let position) = try Number(try value(index, with: object), for: "An index") else {
+        throw EvaluationError.wrongType("An index", value: "a fraction", expected: "an integer")
+      }
+      guard position >= 0, position < elements.count else { return nil }
+      return Operand.unwrapped(elements[Int(position)])
+    }
+  }
+}
+
+/// Why a predicate or expression has no value.
+enum EvaluationError: Error, Equatable, CustomStringConvertible {
+  case unknownKey(String, object: String)
+  case unknownFunction(String, operand: String)
+  case missingVariable(String)
+  case wrongType(String, value: String, expected: String)
+  case invalidPattern(String)
+  case notEvaluable(String)
+
+  var description: String {
+    switch self {
+    case .unknownKey(let key, let object): "\(object) has no value for the key \"\(key)\"."
+    case .unknownFunction(let name, let operand): "The function \"\(name)\" is not known to \(operand)."
+    case .missingVariable(let name): "The variable $\(name) has no value: add it to the substitution variables."
+    case .wrongType(let operation, let value, let expected): "\(operation) needs \(expected), but found \(value)."
+    case .invalidPattern(let pattern): "\"\(pattern)\" is not a regular expression."
+    case .notEvaluable(let what): "\(what) cannot be evaluated in memory."
+    }
   }
 }

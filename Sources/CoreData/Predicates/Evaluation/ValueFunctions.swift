@@ -5,14 +5,13 @@ import Foundation
 
 /// Methods of Foundation's classes that expressions may call on values: `FUNCTION($source.name, "uppercaseString")`.
 ///
-/// Differs from Apple: there are no selectors on Linux, so these are the ones there are, with what Foundation's methods of
-/// these names give.
-/// Arguments that are missing (nil) make the result nil, as does a missing operand.
-internal enum ValueFunctions {
+/// Differs from Apple: without selectors, only these methods can be called. They return what Foundation's methods
+/// return. A nil argument, like a nil operand, makes the result nil.
+enum ValueFunctions {
   /// Calls a function on a value.
   ///
-  /// - Throws: `EvaluationError.unknownFunction` with the names that there are; `wrongType` for arguments that do not fit.
-  internal static func call(_ name: String, on target: Any, _ arguments: [Any?]) throws -> Any? {
+  /// - Throws: `EvaluationError.unknownFunction`, which lists the known names; `wrongType` for invalid arguments.
+  static func call(_ name: String, on target: Any, _ arguments: [Any?]) throws -> Any? {
     let call = Call(name: name, target: target, arguments: arguments)
     if let text = target as? String { return try TextFunctions.value(call, text) }
     if type(of: target) == [String].self, let texts = target as? [String] {
@@ -31,7 +30,7 @@ internal enum ValueFunctions {
     return try call.common(known: ["description"])
   }
 
-  /// One call, with what is the same for all kinds of values.
+  /// A call, with what is common to all types of values.
   struct Call {
     let name: String
     let target: Any
@@ -49,20 +48,20 @@ internal enum ValueFunctions {
     func text(_ position: Int = 0) throws -> String {
       let value = try argument(position)
       guard let text = value as? String else {
-        throw EvaluationError.wrongType(name, value: Operand.description(value), expected: "a text")
+        throw EvaluationError.wrongType(name, value: Operand.description(value), expected: "a string")
       }
       return text
     }
 
     func number(_ position: Int = 0) throws -> Number { try Number(try argument(position), for: name) }
 
-    /// A place in something that has so many of them.
-    func place(_ position: Int = 0, upTo count: Int) throws -> Int {
-      guard case .integer(let place) = try number(position), place >= 0, place <= count else {
+    /// Returns an argument that is an index from 0 to `count`.
+    func index(_ position: Int = 0, upTo count: Int) throws -> Int {
+      guard case .integer(let index) = try number(position), index >= 0, index <= count else {
         throw EvaluationError.wrongType(
-          name, value: Operand.description(arguments[position]), expected: "a whole number from 0 to \(count)")
+          name, value: Operand.description(arguments[position]), expected: "an integer from 0 to \(count)")
       }
-      return Int(place)
+      return Int(index)
     }
 
     func date(_ position: Int = 0) throws -> Date {
@@ -73,7 +72,7 @@ internal enum ValueFunctions {
       return date
     }
 
-    /// What every value answers; an error that lists what there is for all other names.
+    /// Calls a function that every value has; throws an error with the known names for any other.
     func common(known: [String]) throws -> Any? {
       switch name {
       case "self": return target
@@ -89,11 +88,11 @@ internal enum ValueFunctions {
     }
   }
 
-  /// An argument that is nil, for which the result is.
+  /// Thrown for a nil argument, which makes the result nil.
   struct MissingArgument: Error {}
 }
 
-/// Functions of texts; positions and lengths count UTF-16 units, as Foundation's do.
+/// Functions of strings. Positions and lengths count UTF-16 units, as Foundation's do.
 private enum TextFunctions {
   private static let names = [
     "length", "uppercaseString", "lowercaseString", "capitalizedString", "stringByAppendingString:",
@@ -160,13 +159,13 @@ private enum TextFunctions {
     _ bounds: (String.UTF16View, String.Index) -> (String.Index, String.Index)
   ) throws -> String {
     let units = text.utf16
-    let place = units.index(units.startIndex, offsetBy: try call.place(upTo: units.count))
-    let (start, end) = bounds(units, place)
-    // Half of a character that takes two units is replaced, as in Foundation's bridge to Swift.
+    let index = units.index(units.startIndex, offsetBy: try call.index(upTo: units.count))
+    let (start, end) = bounds(units, index)
+    // Half of a surrogate pair is replaced, as when Foundation bridges it to Swift.
     return String(units[start..<end]) ?? String(decoding: units[start..<end], as: UTF16.self)
   }
 
-  /// Literal search, unit by unit.
+  /// Splits a string by a literal search.
   private static func components(of text: String, separatedBy separator: String) -> [String] {
     guard !separator.isEmpty else { return [text] }
     var text = text
@@ -254,7 +253,7 @@ private enum CollectionFunctions {
       guard !elements.isEmpty else {
         throw EvaluationError.wrongType(call.name, value: "an empty collection", expected: "elements")
       }
-      return Operand.unwrapped(elements[try call.place(upTo: elements.count - 1)])
+      return Operand.unwrapped(elements[try call.index(upTo: elements.count - 1)])
     case "componentsJoinedByString:":
       return elements.map { $0 as? String ?? (($0 as? NSNumber)?.stringValue ?? "\($0)") }
         .joined(separator: try call.text())

@@ -4,17 +4,17 @@
 import CoreDataPredicates
 import Foundation
 
-// Predicates, expressions and sort descriptors whose text or keys come from outside the program: a search field, a file, a
-// request. `NSPredicate(format:)`, `evaluate(with:)` and their like stop the program where these throw. They are additions to
-// Apple's interface.
+// Predicates, expressions and sort descriptors whose format or keys come from outside the program: a search field, a
+// file, a request. `NSPredicate(format:)`, `evaluate(with:)` and their relatives stop the program where these throw.
+// They are additions to Apple's API.
 
 extension NSPredicate {
-  /// A predicate from the format language.
+  /// Parses a predicate, or throws.
   ///
   /// - Parameters:
-  ///   - format: the predicate, as in Apple's Predicate Format String Syntax.
-  ///   - arguments: what stands for `%@`, `%K`, `%d` … in order.
-  /// - Throws: 134060 with the place in the text, what is there, and what was expected.
+  ///   - format: the predicate, in Apple's Predicate Format String Syntax.
+  ///   - arguments: the values of `%@`, `%K`, `%d` … in order.
+  /// - Throws: 134060 with the position of the error, what was found and what was expected.
   public static func checked(format: String, argumentArray arguments: [Any] = []) throws -> NSPredicate {
     do {
       return .make(try PredicateParser.parse(format, arguments: try arguments.map(PredicateArgument.init(checked:))))
@@ -23,13 +23,12 @@ extension NSPredicate {
     }
   }
 
-  /// Whether the predicate holds for an object.
+  /// Returns whether an object satisfies the predicate, or throws.
   ///
   /// - Parameters:
   ///   - object: the evaluated object.
   ///   - variables: values of variables by name, without the dollar sign.
-  /// - Throws: 134060 for keys that the object does not have, variables without value, and comparisons that the values do not
-  ///   allow.
+  /// - Throws: 134060 for unknown keys, variables without a value, and values that cannot be compared.
   public func checkedEvaluate(with object: Any?, substitutionVariables variables: [String: Any] = [:]) throws -> Bool {
     do {
       return try holds(for: object, variables: variables)
@@ -40,12 +39,12 @@ extension NSPredicate {
 }
 
 extension NSExpression {
-  /// An expression from the format language.
+  /// Parses an expression, or throws.
   ///
   /// - Parameters:
   ///   - format: the expression.
-  ///   - arguments: what stands for `%@`, `%K`, `%d` … in order.
-  /// - Throws: 134060 with the place in the text, what is there, and what was expected.
+  ///   - arguments: the values of `%@`, `%K`, `%d` … in order.
+  /// - Throws: 134060 with the position of the error, what was found and what was expected.
   public static func checked(format: String, argumentArray arguments: [Any] = []) throws -> NSExpression {
     do {
       let arguments = try arguments.map(PredicateArgument.init(checked:))
@@ -55,13 +54,12 @@ extension NSExpression {
     }
   }
 
-  /// The value of the expression for an object.
+  /// Returns the value of the expression for an object, or throws.
   ///
   /// - Parameters:
   ///   - object: the evaluated object.
   ///   - variables: values of variables by name, without the dollar sign.
-  /// - Throws: 134060 for keys that the object does not have, variables without value, unknown functions, and values that a
-  ///   function does not take.
+  /// - Throws: 134060 for unknown keys, variables without a value, unknown functions, and values of the wrong type.
   public func checkedExpressionValue(
     with object: Any?, substitutionVariables variables: [String: Any] = [:]
   ) throws -> Any? {
@@ -74,9 +72,9 @@ extension NSExpression {
 }
 
 extension NSSortDescriptor {
-  /// The order of two objects.
+  /// Returns the order of two objects, or throws.
   ///
-  /// - Throws: 134060 for a key that one of them does not have, and for values without a common order.
+  /// - Throws: 134060 for an unknown key, and for values that cannot be compared.
   public func checkedCompare(_ object1: Any, to object2: Any) throws -> ComparisonResult {
     guard let descriptor = self as? KeySortDescriptor else { return compare(object1, to: object2) }
     do {
@@ -84,5 +82,20 @@ extension NSSortDescriptor {
     } catch let failure as EvaluationError {
       throw PredicateErrors.unevaluable("sort descriptor", descriptor.description, failure)
     }
+  }
+}
+
+/// Errors of predicates, expressions and sort descriptors.
+private enum PredicateErrors {
+  static func unreadable(_ kind: String, _ cause: any Error) -> NSError {
+    .cocoa(
+      NSCoreDataError, "The \(kind) cannot be parsed.", reason: "\(cause)",
+      suggestion: "Correct the format, and pass an argument for each %@ and %K.")
+  }
+
+  static func unevaluable(_ kind: String, _ format: String, _ cause: any Error) -> NSError {
+    .cocoa(
+      NSCoreDataError, "The \(kind) cannot be evaluated.", reason: "\(format): \(cause)",
+      suggestion: "Use keys that the object has, and pass values for all variables.")
   }
 }

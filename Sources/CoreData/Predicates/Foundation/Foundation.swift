@@ -1,6 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-// Apple's Core Data hands on Foundation; a file that imports only `CoreData` also sees our `NSExpression` and
-// `NSComparisonPredicate` in place of Foundation's, which do nothing on this platform.
+// Like Apple's Core Data, this module re-exports Foundation. A file that imports only `CoreData` sees our
+// `NSExpression` and `NSComparisonPredicate` instead of Foundation's, which do nothing on Linux.
 @_exported import Foundation

@@ -6,7 +6,7 @@ import Foundation
 
 /// A predicate that compares two expressions.
 open class NSComparisonPredicate: NSPredicate {
-  /// How the two sides are compared.
+  /// The operator of a comparison.
   public enum Operator: UInt, Sendable {
     case lessThan = 0
     case lessThanOrEqualTo = 1
@@ -24,14 +24,14 @@ open class NSComparisonPredicate: NSPredicate {
     case between = 100
   }
 
-  /// Whether the left side is one value, or a collection of which all or any must match.
+  /// Whether the left side is a single value, or a collection all or any of whose elements must match.
   public enum Modifier: UInt, Sendable {
     case direct = 0
     case all = 1
     case any = 2
   }
 
-  /// How texts are compared.
+  /// How strings are compared.
   public struct Options: OptionSet, Sendable {
     /// The bits.
     public let rawValue: UInt
@@ -45,16 +45,16 @@ open class NSComparisonPredicate: NSPredicate {
     public static let caseInsensitive = Options(rawValue: 1)
     /// `[d]`
     public static let diacriticInsensitive = Options(rawValue: 2)
-    /// `[n]`: the texts have been prepared; nothing is folded.
+    /// `[n]`: the strings are normalized already, so they are not folded.
     public static let normalized = Options(rawValue: 4)
   }
 
-  internal let syntax: ComparisonSyntax
+  let syntax: ComparisonSyntax
 
-  /// What Foundation's class is made with. A constant would make it equal to every comparison.
+  /// The block for Foundation's initializer. A constant predicate would equal every comparison.
   private static let unused: @Sendable (Any?, [String: Any]?) -> Bool = { _, _ in false }
 
-  internal init(syntax: ComparisonSyntax) {
+  init(syntax: ComparisonSyntax) {
     self.syntax = syntax
     super.init(block: Self.unused)
   }
@@ -83,22 +83,22 @@ open class NSComparisonPredicate: NSPredicate {
   /// The options.
   open var options: Options { Options(rawValue: syntax.options.rawValue) }
 
-  /// Whether the comparison holds for an object.
+  /// Returns whether an object satisfies the comparison.
   open override func evaluate(with object: Any?) -> Bool {
     evaluate(with: object, substitutionVariables: nil)
   }
 
-  /// Whether the comparison holds for an object, with values for its variables.
+  /// Returns whether an object satisfies the comparison, with values for its variables.
   open override func evaluate(with object: Any?, substitutionVariables bindings: [String: Any]?) -> Bool {
-    EvaluationFace.evaluate(.comparison(syntax), with: object, bindings)
+    PredicateEvaluator(variables: bindings ?? [:]).evaluateOrStop(.comparison(syntax), with: object)
   }
 
-  /// The comparison itself, which never changes.
+  /// Returns the comparison itself, which is immutable.
   open override func copy(with zone: NSZone? = nil) -> Any {
     self
   }
 
-  /// Whether the other is the same comparison.
+  /// Returns whether an object is an equal comparison.
   open override func isEqual(_ object: Any?) -> Bool {
     (object as? NSComparisonPredicate)?.syntax == syntax
   }

@@ -4,9 +4,9 @@
 import CoreDataPredicates
 import Foundation
 
-/// An expression within a predicate, a derived attribute or a mapping.
+/// An expression in a predicate, a derived attribute or a mapping.
 open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
-  /// What an expression is.
+  /// The type of an expression.
   public enum ExpressionType: UInt, Sendable {
     case constantValue = 0
     case evaluatedObject = 1
@@ -25,20 +25,20 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
     case fetchRequest = 50
   }
 
-  internal let syntax: ExpressionSyntax
+  let syntax: ExpressionSyntax
 
-  internal init(syntax: ExpressionSyntax) {
+  init(syntax: ExpressionSyntax) {
     self.syntax = syntax
   }
 
   // MARK: Making expressions
 
-  /// Makes an expression from the format language; a format that cannot be read traps.
+  /// Makes an expression from a format string. A format that cannot be parsed stops the program.
   public convenience init(format expressionFormat: String, _ arguments: Any?...) {
     self.init(format: expressionFormat, argumentArray: arguments.map { $0 ?? NSNull() })
   }
 
-  /// Makes an expression from the format language and an array of arguments.
+  /// Makes an expression from a format string and an array of arguments.
   public convenience init(format expressionFormat: String, argumentArray arguments: [Any]) {
     self.init(
       syntax: Misuse.stop {
@@ -47,27 +47,27 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
       })
   }
 
-  /// Makes an expression that is a constant.
+  /// Makes a constant expression.
   public convenience init(forConstantValue value: Any?) {
     self.init(syntax: .constant(Operand.unwrapped(value).map { PlainValue($0) } ?? .null))
   }
 
-  /// The expression that is the evaluated object: `SELF`.
+  /// Returns the expression for the evaluated object: `SELF`.
   open class func expressionForEvaluatedObject() -> NSExpression {
     NSExpression(syntax: .evaluatedObject)
   }
 
-  /// The expression that stands for any key.
+  /// Returns the expression for any key.
   open class func expressionForAnyKey() -> NSExpression {
     NSExpression(syntax: .anyKey)
   }
 
-  /// Makes an expression that is a variable: `$name`.
+  /// Makes an expression for a variable: `$name`.
   public convenience init(forVariable string: String) {
     self.init(syntax: .variable(string))
   }
 
-  /// Makes an expression that is a key path of the evaluated object.
+  /// Makes an expression for a key path of the evaluated object.
   public convenience init(forKeyPath keyPath: String) {
     self.init(syntax: .keyPath(keyPath))
   }
@@ -85,29 +85,29 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
     self.init(syntax: .function(operand: target.syntax, name: name, arguments: arguments))
   }
 
-  /// Makes an expression that is a list of expressions.
+  /// Makes an expression for an array of expressions.
   public convenience init(forAggregate subexpressions: [Any]) {
     self.init(syntax: .aggregate(subexpressions.map(Self.syntax)))
   }
 
-  /// Makes an expression that unites two collections.
+  /// Makes an expression for the union of two collections.
   public convenience init(forUnionSet left: NSExpression, with right: NSExpression) {
     self.init(syntax: .union(left.syntax, right.syntax))
   }
 
-  /// Makes an expression of what two collections have in common.
+  /// Makes an expression for the intersection of two collections.
   public convenience init(forIntersectSet left: NSExpression, with right: NSExpression) {
     self.init(syntax: .intersect(left.syntax, right.syntax))
   }
 
-  /// Makes an expression of what is in the first collection and not in the second.
+  /// Makes an expression for the elements of the first collection that are not in the second.
   public convenience init(forMinusSet left: NSExpression, with right: NSExpression) {
     self.init(syntax: .minus(left.syntax, right.syntax))
   }
 
-  /// Makes an expression of the elements of a collection that a predicate holds for.
+  /// Makes an expression for the elements of a collection that satisfy a predicate.
   ///
-  /// A predicate made from a block traps: it has no form that an expression can carry.
+  /// A predicate made from a block stops the program.
   public convenience init(
     forSubquery expression: NSExpression, usingIteratorVariable variable: String, predicate: NSPredicate
   ) {
@@ -115,7 +115,7 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
     self.init(syntax: .subquery(collection: expression.syntax, variable: variable, predicate: syntax))
   }
 
-  /// Makes an expression that is one of two, as a predicate decides.
+  /// Makes an expression for one of two values, chosen by a predicate. A predicate made from a block stops the program.
   public convenience init(
     forConditional predicate: NSPredicate, trueExpression: NSExpression, falseExpression: NSExpression
   ) {
@@ -123,10 +123,10 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
     self.init(syntax: .conditional(condition, trueExpression.syntax, falseExpression.syntax))
   }
 
-  /// Makes an expression whose value a block gives for the evaluated object, the values of the arguments and the
-  /// context of the evaluation (empty here).
+  /// Makes an expression whose value a block computes from the evaluated object, the values of the arguments and a
+  /// context.
   ///
-  /// Differs from Apple: the context that the block receives is always empty.
+  /// Differs from Apple: the context that the block receives is always nil.
   public convenience init(
     forBlock block: @escaping (Any?, [Any], NSMutableDictionary?) -> Any, arguments: [NSExpression]?
   ) {
@@ -143,24 +143,23 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
 
   // MARK: Evaluating
 
-  /// The value of the expression for an object.
+  /// Returns the value of the expression for an object.
   ///
   /// - Parameters:
-  ///   - object: The evaluated object.
-  ///   - context: Values of variables by name.
+  ///   - object: the evaluated object.
+  ///   - context: values of variables by name.
   open func expressionValue(with object: Any?, context: NSMutableDictionary?) -> Any? {
-    let variables = context as? [String: Any] ?? [:]
-    return EvaluationFace.value(syntax, with: object, variables)
+    PredicateEvaluator(variables: context as? [String: Any] ?? [:]).valueOrStop(syntax, with: object)
   }
 
   // MARK: NSObject
 
-  /// The expression itself, which never changes.
+  /// Returns the expression itself, which is immutable.
   open func copy(with zone: NSZone? = nil) -> Any {
     self
   }
 
-  /// Whether the other is the same expression.
+  /// Returns whether an object is an equal expression.
   open override func isEqual(_ object: Any?) -> Bool {
     (object as? NSExpression)?.syntax == syntax
   }
@@ -172,17 +171,143 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
   open override var description: String { PredicatePrinter().format(syntax) }
 }
 
-/// The block of an expression, as the function of an operand.
-internal final class ExpressionBlock: NSObject, FunctionProviding {
-  internal static let name = "block:"
-  internal let block: (Any?, [Any], NSMutableDictionary?) -> Any
+/// The block of an expression, represented in the tree as a function of this operand.
+final class ExpressionBlock: NSObject, FunctionProviding {
+  static let name = "block:"
+  let block: (Any?, [Any], NSMutableDictionary?) -> Any
 
-  internal init(_ block: @escaping (Any?, [Any], NSMutableDictionary?) -> Any) {
+  init(_ block: @escaping (Any?, [Any], NSMutableDictionary?) -> Any) {
     self.block = block
   }
 
-  internal func callFunction(_ name: String, arguments: [Any?]) throws -> Any? {
+  func callFunction(_ name: String, arguments: [Any?]) throws -> Any? {
     guard let object = arguments.first else { return nil }
     return Operand.unwrapped(block(object, arguments.dropFirst().map { $0 ?? NSNull() }, nil))
+  }
+}
+
+/// The parts of an expression. Reading one that the expression does not have stops the program.
+extension NSExpression {
+  /// The type of the expression.
+  public var expressionType: ExpressionType {
+    switch syntax {
+    case .constant: .constantValue
+    case .evaluatedObject: .evaluatedObject
+    case .variable: .variable
+    case .keyPath, .keyPathOf: .keyPath
+    case .anyKey: .anyKey
+    case .function: block == nil ? .function : .block
+    case .aggregate: .aggregate
+    case .union: .unionSet
+    case .intersect: .intersectSet
+    case .minus: .minusSet
+    case .subquery: .subquery
+    case .conditional: .conditional
+    case .fetch: .fetchRequest
+    }
+  }
+
+  /// The value of a constant.
+  public var constantValue: Any? {
+    guard case .constant(let value) = syntax else { missing("constant value") }
+    return value == .null ? nil : value.foundationValue()
+  }
+
+  /// The key path.
+  public var keyPath: String {
+    switch syntax {
+    case .keyPath(let path), .keyPathOf(_, let path): path
+    default: missing("key path")
+    }
+  }
+
+  /// The name of the function.
+  public var function: String {
+    guard case .function(_, let name, _) = syntax else { missing("function") }
+    return name
+  }
+
+  /// The name of the variable, or of the iterator variable of a subquery.
+  public var variable: String {
+    switch syntax {
+    case .variable(let name), .subquery(_, let name, _): name
+    default: missing("variable")
+    }
+  }
+
+  /// The operand of a function, or the object at which a key path begins.
+  public var operand: NSExpression {
+    switch syntax {
+    case .keyPath: NSExpression(syntax: .evaluatedObject)
+    case .keyPathOf(let operand, _), .function(let operand?, _, _): NSExpression(syntax: operand)
+    case .function: NSExpression(forConstantValue: nil)
+    default: missing("operand")
+    }
+  }
+
+  /// The arguments of a function or block.
+  public var arguments: [NSExpression]? {
+    guard case .function(_, _, let arguments) = syntax else { return nil }
+    return arguments.dropFirst(block == nil ? 0 : 1).map { NSExpression(syntax: $0) }
+  }
+
+  /// The elements of an aggregate, or the collection of a subquery.
+  public var collection: Any {
+    switch syntax {
+    case .aggregate(let elements): elements.map { NSExpression(syntax: $0) }
+    case .subquery(let collection, _, _): NSExpression(syntax: collection)
+    default: missing("collection")
+    }
+  }
+
+  /// The predicate of a subquery or condition.
+  public var predicate: NSPredicate {
+    switch syntax {
+    case .subquery(_, _, let predicate), .conditional(let predicate, _, _): .make(predicate)
+    default: missing("predicate")
+    }
+  }
+
+  /// The left side of a union, intersection or difference.
+  public var left: NSExpression {
+    switch syntax {
+    case .union(let left, _), .intersect(let left, _), .minus(let left, _): NSExpression(syntax: left)
+    default: missing("left side")
+    }
+  }
+
+  /// The right side of a union, intersection or difference.
+  public var right: NSExpression {
+    switch syntax {
+    case .union(_, let right), .intersect(_, let right), .minus(_, let right): NSExpression(syntax: right)
+    default: missing("right side")
+    }
+  }
+
+  /// The value of a conditional expression if its predicate is true.
+  public var `true`: NSExpression {
+    guard case .conditional(_, let expression, _) = syntax else { missing("expression for true") }
+    return NSExpression(syntax: expression)
+  }
+
+  /// The value of a conditional expression if its predicate is false.
+  public var `false`: NSExpression {
+    guard case .conditional(_, _, let expression) = syntax else { missing("expression for false") }
+    return NSExpression(syntax: expression)
+  }
+
+  /// The block of a block expression.
+  public var expressionBlock: (Any?, [Any], NSMutableDictionary?) -> Any {
+    guard let block else { missing("block") }
+    return block.block
+  }
+
+  private var block: ExpressionBlock? {
+    guard case .function(.constant(.object(let object))?, ExpressionBlock.name, _) = syntax else { return nil }
+    return object.value.base as? ExpressionBlock
+  }
+
+  private func missing(_ part: String) -> Never {
+    preconditionFailure("The expression \(self) has no \(part).")
   }
 }

@@ -4,38 +4,39 @@
 import CoreDataPredicates
 import Foundation
 
-/// What lets `NSPredicate` have initializers that give a tree: initializers of a protocol may choose the instance.
+/// A protocol that gives `NSPredicate` initializers which return another class: only those of a protocol can assign
+/// `self`.
 public protocol FormattedPredicate {}
 
 extension NSPredicate: FormattedPredicate {}
 
 extension FormattedPredicate where Self: NSPredicate {
-  /// Makes a predicate from the format language; a format that cannot be read is a mistake in the program and traps.
+  /// Makes a predicate from a format string. A format that cannot be parsed stops the program.
   ///
   /// - Parameters:
-  ///   - predicateFormat: The predicate, as in Apple's Predicate Format String Syntax.
-  ///   - arguments: What stands for `%@`, `%K`, `%d` … in order.
+  ///   - predicateFormat: the predicate, in Apple's Predicate Format String Syntax.
+  ///   - arguments: the values of `%@`, `%K`, `%d` … in order.
   ///
-  /// Differs from Apple: arguments may be of any type, also nil, since `String` is no `CVarArg` on every platform.
+  /// Differs from Apple: arguments may be of any type, or nil, since `String` is not a `CVarArg` on Linux.
   public init(format predicateFormat: String, _ arguments: Any?...) {
     self.init(format: predicateFormat, argumentArray: arguments.map { $0 ?? NSNull() })
   }
 
-  /// Makes a predicate from the format language and an array of arguments.
+  /// Makes a predicate from a format string and an array of arguments.
   public init(format predicateFormat: String, argumentArray arguments: [Any]?) {
     let syntax = Misuse.stop {
       try PredicateParser.parse(predicateFormat, arguments: (arguments ?? []).map(PredicateArgument.init(checked:)))
     }
-    // `Self` is `NSPredicate` at every call that compiles to this initializer; its subclasses have their own.
+    // `Self` is always `NSPredicate`, since its subclasses have initializers of their own.
     self = unsafeDowncast(NSPredicate.make(syntax), to: Self.self)
   }
 }
 
 extension PredicateArgument {
-  /// An argument of a format: an expression, a predicate, or a value.
+  /// Makes an argument of a format from an expression, a predicate or a value.
   ///
   /// - Throws: `OpaqueCriterion` for a predicate made from a block.
-  internal init(checked any: Any) throws {
+  init(checked any: Any) throws {
     switch Operand.unwrapped(any) {
     case nil: self = .value(.null)
     case let expression as NSExpression: self = .expression(expression.syntax)
@@ -46,9 +47,9 @@ extension PredicateArgument {
 }
 
 extension NSPredicate {
-  /// The predicate with values for its variables.
+  /// Returns the predicate with values in the place of its variables.
   ///
-  /// - Parameter variables: The values by name, without the dollar sign.
+  /// - Parameter variables: the values by name, without the dollar sign.
   public func withSubstitutionVariables(_ variables: [String: Any]) -> NSPredicate {
     let values = variables.mapValues { value in (value as? NSExpression)?.syntax ?? .constant(PlainValue(value)) }
     switch self {
@@ -62,4 +63,115 @@ extension NSPredicate {
       return self
     }
   }
+}
+
+/// Thrown for a predicate or sort descriptor that is made from code, which a store cannot translate.
+struct OpaqueCriterion: Error, CustomStringConvertible {
+  enum Kind: Equatable {
+    case blockPredicate
+    case swiftKeyPath
+    case comparator
+  }
+
+  let kind: Kind
+
+  var description: String {
+    switch kind {
+    case .blockPredicate: "A predicate made from a block can only be evaluated in memory. Use a format instead."
+    case .swiftKeyPath: "A sort descriptor made from a Swift key path can only be evaluated in memory."
+    case .comparator:
+      "A sort descriptor with a comparator can only be evaluated in memory. Use a key without comparator."
+    }
+  }
+}
+
+extension PredicateSyntax {
+  /// Makes the tree of a predicate.
+  ///
+  /// - Throws: `OpaqueCriterion` if the predicate contains a block.
+  init(_ predicate: NSPredicate) throws {
+    switch predicate {
+    case let predicate as NSComparisonPredicate: self = .comparison(predicate.syntax)
+    case let predicate as NSCompoundPredicate:
+      let operands = try predicate.subpredicates.map(PredicateSyntax.init)
+      switch predicate.compoundPredicateType {
+      case .and: self = .and(operands)
+      case .or: self = .or(operands)
+      case .not: self = .not(operands.first ?? .constant(true))
+      }
+    default:
+      // Foundation does not reveal what its predicates are, but compares constant ones.
+      if predicate.isEqual(NSPredicate(value: true)) {
+        self = .constant(true)
+      } else if predicate.isEqual(NSPredicate(value: false)) {
+        self = .constant(false)
+      } else {
+        throw OpaqueCriterion(kind: .blockPredicate)
+      }
+    }
+  }
+}
+
+extension NSPredicate {
+  /// Makes the predicate of a tree, of the class that Apple's parser uses.
+  static func make(_ syntax: PredicateSyntax) -> NSPredicate {
+    switch syntax {
+    case .constant(let value): NSPredicate(value: value)
+    case .comparison(let comparison): NSComparisonPredicate(syntax: comparison)
+    case .and(let operands): FormatCompoundPredicate(type: .and, subpredicates: operands.map(make))
+    case .or(let operands): FormatCompoundPredicate(type: .or, subpredicates: operands.map(make))
+    case .not(let operand): FormatCompoundPredicate(type: .not, subpredicates: [make(operand)])
+    }
+  }
+
+  /// The predicate in the format language, for messages and files. Foundation's compound predicates have no usable
+  /// `predicateFormat`.
+  var format: String {
+    do {
+      return PredicatePrinter().format(try PredicateSyntax(self))
+    } catch {
+      return "BLOCKPREDICATE"
+    }
+  }
+
+  /// Returns whether an object satisfies the predicate, or throws.
+  func holds(for object: Any?, variables: [String: Any] = [:]) throws -> Bool {
+    switch self {
+    case is NSComparisonPredicate:
+      return try PredicateEvaluator(variables: variables).evaluate(PredicateSyntax(self), with: object)
+    case let compound as NSCompoundPredicate:
+      switch compound.compoundPredicateType {
+      case .and: return try compound.subpredicates.allSatisfy { try $0.holds(for: object, variables: variables) }
+      case .or: return try compound.subpredicates.contains { try $0.holds(for: object, variables: variables) }
+      case .not:
+        return try compound.subpredicates.first.map { try !$0.holds(for: object, variables: variables) } ?? false
+      }
+    default:
+      return evaluate(with: object, substitutionVariables: variables)
+    }
+  }
+}
+
+extension DefaultStringInterpolation {
+  /// Prints a predicate in the format language. Foundation's description on Linux is its address.
+  public mutating func appendInterpolation(_ predicate: NSPredicate) {
+    appendLiteral(predicate.format)
+  }
+}
+
+/// A compound predicate that prints itself and equals an equal one, unlike Foundation's class on Linux.
+final class FormatCompoundPredicate: NSCompoundPredicate {
+  override var predicateFormat: String { format }
+  override var description: String { format }
+
+  override func copy(with zone: NSZone? = nil) -> Any {
+    self
+  }
+
+  override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSCompoundPredicate else { return false }
+    return compoundPredicateType == other.compoundPredicateType && subpredicates == other.subpredicates
+  }
+
+  override var hash: Int { subpredicates.hashValue }
 }

@@ -4,28 +4,29 @@
 import CoreDataPredicates
 import Foundation
 
-/// What lets `NSSortDescriptor` have initializers with a key: initializers of a protocol may choose the instance.
+/// A protocol that gives `NSSortDescriptor` initializers which return another class: only those of a protocol can
+/// assign `self`.
 public protocol KeyedSortDescriptor {}
 
 extension NSSortDescriptor: KeyedSortDescriptor {
-  /// The key path that is sorted by; nil where the descriptor was made from a Swift key path.
+  /// The key path to sort by; nil if the descriptor was made from a Swift key path.
   public var key: String? {
     (self as? KeySortDescriptor)?.sortKey.keyPath
   }
 }
 
 extension KeyedSortDescriptor where Self: NSSortDescriptor {
-  /// Makes a descriptor that sorts by the value of a key path; nil sorts the objects themselves.
+  /// Makes a descriptor that sorts by a key path, or, with nil, compares the objects themselves.
   public init(key: String?, ascending: Bool) {
     self = Self.make(SortKey(keyPath: key ?? "self", isAscending: ascending))
   }
 
-  /// Makes a descriptor that sorts by the value of a key path and a method of texts.
+  /// Makes a descriptor that sorts by a key path and a comparison method of strings.
   ///
   /// - Parameter selector: `compare:`, `caseInsensitiveCompare:`, `localizedCompare:`,
-  ///   `localizedCaseInsensitiveCompare:` or `localizedStandardCompare:`; any other traps.
+  ///   `localizedCaseInsensitiveCompare:` or `localizedStandardCompare:`. Any other stops the program.
   ///
-  /// Differs from Apple: the selector is given by its name, since there are no selectors without Objective-C.
+  /// Differs from Apple: the selector is a string, since there are no selectors without Objective-C.
   public init(key: String?, ascending: Bool, selector: String?) {
     guard let method = SortKey.Method(rawValue: selector ?? SortKey.Method.compare.rawValue) else {
       preconditionFailure("NSSortDescriptor cannot sort by the method \(selector ?? ""). Use a comparator instead.")
@@ -33,13 +34,110 @@ extension KeyedSortDescriptor where Self: NSSortDescriptor {
     self = Self.make(SortKey(keyPath: key ?? "self", isAscending: ascending, method: method))
   }
 
-  /// Makes a descriptor that compares the values of a key path by code. Stores cannot sort by it.
+  /// Makes a descriptor that compares the values of a key path with a closure. Stores cannot sort by it.
   public init(key: String?, ascending: Bool, comparator cmptr: @escaping Comparator) {
     self = Self.make(SortKey(keyPath: key ?? "self", isAscending: ascending), cmptr)
   }
 
   private static func make(_ key: SortKey, _ comparator: Comparator? = nil) -> Self {
-    // `Self` is `NSSortDescriptor` itself: its subclasses here are never made by these initializers.
+    // `Self` is always `NSSortDescriptor`: these initializers are not called on its subclasses.
     unsafeDowncast(KeySortDescriptor(key, comparator: comparator) as NSSortDescriptor, to: Self.self)
+  }
+}
+
+/// A sort descriptor with a string key, which Foundation's class does not support on Linux.
+final class KeySortDescriptor: NSSortDescriptor {
+  let sortKey: SortKey
+  let hasComparator: Bool
+  private let customComparator: Comparator?
+
+  init(_ sortKey: SortKey, comparator: Comparator? = nil) {
+    self.sortKey = sortKey
+    customComparator = comparator
+    hasComparator = comparator != nil
+    super.init(keyPath: \SortKey.keyPath, ascending: sortKey.isAscending)
+  }
+
+  override func compare(_ object1: Any, to object2: Any) -> ComparisonResult {
+    do {
+      return try order(object1, object2)
+    } catch EvaluationError.wrongType {
+      // Values of different types have no order.
+      return .orderedSame
+    } catch {
+      preconditionFailure("Objects cannot be sorted by \"\(sortKey.keyPath)\": \(error)")
+    }
+  }
+
+  /// Returns the order of two objects, or throws.
+  func order(_ object1: Any, _ object2: Any) throws -> ComparisonResult {
+    guard let customComparator else { return try sortKey.orderOfObjects(object1, object2) }
+    let left = try KeyPathReader.value(sortKey.keyPath, of: object1) ?? NSNull()
+    let right = try KeyPathReader.value(sortKey.keyPath, of: object2) ?? NSNull()
+    return sortKey.isAscending ? customComparator(left, right) : customComparator(right, left)
+  }
+
+  override var comparator: Comparator {
+    customComparator ?? { [sortKey] left, right in
+      var ascending = sortKey
+      ascending.isAscending = true
+      do {
+        return try ascending.order(left, right)
+      } catch {
+        // Values of different types have no order.
+        return .orderedSame
+      }
+    }
+  }
+
+  override var reversedSortDescriptor: Any {
+    var reversed = sortKey
+    reversed.isAscending.toggle()
+    return KeySortDescriptor(reversed, comparator: customComparator)
+  }
+
+  override func copy(with zone: NSZone? = nil) -> Any {
+    self
+  }
+
+  override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? KeySortDescriptor else { return false }
+    return self === other || !hasComparator && !other.hasComparator && sortKey == other.sortKey
+  }
+
+  override var hash: Int { sortKey.hashValue }
+
+  override var description: String {
+    "(\(sortKey.keyPath), \(sortKey.isAscending ? "ascending" : "descending"), \(sortKey.method.rawValue))"
+  }
+}
+
+extension SortKey {
+  /// Makes the key of a descriptor.
+  ///
+  /// - Throws: `OpaqueCriterion` for a Swift key path or a comparator.
+  init(_ descriptor: NSSortDescriptor) throws {
+    guard let descriptor = descriptor as? KeySortDescriptor else { throw OpaqueCriterion(kind: .swiftKeyPath) }
+    guard !descriptor.hasComparator else { throw OpaqueCriterion(kind: .comparator) }
+    self = descriptor.sortKey
+  }
+
+  /// Returns the order of two values of the key. Nil sorts before everything.
+  func order(_ left: Any?, _ right: Any?) throws -> ComparisonResult {
+    let (left, right) = (Operand.unwrapped(left), Operand.unwrapped(right))
+    let order: ComparisonResult
+    switch (left, right) {
+    case (nil, nil): order = .orderedSame
+    case (nil, _): order = .orderedAscending
+    case (_, nil): order = .orderedDescending
+    case (let left as String, let right as String): order = method.order(left, right)
+    default: order = try Operand.order(left, right) ?? .orderedSame
+    }
+    return isAscending ? order : ComparisonResult(rawValue: -order.rawValue) ?? .orderedSame
+  }
+
+  /// Returns the order of two objects.
+  func orderOfObjects(_ left: Any?, _ right: Any?) throws -> ComparisonResult {
+    try order(KeyPathReader.value(keyPath, of: left), KeyPathReader.value(keyPath, of: right))
   }
 }

@@ -3,35 +3,35 @@
 
 import Foundation
 
-/// Keys of options, beside Apple's, that say how a store is migrated when it is opened. An addition to Apple's interface.
+/// Options, besides Apple's, of the migration when a store is opened. An addition to Apple's API.
 ///
-/// Core Data looks through all bundles of the program for models and mapping models. In tests, and in programs with many
-/// bundles, that finds the wrong ones now and then; the first two keys say where to look instead.
+/// Core Data searches all bundles of the program for models and mapping models. In tests, and in programs with many
+/// bundles, it may find the wrong ones; the first two options name the files to use instead.
 public enum MigrationOption {
-  /// An array of `URL`s: the only files with models, beside the destination model's own file and the model that the store
-  /// carries, among which the model of the store is looked for.
+  /// An array of `URL`s: the files to search for the store's model, besides the destination model's own file and the
+  /// model cached in the store.
   public static let models = "OpenCoreDataMigrationModels"
-  /// An array of `URL`s of mapping models or of folders of such, and of `NSMappingModel`s: the only ones that are used.
+  /// An array of `URL`s of mapping models or directories of them, and of `NSMappingModel`s: the only ones to use.
   public static let mappings = "OpenCoreDataMigrationMappings"
-  /// A Bool, true unless given: whether a store may be taken over several versions, as `MigrationPath` tells. With false one
-  /// step must lead to the destination, as with Core Data.
+  /// A Bool, by default true: whether a migration may go through intermediate versions, by the rules of
+  /// `MigrationPath`. If false, a single step must lead to the destination, as in Core Data.
   public static let isProgressive = "OpenCoreDataMigrationIsProgressive"
-  /// A Bool, true unless given: whether a store that a migration by mapping models has replaced stays beside the new one,
-  /// as `Data~.sqlite` for `Data.sqlite`.
+  /// A Bool, by default true: whether a store that a mapping-model migration replaces is kept beside the new one, as
+  /// `Data~.sqlite` for `Data.sqlite`.
   public static let keepsReplacedStore = "OpenCoreDataMigrationKeepsReplacedStore"
-  /// A `MigrationManagerFactory`: makes the migration manager of each step by a mapping model, a subclass of the program's.
+  /// A `MigrationManagerFactory`, which makes the migration manager of each step with a mapping model.
   public static let managerFactory = "OpenCoreDataMigrationManagerFactory"
-  /// A `StoreIntegrityCheck`, or its raw value; `automatic` unless given: when SQLite checks the store's file before it is
-  /// migrated.
+  /// A `StoreIntegrityCheck` or its raw value, by default `automatic`: when SQLite checks the store's file before a
+  /// migration.
   public static let integrityCheck = "OpenCoreDataMigrationIntegrityCheck"
-  /// A Bool, an `AllowedLosses`, or an array of places as `Legacy` and `Order.note`; false unless given: what a migration may
-  /// drop of the rows of entities that a mapping model leaves out (134110 otherwise), and of what a store holds that only the
-  /// model it carries has, where no known version has written it (134130).
+  /// A Bool, an `AllowedLosses`, or an array of entities and properties such as `Legacy` and `Order.note`, by default
+  /// false: what a migration may drop. Otherwise rows of entities that a mapping model leaves out are an error
+  /// (134110), and so is content of a store that no known version has, only the model cached in it (134130).
   public static let allowsLoss = "OpenCoreDataMigrationAllowsLoss"
 }
 
 extension StoreOptions {
-  /// The files that `MigrationOption.models` gives; nil where it is not given.
+  /// The value of `MigrationOption.models`, or nil.
   ///
   /// - Throws: 134080 for a value of another type.
   func migrationModels() throws -> [URL]? {
@@ -42,7 +42,7 @@ extension StoreOptions {
     return urls
   }
 
-  /// What `MigrationOption.mappings` gives; nil where it is not given.
+  /// The value of `MigrationOption.mappings`, or nil.
   ///
   /// - Throws: 134080 for a value of another type.
   func migrationMappings() throws -> MappingPlaces? {
@@ -62,7 +62,7 @@ extension StoreOptions {
     return places
   }
 
-  /// What `MigrationOption.managerFactory` gives; nil where it is not given.
+  /// The value of `MigrationOption.managerFactory`, or nil.
   ///
   /// - Throws: 134080 for a value of another type.
   func managerFactory() throws -> MigrationManagerFactory? {
@@ -73,7 +73,7 @@ extension StoreOptions {
     return factory
   }
 
-  /// What `MigrationOption.integrityCheck` gives.
+  /// The value of `MigrationOption.integrityCheck`.
   ///
   /// - Throws: 134080 for a value of another type.
   func integrityCheck() throws -> StoreIntegrityCheck {
@@ -88,7 +88,7 @@ extension StoreOptions {
       MigrationOption.integrityCheck, wanted: "a StoreIntegrityCheck, or 'automatic', 'always' or 'never'")
   }
 
-  /// What `MigrationOption.allowsLoss` gives.
+  /// The value of `MigrationOption.allowsLoss`.
   ///
   /// - Throws: 134080 for a value of another type.
   func allowedLosses() throws -> AllowedLosses {
@@ -100,7 +100,8 @@ extension StoreOptions {
     case let places as [String]: return AllowedLosses(places: places)
     default:
       throw StoreErrors.invalidOption(
-        MigrationOption.allowsLoss, wanted: "true, false, an AllowedLosses, or an array of places as 'Order.note'")
+        MigrationOption.allowsLoss,
+        wanted: "true, false, an AllowedLosses, or an array of entities and properties such as 'Order.note'")
     }
   }
 

@@ -3,17 +3,17 @@
 
 import Foundation
 
-/// A model, a coordinator, its stores and a context for the main queue, put together.
+/// A model, a coordinator with its stores, and a context for the main queue.
 open class NSPersistentContainer: NSObject, @unchecked Sendable {
-  /// The container's name, which the default store is named after.
+  /// The container's name, which is also the name of the default store.
   public let name: String
   /// The model.
   public let managedObjectModel: NSManagedObjectModel
-  /// The coordinator, which has no stores before `loadPersistentStores(completionHandler:)`.
+  /// The coordinator, which has no stores until `loadPersistentStores(completionHandler:)` is called.
   public let persistentStoreCoordinator: NSPersistentStoreCoordinator
   /// The context of the main queue.
   public let viewContext: NSManagedObjectContext
-  /// The stores to open; one SQLite store named after the container unless set.
+  /// The stores to open; by default one SQLite store with the container's name.
   open var persistentStoreDescriptions: [NSPersistentStoreDescription]
 
   /// Makes a container.
@@ -34,11 +34,12 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
 
   /// Makes a container with the model of the same name.
   ///
-  /// The model is looked for in the main bundle, and in the resource bundles beside the executable, in which the package
-  /// manager puts the resources of targets. Traps when there is none, or when it cannot be read, and says which places were
-  /// searched; `NSManagedObjectModel.load(named:fromBundles:)` throws instead.
+  /// Searches the main bundle, and the resource bundles beside the executable, where the package manager puts the
+  /// resources of targets. Traps if there is no model or it cannot be read;
+  /// `NSManagedObjectModel.load(named:fromBundles:)` throws instead.
   ///
-  /// Differs from Apple: a missing model is no message on the console, followed by a container without entities.
+  /// Differs from Apple: for a missing model, Apple's class logs a message and makes a container without entities.
+  ///
   /// - Parameter name: the name of the container and of the model's file.
   public convenience init(name: String) {
     do {
@@ -51,16 +52,17 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Where stores are kept unless their descriptions say otherwise: the user's application support folder.
+  /// Returns the default directory of stores, in the user's application support directory.
   open class func defaultDirectoryURL() -> URL {
     let folders = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
     let base = folders.first ?? URL(fileURLWithPath: NSHomeDirectory())
     return base.appendingPathComponent(ProcessInfo.processInfo.processName, isDirectory: true)
   }
 
-  /// Opens the stores that `persistentStoreDescriptions` tells of and that are not open yet, or were destroyed since.
+  /// Opens the stores of `persistentStoreDescriptions` that are not open, or have been destroyed since they were
+  /// opened.
   ///
-  /// - Parameter block: called once for each description, with the error if its store could not be opened.
+  /// - Parameter block: called once for each description, with an error if its store could not be opened.
   open func loadPersistentStores(
     completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
   ) {
@@ -83,7 +85,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     }
   }
 
-  /// A new context with a queue of its own, for work beside the main queue.
+  /// Returns a new context with a private queue.
   open func newBackgroundContext() -> NSManagedObjectContext {
     let context = NSManagedObjectContext(.privateQueue)
     context.persistentStoreCoordinator = persistentStoreCoordinator
@@ -110,3 +112,14 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     return try await context.perform { try block(context) }
   }
 }
+
+/// A protocol that adds `defaultDirectoryURL` as a property, since a class cannot have a property and a method of the
+/// same name.
+public protocol DefaultStoreDirectory {}
+
+extension DefaultStoreDirectory where Self: NSPersistentContainer {
+  /// The default directory of stores; the same as `defaultDirectoryURL()`.
+  public static var defaultDirectoryURL: URL { defaultDirectoryURL() }
+}
+
+extension NSPersistentContainer: DefaultStoreDirectory {}

@@ -6,15 +6,15 @@ import CoreDataStoreFiles
 import Foundation
 
 extension NSPersistentStoreCoordinator {
-  /// Opens a store, or makes a new one.
+  /// Opens or creates a store.
   ///
   /// - Parameters:
-  ///   - type: the kind of store.
+  ///   - type: the store's type.
   ///   - configuration: the configuration whose entities the store holds; nil for all entities.
-  ///   - storeURL: where the store is.
+  ///   - storeURL: the location of the store.
   ///   - options: such as `NSMigratePersistentStoresAutomaticallyOption`.
-  /// - Throws: 134000 for a kind of store that is not known; 134080 and its family when the store cannot be opened; 134100
-  ///   when it was written by another version of the model and is not to be migrated; the errors of migration.
+  /// - Throws: 134000 for an unknown type; 134080 and its family if the store cannot be opened; 134100 if it was
+  ///   written with another version of the model and migration is not enabled; the errors of migration.
   @discardableResult
   public func addPersistentStore(
     type: NSPersistentStore.StoreType, configuration: String? = nil, at storeURL: URL,
@@ -24,14 +24,14 @@ extension NSPersistentStoreCoordinator {
       ofType: type.rawValue, configurationName: configuration, at: storeURL, options: options)
   }
 
-  /// Opens a store, or makes a new one.
+  /// Opens or creates a store.
   ///
   /// - Parameters:
-  ///   - storeType: the kind of store, such as `NSSQLiteStoreType`.
+  ///   - storeType: the store's type, such as `NSSQLiteStoreType`.
   ///   - configuration: the configuration whose entities the store holds; nil for all entities.
-  ///   - storeURL: where the store is.
+  ///   - storeURL: the location of the store.
   ///   - options: such as `NSMigratePersistentStoresAutomaticallyOption`.
-  /// - Throws: as `addPersistentStore(type:configuration:at:options:)`.
+  /// - Throws: the errors of `addPersistentStore(type:configuration:at:options:)`.
   @discardableResult
   public func addPersistentStore(
     ofType storeType: String, configurationName configuration: String?, at storeURL: URL?,
@@ -46,13 +46,13 @@ extension NSPersistentStoreCoordinator {
       throw StoreErrors.unknownConfiguration(configuration, known: managedObjectModel.configurations, url: storeURL)
     }
     let store = try withLock {
-      // Each store at /dev/null is one of its own, in memory.
+      // Every store at /dev/null is a separate one in memory.
       let known = persistentStore(for: storeURL)
       if let known = known as? SQLiteStore, known.isDisconnected {
-        // It was destroyed or replaced: what is added is the new one.
+        // The store was destroyed or replaced; this adds the new one.
         try remove(known)
       } else if known != nil, !RegularFile.isNullDevice(storeURL) {
-        throw StoreErrors.cannotOpen(url: storeURL, reason: "The coordinator has opened this store already.")
+        throw StoreErrors.cannotOpen(url: storeURL, reason: "The coordinator has already opened this store.")
       }
       let store = try SettingAside.open(storeURL, model: managedObjectModel, configuration, StoreOptions(options)) {
         try open(kind, configuration, storeURL, options)
@@ -65,11 +65,11 @@ extension NSPersistentStoreCoordinator {
     return store
   }
 
-  /// Opens the store that a description tells of.
+  /// Opens the store of a description.
   ///
   /// - Parameters:
   ///   - storeDescription: what to open.
-  ///   - block: called with the description and the error, if any; on another thread when the description says so.
+  ///   - block: called with the description and any error, on another thread if the description asks for it.
   public func addPersistentStore(
     with storeDescription: NSPersistentStoreDescription,
     completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
@@ -85,7 +85,7 @@ extension NSPersistentStoreCoordinator {
   private func open(
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
   ) throws -> NSPersistentStore {
-    // What only reads changes nothing; the store is whole also where work on it is unfinished.
+    // A reader settles no unfinished work; the store is complete anyway.
     var outcome: InterruptedWork.Outcome?
     if kind == SQLiteStore.self, !StoreOptions(options).isReadOnly {
       outcome = try SQLiteStoreErrors.translating(url: url, isOpening: true) {
@@ -104,10 +104,10 @@ extension NSPersistentStoreCoordinator {
     return store
   }
 
-  /// Compares an existing store with the model, and migrates it when that is wanted.
+  /// Compares an existing store with the model, and migrates it if the options ask for it.
   ///
-  /// Several openers of one old store plan the same migration, and one of them carries it out. The others find a store of
-  /// another version then, and look again.
+  /// If several openers plan a migration of the same store, one of them runs it. The others find that their plan is
+  /// outdated, and start again.
   private func makeCompatible(
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
   ) throws {
@@ -115,15 +115,14 @@ extension NSPersistentStoreCoordinator {
     while true {
       do {
         return try makeCompatibleOnce(kind, configuration, url, options)
-      } catch let error as NSError where error.isOutdatedPlan && attempts < Self.greatestAttempts {
+      } catch let error as NSError where error.isOutdatedPlan && attempts < Self.maximumAttempts {
         attempts += 1
       }
     }
   }
 
-  /// How often a store is looked at anew that others migrate meanwhile: more often than a model has versions that they could
-  /// stop at.
-  private static let greatestAttempts = 100
+  /// How often a migration is planned again because others migrate the store: more often than a model has versions.
+  private static let maximumAttempts = 100
 
   private func makeCompatibleOnce(
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
@@ -160,7 +159,7 @@ extension NSPersistentStoreCoordinator {
   }
 }
 
-/// One store to be opened, carried to another thread when that is wanted.
+/// The opening of a store, possibly on another thread.
 private struct StoreOpening: @unchecked Sendable {
   let coordinator: NSPersistentStoreCoordinator
   let description: NSPersistentStoreDescription
@@ -179,11 +178,11 @@ private struct StoreOpening: @unchecked Sendable {
   }
 }
 
-/// The kinds of stores that can be opened.
+/// The classes of stores by type.
 enum StoreKinds {
-  /// The class for a store type.
+  /// Returns the class of a store type.
   ///
-  /// - Throws: 134000 for a type that is not known.
+  /// - Throws: 134000 for an unknown type.
   static func kind(of type: String) throws -> NSPersistentStore.Type {
     guard type == NSSQLiteStoreType else {
       throw StoreErrors.invalidType(type, known: [NSSQLiteStoreType])

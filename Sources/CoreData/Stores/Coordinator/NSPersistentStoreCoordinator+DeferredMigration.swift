@@ -6,24 +6,26 @@ import CoreDataStoreFiles
 import Foundation
 
 extension NSPersistentStoreCoordinator {
-  /// Does all work that lightweight migrations with `NSPersistentStoreDeferredLightweightMigrationOptionKey` have left.
+  /// Finishes the cleanup that migrations with `NSPersistentStoreDeferredLightweightMigrationOptionKey` have deferred.
   ///
-  /// Each table is cleaned up in a transaction of its own; a process that is killed in between leaves a store that can be used
-  /// as before, and the rest of the work to the next call.
+  /// Each table is cleaned up in its own transaction. If the process is killed partway through, the store remains
+  /// usable, and the next call continues.
   ///
-  /// - Throws: 134080 and its family when SQLite fails; what has been done stays done.
+  /// - Throws: 134080 and its family if SQLite fails. Tables that have been cleaned up stay so.
   public func finishDeferredLightweightMigration() throws {
     while try runDeferredTask() {}
   }
 
-  /// Does one piece of the work that lightweight migrations with `NSPersistentStoreDeferredLightweightMigrationOptionKey`
-  /// have left: one table of one store. With the last one the key disappears from the store's metadata.
+  /// Runs one task of the cleanup that migrations with `NSPersistentStoreDeferredLightweightMigrationOptionKey` have
+  /// deferred: one table of one store. The last task removes the key from the store's metadata.
   ///
-  /// - Throws: as `finishDeferredLightweightMigration()`.
+  /// - Throws: the errors of `finishDeferredLightweightMigration()`.
   public func finishDeferredLightweightMigrationTask() throws {
     _ = try runDeferredTask()
   }
 
+  /// Runs a task, if there is one.
+  ///
   /// - Returns: whether there may be more to do.
   private func runDeferredTask() throws -> Bool {
     try withLock {
@@ -33,17 +35,16 @@ extension NSPersistentStoreCoordinator {
       else { return false }
       if store.isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(store.options).isReadOnly) }
       let settings = StoreOptions(store.options)
-      let configuration =
-        store.configurationName == NSPersistentStore.defaultConfigurationName ? nil : store.configurationName
       do {
         try SQLiteStoreErrors.translating(url: url, isOpening: false) {
           let file = try StoreFile.open(
             url, isReadOnly: false, timeout: settings.timeout ?? StoreMigration.defaultBusyTimeout)
           defer {
-            // The transaction has been committed or not; closing changes neither.
+            // Closing does not affect whether the transaction was committed.
             try? file.close()
           }
-          let cleanup = DeferredCleanup(file: file, document: managedObjectModel.document, configuration: configuration)
+          let cleanup = DeferredCleanup(
+            file: file, document: managedObjectModel.document, configuration: store.customConfigurationName)
           if try !cleanup.runTask() { store.forgetMetadata(key) }
         }
       } catch let problem as InPlaceProblem {

@@ -6,33 +6,33 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Option: a Bool; a store is destroyed also while somebody has it open.
+/// Option: a Bool; a store is destroyed even if another process has it open.
 public let NSPersistentStoreForceDestroyOption = "NSPersistentStoreForceDestroyOption"
 
 extension NSPersistentStoreCoordinator {
-  /// Makes a store empty: its rows, its log and its external data go, and an empty file stays, in which a new store can be
-  /// made by opening it.
+  /// Destroys a store: removes its rows, log and external data, and leaves an empty file, in which opening it creates a
+  /// new store.
   ///
-  /// Coordinators of this process that have the store open keep it, without its rows: fetching from it and saving to it
-  /// fail with 134070 until a new store is there. Adding the store again to such a coordinator takes its place. A store that
-  /// is damaged is destroyed too; where there is none, nothing is done. What is no regular file is never replaced.
+  /// Coordinators of this process that have the store open keep it, but fetches and saves fail with 134070 until there
+  /// is a new store. Adding the store again to such a coordinator replaces it. A damaged store is destroyed too. Does
+  /// nothing if there is no store. Never replaces anything but a regular file.
   ///
   /// - Parameters:
-  ///   - url: where the store is.
-  ///   - storeType: the kind of store.
-  ///   - options: `NSPersistentStoreForceDestroyOption` to do it though another process has the store open.
-  /// - Throws: 134000 for a kind of store that is not known; 134080 and its family when another process has it open; 134110
-  ///   when it is being migrated; 512, 513, 640 and 642 when the file system fails. The store is as it was then.
+  ///   - url: the location of the store.
+  ///   - storeType: the store's type.
+  ///   - options: `NSPersistentStoreForceDestroyOption` to destroy the store even if another process has it open.
+  /// - Throws: 134000 for an unknown type; 134080 and its family if another process has the store open; 134110 if it is
+  ///   being migrated; 512, 513, 640 and 642 if the file system fails. The store is unchanged then.
   public func destroyPersistentStore(
     at url: URL, type storeType: NSPersistentStore.StoreType, options: [AnyHashable: Any]? = nil
   ) throws {
     _ = try StoreKinds.kind(of: storeType.rawValue)
     try movingStores(at: url) {
       let place = StoreLocation(url)
-      // A store at /dev/null is in memory: there is nothing to be destroyed.
+      // A store at /dev/null is in memory.
       guard FileCalls.exists(place.file), !RegularFile.isNullDevice(url) else { return }
       OpenStores.disconnect(from: url)
-      // What was destroyed before is empty.
+      // The store has been destroyed before.
       if try StoreFile.isNew(url) { return }
       let settings = StoreOptions(options)
       _ = try StoreReplacement(
@@ -46,34 +46,33 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
-  /// Makes a store empty, as `destroyPersistentStore(at:type:options:)`.
+  /// Destroys a store, as `destroyPersistentStore(at:type:options:)`.
   ///
   /// - Parameters:
-  ///   - url: where the store is.
-  ///   - storeType: the kind of store, such as `NSSQLiteStoreType`.
+  ///   - url: the location of the store.
+  ///   - storeType: the store's type, such as `NSSQLiteStoreType`.
   ///   - options: the store's options.
-  /// - Throws: as `destroyPersistentStore(at:type:options:)`.
+  /// - Throws: the errors of `destroyPersistentStore(at:type:options:)`.
   public func destroyPersistentStore(
     at url: URL, ofType storeType: String, options: [AnyHashable: Any]? = nil
   ) throws {
     try destroyPersistentStore(at: url, type: .init(rawValue: storeType), options: options)
   }
 
-  /// Puts a copy of a store in the place of another, or where there is none.
+  /// Replaces a store atomically by a copy of another, or creates it.
   ///
-  /// What the log of the source holds is part of the copy, and so is its external data. The exchange is one moment: a store
-  /// that is there is either the old one or the new one, whole. Coordinators of this process that have the destination open
-  /// read the new store from then on; where it is of another version of the model, they fail with 134070.
+  /// The copy includes the source's log and external data. Coordinators of this process that have the destination open
+  /// read the new store from then on, or fail with 134070 if it is of another version of the model.
   ///
   /// - Parameters:
-  ///   - destinationURL: where the copy is to be.
-  ///   - destinationOptions: the options of the store that is there.
-  ///   - sourceURL: the store to copy; others may use it meanwhile.
-  ///   - sourceOptions: the options of that store.
-  ///   - sourceType: the kind of both.
-  /// - Throws: 134000 for a kind of store that is not known; 260 when there is no source; 259 when it is not a store; 134080
-  ///   and its family when another process has the destination open; 134110 when it is being migrated; 512, 513, 640 and 642 when
-  ///   the file system fails. The destination is as it was then.
+  ///   - destinationURL: the location of the store to replace.
+  ///   - destinationOptions: the options of the store to replace.
+  ///   - sourceURL: the location of the store to copy, which others may use meanwhile.
+  ///   - sourceOptions: the options of the store to copy.
+  ///   - sourceType: the type of both stores.
+  /// - Throws: 134000 for an unknown type; 260 if there is no source; 259 if it is not a store; 134080 and its family
+  ///   if another process has the destination open; 134110 if it is being migrated; 512, 513, 640 and 642 if the file
+  ///   system fails. The destination is unchanged then.
   public func replacePersistentStore(
     at destinationURL: URL, destinationOptions: [AnyHashable: Any]? = nil,
     withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil,
@@ -81,7 +80,7 @@ extension NSPersistentStoreCoordinator {
   ) throws {
     _ = try StoreKinds.kind(of: sourceType.rawValue)
     try movingStores(at: sourceURL) {
-      // What is unfinished there needs no settling: the store is whole.
+      // Unfinished work on the source need not be settled: the store is complete.
       try StoreFile.peek(sourceURL).close()
     }
     try movingStores(at: destinationURL) {
@@ -99,16 +98,16 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
-  /// Puts a copy of a store in the place of another, as
+  /// Replaces a store by a copy of another, as
   /// `replacePersistentStore(at:destinationOptions:withPersistentStoreFrom:sourceOptions:type:)`.
   ///
   /// - Parameters:
-  ///   - destinationURL: where the copy is to be.
-  ///   - destinationOptions: the options of the store that is there.
-  ///   - sourceURL: the store to copy.
-  ///   - sourceOptions: the options of that store.
-  ///   - storeType: the kind of both, such as `NSSQLiteStoreType`.
-  /// - Throws: as the other.
+  ///   - destinationURL: the location of the store to replace.
+  ///   - destinationOptions: the options of the store to replace.
+  ///   - sourceURL: the location of the store to copy.
+  ///   - sourceOptions: the options of the store to copy.
+  ///   - storeType: the type of both stores, such as `NSSQLiteStoreType`.
+  /// - Throws: the errors of the other method.
   public func replacePersistentStore(
     at destinationURL: URL, destinationOptions: [AnyHashable: Any]? = nil,
     withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil, ofType storeType: String
@@ -118,22 +117,22 @@ extension NSPersistentStoreCoordinator {
       sourceOptions: sourceOptions, type: .init(rawValue: storeType))
   }
 
-  /// Moves a store of this coordinator to another place ("save as"): the store is copied, and the copy opened in its stead.
+  /// Copies a store of this coordinator to another location, and opens the copy in its stead ("save as").
   ///
-  /// The file at the old place stays as it is. Objects and identifiers of the store are those of the new one from then on,
-  /// and what contexts have not saved is saved there. Memory does not grow with the rows.
+  /// The file at the old location is unchanged. The store's objects and identifiers become those of the new store, and
+  /// contexts save their changes there. Memory use does not grow with the number of rows.
   ///
-  /// Differs from Apple: the store given is of no coordinator afterwards, as there, but objects and identifiers go on.
+  /// Differs from Apple: existing objects and identifiers remain valid.
   ///
   /// - Parameters:
-  ///   - store: a store of this coordinator, of no use afterwards.
-  ///   - storeURL: the new place, where no store is yet.
+  ///   - store: a store of this coordinator, which is removed from it.
+  ///   - storeURL: the new location, without a store.
   ///   - options: the options of the new store.
-  ///   - storeType: the kind of the new store.
-  /// - Returns: the store at the new place.
-  /// - Throws: 134000 for a kind of store that is not known; 134070 when the store is not of this coordinator, or when there
-  ///   is a store at the new place; 512, 513, 640 and 642 when the file system fails; what opening a store throws. The
-  ///   coordinator has the old store then.
+  ///   - storeType: the type of the new store.
+  /// - Returns: the new store.
+  /// - Throws: 134000 for an unknown type; 134070 if the store does not belong to this coordinator, or there is a store
+  ///   at the new location; 512, 513, 640 and 642 if the file system fails; the errors of opening a store. The
+  ///   coordinator keeps the old store then.
   @discardableResult
   public func migratePersistentStore(
     _ store: NSPersistentStore, to storeURL: URL, options: [AnyHashable: Any]? = nil,
@@ -143,24 +142,23 @@ extension NSPersistentStoreCoordinator {
     let moved = try withLock {
       guard let source = store.url, store.persistentStoreCoordinator === self else {
         throw StoreErrors.operationFailed(
-          url: store.url, reason: "The store does not belong to this coordinator, so it cannot be moved by it.")
+          url: store.url, reason: "The store does not belong to this coordinator, which cannot move it.")
       }
       guard !kind.hasContents(at: storeURL) else {
         throw StoreErrors.operationFailed(
-          url: storeURL, reason: "There is a file already where the store is to be moved; nothing was done to it.")
+          url: storeURL, reason: "There is already a file at the new location of the store; it was not changed.")
       }
       try writeMetadata()
       try replacePersistentStore(
         at: storeURL, destinationOptions: options, withPersistentStoreFrom: source, sourceOptions: store.options,
         type: storeType)
-      let configuration =
-        store.configurationName == NSPersistentStore.defaultConfigurationName ? nil : store.configurationName
       let moved = kind.init(
-        persistentStoreCoordinator: self, configurationName: configuration, at: storeURL, options: options)
+        persistentStoreCoordinator: self, configurationName: store.customConfigurationName, at: storeURL,
+        options: options)
       do {
         try moved.loadMetadata()
       } catch {
-        // Why the store cannot be opened is what matters.
+        // The caller needs the error of opening the store, not one of the cleanup.
         try? StoreFiles.remove(at: storeURL)
         throw error
       }
@@ -173,15 +171,15 @@ extension NSPersistentStoreCoordinator {
     return moved
   }
 
-  /// Moves a store of this coordinator to another place, as `migratePersistentStore(_:to:options:type:)`.
+  /// Copies a store of this coordinator to another location, as `migratePersistentStore(_:to:options:type:)`.
   ///
   /// - Parameters:
-  ///   - store: a store of this coordinator, of no use afterwards.
-  ///   - URL: the new place, where no store is yet.
+  ///   - store: a store of this coordinator, which is removed from it.
+  ///   - URL: the new location, without a store.
   ///   - options: the options of the new store.
-  ///   - storeType: the kind of the new store, such as `NSSQLiteStoreType`.
-  /// - Returns: the store at the new place.
-  /// - Throws: as the other.
+  ///   - storeType: the type of the new store, such as `NSSQLiteStoreType`.
+  /// - Returns: the new store.
+  /// - Throws: the errors of the other method.
   @discardableResult
   public func migratePersistentStore(
     _ store: NSPersistentStore, to URL: URL, options: [AnyHashable: Any]? = nil, withType storeType: String

@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// What contexts ask of the coordinator: it finds the store and asks it while no other thread does.
+/// The operations of contexts: the coordinator finds the stores, and serializes access to them.
 extension NSPersistentStoreCoordinator {
-  /// The stores that may hold rows of an entity.
+  /// Returns the stores that may hold rows of an entity.
   func rowStores(for entity: NSEntityDescription, among affected: [NSPersistentStore]? = nil) throws -> [any RowStore] {
     let wanted = withLock { stores }.filter { store in affected?.contains { $0 === store } ?? true }
     let holding = wanted.compactMap { $0 as? any RowStore }.filter { holds($0, entity) }
@@ -16,10 +16,10 @@ extension NSPersistentStoreCoordinator {
   }
 
   private func holds(_ store: NSPersistentStore, _ entity: NSEntityDescription) -> Bool {
-    if store.configurationName == NSPersistentStore.defaultConfigurationName { return true }
+    if store.customConfigurationName == nil { return true }
     let entities = managedObjectModel.entities(forConfigurationName: store.configurationName) ?? []
     if entities.contains(where: { $0.name == entity.name }) { return true }
-    // Entities below those of the configuration, where the store has them.
+    // Sub-entities of the configuration's entities, if the store has them.
     return entities.contains { entity.isKindOf(entity: $0) } && (store as? SQLiteStore)?.number(of: entity) != nil
   }
 
@@ -33,8 +33,8 @@ extension NSPersistentStoreCoordinator {
     return try withLock { try store.members(of: relationship, for: id) }
   }
 
-  /// Permanent identifiers for new objects, each in the store it was assigned to or else in the first that holds its
-  /// entity.
+  /// Returns permanent identifiers for new objects, each in the store it is assigned to, or else in the first writable
+  /// store that holds its entity.
   func makeIdentifiers(
     for objects: [(entity: NSEntityDescription, store: NSPersistentStore?)]
   ) throws -> [NSManagedObjectID] {
@@ -72,7 +72,7 @@ extension NSPersistentStoreCoordinator {
         throw StoreErrors.operationFailed(
           url: assigned.url,
           reason:
-            "The store's configuration \(assigned.configurationName) does not hold the entity \(entity.name ?? "").")
+            "The store's configuration \(assigned.configurationName) does not contain the entity \(entity.name ?? "").")
       }
       return store
     }
@@ -82,7 +82,7 @@ extension NSPersistentStoreCoordinator {
     return store
   }
 
-  /// Writes a context's changes, store by store; conflicts are put to the context's merge policy.
+  /// Writes a context's changes, store by store, and resolves conflicts by the context's merge policy.
   func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws {
     try withLock {
       var groups: [(store: any RowStore, changes: [RowChange])] = []
@@ -112,7 +112,7 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
-  /// Writes to several stores, and keeps what was written only where all writes have succeeded.
+  /// Writes to several stores, and commits only if all writes succeed.
   private func together(_ stores: [any RowStore], _ body: () throws -> Void) throws {
     var begun: [any RowStore] = []
     do {
@@ -126,13 +126,13 @@ extension NSPersistentStoreCoordinator {
         begun.removeFirst()
       }
     } catch {
-      // What stopped the save is what the caller needs to know. SQLite undoes what is left when the file is closed.
+      // The caller needs the error that stopped the save. SQLite rolls back what remains when the file is closed.
       for store in begun { try? store.rollBackWriting() }
       throw error
     }
   }
 
-  /// Writes metadata that have been changed, of stores that no other change has been written to.
+  /// Writes changed metadata of stores to which no rows were written.
   func writeMetadata() throws {
     try withLock {
       for case let store as any RowStore in stores where store.hasUnsavedMetadata && !store.isReadOnly {

@@ -4,17 +4,17 @@
 import CoreDataModelFiles
 import Foundation
 
-/// Stands between contexts and stores: it knows the model, opens stores that fit it, and serves all contexts.
+/// The connection between contexts and stores: it opens stores that match its model, and serves all contexts.
 open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
-  /// The model; it cannot be changed any more.
+  /// The model, which is immutable.
   public let managedObjectModel: NSManagedObjectModel
-  /// A name for people who debug.
+  /// A name for debugging.
   open var name: String?
   let lock = NSRecursiveLock()
-  /// How the model's derived attributes are computed.
+  /// The model's derived attributes.
   let derivations: Derivations
   private(set) var stores: [NSPersistentStore] = []
-  /// The contexts that take over what others save.
+  /// The contexts that merge what others save.
   private var contexts: [WeakContext] = []
 
   private struct WeakContext {
@@ -34,45 +34,45 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// The stores, in the order in which they were added.
   open var persistentStores: [NSPersistentStore] { withLock { stores } }
 
-  /// The store at a place.
+  /// Returns the store at a location.
   ///
-  /// - Parameter URL: where the store is.
+  /// - Parameter URL: the location of the store.
   open func persistentStore(for URL: URL) -> NSPersistentStore? {
     persistentStores.first { $0.url?.standardizedFileURL == URL.standardizedFileURL }
   }
 
-  /// Where a store is.
+  /// Returns the location of a store.
   ///
   /// - Parameter store: a store of this coordinator.
   open func url(for store: NSPersistentStore) -> URL {
     store.url ?? URL(fileURLWithPath: "/dev/null")
   }
 
-  /// The metadata of a store.
+  /// Returns the metadata of a store.
   ///
   /// - Parameter store: a store of this coordinator.
   open func metadata(for store: NSPersistentStore) -> [String: Any] {
     withLock { store.metadata }
   }
 
-  /// Changes the metadata of a store; they are written with the next save.
+  /// Sets the metadata of a store. The next save writes them.
   ///
   /// - Parameters:
-  ///   - metadata: all metadata; what is left out is removed, but for the keys that the framework keeps itself.
+  ///   - metadata: all metadata. Missing keys are removed, except for the framework's own.
   ///   - store: a store of this coordinator.
   open func setMetadata(_ metadata: [String: Any]?, for store: NSPersistentStore) {
     withLock { store.metadata = metadata ?? [:] }
   }
 
-  /// Closes a store.
+  /// Removes and closes a store.
   ///
   /// - Parameter store: a store of this coordinator.
-  /// - Throws: 134070 when the store is not of this coordinator.
+  /// - Throws: 134070 if the store does not belong to this coordinator.
   open func remove(_ store: NSPersistentStore) throws {
     try withLock {
       guard let position = stores.firstIndex(where: { $0 === store }) else {
         throw StoreErrors.operationFailed(
-          url: store.url, reason: "The store does not belong to this coordinator, so it cannot be removed from it.")
+          url: store.url, reason: "The store does not belong to this coordinator, which cannot remove it.")
       }
       store.willRemove(from: self)
       stores.remove(at: position)
@@ -83,10 +83,10 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
       userInfo: [NSRemovedPersistentStoresKey: [store]])
   }
 
-  /// The identifier of an object from its URI.
+  /// Returns the identifier of an object from its URI.
   ///
-  /// - Parameter url: what `uriRepresentation()` gave.
-  /// - Returns: nil when no store of this coordinator has that UUID, or the URI is not one of an object.
+  /// - Parameter url: a result of `uriRepresentation()`.
+  /// - Returns: nil if no store of this coordinator has that UUID, or the URI is not that of an object.
   open func managedObjectID(forURIRepresentation url: URL) -> NSManagedObjectID? {
     guard url.scheme == "x-coredata", let host = url.host, url.pathComponents.count == 3 else { return nil }
     return withLock {
@@ -95,14 +95,14 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The identifier of an object from its URI as text.
+  /// Returns the identifier of an object from its URI as a string.
   ///
-  /// - Parameter string: what `uriRepresentation().absoluteString` gave.
+  /// - Parameter string: the string of a result of `uriRepresentation()`.
   open func managedObjectID(for string: String) -> NSManagedObjectID? {
     URL(string: string).flatMap { managedObjectID(forURIRepresentation: $0) }
   }
 
-  /// Runs a block while no other thread uses the stores.
+  /// Runs a block with exclusive access to the stores.
   ///
   /// - Parameter block: work with the stores.
   /// - Returns: what the block returns.
@@ -117,13 +117,13 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     return try body()
   }
 
-  /// Takes an opened store in.
+  /// Adds an opened store.
   func take(_ store: NSPersistentStore) {
     stores.append(store)
     store.didAdd(to: self)
   }
 
-  /// Takes an opened store in for another, whose identifiers become the new one's.
+  /// Replaces a store by an opened one, which takes over its identifiers.
   func replace(_ store: NSPersistentStore, by moved: NSPersistentStore) {
     moved.takeIdentifiers(of: store)
     store.willRemove(from: self)
@@ -140,9 +140,9 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     withLock { contexts.removeAll { $0.context == nil || $0.context === context } }
   }
 
-  /// Tells the other contexts what one of them has saved.
-  func tellOthers(
-    than context: NSManagedObjectContext, inserted: [NSManagedObjectID], updated: [NSManagedObjectID],
+  /// Has the other contexts merge what one of them has saved.
+  func mergeChanges(
+    ofSave context: NSManagedObjectContext, inserted: [NSManagedObjectID], updated: [NSManagedObjectID],
     deleted: [NSManagedObjectID]
   ) {
     let others = withLock {
@@ -161,7 +161,66 @@ public let NSAddedPersistentStoresKey = "added"
 public let NSRemovedPersistentStoresKey = "removed"
 
 extension Notification.Name {
-  /// Posted after stores were added or removed.
+  /// Posted after stores have been added or removed.
   public static let NSPersistentStoreCoordinatorStoresDidChange = Notification.Name(
     "_NSPersistentStoreCoordinatorStoresDidChangeNotification")
+}
+
+extension NSPersistentStoreCoordinator {
+  /// Returns the metadata of a store, which need not be open, without its model.
+  ///
+  /// - Parameters:
+  ///   - storeType: the store's type.
+  ///   - storeURL: the location of the store.
+  ///   - options: the store's options.
+  /// - Returns: `NSStoreTypeKey`, `NSStoreUUIDKey`, the version hashes, and the app's own values.
+  /// - Throws: 260 if there is no such file; 259 or 134080 if it is not a store.
+  public class func metadataForPersistentStore(
+    type storeType: NSPersistentStore.StoreType, at storeURL: URL, options: [AnyHashable: Any]? = nil
+  ) throws -> [String: Any] {
+    try StoreKinds.kind(of: storeType.rawValue).metadataForPersistentStore(with: storeURL)
+  }
+
+  /// Returns the metadata of a store, which need not be open, without its model.
+  ///
+  /// - Parameters:
+  ///   - storeType: the store's type, such as `NSSQLiteStoreType`.
+  ///   - url: the location of the store.
+  ///   - options: the store's options.
+  /// - Throws: the errors of `metadataForPersistentStore(type:at:options:)`.
+  public class func metadataForPersistentStore(
+    ofType storeType: String, at url: URL, options: [AnyHashable: Any]? = nil
+  ) throws -> [String: Any] {
+    try StoreKinds.kind(of: storeType).metadataForPersistentStore(with: url)
+  }
+
+  /// Replaces the metadata of a store that is not open.
+  ///
+  /// - Parameters:
+  ///   - metadata: all metadata.
+  ///   - storeType: the store's type.
+  ///   - storeURL: the location of the store.
+  ///   - options: the store's options.
+  /// - Throws: the store's errors. The store is unchanged then.
+  public class func setMetadata(
+    _ metadata: [String: Any]?, type storeType: NSPersistentStore.StoreType, at storeURL: URL,
+    options: [AnyHashable: Any]? = nil
+  ) throws {
+    try StoreKinds.kind(of: storeType.rawValue).setMetadata(metadata, forPersistentStoreAt: storeURL)
+  }
+
+  /// Replaces the metadata of a store that is not open.
+  ///
+  /// - Parameters:
+  ///   - metadata: all metadata.
+  ///   - storeType: the store's type, such as `NSSQLiteStoreType`.
+  ///   - url: the location of the store.
+  ///   - options: the store's options.
+  /// - Throws: the store's errors. The store is unchanged then.
+  public class func setMetadata(
+    _ metadata: [String: Any]?, forPersistentStoreOfType storeType: String, at url: URL,
+    options: [AnyHashable: Any]? = nil
+  ) throws {
+    try StoreKinds.kind(of: storeType).setMetadata(metadata, forPersistentStoreAt: url)
+  }
 }

@@ -3,30 +3,30 @@
 
 import Foundation
 
-/// What to open: the kind, place and options of a store, for `NSPersistentContainer` and
+/// The type, location and options of a store to open, for `NSPersistentContainer` and
 /// `NSPersistentStoreCoordinator.addPersistentStore(with:completionHandler:)`.
 open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendable {
-  /// The store's type; `NSSQLiteStoreType` unless set.
+  /// The store's type; by default `NSSQLiteStoreType`.
   open var type = NSSQLiteStoreType
   /// The configuration whose entities the store holds; nil for all entities.
   open var configuration: String?
-  /// Where the store is.
+  /// The location of the store.
   open var url: URL?
-  /// All options, as the coordinator gets them.
+  /// The options for the coordinator.
   open private(set) var options: [String: NSObject] = [:]
-  /// Whether the store is opened on another thread; false unless set.
+  /// Whether the store is opened on another thread; false by default.
   open var shouldAddStoreAsynchronously = false
 
-  /// Describes a store that is migrated when needed, by an inferred mapping where none is given.
+  /// Makes a description of a store that is migrated when needed, possibly with an inferred mapping.
   public override init() {
     super.init()
     shouldMigrateStoreAutomatically = true
     shouldInferMappingModelAutomatically = true
   }
 
-  /// Describes a store at a place.
+  /// Makes a description of a store at a location.
   ///
-  /// - Parameter url: where the store is.
+  /// - Parameter url: the location of the store.
   public convenience init(url: URL) {
     self.init()
     self.url = url
@@ -41,41 +41,41 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
     options[key] = option
   }
 
-  /// Whether the store refuses to be changed; false unless set.
+  /// Whether the store is read-only; false by default.
   open var isReadOnly: Bool {
     get { flag(NSReadOnlyPersistentStoreOption) }
     set { options[NSReadOnlyPersistentStoreOption] = NSNumber(value: newValue) }
   }
 
-  /// How long to wait for a lock, in seconds; 240 unless set.
+  /// The time to wait for a lock, in seconds; by default 240.
   open var timeout: TimeInterval {
     get { (options[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue ?? 240 }
     set { options[NSPersistentStoreTimeoutOption] = NSNumber(value: newValue) }
   }
 
-  /// Whether a store of another model version is migrated; true unless set.
+  /// Whether a store of another model version is migrated; true by default.
   open var shouldMigrateStoreAutomatically: Bool {
     get { flag(NSMigratePersistentStoresAutomaticallyOption) }
     set { options[NSMigratePersistentStoresAutomaticallyOption] = NSNumber(value: newValue) }
   }
 
-  /// Whether a mapping is inferred where none is found; true unless set.
+  /// Whether a mapping is inferred if no mapping model is found; true by default.
   open var shouldInferMappingModelAutomatically: Bool {
     get { flag(NSInferMappingModelAutomaticallyOption) }
     set { options[NSInferMappingModelAutomaticallyOption] = NSNumber(value: newValue) }
   }
 
-  /// Whether a store that does not fit the model, or is damaged, is set aside, and a new one opened in its place; false
-  /// unless set. An addition to Apple's interface.
+  /// Whether a store that is incompatible with the model, or damaged, is set aside, and a new one created in its place;
+  /// false by default. An addition to Apple's API.
   ///
-  /// Nothing is deleted: `storeSetAside` tells where the old store lies, and `StoreRecovery.restore(_:to:modelsAt:)` is the
-  /// way back.
+  /// Nothing is deleted: `storeSetAside` has the location of the old store, and `StoreRecovery.restore(_:to:modelsAt:)`
+  /// restores it.
   open var shouldSetAsideIncompatibleStore: Bool {
     get { flag(StoreSetAsideOption) }
     set { options[StoreSetAsideOption] = NSNumber(value: newValue) }
   }
 
-  /// The store that was set aside when this one was opened; nil where none was. An addition to Apple's interface.
+  /// The store that was set aside when this one was opened; nil for none. An addition to Apple's API.
   public internal(set) var storeSetAside: SetAsideStore?
 
   /// The SQLite pragmas to set when the store is opened.
@@ -94,7 +94,7 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
     options[NSSQLitePragmasOption] = NSDictionary(dictionary: pragmas)
   }
 
-  /// A copy that can be changed by itself.
+  /// Returns an independent copy.
   open func copy(with zone: NSZone? = nil) -> Any {
     let copy = NSPersistentStoreDescription()
     copy.type = type

@@ -5,7 +5,7 @@ import CoreDataMigration
 import CoreDataModelFiles
 import Foundation
 
-/// In what a store and a model differ.
+/// The differences between a store and a model.
 enum StoreCompatibility {
   /// The error for a store that was written by another version of the model: 134100.
   static func error(
@@ -17,24 +17,23 @@ enum StoreCompatibility {
       differences: differences(metadata: metadata, model: model, configuration: configuration, storeModel: stored))
   }
 
-  /// The model that a store was written with: the one it carries, or a version beside the given one.
-  ///
-  /// It only adds detail to an error; where it cannot be read the hashes still tell which entities differ.
+  /// Returns the model that a store was written with: the one cached in it, or another version of the given one. It
+  /// only adds detail to an error, so nil if it cannot be read: the hashes still show which entities differ.
   private static func storeModel(
     metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL
   ) -> NSManagedObjectModel? {
-    // A cache that cannot be read tells nothing; see above.
+    // An unreadable cache counts as none; see above.
     if let cached = (try? SQLiteStore.cachedModel(at: url)) ?? nil,
       cached.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
     {
       return cached
     }
-    // As said above.
+    // The same for unreadable versions.
     let known = try? ModelVersions(around: model)
     return try? known?.version(fitting: metadata, configuration: configuration)?.model()
   }
 
-  /// Entity by entity; property by property where the store's own model is known.
+  /// Returns the differences by entity, and by property if the store's own model is known.
   static func differences(
     metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, storeModel: NSManagedObjectModel?
   ) -> [VersionDifference] {

@@ -6,22 +6,23 @@ import CoreDataModelFiles
 import CoreDataSQLite
 import Foundation
 
-/// The model that a store carries, as a version of a model file.
+/// The model cached in a store, as a version of a model file.
 struct CarriedModel {
-  /// The version identifier that the store notes; the name of the file where it notes none.
+  /// The version identifier in the store's metadata, or else the name of the file.
   let name: String
   let document: ModelDocument
 
-  /// - Returns: nil for a file that is no SQLite database.
-  /// - Throws: what reading the store throws; 259 where it carries no model, or one that cannot be read.
+  /// Reads the model of a store; nil for a file that is not a SQLite database.
+  ///
+  /// - Throws: the errors of reading the store; 259 if it contains no model, or one that cannot be read.
   init?(storeAt url: URL) throws {
-    // What cannot be read here is told by the reader of models.
+    // If the file cannot be read, reading it as a model throws the reason.
     guard (try? RegularFile.firstBytes(15, of: url)) == Data("SQLite format 3".utf8) else { return nil }
     let (metadata, found) = try SQLiteStore.carried(at: url)
     guard let found else {
       throw ModelErrors.cannotRead(
         ModelFileError(
-          .missingContents, found: "The store carries no model.", advice: "Name the model that it was made with.",
+          .missingContents, found: "The store contains no model.", advice: "Name the model that it was written with.",
           file: url))
     }
     let identifiers = metadata[NSStoreModelVersionIdentifiersKey] as? [Any] ?? []
@@ -33,7 +34,7 @@ struct CarriedModel {
 }
 
 extension NSManagedObjectModel {
-  /// The versions in a model file; a store that carries its model has one.
+  /// Returns the versions in a model file, or the one in a store that contains its model.
   static func bundle(at url: URL) throws -> ModelBundle {
     if let carried = try CarriedModel(storeAt: url) {
       return ModelBundle(url: url, name: carried.name, document: carried.document)

@@ -5,7 +5,7 @@ import CoreDataFileSystem
 import CoreDataSQLite
 import Foundation
 
-/// The stores that this process has open, by file, so that destroying or replacing one can close their connections.
+/// The stores that this process has open, by file, so that destroying or replacing a file can close their connections.
 enum OpenStores {
   private struct Entry {
     weak var store: SQLiteStore?
@@ -15,7 +15,7 @@ enum OpenStores {
   private static let lock = NSLock()
   private nonisolated(unsafe) static var entries: [Entry] = []
 
-  /// Notes that a store has a connection to its file.
+  /// Adds a store that has connected to its file.
   static func add(_ store: SQLiteStore, at url: URL) {
     let file = name(of: url)
     lock.withLock {
@@ -24,14 +24,14 @@ enum OpenStores {
     }
   }
 
-  /// Notes that a store has closed its connection.
+  /// Removes a store that has closed its connection.
   static func remove(_ store: SQLiteStore) {
     lock.withLock { entries.removeAll { $0.store == nil || $0.store === store } }
   }
 
-  /// Closes the connections of this process to a file, each when its coordinator is idle.
+  /// Closes the connections of this process to a file, each while holding the coordinator's lock.
   ///
-  /// The stores stay with their coordinators, and open the file again when they are used the next time.
+  /// The stores stay with their coordinators, and open the file again when they are next used.
   static func disconnect(from url: URL) {
     let file = name(of: url)
     let found = lock.withLock { entries.filter { $0.file == file }.compactMap(\.store) }

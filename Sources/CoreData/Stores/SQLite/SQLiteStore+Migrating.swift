@@ -5,32 +5,32 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// What a migration object by object asks of its two stores, beside what contexts ask.
+/// Operations for migrations with objects, besides those for contexts.
 extension SQLiteStore {
-  /// The number of an entity in this store; nil when the store does not hold it.
+  /// Returns the number of an entity in this store; nil if the store does not have it.
   func number(of entity: NSEntityDescription) -> Int? {
     opened?.entities.number(of: entity)
   }
 
-  /// The number of the entity that shares its table with an entity's sub-entities.
+  /// Returns the number of the root entity, in whose table an entity is stored.
   func rootNumber(ofEntity number: Int) -> Int? {
     opened?.entities.schema.entity(number: number)?.rootNumber
   }
 
-  /// The description of an entity by its number.
+  /// Returns the entity of a number.
   func entity(number: Int) -> NSEntityDescription? { opened?.entities.description(number: number) }
 
-  /// The identifier of a row; nil when the number is that of no entity.
+  /// Returns the identifier of a row; nil for an unknown entity number.
   func identifier(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
     opened?.entities.id(entity: number, primaryKey: primaryKey)
   }
 
-  /// What the row of an entity is known by; nil when the number is that of no entity.
+  /// Returns the key of a row's object; nil for an unknown entity number.
   func objectKey(entity number: Int, primaryKey: Int64) -> ObjectKey? {
     opened?.entities.key(entity: number, primaryKey: primaryKey)
   }
 
-  /// Whether there is a row of an entity with that primary key.
+  /// Returns whether an entity has a row with a primary key.
   func hasRow(entity number: Int, primaryKey: Int64) throws -> Bool {
     try asking { state in
       guard let layout = state.entities.schema.entity(number: number) else { return false }
@@ -40,12 +40,12 @@ extension SQLiteStore {
     }
   }
 
-  /// The least and the greatest primary key of the table that an entity stands in; nil for an empty table.
+  /// Returns the range of primary keys in an entity's table; nil for an empty table.
   func keyRange(ofEntity number: Int) throws -> ClosedRange<Int64>? {
     try asking { state in
       guard let layout = state.entities.schema.entity(number: number) else { return nil }
       let table = SQLName.quoted(layout.table)
-      // Two questions: SQLite answers each with a look at one end of the table, but both at once by reading all of it.
+      // SQLite answers each of two queries from one end of the table, but a combined one by reading the whole table.
       guard let least = try state.connection.scalar("SELECT MIN(Z_PK) FROM \(table)")?.integer,
         let greatest = try state.connection.scalar("SELECT MAX(Z_PK) FROM \(table)")?.integer
       else { return nil }
@@ -53,7 +53,7 @@ extension SQLiteStore {
     }
   }
 
-  /// The greatest primary key that has been given out in a root entity's table.
+  /// Returns the greatest primary key assigned so far in a root entity's table.
   func greatestKey(ofRoot number: Int) throws -> Int64 {
     try asking { state in
       let sql = "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?"
@@ -62,7 +62,7 @@ extension SQLiteStore {
     }
   }
 
-  /// Has new primary keys of a root entity begin after one.
+  /// Reserves all primary keys of a root entity up to a key.
   func reserveKeys(ofRoot number: Int, through key: Int64) throws {
     try asking { state in
       try state.connection.run(
@@ -71,7 +71,7 @@ extension SQLiteStore {
     }
   }
 
-  /// The primary keys of the rows of one entity, without its sub-entities, among some; ascending.
+  /// Returns the primary keys in a range of an entity's rows, without its sub-entities, in ascending order.
   func primaryKeys(ofEntity number: Int, in keys: ClosedRange<Int64>, limit: Int) throws -> [Int64] {
     try asking { state in
       guard let layout = state.entities.schema.entity(number: number) else { return [] }
@@ -88,7 +88,7 @@ extension SQLiteStore {
     }
   }
 
-  /// Runs a body over what the open store works with, with the store's errors as the interface has them.
+  /// Runs a closure with the state of the open store, and translates errors of the layers below.
   func asking<Result>(_ body: (Opened) throws -> Result) throws -> Result {
     let state = try state()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) { try body(state) }

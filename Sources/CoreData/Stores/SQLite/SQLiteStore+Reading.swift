@@ -8,7 +8,7 @@ import Foundation
 
 extension SQLiteStore {
   func rows(for query: RowQuery) throws -> [RowSnapshot]? {
-    try reading { state in
+    try asking { state in
       if query.criteria.isSearch { try willSearch?(state) }
       let reader = try reader(for: query.entity, includesSubentities: query.includesSubentities)
       return try answer {
@@ -25,7 +25,7 @@ extension SQLiteStore {
   }
 
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
-    try reading { state in
+    try asking { state in
       if query.criteria.isSearch { try willSearch?(state) }
       return try answer {
         let layout = try state.entities.layout(of: query.entity)
@@ -49,7 +49,7 @@ extension SQLiteStore {
   }
 
   func count(for query: RowQuery) throws -> Int? {
-    try reading { state in
+    try asking { state in
       if query.criteria.isSearch { try willSearch?(state) }
       return try answer {
         let select = try state.entities.selects.count(
@@ -60,9 +60,9 @@ extension SQLiteStore {
   }
 
   func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
-    try reading { state in
+    try asking { state in
       guard state.entities.owns(id) else { return nil }
-      // An identifier that a to-one relationship gave may name a parent of the row's entity.
+      // The identifier of a to-one relationship's destination may have an ancestor of the row's entity.
       let reader = try reader(for: id.entity, includesSubentities: true)
       let columns = reader.columns.map { "t0.\(SQLName.quoted($0))" }.joined(separator: ", ")
       let table = SQLName.quoted(try state.entities.layout(of: id.entity).table)
@@ -74,7 +74,7 @@ extension SQLiteStore {
   }
 
   func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID] {
-    try reading { state in
+    try asking { state in
       guard state.entities.owns(id),
         let layout = try state.entities.layout(of: id.entity).relationships[relationship.name]
       else { return [] }
@@ -102,12 +102,7 @@ extension SQLiteStore {
     return reader
   }
 
-  private func reading<Result>(_ body: (Opened) throws -> Result) throws -> Result {
-    let state = try state()
-    return try SQLiteStoreErrors.translating(url: url, isOpening: false) { try body(state) }
-  }
-
-  /// What SQL answers; nil where it cannot.
+  /// Runs a query; returns nil if it cannot be expressed in SQL.
   private func answer<Result>(_ body: () throws -> Result) throws -> Result? {
     do {
       return try body()

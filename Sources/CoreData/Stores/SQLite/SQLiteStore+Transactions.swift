@@ -5,9 +5,9 @@ import CoreDataMigration
 import CoreDataSQLite
 import Foundation
 
-/// Transactions that hold several writes: all of them are kept together, or none.
+/// Transactions around several reads or writes.
 extension SQLiteStore {
-  /// Has everything that is read come from one state of the store, whoever writes to it meanwhile.
+  /// Begins a read transaction, so that all reads see the same state of the store.
   func beginReading() throws {
     try asking { state in
       try state.connection.begin(.deferred)
@@ -15,7 +15,7 @@ extension SQLiteStore {
     }
   }
 
-  /// Has SQLite check the pages of the file.
+  /// Runs SQLite's integrity check.
   func checkIntegrity() throws {
     try asking { state in try IntegrityGuard.check(state.connection, url: state.file.url) }
   }

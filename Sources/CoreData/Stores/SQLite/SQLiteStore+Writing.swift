@@ -20,19 +20,19 @@ extension SQLiteStore {
       }
       return plans.compactMap { plan in
         let key = next[plan.layout.rootNumber, default: 1]
-        // After the greatest key there is no next one; none was asked for.
+        // Wraps around only after the last key requested.
         next[plan.layout.rootNumber] = key &+ 1
         return state.entities.id(entity: plan.layout.number, primaryKey: key)
       }
     }
   }
 
-  /// Reserves primary keys of a root entity, and gives the first.
+  /// Reserves primary keys of a root entity, and returns the first.
   private func reserve(_ count: Int, root: Int, _ state: Opened) throws -> Int64 {
     guard let entity = state.entities.schema.entity(number: root) else { return 1 }
     let kept = "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?"
     let recorded = try state.connection.scalar(kept, [.integer(Int64(root))])?.integer ?? 0
-    // Stores that were edited by hand or migrated by others have rows beyond the number recorded.
+    // Stores edited by hand or migrated by others may have keys greater than the one recorded.
     let present = try state.connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer ?? 0
     let last = max(recorded, present, 0)
     let (maximum, overflow) = last.addingReportingOverflow(Int64(count))

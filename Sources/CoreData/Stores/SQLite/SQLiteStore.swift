@@ -8,11 +8,11 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// A store in a SQLite database, laid out as Core Data lays it out.
+/// A store in a SQLite database with Core Data's layout.
 ///
-/// All calls come while the coordinator's lock is held.
+/// The coordinator's lock is held during all calls.
 final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
-  /// What an open store works with.
+  /// The state of an open store.
   final class Opened {
     let file: StoreFile
     let entities: StoredEntities
@@ -31,17 +31,17 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   }
 
   var opened: Opened?
-  /// The entities' numbers when the connection was closed because the file was to be destroyed or replaced; nil for a store
-  /// that has its connection.
+  /// The numbers of entities when the connection was closed for the destruction or replacement of the file; nil for a
+  /// connected store.
   private var numbersBefore: [String: Int]?
-  /// Whether the file has been destroyed or replaced since the store was opened, and not been used since.
+  /// Whether the file has been destroyed or replaced since the store was last used.
   var isDisconnected: Bool { numbersBefore != nil }
-  /// Called before rows are looked for by anything but their keys. A migration makes indexes then, and not before.
+  /// Called before rows are searched by anything but their keys. A migration uses it to create indexes late.
   var willSearch: ((Opened) throws -> Void)?
   private var values: [String: Any] = [:] { didSet { forgetReference() } }
-  /// Whether the metadata have been changed since they were read or written.
+  /// Whether the metadata have unsaved changes.
   var hasUnsavedMetadata = false
-  /// Whether the metadata had been changed when a transaction of several writes began.
+  /// Whether the metadata had unsaved changes when the current transaction began.
   var hadUnsavedMetadata = false
 
   override var type: String { NSSQLiteStoreType }
@@ -49,7 +49,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   override var metadata: [String: Any]! {
     get { values }
     set {
-      // The framework's own keys describe the tables, which no caller changes by changing a dictionary.
+      // The framework's own keys describe the tables, which setting metadata does not change.
       var changed = newValue ?? [:]
       for (key, value) in values where StoreMetadata.ownKeys.contains(key) { changed[key] = value }
       if !(changed[NSStoreUUIDKey] is String) { changed[NSStoreUUIDKey] = values[NSStoreUUIDKey] }
@@ -58,19 +58,19 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     }
   }
 
-  /// Opens the store, or makes it where there is none.
+  /// Opens or creates the store.
   override func loadMetadata() throws {
     guard let url else { throw StoreErrors.cannotOpen(url: nil, reason: "The store has no URL.") }
     guard let model = persistentStoreCoordinator?.managedObjectModel else {
-      throw StoreErrors.cannotOpen(url: url, reason: "The store has no coordinator, and so no model.")
+      throw StoreErrors.cannotOpen(url: url, reason: "The store has no coordinator and therefore no model.")
     }
     try SQLiteStoreErrors.translating(url: url, isOpening: true) {
       let settings = StoreOptions(options)
       let document = model.document
-      let configuration = configurationName == NSPersistentStore.defaultConfigurationName ? nil : configurationName
+      let configuration = customConfigurationName
       let file: StoreFile
       if RegularFile.isNullDevice(url) {
-        // Core Data's template for previews: nothing is kept, and nothing on the disk is touched.
+        // As in Core Data's template for previews, an in-memory store.
         file = try StoreFile.createInMemory(
           url, document: document, configuration: configuration, metadata: values, pragmas: settings.pragmas)
       } else {
@@ -89,13 +89,13 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
         do {
           schema = try file.schema(for: document, configuration: configuration)
         } catch let problem as SchemaProblem where settings.ignoresVersioning && problem.isMissing {
-          // What is there can be used; statements that need what is missing fail.
+          // Statements that need missing tables or columns fail; others work.
           schema = try file.schema(for: document, configuration: configuration, allowsMissing: true)
           fits = false
         }
         isReadOnly = isReadOnly || file.isReadOnly
         hasUnsavedMetadata = false
-        // A store that lacks what the model has must not say that it is of its version.
+        // A store that lacks tables or columns must not claim to be of the model's version.
         if settings.ignoresVersioning, !isReadOnly, fits {
           values.merge(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
           hasUnsavedMetadata = true
@@ -104,7 +104,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
         opened = Opened(file: file, entities: entities, external: ExternalData(store: url))
         if !RegularFile.isNullDevice(url) { OpenStores.add(self, at: url) }
       } catch {
-        // The reason why the store cannot be used is the error to be told.
+        // The caller needs the error of opening the store, not one of closing it.
         try? file.close()
         throw error
       }
@@ -118,14 +118,12 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
 
   private func close() {
     OpenStores.remove(self)
-    // Every change has been committed; a connection that does not close cleanly leaves a log which the next one reads.
+    // All changes have been committed. If closing fails, the next connection reads the log.
     try? opened?.file.close()
     opened = nil
   }
 
-  /// Closes the connection because the file is about to be destroyed or replaced; the next use opens what is there then.
-  ///
-  /// Called while the coordinator's lock is held.
+  /// Closes the connection before the file is destroyed or replaced. The next use opens the new file.
   func disconnect() {
     guard let opened else { return }
     numbersBefore = Self.numbers(opened)
@@ -136,9 +134,9 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     Dictionary(uniqueKeysWithValues: opened.entities.schema.entities.map { ($0.name, $0.number) })
   }
 
-  /// Opens the file that has taken the place of the one that this store had open.
+  /// Opens the file that has replaced the one that this store had open.
   ///
-  /// - Throws: 134070 when no store is there any more, or one that does not fit; what opening a store throws.
+  /// - Throws: 134070 if there is no store, or an incompatible one; the errors of opening a store.
   private func reconnect(_ numbersBefore: [String: Int]) throws -> Opened {
     guard let url, let model = persistentStoreCoordinator?.managedObjectModel else {
       throw StoreErrors.operationFailed(url: url, reason: "The store is not open.")
@@ -147,48 +145,47 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     guard !isGone else {
       throw StoreErrors.disconnected(url: url, reason: "The store was destroyed while it was open.")
     }
-    let name = configurationName == NSPersistentStore.defaultConfigurationName ? nil : configurationName
     let found = try Self.metadataForPersistentStore(with: url)
-    guard model.isConfiguration(withName: name, compatibleWithStoreMetadata: found) else {
+    guard model.isConfiguration(withName: customConfigurationName, compatibleWithStoreMetadata: found) else {
       throw StoreErrors.disconnected(
-        url: url, reason: "The store was replaced, while it was open, by one of another version of the model.")
+        url: url, reason: "While it was open, the store was replaced by one of another version of the model.")
     }
     try loadMetadata()
     guard let opened, Self.numbers(opened) == numbersBefore else {
       close()
       throw StoreErrors.disconnected(
-        url: url, reason: "The store was replaced, while it was open, by one that numbers its entities otherwise.")
+        url: url, reason: "While it was open, the store was replaced by one with other entity numbers.")
     }
     self.numbersBefore = nil
     return opened
   }
 
-  /// Makes functions and orders known to an opened file, and gives it the settings of the one who opens it.
+  /// Registers functions and collations with an opened file, and applies settings.
   static func prepare(_ file: StoreFile, _ settings: StoreOptions) throws {
     let connection = file.connection
     try StringFunction.register(with: connection)
     try SortCollation.register(with: connection)
     guard !file.isReadOnly else { return }
-    // Triggers of stores with derived attributes tell Apple's framework about the rows they change. The contexts here
-    // compute the same values themselves, but no row could be written without a function of that name.
+    // Triggers of stores with derived attributes call this function to notify Apple's framework of changed rows. The
+    // contexts here compute the same values themselves, but no row could be written without a function of that name.
     try connection.register(function: "NSCoreDataDATriggerUpdatedAffectedObjectValue") { _ in .null }
     for (name, value) in settings.pragmas.sorted(by: { $0.key < $1.key }) where name != "page_size" {
       try connection.setPragma(name, to: .text(value))
     }
     if settings.pragmas["journal_mode"] == nil {
-      // SQLite keeps the mode it has where another connection stands in the way, and answers with it; either is good.
+      // If another connection prevents the change, SQLite keeps its mode, which works too.
       try connection.setPragma("journal_mode", to: .text("WAL"))
     }
     if settings.vacuums { try connection.run("VACUUM") }
     if settings.analyzes { try connection.run("ANALYZE") }
   }
 
-  /// Takes note that a key has been removed from the metadata in the file.
+  /// Removes a key that has been removed from the metadata in the file.
   func forgetMetadata(_ key: String) {
     values[key] = nil
   }
 
-  /// What the open store works with.
+  /// Returns the state of the open store.
   func state() throws -> Opened {
     if let opened { return opened }
     if let numbersBefore { return try reconnect(numbersBefore) }
@@ -201,17 +198,21 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     try looking(at: url) { try $0.metadata() }
   }
 
-  /// The model that a store carries; nil where it has none.
+  /// Returns the model cached in a store, or nil.
   ///
-  /// - Throws: as `metadataForPersistentStore(with:)`, and errors of the model's archive.
+  /// - Throws: the errors of `metadataForPersistentStore(with:)` and of the model's archive.
   static func cachedModel(at url: URL) throws -> NSManagedObjectModel? {
     try looking(at: url) { try $0.cachedModel() }.map { try NSManagedObjectModel(document: $0) }
   }
 
-  /// Fills in how much a store holds of each item, and leaves out those of which it holds nothing.
+  /// Counts how much of each item a store contains, and leaves out items of which it contains nothing.
   ///
-  /// - Parameter model: the model that the store was written with.
-  /// - Throws: as `metadataForPersistentStore(with:)`.
+  /// - Parameters:
+  ///   - items: what a migration would drop.
+  ///   - url: the location of the store.
+  ///   - model: the model that the store was written with.
+  ///   - configuration: the store's configuration; nil for all entities.
+  /// - Throws: the errors of `metadataForPersistentStore(with:)`.
   static func counted(
     _ items: [DroppedContent], at url: URL, model: NSManagedObjectModel, configuration: String?
   ) throws -> [DroppedContent] {
@@ -222,27 +223,27 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     }
   }
 
-  /// The metadata of a store, and the model that it carries; nil where it has none.
+  /// Returns the metadata of a store, and the model cached in it, or nil.
   ///
-  /// - Throws: as `cachedModel(at:)`.
+  /// - Throws: the errors of `cachedModel(at:)`.
   static func carried(at url: URL) throws -> (metadata: [String: Any], model: ModelDocument?) {
     try looking(at: url) { file in
       do {
         return (try file.metadata(), try file.cachedModel())
       } catch let error as ModelFileError {
-        throw ModelErrors.cannotRead(error.inFile(url), "The model that the store carries could not be read.")
+        throw ModelErrors.cannotRead(error.inFile(url), "The model in the store could not be read.")
       }
     }
   }
 
-  /// Opens a store for a moment.
+  /// Opens a store temporarily.
   ///
-  /// `peek` reads a file as it lies. Where another process writes to it at that moment, what is read may be of two states; so
-  /// what seems damaged is read again under SQLite's locks.
+  /// `peek` reads a file without locks. While another process writes, it may read a mix of two states, so a store that
+  /// seems damaged is read again under SQLite's locks.
   private static func looking<Result>(at url: URL, _ body: (StoreFile) throws -> Result) throws -> Result {
     func read(_ file: StoreFile) throws -> Result {
       defer {
-        // Nothing was written, so nothing can be lost.
+        // Nothing was written.
         try? file.close()
       }
       return try body(file)
@@ -262,12 +263,12 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     try SQLiteStoreErrors.translating(url: url, isOpening: true) {
       let file = try StoreFile.open(url, isReadOnly: false)
       defer {
-        // The transaction has been committed or not; closing changes neither.
+        // Closing does not affect whether the transaction was committed.
         try? file.close()
       }
       if file.isReadOnly { throw StoreErrors.readOnly(url: url) }
       let own = try file.metadata().filter { StoreMetadata.ownKeys.contains($0.key) }
-      // The framework's keys that the caller leaves out are kept: without them no model could be found for the store.
+      // The framework's own keys are kept if the caller leaves them out: without them the store would match no model.
       try file.setMetadata((metadata ?? [:]).merging(own) { given, _ in given })
     }
   }

@@ -4,8 +4,8 @@
 import CoreDataMigration
 import Foundation
 
-/// Errors about stores as a whole: opening, type, compatibility, operations.
-internal enum StoreErrors {
+/// Errors of stores as a whole: type, opening, compatibility, operations.
+enum StoreErrors {
   /// 134080
   static func cannotOpen(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
     error(
@@ -21,7 +21,7 @@ internal enum StoreErrors {
       reason: "There is no file at \(url.path).", suggestion: "Check the path, or create the store first.", url)
   }
 
-  /// 259: the file is something else than a store.
+  /// 259: the file is not a store.
   static func notAStore(url: URL, reason: String, underlying: (any Error)? = nil) -> NSError {
     error(
       CocoaError.Code.fileReadCorruptFile.rawValue, "The file is not a persistent store, or it is damaged.",
@@ -29,40 +29,32 @@ internal enum StoreErrors {
       underlying: underlying)
   }
 
-  /// 134090: others have the store.
+  /// 134090: another process uses the store.
   static func inUse(url: URL, reason: String) -> NSError {
     error(
       NSPersistentStoreTimeoutError, "The persistent store is in use.", reason: reason,
       suggestion: "Close other programs that use the store, or try again later.", url)
   }
 
-  /// 259: SQLite finds that the pages of the file contradict each other.
+  /// 259: SQLite's integrity check fails.
   static func damaged(url: URL, reason: String, underlying: (any Error)? = nil) -> NSError {
     error(
       CocoaError.Code.fileReadCorruptFile.rawValue, "The persistent store is damaged, and was not migrated.",
       reason: reason,
       suggestion:
-        "The store is as it was. Restore it from a backup, or recover what can be read from a copy of it with "
-        + "SQLite's own tool: sqlite3 '\(url.lastPathComponent)' .recover | sqlite3 'Recovered.sqlite'.", url,
+        "The store is unchanged. Restore it from a backup, or recover what can be read from a copy of it with "
+        + "SQLite's command: sqlite3 '\(url.lastPathComponent)' .recover | sqlite3 'Recovered.sqlite'.", url,
       underlying: underlying)
   }
 
   /// 134000
   static func invalidType(_ type: String, known: [String]) -> NSError {
     error(
-      NSPersistentStoreInvalidTypeError, "The persistent store type is not known.",
+      NSPersistentStoreInvalidTypeError, "The persistent store type is unknown.",
       reason: "The store type is '\(type)'.", suggestion: "Use \(Self.list(known, word: "or")).", nil)
   }
 
-  /// 134010
-  static func typeMismatch(url: URL, expected: String, found: String) -> NSError {
-    error(
-      NSPersistentStoreTypeMismatchError, "The persistent store is not of the type that was asked for.",
-      reason: "The store at \(url.path) is of type '\(found)', not '\(expected)'.",
-      suggestion: "Open it as '\(found)'.", url)
-  }
-
-  /// 134080 for a configuration that the model does not have.
+  /// 134080: an unknown configuration.
   static func unknownConfiguration(_ name: String, known: [String], url: URL?) -> NSError {
     let suggestion =
       known.isEmpty
@@ -73,63 +65,55 @@ internal enum StoreErrors {
       reason: "The model has no configuration named '\(name)'.", suggestion: suggestion, url)
   }
 
-  /// 134080 for an option whose value is of another type.
+  /// 134080: an option with a value of the wrong type.
   static func invalidOption(_ key: String, wanted: String) -> NSError {
     error(
       NSPersistentStoreOpenError, "The persistent store could not be opened.",
-      reason: "The value of the option '\(key)' is not what it should be.", suggestion: "Give it \(wanted).", nil)
+      reason: "The value of the option '\(key)' is not of the right type.", suggestion: "Use \(wanted).", nil)
   }
 
   /// 134070
   static func operationFailed(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
     error(
       NSPersistentStoreOperationError, "The operation on the persistent store failed.", reason: reason,
-      suggestion: "The store is as it was before. Remove the cause and try again.", url, underlying: underlying)
+      suggestion: "The store is unchanged. Remove the cause and try again.", url, underlying: underlying)
   }
 
-  /// 134070: the file that a store had open was destroyed or replaced.
+  /// 134070: the file of an open store was destroyed or replaced.
   static func disconnected(url: URL?, reason: String) -> NSError {
     error(
       NSPersistentStoreOperationError, "The operation on the persistent store failed.", reason: reason,
       suggestion: "Remove the store from its coordinator, and add it again.", url)
   }
 
-  /// 134030: new objects cannot get primary keys.
+  /// 134030: no primary keys are left.
   static func keysExhausted(url: URL?, entity: String, table: String, last: Int64) -> NSError {
     error(
       NSPersistentStoreSaveError, "The objects could not be saved.",
       reason:
-        "No primary keys are left for new objects of '\(entity)': the store says that \(last) has been given out, and "
-        + "\(Int64.max) is the greatest there is.",
+        "No primary keys are left for new objects of '\(entity)': the last key in the store is \(last), and "
+        + "\(Int64.max) is the greatest possible.",
       suggestion:
-        "Correct Z_MAX in the row of '\(entity)' in Z_PRIMARYKEY, and Z_PK in \(table) where a row has such a key, or "
+        "Correct Z_MAX in the row of '\(entity)' in Z_PRIMARYKEY, and Z_PK of any row in \(table) with such a key, or "
         + "restore the store from a backup.", url, ErrorDetail.place(entity: entity))
   }
 
-  /// 513: the store was opened for reading only, or its file or directory allows no more.
+  /// 513: the store was opened read-only, or its file or directory is.
   static func readOnly(url: URL?, byOption: Bool = false) -> NSError {
     error(
       CocoaError.Code.fileWriteNoPermission.rawValue, "The persistent store cannot be written.",
       reason: "The store \(url.map { "at \($0.path) " } ?? "")is read-only.",
       suggestion: byOption
         ? "Open it without NSReadOnlyPersistentStoreOption."
-        : "Check the permissions of the file and of its directory: SQLite makes files beside the store while it is written.",
+        : "Check the permissions of the file and its directory: SQLite creates files beside the store while writing.",
       url)
   }
 
-  /// 134091
-  static func unsupportedRequest(_ request: String, url: URL?) -> NSError {
-    error(
-      NSPersistentStoreUnsupportedRequestTypeError, "The persistent store does not support the request.",
-      reason: "The store was asked for '\(request)', which it does not know.",
-      suggestion: "Use another kind of request, or another type of store.", url)
-  }
-
-  /// 134100, with every difference told.
+  /// 134100: the store was written with another version of the model.
   ///
   /// - Parameters:
-  ///   - differences: between the store's model and the one given, as far as the caller knows them.
-  ///   - metadata: the store's metadata; put into the error.
+  ///   - metadata: the store's metadata.
+  ///   - differences: the known differences between the store's model and the given one.
   static func incompatibleVersionHash(
     url: URL?, metadata: [String: Any], differences: [VersionDifference], suggestion: String? = nil
   ) -> NSError {
@@ -137,11 +121,11 @@ internal enum StoreErrors {
     let details = differences.map(\.sentence).joined(separator: " ")
     return error(
       NSPersistentStoreIncompatibleVersionHashError,
-      "The managed object model version used to open the persistent store is incompatible with the one that was used to "
-        + "create the persistent store.",
+      "The managed object model version used to open the persistent store is incompatible with the one that was used "
+        + "to create the persistent store.",
       reason: details.isEmpty ? "\(opening)." : "\(opening): \(details)",
       suggestion: suggestion
-        ?? "Open the store with the model version it was made with, or migrate it: set "
+        ?? "Open the store with the model version it was written with, or migrate it: set "
         + "NSMigratePersistentStoresAutomaticallyOption and NSInferMappingModelAutomaticallyOption.",
       url,
       ErrorDetail.store(metadata: metadata).merging(["differences": differences.map(\.sentence)]) { $1 })

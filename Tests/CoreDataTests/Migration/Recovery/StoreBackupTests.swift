@@ -137,7 +137,7 @@ struct StoreBackupTests {
       #expect(throws: NSError.self) { try StoreBackup.clearLeftovers(of: store.url, in: folder) }
     }
     #expect(!FileCalls.exists(work))
-    try FileCalls.makeFolder(work)
+    try FileManager.default.createDirectory(at: work, withIntermediateDirectories: false)
     let kept = work.appendingPathComponent("old.sqlite")
     try FileManager.default.copyItem(at: store.url, to: kept)
     #expect(throws: NSError.self) { try StoreBackup.restore(kept, to: store.url) }

@@ -1,0 +1,193 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+
+extension NSManagedObjectContext {
+  /// Records a change of an object.
+  func note(_ object: NSManagedObject, _ change: NSManagedObject.Changes) {
+    if object.eventChanges.isEmpty {
+      if touched.isEmpty { processChangesLater() }
+      touched.append(object)
+    }
+    object.eventChanges.insert(change)
+    changed.add(object)
+  }
+
+  /// Schedules `processPendingChanges()` for the end of the current turn of the main run loop. Other contexts call it
+  /// after each block of `perform(_:)`.
+  private func processChangesLater() {
+    guard concurrencyType == .mainQueueConcurrencyType, ContextQueue.isOnMain else { return }
+    // By way of the registry, so that the block does not retain the context.
+    DispatchQueue.main.async { [registry] in registry.context?.processPendingChanges() }
+  }
+
+  /// Marks an object as updated.
+  func noteUpdate(_ object: NSManagedObject) {
+    guard !object.isInaccessible else { return }
+    object.changes.insert(.updated)
+    note(object, .updated)
+  }
+
+  /// Marks an object whose row is gone from the store.
+  func noteInaccessible(_ object: NSManagedObject) {
+    object.isInaccessible = true
+    object.changes.insert(.deleted)
+  }
+
+  /// Objects with unsaved changes, in the order in which they were first changed.
+  var changedInOrder: [NSManagedObject] { changed.objects }
+
+  /// Forgets the unsaved changes of an object, but not the values it has now.
+  func forgetChanges(of object: NSManagedObject) {
+    object.changes = []
+    object.eventChanges = []
+    object.slotsAtEventStart = nil
+    changed.remove(object)
+  }
+
+  /// Applies the deletion rules of objects deleted since the last call, and ends the current event, which
+  /// `changedValuesForCurrentEvent()` reports on.
+  ///
+  /// Posts `didChangeObjectsNotification` if anything has changed.
+  public func processPendingChanges() {
+    propagateDeletions()
+    let event = touched
+    touched = []
+    forgetUnsaved(event.filter { $0.isDeleted && $0.isInserted && $0.context === self })
+    var inserted: [NSManagedObject] = []
+    var updated: [NSManagedObject] = []
+    var deleted: [NSManagedObject] = []
+    for object in event {
+      let what = object.eventChanges
+      object.eventChanges = []
+      if what.contains(.deleted) {
+        if what.contains(.inserted) { continue }
+        deleted.append(object)
+      } else if what.contains(.inserted) {
+        inserted.append(object)
+      } else if what.contains(.updated) {
+        updated.append(object)
+      } else {
+        continue
+      }
+      if object.isRealized { object.slotsAtEventStart = object.slots }
+    }
+    guard postsNotifications else { return }
+    let sets = [
+      (NSInsertedObjectsKey, inserted), (NSUpdatedObjectsKey, updated), (NSDeletedObjectsKey, deleted),
+    ].filter { !$0.1.isEmpty }
+    if !sets.isEmpty {
+      post(
+        NSManagedObjectContext.didChangeObjectsNotification,
+        Dictionary(uniqueKeysWithValues: sets.map { ($0.0, Set($0.1)) }))
+    }
+  }
+
+  /// Forgets objects that were inserted and deleted again before they were saved.
+  private func forgetUnsaved(_ objects: [NSManagedObject]) {
+    guard !objects.isEmpty else { return }
+    var gone: Set<ObjectKey> = []
+    for object in objects {
+      if let id = object.knownIdentifier { gone.insert(id.key) }
+      forgetChanges(of: object)
+      registry.remove(object)
+    }
+    // Relationships without an inverse, or with the no-action rule, may still lead to them.
+    for object in changed.objects { object.forgetDestinations { gone.contains($0.key) } }
+  }
+
+  /// Applies the deletion rules of deleted objects, and of the objects that cascading deletes in turn.
+  func propagateDeletions() {
+    var next = 0
+    while next < unprocessedDeletions.count {
+      let object = unprocessedDeletions[next]
+      next += 1
+      guard object.context === self, object.isDeleted else { continue }
+      object.realize()
+      for position in object.table.firstRelationship..<object.table.count {
+        guard let relationship = object.table.relationship(at: position) else { continue }
+        propagateDeletion(of: object, at: position, relationship)
+      }
+    }
+    unprocessedDeletions = []
+  }
+
+  private func propagateDeletion(
+    of object: NSManagedObject, at position: Int, _ relationship: NSRelationshipDescription
+  ) {
+    switch relationship.deleteRule {
+    case .noActionDeleteRule, .denyDeleteRule:
+      return
+    case .nullifyDeleteRule:
+      // The deleted object keeps its own side, so that `didSave` and observers can see what it was related to.
+      for destination in object.linkedObjects(at: position) where !destination.isDeleted {
+        destination.removeInverse(of: relationship, to: object)
+      }
+    case .cascadeDeleteRule:
+      for destination in object.linkedObjects(at: position) where !destination.isDeleted {
+        destination.removeInverse(of: relationship, to: object)
+        delete(destination)
+      }
+    }
+  }
+
+  /// Returns the first relationship whose deny rule forbids the deletion of an object, with the members that remain.
+  func denyingMembers(of object: NSManagedObject) -> (NSRelationshipDescription, [NSManagedObject])? {
+    for position in object.table.firstRelationship..<object.table.count {
+      guard let relationship = object.table.relationship(at: position), relationship.deleteRule == .denyDeleteRule
+      else {
+        continue
+      }
+      let members = object.linkedObjects(at: position).filter { !$0.isDeleted }
+      if !members.isEmpty { return (relationship, members) }
+    }
+    return nil
+  }
+}
+
+/// The objects with unsaved changes, in the order in which they were first changed.
+///
+/// Each object stores its position in the list, so that adding and removing need no lookup.
+struct ChangeList {
+  /// A list up to this length keeps its gaps.
+  private static let compactionThreshold = 64
+
+  private var entries: [NSManagedObject?] = []
+  private(set) var count = 0
+
+  var isEmpty: Bool { count == 0 }
+
+  var objects: [NSManagedObject] { entries.compactMap { $0 } }
+
+  func contains(_ object: NSManagedObject) -> Bool {
+    entries.indices.contains(object.changePosition) && entries[object.changePosition] === object
+  }
+
+  /// Appends an object, unless the list already contains it.
+  mutating func add(_ object: NSManagedObject) {
+    if contains(object) { return }
+    object.changePosition = entries.count
+    entries.append(object)
+    count += 1
+  }
+
+  mutating func remove(_ object: NSManagedObject) {
+    guard contains(object) else { return }
+    entries[object.changePosition] = nil
+    count -= 1
+    if count == 0 {
+      entries = []
+    } else if entries.count > ChangeList.compactionThreshold, count * 2 < entries.count {
+      let left = objects
+      for (position, object) in left.enumerated() { object.changePosition = position }
+      entries = left
+    }
+  }
+
+  mutating func removeAll() {
+    entries = []
+    count = 0
+  }
+}

@@ -1,0 +1,161 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataAnalysis
+import CoreDataFileSystem
+import CoreDataModelFiles
+import CoreDataTerminal
+import Foundation
+
+/// The model that a MODEL argument names: all versions of a source or compiled model, or the model contained in a
+/// store.
+struct ModelArgument {
+  /// A version and its name.
+  typealias Version = (name: String, document: ModelDocument)
+
+  let url: URL
+  /// The name of the current version; nil if there are several versions and none is marked as current.
+  let currentName: String?
+  /// Whether the model comes from a store.
+  let isStore: Bool
+  /// The version that the argument names after an @.
+  private let namedVersion: String?
+  /// The versions, each read on first use.
+  private let bundle: ModelBundle
+
+  /// Reads MODEL or MODEL@VERSION. Versions that are unreadable or invalid are skipped if there are others.
+  /// - Throws: `ModelFileError`; `StoreProblem` if the file is a store without a model.
+  init(path: String) throws {
+    // A file whose name contains an @ takes precedence.
+    let mark = FileManager.default.fileExists(atPath: path) ? nil : path.lastIndex(of: "@")
+    namedVersion = mark.map { String(path[path.index(after: $0)...]) }
+    let url = URL(fileURLWithPath: mark.map { String(path[..<$0]) } ?? path)
+    let file = url.lastPathComponent
+    self.url = url
+    try InputFile.check(url, "model")
+    isStore = Self.isDatabase(url)
+    if isStore {
+      let store = try StoreReader(url: url)
+      guard let model = store.metadata.model else {
+        throw StoreProblem(
+          .unknownVersion,
+          store.metadata.modelProblem.map { "The model in \(file) cannot be read: \($0)" }
+            ?? "\(file) contains no model. Name the model it was created with.")
+      }
+      let identifier = store.metadata.versionIdentifiers.first { !$0.isEmpty }
+      let name = identifier ?? url.deletingPathExtension().lastPathComponent
+      bundle = ModelBundle(url: url, name: name, document: model)
+      currentName = name
+    } else {
+      bundle = try ModelBundle(contentsOf: url)
+      if bundle.names.count == 1, let only = bundle.versions.first {
+        do {
+          try only.document.validate()
+        } catch let error as ModelFileError {
+          throw error.inFile(url)
+        }
+      }
+      currentName = bundle.currentVersionName
+    }
+  }
+
+  /// The name of the file, for messages.
+  var name: String { url.lastPathComponent }
+
+  /// All readable versions, in order.
+  var versions: [Version] { bundle.versions }
+
+  /// The names of all versions in order, including unreadable ones.
+  var names: [String] { bundle.names }
+
+  /// Returns the versions to migrate over: for a single version in a directory of versions, all of them.
+  /// - Throws: `ModelFileError` for an invalid model.
+  func modelVersions() throws -> ModelVersions { try ModelVersions(bundle) }
+
+  /// Returns only the versions that the argument names.
+  /// - Throws: `ModelFileError` for an invalid model.
+  func namedVersions() throws -> ModelVersions { try ModelVersions(only: bundle) }
+
+  /// Remarks on the model, one sentence each: skipped versions, and default values that do not fit their attribute's
+  /// type.
+  var remarks: [String] { Self.remarks(bundle.unreadable, bundle.warnings) }
+
+  /// The remarks on the versions read so far, or on all versions if they are few.
+  var remarksSoFar: [String] {
+    guard names.count > 8 else { return remarks }
+    let found = bundle.problemsSoFar
+    return Self.remarks(found.unreadable, found.warnings)
+  }
+
+  private static func remarks(
+    _ unreadable: [(name: String, error: ModelFileError)], _ warnings: [ModelFileError]
+  ) -> [String] {
+    unreadable.map { "The version \"\($0.name)\" cannot be read and is skipped. \($0.error)" }
+      + warnings.map(\.description)
+  }
+
+  /// Throws an error if the argument names one version of a model whose versions are all used.
+  /// - Throws: `CommandFailure`.
+  func requireNoVersion() throws {
+    guard let namedVersion else { return }
+    throw CommandFailure(.usage, "This command uses all versions of \(name). Omit @\(namedVersion).")
+  }
+
+  /// Throws an error if a copy of the model would lack versions.
+  /// - Throws: The `ModelFileError` of the first unreadable version; the errors of `requireNoVersion()`.
+  func requireAllVersions() throws {
+    try requireNoVersion()
+    if let bad = bundle.unreadable.first { throw bad.error }
+  }
+
+  /// Returns a version by name, or the version that the argument names, or the current one.
+  /// - Throws: The `ModelFileError` of the version; a `CommandFailure` that lists the versions.
+  func version(_ wanted: String?) throws -> Version {
+    if let wanted, let namedVersion, wanted != namedVersion {
+      throw CommandFailure(
+        .usage, "\(name)@\(namedVersion) and \"\(wanted)\" are two versions. Name only one.")
+    }
+    let wanted = wanted ?? namedVersion
+    if let name = wanted ?? currentName, names.contains(name) {
+      return (name, try bundle.document(named: name))
+    }
+    let versions = self.versions
+    let list = versions.map { "\"\($0.name)\"" }.joined(separator: ", ")
+    guard let wanted else {
+      let reason =
+        currentName.map { "the version marked as current, \"\($0)\", is missing" }
+        ?? "none of its \(versions.count) versions is marked as current"
+      throw CommandFailure(.invalidModel, "\(name): \(reason). Name one of \(list).")
+    }
+    let likely = Likeness.nearest(to: wanted, among: versions.map(\.name)).map { " Did you mean \"\($0)\"?" } ?? ""
+    throw CommandFailure(.invalidModel, "\(name) has no version \"\(wanted)\".\(likely) It has \(list).")
+  }
+
+  /// Reads MODEL or MODEL@VERSION.
+  static func version(of argument: String) throws -> (model: ModelArgument, version: Version) {
+    let model = try ModelArgument(path: argument)
+    return (model, try model.version(nil))
+  }
+
+  private static func isDatabase(_ url: URL) -> Bool {
+    // A directory is not a database. Reading the model reports other errors.
+    (try? RegularFile.firstBytes(15, of: url)) == Data("SQLite format 3".utf8)
+  }
+}
+
+/// Checks of a path on the command line before it is read.
+enum InputFile {
+  /// Throws an error for a FIFO, a socket or a device, since reading one could block forever.
+  ///
+  /// - Throws: `CommandFailure`. A directory and a missing file pass.
+  static func check(_ url: URL, _ what: String) throws {
+    do {
+      try RegularFile.check(url)
+    } catch let problem as RegularFile.Problem {
+      // A model or a mapping model may be a directory.
+      guard case .notRegular(let path, let kind) = problem, kind != "a directory" else { return }
+      throw CommandFailure(.invalidModel, "'\(path)' is \(kind), not a \(what). Check the path.")
+    }
+  }
+}

@@ -1,0 +1,43 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataAnalysis
+import CoreDataModelFiles
+import CoreDataTerminal
+import Foundation
+
+/// A store opened by a command, with the model of the command line or its own.
+struct OpenedStore {
+  let reader: StoreReader
+  /// The version of the named model that wrote the store; nil if no model was named.
+  let versionName: String?
+
+  /// Opens STORE, with `--model` if given.
+  init(_ invocation: CommandInvocation) throws {
+    let url = invocation.url("STORE")
+    guard let path = invocation.arguments.value("model") else {
+      reader = try StoreReader(url: url)
+      versionName = nil
+      return
+    }
+    let plain = try StoreReader(url: url)
+    (reader, versionName) = try invocation.withModel(path) { model in
+      try model.requireNoVersion()
+      let match = StoreMatch(
+        storeHashes: plain.metadata.hashes, storeModel: plain.metadata.model, known: try model.namedVersions(),
+        identifiers: plain.metadata.versionIdentifiers, current: model.currentName)
+      guard let name = match.version else {
+        throw CommandFailure(
+          .unreadableStore,
+          "No version of \(model.name) wrote \(url.lastPathComponent). \(match.nearestSentence)",
+          advice: ["To see the differences:  coredata store match \(url.relativePath) \(path)"])
+      }
+      return (try StoreReader(url: url, model: try model.version(name).document), name)
+    }
+  }
+
+  /// Writes the remarks on the store to standard error.
+  func remark(_ invocation: CommandInvocation) {
+    for text in reader.remarks { invocation.remark(text) }
+  }
+}

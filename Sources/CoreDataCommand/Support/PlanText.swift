@@ -1,0 +1,157 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataAnalysis
+import CoreDataTerminal
+import Foundation
+
+/// Plans as text and as JSON.
+enum PlanText {
+  static func members(of plan: MigrationPlan) -> [JSONText.Member] {
+    [
+      .init("format", "coredata.plan/1"), .init("from", .string(plan.from)), .init("to", .string(plan.to)),
+      .init("steps", .array(plan.steps.map { json($0) })),
+      .init("goesBack", .bool(plan.goesBack)),
+      .init("explanation", .array(plan.explanation.map { .string($0) })),
+      .init(
+        "findings",
+        .array(
+          plan.findings.map { version, finding in
+            [
+              "code": .string(finding.code.rawValue), "level": .string(finding.level.rawValue),
+              "entity": .optional(finding.entity), "property": .optional(finding.property),
+              "message": .string(finding.message), "version": .string(version),
+              "allowed": .optional(finding.allowance.map { $0.reason ?? $0.author ?? "" }),
+              "allowedBy": .optional(finding.allowance?.author),
+            ]
+          })),
+      .init(
+        "rows", .object(plan.rows.sorted { $0.key < $1.key }.map { .init($0.key, .integer($0.value)) })),
+      .init("bytesNeeded", .integer(plan.bytesNeeded)), .init("bytesFree", .optional(plan.bytesFree)),
+    ]
+  }
+
+  static func json(_ step: MigrationPlan.Step) -> JSONText {
+    [
+      "from": .string(step.from), "to": .string(step.to), "kind": .string(step.kind),
+      "mapping": .optional(step.mapping?.path), "reason": .string(step.reason),
+      "inPlace": .bool(step.isInPlace), "rowsTouched": .integer(step.rowsTouched),
+      "changes": .array(step.difference.changes.map { ChangeText.json($0) }),
+    ]
+  }
+
+  static func write(_ plan: MigrationPlan, to report: inout TextReport) {
+    guard !plan.steps.isEmpty else {
+      report.line("\(plan.store.lastPathComponent) already has version \(plan.to). There is nothing to do.")
+      return
+    }
+    let title = report.styler.style("Plan", .bold)
+    let steps = NumberText.counted(plan.steps.count, "step")
+    let opening: StyledText = "\(title)  \(plan.from) -> \(plan.to)      \(steps)"
+    report.line(opening)
+    report.line()
+    let width = String(plan.steps.count).count
+    for (position, step) in plan.steps.enumerated() {
+      report.indented { report in
+        let number = String(repeating: " ", count: width - String(position + 1).count) + String(position + 1)
+        let rows = NumberText.counted(step.rowsTouched, "row")
+        report.line(
+          "\(number)  \(step.from) -> \(step.to)   \(kind(step)), \(step.isInPlace ? "in place" : "copy")   "
+            + "\(rows) touched")
+        report.indented { report in
+          if step.reason != StoreMigration.Step.plainReason { report.indented { $0.line(step.reason) } }
+          report.indented { ChangeText.write(step.difference.changes.filter { $0.changesVersionHash }, to: &$0) }
+        }
+      }
+    }
+    report.line()
+    if plan.beginsWithOwnModel || plan.steps.contains(where: { $0.kind != "inferred" }) {
+      report.indented { report in for sentence in plan.explanation { report.line(sentence) } }
+      report.line()
+    }
+    report.indented { report in
+      writeFindings(plan, to: &report)
+      let free = plan.bytesFree.map { ", \(NumberText.bytes($0)) free" } ?? ""
+      report.line("Disk   needs \(NumberText.bytes(plan.bytesNeeded)) beside the store\(free)")
+    }
+    if plan.goesBack {
+      report.indented {
+        $0.line("Back   \(plan.to) comes before \(plan.from); migrate run requires --allow-downgrade.")
+      }
+    }
+    report.line(summary(plan))
+  }
+
+  private static func kind(_ step: MigrationPlan.Step) -> String {
+    step.mapping.map { "mapping \($0.lastPathComponent)" } ?? step.kind
+  }
+
+  private static func writeFindings(_ plan: MigrationPlan, to report: inout TextReport) {
+    let findings = plan.findings
+    guard !findings.isEmpty else { return }
+    report.section("Findings") { report in
+      var table = TextTable([.init(), .init(), .init(), .init()])
+      for (version, finding) in findings {
+        let style: TextStyle = finding.level == .error ? .red : finding.level == .warning ? .yellow : .dim
+        table.add([
+          report.styler.style(finding.level.rawValue, style), StyledText(finding.code.rawValue),
+          StyledText("\(finding.place): \(sentence(finding))"), StyledText(version),
+        ])
+      }
+      report.table(table)
+    }
+  }
+
+  /// Returns the message of a finding, and who allows it.
+  private static func sentence(_ finding: Finding) -> String {
+    finding.message + (finding.allowance.map { " (\($0.words))" } ?? "")
+  }
+
+  static func markdown(_ plan: MigrationPlan) -> String {
+    var steps = TextTable([
+      .init("Step", .trailing), .init("From"), .init("To"), .init("Kind"), .init("Rows", .trailing),
+    ])
+    for (position, step) in plan.steps.enumerated() {
+      steps.add([
+        String(position + 1), step.from, step.to, kind(step) + (step.isInPlace ? ", in place" : ", copy"),
+        NumberText.grouped(step.rowsTouched),
+      ])
+    }
+    var findings = TextTable([.init("Level"), .init("Code"), .init("Place"), .init("Finding"), .init("Version")])
+    for (version, finding) in plan.findings {
+      findings.add([finding.level.rawValue, finding.code.rawValue, finding.place, sentence(finding), version])
+    }
+    return "## \(plan.from) -> \(plan.to)\n\n" + steps.markdown
+      + (plan.findings.isEmpty ? "" : "\n" + findings.markdown) + "\n\(summary(plan))\n"
+  }
+
+  /// Returns the reason why `migrate run` does not carry out a plan, or nil if it does.
+  static func refusal(_ plan: MigrationPlan, allowsDowngrade: Bool = false) -> String? {
+    let errors = plan.findings.filter { $0.finding.level == .error }
+    let goesBack = plan.goesBack && !allowsDowngrade
+    guard goesBack || !errors.isEmpty else { return nil }
+    func words(_ list: [(version: String, finding: Finding)]) -> String {
+      let shown = list.prefix(4).map { "\($0.finding.code.rawValue) \($0.finding.place): \($0.finding.message)" }
+      let rest = list.count - shown.count
+      return shown.joined(separator: "; ") + (rest > 0 ? "; and \(rest) more (see migrate plan)" : "") + "."
+    }
+    let losses = errors.filter { $0.finding.code.isLoss && !$0.finding.isFailure }
+    let failures = errors.filter { !$0.finding.code.isLoss || $0.finding.isFailure }
+    var sentences: [String] = []
+    if goesBack {
+      sentences.append(
+        "\(plan.to) comes before \(plan.from) and can hold less. To migrate back, use --allow-downgrade.")
+    }
+    if !failures.isEmpty { sentences.append("The migration would fail: \(words(failures))") }
+    if !losses.isEmpty {
+      sentences.append("Data would be lost: \(words(losses)) To accept the loss, use --allow or --allow-loss.")
+    }
+    return sentences.joined(separator: " ")
+  }
+
+  static func summary(_ plan: MigrationPlan) -> String {
+    let errors = NumberText.counted(plan.count(of: .error), "error")
+    return "\(errors), \(NumberText.counted(plan.count(of: .warning), "warning")). Nothing was changed."
+  }
+}

@@ -1,0 +1,127 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataTerminal
+import Foundation
+
+/// Writes the result of a command to standard output, or to a file that appears only when it is complete.
+///
+/// A device, a pipe or a FIFO is written to directly and never replaced.
+final class ResultWriter {
+  private let streams: CommandStreams
+  /// The path of the file; nil for standard output.
+  let path: String?
+  private var descriptor: Int32?
+  /// The file to rename to the result when it is complete; nil if the result is written directly.
+  private var draft: URL?
+  private var buffer = ""
+  private static let bufferLimit = 1 << 16
+
+  /// A sentence about the work that is done even if the result cannot be written.
+  var workDone: String?
+
+  init(path: String?, streams: CommandStreams) {
+    self.path = path
+    self.streams = streams
+  }
+
+  deinit { closeDescriptor() }
+
+  /// Whether the result is shown on a terminal.
+  var isTerminal: Bool { path == nil && streams.isOutputTerminal }
+
+  /// Makes sure that the file can be written before the command starts.
+  ///
+  /// - Throws: `CommandFailure`.
+  func prepare() throws {
+    guard let path else { return }
+    var found = stat()
+    guard stat(path, &found) == 0, found.st_mode & S_IFMT != S_IFREG else { return try makeDraft(target) }
+    guard found.st_mode & S_IFMT != S_IFDIR else {
+      throw CommandFailure(.usage, "The result cannot be written to \(path): it is a directory. Name a file in it.")
+    }
+    // Refuse a FIFO without a reader, since waiting for one could take forever.
+    let opened = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+    guard opened >= 0 else { throw unwritable(errno) }
+    _ = fcntl(opened, F_SETFL, fcntl(opened, F_GETFL) & ~O_NONBLOCK)
+    descriptor = opened
+  }
+
+  /// The file, with a symbolic link resolved.
+  private var target: URL {
+    let url = URL(fileURLWithPath: path ?? "")
+    return FileCalls.isSymbolicLink(url) ? url.resolvingSymlinksInPath() : url
+  }
+
+  private func makeDraft(_ target: URL) throws {
+    let draft = target.deletingLastPathComponent()
+      .appendingPathComponent("\(target.lastPathComponent).part-\(UUID().uuidString)")
+    let opened = open(draft.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
+    guard opened >= 0 else { throw unwritable(errno) }
+    (descriptor, self.draft) = (opened, draft)
+    do {
+      if FileCalls.exists(target) { try FileCalls.takePermissions(of: target, for: draft) }
+    } catch let failure as FileFailure {
+      abandon()
+      throw unwritable(failure.number)
+    }
+  }
+
+  /// Writes text for people, escaping control characters that could affect a terminal.
+  func write(_ text: String) throws { try write(safe: StyledText.escaped(text)) }
+
+  /// Writes text that may be read by a program, escaped only on a terminal.
+  func write(source text: String) throws { try isTerminal ? write(text) : write(safe: text) }
+
+  /// Writes text that contains no control characters.
+  func write(safe text: String) throws {
+    buffer += text
+    if buffer.utf8.count >= Self.bufferLimit { try flush() }
+  }
+
+  /// Completes the result and renames the file to it.
+  func commit() throws {
+    try flush()
+    guard let draft else { return closeDescriptor() }
+    guard let descriptor, close(descriptor) == 0 else { throw unwritable(errno) }
+    self.descriptor = nil
+    // rename(2) replaces an existing file atomically.
+    guard rename(draft.path, target.path) == 0 else { throw unwritable(errno) }
+    self.draft = nil
+  }
+
+  /// Discards the result, leaving an existing file unchanged.
+  func abandon() {
+    closeDescriptor()
+    // Report why the work failed, not that the partial file could not be removed.
+    if let draft { try? FileCalls.removeFile(draft) }
+    draft = nil
+  }
+
+  private func closeDescriptor() {
+    if let descriptor { close(descriptor) }
+    descriptor = nil
+  }
+
+  private func flush() throws {
+    guard !buffer.isEmpty else { return }
+    defer { buffer = "" }
+    guard path != nil else { return try streams.output(buffer) }
+    guard let descriptor else { throw unwritable(EBADF) }
+    var rest = Data(buffer.utf8)
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw unwritable(errno) }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  private func unwritable(_ number: Int32) -> CommandFailure {
+    let reason = String(cString: strerror(number))
+    return CommandFailure(
+      .failed,
+      "The result cannot be written to \(path ?? ""): \(reason). Check that the directory exists and is writable.")
+  }
+}

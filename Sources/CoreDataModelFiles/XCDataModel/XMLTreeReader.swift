@@ -1,0 +1,157 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+#if canImport(FoundationXML)
+import FoundationXML
+#endif
+
+/// An element of an XML file, with its line for messages.
+struct XMLElementNode {
+  let name: String
+  let line: Int
+  let attributes: [String: String]
+  var children: [XMLElementNode] = []
+  /// The text between the tags, without that of child elements.
+  var text = ""
+
+  /// The value of an attribute; nil if it is missing or empty.
+  subscript(attribute: String) -> String? {
+    attributes[attribute].flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  /// Returns the flag in an attribute; false if it is missing.
+  func flag(_ attribute: String) -> Bool {
+    flag(attribute, default: false)
+  }
+
+  /// Returns the flag in an attribute, or a default if it is missing.
+  func flag(_ attribute: String, default fallback: Bool) -> Bool {
+    guard let value = self[attribute] else { return fallback }
+    return ["yes", "true", "1"].contains(value.lowercased())
+  }
+
+  /// Returns the child elements with a name.
+  func children(_ name: String) -> [XMLElementNode] {
+    children.filter { $0.name == name }
+  }
+}
+
+/// Reads a whole XML file into elements.
+///
+/// Entity and attribute-list declarations are refused, so that a file can neither refer to other files nor expand to
+/// more than it contains.
+final class XMLTreeReader: NSObject, XMLParserDelegate {
+  /// The greatest depth, more than that of any model, so that a hostile file cannot exhaust the stack of a reader.
+  private static let deepest = 64
+  /// The greatest number of elements and attributes. A model with 20,000 attributes has a quarter of it.
+  private static let most = 1_000_000
+
+  private var open: [XMLElementNode] = []
+  private var root: XMLElementNode?
+  private var refusal: String?
+  private var count = 0
+
+  /// Returns the root element of a file.
+  static func root(of data: Data, file: URL) throws -> XMLElementNode {
+    try check(data, file: file)
+    let reader = XMLTreeReader()
+    let parser = XMLParser(data: data)
+    parser.shouldResolveExternalEntities = false
+    parser.delegate = reader
+    let isComplete = parser.parse()
+    if let refusal = reader.refusal {
+      throw ModelFileError(
+        .unsupportedFile, found: refusal, advice: "Save the file with Xcode again.", file: file,
+        line: parser.lineNumber)
+    }
+    guard isComplete, let root = reader.root else {
+      guard reader.root != nil || !reader.open.isEmpty else {
+        throw ModelFileError(
+          .notXML, found: "This is not XML.", advice: "Check that it is the contents file of an .xcdatamodel.",
+          file: file)
+      }
+      let reason = parser.parserError.map { " (\($0.localizedDescription))" } ?? ""
+      throw ModelFileError(
+        .brokenXML, found: "The XML is truncated or malformed\(reason).",
+        advice: "Restore the file from version control.", file: file, line: parser.lineNumber)
+    }
+    return root
+  }
+
+  /// Throws an error for input that is unsafe for Foundation's parser.
+  private static func check(_ data: Data, file: URL) throws {
+    guard data.count <= ModelFile.largest else {
+      throw ModelFileError(
+        .unsupportedFile, found: "The XML has \(data.count) bytes; at most \(ModelFile.largest) are read.",
+        advice: "Split the model.", file: file)
+    }
+    // Foundation's parser on Linux traps if the name of an attribute is not UTF-8.
+    guard let text = String(validating: data, as: UTF8.self) else {
+      throw ModelFileError(
+        .notXML, found: "The file is not UTF-8 text.", advice: "Check that it is the contents file of an .xcdatamodel.",
+        file: file)
+    }
+    // In another encoding, the checks below would miss declarations that the parser sees.
+    if let encoding = declaredEncoding(of: text),
+      !["UTF-8", "UTF8", "US-ASCII", "ASCII"].contains(encoding.uppercased())
+    {
+      throw ModelFileError(
+        .unsupportedFile, found: "The XML declares the encoding \(encoding.prefix(40)).",
+        advice: "Save the file in UTF-8.", file: file)
+    }
+    // Foundation's parser does not report these declarations to its delegate, so search for them here.
+    for (declaration, name) in [("<!ENTITY", "entities"), ("<!ATTLIST", "default attributes")]
+    where data.range(of: Data(declaration.utf8)) != nil {
+      throw ModelFileError(
+        .unsupportedFile, found: "The file declares XML \(name).", advice: "Save the file with Xcode again.", file: file
+      )
+    }
+  }
+
+  /// Returns the encoding of `<?xml … encoding="…"?>`.
+  private static func declaredEncoding(of text: String) -> String? {
+    guard text.utf8.starts(with: "<?xml".utf8) || text.utf8.starts(with: "\u{FEFF}<?xml".utf8) else { return nil }
+    let opening = text.prefix(1000)
+    guard let end = opening.range(of: "?>"), let mark = opening[..<end.lowerBound].range(of: "encoding") else {
+      return nil
+    }
+    let rest = opening[mark.upperBound..<end.lowerBound].drop { $0.isWhitespace || $0 == "=" }
+    guard let quote = rest.first, quote == "\"" || quote == "'" else { return nil }
+    return String(rest.dropFirst().prefix { $0 != quote })
+  }
+
+  func parser(
+    _ parser: XMLParser, didStartElement name: String, namespaceURI: String?, qualifiedName: String?,
+    attributes: [String: String]
+  ) {
+    count += 1 + attributes.count
+    guard count <= Self.most else {
+      return refuse("The XML has more than \(Self.most) elements and attributes.", parser)
+    }
+    guard open.count < Self.deepest else {
+      return refuse("Elements are nested more than \(Self.deepest) deep.", parser)
+    }
+    open.append(XMLElementNode(name: name, line: parser.lineNumber, attributes: attributes))
+  }
+
+  private func refuse(_ reason: String, _ parser: XMLParser) {
+    // The parser may still call the delegate after this.
+    if refusal == nil { refusal = reason }
+    parser.abortParsing()
+  }
+
+  func parser(_ parser: XMLParser, foundCharacters string: String) {
+    if !open.isEmpty { open[open.count - 1].text += string }
+  }
+
+  func parser(_ parser: XMLParser, didEndElement name: String, namespaceURI: String?, qualifiedName: String?) {
+    guard let element = open.popLast() else { return }
+    if open.isEmpty {
+      root = element
+    } else {
+      open[open.count - 1].children.append(element)
+    }
+  }
+}

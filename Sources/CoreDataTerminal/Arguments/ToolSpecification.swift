@@ -1,0 +1,145 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// A group of commands, called by a common first word.
+package struct GroupSpecification: Hashable, Sendable {
+  /// The first word of the commands.
+  package var name: String
+  /// A line for help.
+  package var summary: String
+
+  /// Creates a group.
+  package init(_ name: String, summary: String) {
+    self.name = name
+    self.summary = summary
+  }
+}
+
+/// A command line tool: its groups, commands and common options.
+package struct ToolSpecification: Hashable, Sendable {
+  /// The name of the tool.
+  package var name: String
+  /// The version that `--version` prints.
+  package var version: String
+  /// A line for help.
+  package var summary: String
+  /// The groups in the order of help.
+  package var groups: [GroupSpecification]
+  /// The commands in the order of help.
+  package var commands: [CommandSpecification]
+  /// The options of every command.
+  package var commonOptions: [OptionSpecification]
+
+  /// Creates a tool.
+  package init(
+    name: String, version: String, summary: String, groups: [GroupSpecification], commands: [CommandSpecification],
+    commonOptions: [OptionSpecification] = CommonOptions.specifications
+  ) {
+    self.name = name
+    self.version = version
+    self.summary = summary
+    self.groups = groups
+    self.commands = commands
+    self.commonOptions = commonOptions
+  }
+
+  /// Returns the options of a command, its own before the common ones.
+  package func options(of command: CommandSpecification) -> [OptionSpecification] {
+    let own = Set(command.options.map(\.name))
+    let letters = Set(command.options.compactMap(\.short))
+    let common = commonOptions.filter { !own.contains($0.name) }.map { option in
+      var option = option
+      if let short = option.short, letters.contains(short) { option.short = nil }
+      return option
+    }
+    return command.options + common
+  }
+
+  func commands(of group: String) -> [CommandSpecification] {
+    commands.filter { $0.path.count == 2 && $0.path[0] == group }
+  }
+}
+
+/// Help texts.
+extension ToolSpecification {
+  private static var width: Int { 100 }
+
+  /// Returns the usage line of a command.
+  package func usage(of command: CommandSpecification) -> String {
+    let words = [name] + command.path + command.positionals.map(\.usage) + command.options.map { "[\($0.usage)]" }
+    return words.joined(separator: " ")
+  }
+
+  /// The help of the tool.
+  package var help: String {
+    var lines = ["\(name) \(version): \(summary)", "", "Usage: \(name) COMMAND [OPTIONS]"]
+    for group in groups {
+      lines += ["", "\(group.name): \(group.summary)"]
+      lines += entries(commands(of: group.name).map { ("\($0.path[0]) \($0.path[1])", $0.summary) })
+    }
+    let others = commands.filter { $0.path.count == 1 }
+    if !others.isEmpty {
+      lines += ["", "Other commands"]
+      lines += entries(others.map { ($0.path[0], $0.summary) })
+    }
+    lines += commonOptionLines
+    lines += ["", "Exit status"]
+    lines += entries(ExitStatus.allCases.map { (String($0.rawValue), $0.meaning) })
+    lines += ["", "See \(name) COMMAND --help for a command."]
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// Returns the help of a group, or nil if there is no such group.
+  package func help(ofGroup group: String) -> String? {
+    guard let specification = groups.first(where: { $0.name == group }) else { return nil }
+    var lines = ["\(name) \(group): \(specification.summary)", "", "Usage: \(name) \(group) COMMAND [OPTIONS]", ""]
+    lines += entries(commands(of: group).map { ($0.path[1], $0.summary) })
+    lines += ["", "See \(name) \(group) COMMAND --help for a command."]
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// Returns the help of a command.
+  package func help(of command: CommandSpecification) -> String {
+    var lines = ["\(([name] + command.path).joined(separator: " ")): \(command.summary)", ""]
+    lines += TextLayout.wrapped("Usage: " + usage(of: command), width: Self.width, indent: 0, hanging: 2)
+    if !command.discussion.isEmpty {
+      for paragraph in command.discussion.components(separatedBy: "\n\n") {
+        lines += [""] + TextLayout.wrapped(paragraph, width: Self.width)
+      }
+    }
+    if !command.positionals.isEmpty {
+      lines += ["", "Arguments"] + entries(command.positionals.map { ($0.name, $0.summary) })
+    }
+    if !command.options.isEmpty {
+      lines += ["", "Options"] + entries(command.options.map { (label($0), $0.summary) })
+    }
+    lines += commonOptionLines(without: Set(command.options.map(\.name)))
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  private var commonOptionLines: [String] { commonOptionLines(without: []) }
+
+  private func commonOptionLines(without names: Set<String>) -> [String] {
+    let options = commonOptions.filter { !names.contains($0.name) }
+    return options.isEmpty ? [] : ["", "Options of every command"] + entries(options.map { (label($0), $0.summary) })
+  }
+
+  private func label(_ option: OptionSpecification) -> String {
+    (option.short.map { "-\($0), " } ?? "") + option.usage
+  }
+
+  /// Formats names and summaries side by side. A name that is too long for its column gets its own line.
+  private func entries(_ pairs: [(name: String, summary: String)]) -> [String] {
+    let longest = 30
+    let column = pairs.map { TextLayout.width(of: $0.name) }.filter { $0 <= longest }.max() ?? longest
+    let indent = column + 4
+    return pairs.flatMap { pair -> [String] in
+      let summary = TextLayout.wrapped(pair.summary, width: Self.width, indent: indent)
+      let start = "  " + TextLayout.padded(pair.name, to: column) + "  "
+      guard TextLayout.width(of: pair.name) <= column, let first = summary.first else {
+        return ["  " + pair.name] + summary
+      }
+      return [start + first.dropFirst(indent)] + summary.dropFirst()
+    }
+  }
+}
