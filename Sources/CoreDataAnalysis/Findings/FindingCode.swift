@@ -1,0 +1,52 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// The codes of findings about migrations: every code that a finding can have, and no other.
+public enum FindingCode: String, Hashable, Sendable, CaseIterable {
+  case entityRemoved = "DS101"
+  case attributeRemoved = "DS102"
+  case relationshipRemoved = "DS103"
+  case toManyBecomesToOne = "DS104"
+  case numberNarrowed = "DS105"
+  case storedBecomesTransient = "DS106"
+  case orderLost = "DS107"
+  case externalDataDropped = "DS108"
+  case newRequiredAttribute = "DD201"
+  case optionalBecomesRequired = "DD202"
+  case uniquenessAdded = "DD203"
+  case validationTightened = "DD204"
+  case minimumCountRaised = "DD205"
+  case notInferable = "CM303"
+  case hierarchiesMerged = "CM304"
+  case destinationChanged = "CM305"
+
+  /// Whether the code is about data loss.
+  public var isLoss: Bool { rawValue.hasPrefix("DS") || self == .destinationChanged }
+
+  /// The code for a text, ignoring case; nil for a text that is not a code.
+  public init?(text: String) {
+    self.init(rawValue: text.uppercased())
+  }
+
+  /// The codes most similar to a text, at most three.
+  package static func nearest(to text: String) -> [FindingCode] {
+    let wanted = Array(text.uppercased())
+    func likeness(_ code: FindingCode) -> Int {
+      zip(wanted, code.rawValue).reduce(0) { $0 + ($1.0 == $1.1 ? 1 : 0) }
+    }
+    let best = allCases.map(likeness).max() ?? 0
+    guard best >= 2 else { return [] }
+    return Array(allCases.filter { likeness($0) == best }.prefix(3))
+  }
+
+  /// The message for an unknown code, with similar codes.
+  package static func unknown(_ text: String) -> String {
+    let near = nearest(to: text).map(\.rawValue)
+    let shown = text.count > 40 ? "\(text.prefix(40))…" : text
+    let advice =
+      near.isEmpty
+      ? "`coredata explain` lists all codes."
+      : "The nearest codes are \(near.joined(separator: ", ")); `coredata explain` lists all of them."
+    return "\"\(shown)\" is no code of a finding. \(advice)"
+  }
+}
