@@ -6,10 +6,10 @@ import CoreDataSQLite
 import Foundation
 
 extension PredicateSQL {
-  /// What an expression is in SQL.
+  /// Translates an expression.
   ///
-  /// - Throws: `NotExpressibleInSQL` for what SQL cannot compute, and for key paths that the entity does not have, whose error is
-  ///   for memory to report.
+  /// - Throws: `NotExpressibleInSQL` for what SQL cannot compute, and for unknown key paths, whose errors are reported by the
+  ///   evaluation in memory.
   package func operand(_ expression: ExpressionSyntax, _ names: SQLNames) throws -> SQLOperand {
     switch expression {
     case .constant(.array(let values)), .constant(.set(let values)): return .list(values)
@@ -42,7 +42,7 @@ extension PredicateSQL {
     throw NotExpressibleInSQL()
   }
 
-  /// Follows a key path from a row.
+  /// Translates a key path that begins at a row.
   package func operand(path: [String], from scope: SQLScope) throws -> SQLOperand {
     var (alias, entity) = (scope.alias, scope.entity)
     for (position, name) in path.enumerated() {
@@ -72,7 +72,7 @@ extension PredicateSQL {
     return .value(BoundSQL("\(raw: alias).\(raw: SQLName.quoted(column))"), .init(attribute))
   }
 
-  /// A collection, or what an operator such as `@count` makes of it.
+  /// Translates a collection, with an operator such as `@count`.
   private func collection(_ collection: SQLCollection) throws -> SQLOperand {
     guard let position = collection.rest.firstIndex(where: { $0.hasPrefix("@") }) else {
       return .collection(collection)
@@ -88,7 +88,7 @@ extension PredicateSQL {
       throw NotExpressibleInSQL()
     }
     let sql: BoundSQL = "(SELECT \(raw: function)(\(value))\(raw: rows.from))"
-    // The sum of nothing is 0 in memory, where SQL has none.
+    // An empty sum is 0 in memory, and NULL in SQL.
     return .value(function == "SUM" ? "IFNULL(\(sql), 0)" : sql, kind)
   }
 

@@ -4,24 +4,22 @@
 import CoreDataPredicates
 import CoreDataSQLite
 
-/// Makes conditions of SQL from predicates; every constant is bound, none is written into the text.
+/// Builds SQL conditions from predicates. Every constant is bound, none is written into the text.
 ///
-/// The conditions mean what the predicates mean in memory, also where values are missing: `a != 1` and `NOT (a == 1)` hold
-/// for rows without `a`. What SQL cannot say exactly so throws `NotExpressibleInSQL`.
+/// The conditions mean the same as the predicates in memory, even for missing values: `a != 1` and `NOT (a == 1)` hold for
+/// rows without `a`. Predicates that SQL cannot express exactly throw `NotExpressibleInSQL`.
 package struct PredicateSQL {
   package let schema: StoreSchema
   package let objects: any ObjectKeys
   package let aliases: AliasNames
 
-  package init(
-    schema: StoreSchema, objects: any ObjectKeys, aliases: AliasNames
-  ) {
+  package init(schema: StoreSchema, objects: any ObjectKeys, aliases: AliasNames) {
     self.schema = schema
     self.objects = objects
     self.aliases = aliases
   }
 
-  /// Lists longer than this are left to memory: SQLite limits the values of one statement.
+  /// The longest list in SQL, since SQLite limits the number of bound values; longer ones are evaluated in memory.
   package static let longestList = 10_000
 
   package func condition(_ predicate: PredicateSyntax, _ names: SQLNames) throws -> BoundSQL {
@@ -41,7 +39,7 @@ package struct PredicateSQL {
     return "(\(try parts.map { try condition($0, names) }.joined(word)))"
   }
 
-  /// A condition that is never unknown: what SQL does not know is false in memory.
+  /// Makes a condition that is never NULL: what is unknown in SQL is false in memory.
   package func definite(_ condition: BoundSQL) -> BoundSQL { "IFNULL(\(condition), 0)" }
 
   private func condition(_ comparison: ComparisonSyntax, _ names: SQLNames) throws -> BoundSQL {
@@ -62,7 +60,7 @@ package struct PredicateSQL {
     }
   }
 
-  /// `EXISTS` over the members of a collection, through further collections where the path goes on to them.
+  /// An `EXISTS` condition over the members of a collection, nested where the key path leads through further collections.
   private func exists(
     _ collection: SQLCollection, _ names: SQLNames, _ test: (SQLOperand) throws -> BoundSQL
   ) throws -> BoundSQL {
@@ -91,7 +89,7 @@ package struct PredicateSQL {
     return "NOT EXISTS (SELECT 1\(raw: rows.from) AND NOT \(definite(condition)))"
   }
 
-  /// How many members a collection has, or how many of them meet a condition.
+  /// The number of members of a collection, or of those that meet a condition.
   package func count(
     _ collection: SQLCollection, where condition: (SQLScope) throws -> BoundSQL? = { _ in nil }
   ) throws -> BoundSQL {
@@ -102,7 +100,7 @@ package struct PredicateSQL {
   }
 }
 
-/// The rows of a collection's members, as a table expression that refers to the owner's row.
+/// The rows of a collection's members, as a subquery that refers to the owner's row.
 package struct MemberRows {
   package let scope: SQLScope
   private let table: String
@@ -114,22 +112,22 @@ package struct MemberRows {
     }
     scope = SQLScope(entity: destination, names: builder.aliases)
     let owner = "\(collection.source).Z_PK"
-    switch collection.relationship.place {
-    case .foreignKey: throw NotExpressibleInSQL()
-    case .inverseForeignKey(let table, let key):
-      self.table = " FROM \(builder.aliases.table(table)) \(scope.alias)"
-      condition = " WHERE \(scope.alias).\(SQLName.quoted(key.column)) = \(owner)"
-    case .joinTable(let end):
-      guard !end.isReflexive else { throw NotExpressibleInSQL() }
+    let pairs = RelationshipPairs(of: collection.relationship, in: builder.schema)
+    guard !pairs.isReflexive, pairs.ownerColumn != "Z_PK" else { throw NotExpressibleInSQL() }
+    let key = SQLName.quoted(pairs.ownerColumn)
+    if pairs.memberColumn == "Z_PK" {
+      table = " FROM \(builder.aliases.table(pairs.table)) \(scope.alias)"
+      condition = " WHERE \(scope.alias).\(key) = \(owner)"
+    } else {
       let join = builder.aliases.next("j")
       table =
-        " FROM \(builder.aliases.table(end.table)) \(join) JOIN \(builder.aliases.table(destination.table)) \(scope.alias) "
-        + "ON \(scope.alias).Z_PK = \(join).\(SQLName.quoted(end.destinationColumn))"
-      condition = " WHERE \(join).\(SQLName.quoted(end.sourceColumn)) = \(owner)"
+        " FROM \(builder.aliases.table(pairs.table)) \(join) JOIN \(builder.aliases.table(destination.table)) \(scope.alias) "
+        + "ON \(scope.alias).Z_PK = \(join).\(SQLName.quoted(pairs.memberColumn))"
+      condition = " WHERE \(join).\(key) = \(owner)"
     }
   }
 
-  /// To be asked for last: key paths of conditions add joins to the scope.
+  /// The FROM and WHERE clauses. Read them last, because key paths in conditions add joins to the scope.
   package var from: String { table + scope.joins + condition }
 
   package func operand(_ path: [String], _ builder: PredicateSQL) throws -> SQLOperand {
@@ -137,9 +135,9 @@ package struct MemberRows {
   }
 }
 
-/// Finds the rows that objects in predicates stand for.
+/// Finds the rows of objects in predicates.
 package protocol ObjectKeys {
-  /// The primary key of an object or identifier; nil for one that is no row of the root entity's table in this store.
+  /// Returns the primary key of an object or identifier; nil for one without a row in the root entity's table of this store.
   ///
   /// - Throws: `NotExpressibleInSQL` for a value that is neither.
   func primaryKey(of object: OpaqueObject, root: Int) throws -> Int64?
@@ -148,4 +146,129 @@ package protocol ObjectKeys {
 /// The error for a predicate or an order that SQL cannot express; the caller evaluates it in memory.
 package struct NotExpressibleInSQL: Error {
   package init() {}
+}
+
+extension PredicateSQL {
+  package typealias Operator = ComparisonSyntax.Operator
+
+  /// Compares two operands that are not collections.
+  package func compare(
+    _ left: SQLOperand, _ op: Operator, _ right: SQLOperand, _ options: ComparisonSyntax.Options, _ names: SQLNames
+  ) throws -> BoundSQL {
+    switch op {
+    case .equalTo, .notEqualTo: return try equality(left, op, right, options)
+    case .lessThan, .lessThanOrEqualTo, .greaterThan, .greaterThanOrEqualTo:
+      guard options.isEmpty else { throw NotExpressibleInSQL() }
+      return try order(left, op, right)
+    case .between:
+      guard options.isEmpty, case .value(let value, let kind) = left, case .list(let bounds) = right, bounds.count == 2
+      else { throw NotExpressibleInSQL() }
+      return "\(value) BETWEEN \(value: try kind.binding(bounds[0])) AND \(value: try kind.binding(bounds[1]))"
+    case .in: return try membership(left, right, options)
+    case .beginsWith, .endsWith, .contains, .like, .matches: return try text(left, op, right, options)
+    case .customSelector: throw NotExpressibleInSQL()
+    }
+  }
+
+  private func equality(
+    _ left: SQLOperand, _ op: Operator, _ right: SQLOperand, _ options: ComparisonSyntax.Options
+  ) throws -> BoundSQL {
+    let isEqual = op == .equalTo
+    switch (left, right) {
+    case (.constant, .value), (.constant, .object): return try equality(right, op, left, options)
+    case (.value(let value, _), .constant(.null)), (.object(let value, _), .constant(.null)):
+      return isEqual ? "\(value) IS NULL" : "\(value) IS NOT NULL"
+    case (.value(let value, .string), .constant(.string(let text))) where !options.isEmpty:
+      let test = StringFunction.equal.call(value, "\(value: .text(text))", options)
+      return isEqual ? test : "NOT \(definite(test))"
+    case (.value(let value, let kind), .constant(let constant)):
+      let bound = try kind.binding(constant)
+      return isEqual ? "\(value) = \(value: bound)" : "\(value) IS NOT \(value: bound)"
+    case (.value(let a, let kind), .value(let b, let other)):
+      guard kind == other, kind != .opaque, options.isEmpty else { throw NotExpressibleInSQL() }
+      return isEqual ? "\(a) IS \(b)" : "\(a) IS NOT \(b)"
+    case (.object(let value, let root), .constant(let constant)):
+      guard let key = try primaryKey(constant, root: root) else { return isEqual ? "0" : "1" }
+      return isEqual ? "\(value) = \(value: key)" : "\(value) IS NOT \(value: key)"
+    case (.object(let a, let root), .object(let b, let other)):
+      guard root == other else { throw NotExpressibleInSQL() }
+      return isEqual ? "\(a) IS \(b)" : "\(a) IS NOT \(b)"
+    default: throw NotExpressibleInSQL()
+    }
+  }
+
+  private func order(_ left: SQLOperand, _ op: Operator, _ right: SQLOperand) throws -> BoundSQL {
+    let signs: [Operator: String] = [
+      .lessThan: "<", .lessThanOrEqualTo: "<=", .greaterThan: ">", .greaterThanOrEqualTo: ">=",
+    ]
+    let sign = signs[op] ?? "="
+    switch (left, right) {
+    case (.value(let value, let kind), .constant(let constant)) where kind.isOrdered:
+      return "\(value) \(raw: sign) \(value: try kind.binding(constant))"
+    case (.constant(let constant), .value(let value, let kind)) where kind.isOrdered:
+      return "\(value: try kind.binding(constant)) \(raw: sign) \(value)"
+    case (.value(let a, let kind), .value(let b, let other)) where kind == other && kind.isOrdered:
+      return "\(a) \(raw: sign) \(b)"
+    default: throw NotExpressibleInSQL()
+    }
+  }
+
+  private func membership(
+    _ left: SQLOperand, _ right: SQLOperand, _ options: ComparisonSyntax.Options
+  ) throws -> BoundSQL {
+    switch (left, right) {
+    case (_, .value(_, .string)): return try text(right, .contains, left, options)
+    case (_, .list(let elements)):
+      guard options.isEmpty, elements.count <= Self.longestList else { throw NotExpressibleInSQL() }
+      let present = elements.filter { $0 != .null }
+      let list: [SQLiteValue]
+      let subject: BoundSQL
+      switch left {
+      case .value(let value, let kind): (subject, list) = (value, try present.map(kind.binding))
+      case .object(let value, let root):
+        (subject, list) = (value, try present.compactMap { try primaryKey($0, root: root) })
+      default: throw NotExpressibleInSQL()
+      }
+      let test: BoundSQL = "\(subject) IN (\(values: list))"
+      return present.count == elements.count ? test : "(\(test) OR \(subject) IS NULL)"
+    default: throw NotExpressibleInSQL()
+    }
+  }
+
+  private func text(
+    _ left: SQLOperand, _ op: Operator, _ right: SQLOperand, _ options: ComparisonSyntax.Options
+  ) throws -> BoundSQL {
+    guard let function = StringFunction(op) else { throw NotExpressibleInSQL() }
+    let subject = try string(left)
+    if op == .beginsWith, options.isEmpty, case .constant(.string(let prefix)) = right,
+      let end = StringFunction.endOfPrefixRange(prefix)
+    {
+      return "(\(subject) >= \(value: .text(prefix)) AND \(subject) < \(value: .text(end)))"
+    }
+    return function.call(subject, try string(right), options)
+  }
+
+  private func string(_ operand: SQLOperand) throws -> BoundSQL {
+    switch operand {
+    case .value(let value, .string): return value
+    case .constant(.string(let text)): return "\(value: .text(text))"
+    default: throw NotExpressibleInSQL()
+    }
+  }
+
+  /// Returns the primary key of a constant object; nil for one that cannot be a row of this kind.
+  private func primaryKey(_ constant: PlainValue, root: Int) throws -> SQLiteValue? {
+    guard case .object(let object) = constant else { throw NotExpressibleInSQL() }
+    return try objects.primaryKey(of: object, root: root).map { .integer($0) }
+  }
+}
+
+extension SQLOperand.Kind {
+  /// Whether SQLite orders such values as they are ordered in memory.
+  package var isOrdered: Bool {
+    switch self {
+    case .number, .string, .date: true
+    case .uuid, .uri, .data, .opaque: false
+    }
+  }
 }

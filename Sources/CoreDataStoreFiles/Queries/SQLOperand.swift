@@ -6,18 +6,18 @@ import CoreDataPredicates
 import CoreDataSQLite
 import Foundation
 
-/// What an expression becomes in SQL.
+/// An expression in SQL.
 package enum SQLOperand {
-  /// A scalar of a table, or computed from some.
+  /// A column, or a scalar computed from columns.
   case value(BoundSQL, Kind)
-  /// The primary key of an object whose root entity has that number.
+  /// The primary key of an object, with the number of its root entity.
   case object(BoundSQL, root: Int)
   case constant(PlainValue)
   case list([PlainValue])
-  /// Members of a to-many relationship, or values reached through it.
+  /// The members of a to-many relationship, or values reached through it.
   case collection(SQLCollection)
 
-  /// What can be compared with what.
+  /// The kind of a value; only values of one kind can be compared.
   package enum Kind {
     case number
     case string
@@ -25,7 +25,7 @@ package enum SQLOperand {
     case uuid
     case uri
     case data
-    /// Can only be asked whether there is a value.
+    /// Can only be compared with NULL.
     case opaque
 
     package init(_ layout: AttributeLayout) {
@@ -40,9 +40,9 @@ package enum SQLOperand {
       }
     }
 
-    /// The value that stands in such a column for a constant.
+    /// Returns the column value of a constant.
     ///
-    /// - Throws: `NotExpressibleInSQL` for a constant of another type: what that means is for memory to say.
+    /// - Throws: `NotExpressibleInSQL` for a constant of another type, which is compared in memory.
     package func binding(_ value: PlainValue) throws -> SQLiteValue {
       switch (self, value) {
       case (.number, .integer(let value)): .integer(value)
@@ -60,7 +60,7 @@ package enum SQLOperand {
   }
 }
 
-/// A to-many relationship of a row, and what is asked of each member.
+/// A to-many relationship of a row, and a key path from each member.
 package struct SQLCollection {
   package let source: String
   package let relationship: RelationshipLayout
@@ -76,7 +76,7 @@ package struct SQLCollection {
   }
 }
 
-/// The rows that expressions can name: the evaluated object and the variables of subqueries.
+/// The rows that expressions can refer to: the evaluated object and the variables of subqueries.
 package struct SQLNames {
   package let evaluated: SQLScope
   package var variables: [String: SQLScope] = [:]
@@ -86,5 +86,54 @@ package struct SQLNames {
   ) {
     self.evaluated = evaluated
     self.variables = variables
+  }
+}
+
+/// A row in the scope of a statement, and the rows joined to it.
+package final class SQLScope {
+  package let alias: String
+  package let entity: EntityLayout
+  private let names: AliasNames
+  private var aliases: [String: String] = [:]
+  /// The joins for to-one relationships, in the order in which key paths needed them.
+  package private(set) var joins = ""
+
+  package init(entity: EntityLayout, names: AliasNames) {
+    self.entity = entity
+    self.names = names
+    alias = names.next("t")
+  }
+
+  /// Joins the destination of a to-one relationship, once for each path, and returns its alias.
+  package func join(_ key: ForeignKeyLayout, of source: String, to destination: EntityLayout) -> String {
+    let path = "\(source).\(key.column)"
+    if let alias = aliases[path] { return alias }
+    let alias = names.next("t")
+    aliases[path] = alias
+    joins +=
+      " LEFT OUTER JOIN \(names.table(destination.table)) \(alias) "
+      + "ON \(source).\(SQLName.quoted(key.column)) = \(alias).Z_PK"
+    return alias
+  }
+}
+
+/// The aliases and table names of a statement; every alias is unique.
+package final class AliasNames {
+  private let database: String?
+  private var last = -1
+
+  /// - Parameter database: the name of an attached store; nil for the main database.
+  package init(database: String? = nil) {
+    self.database = database
+  }
+
+  /// Returns the qualified name of a table.
+  package func table(_ name: String) -> String {
+    database.map { "\($0).\(SQLName.quoted(name))" } ?? SQLName.quoted(name)
+  }
+
+  package func next(_ letter: String) -> String {
+    last += 1
+    return letter + String(last)
   }
 }

@@ -36,18 +36,18 @@ package struct SelectBuilder {
     self.objects = objects
   }
 
-  /// A statement that selects columns of the rows which answer a query.
+  /// Builds a statement that selects columns of the matching rows.
   ///
-  /// - Throws: `NotExpressibleInSQL` when SQL cannot say the predicate or the order.
+  /// - Throws: `NotExpressibleInSQL` for a predicate or an order that SQL cannot express.
   package func select(_ columns: [String], of entity: EntityLayout, _ query: RowCriteria) throws -> BoundSQL {
     let (scope, condition, order) = try parts(of: entity, query, isOrdered: true)
     let list = columns.map { "\(scope.alias).\(SQLName.quoted($0))" }.joined(separator: ", ")
     return "SELECT \(raw: list)\(raw: from(scope))\(condition)\(order)\(limit(of: query))"
   }
 
-  /// A statement that counts the rows which answer a query.
+  /// Builds a statement that counts the matching rows.
   ///
-  /// - Throws: `NotExpressibleInSQL` when SQL cannot say the predicate.
+  /// - Throws: `NotExpressibleInSQL` for a predicate that SQL cannot express.
   package func count(of entity: EntityLayout, _ query: RowCriteria) throws -> BoundSQL {
     let (scope, condition, _) = try parts(of: entity, query, isOrdered: false)
     guard query.limit > 0 || query.offset > 0 else { return "SELECT COUNT(*)\(raw: from(scope))\(condition)" }
@@ -73,7 +73,7 @@ package struct SelectBuilder {
     var order: BoundSQL = ""
     if isOrdered {
       let terms = try query.order.map { try term($0, from: scope, builder) }
-      // The primary key settles ties, so that pages of one query never overlap.
+      // The primary key breaks ties, so that pages of one query never overlap.
       order = " ORDER BY \((terms + ["\(raw: scope.alias).Z_PK"]).joined(", "))"
     }
     let condition: BoundSQL = conditions.isEmpty ? "" : " WHERE \(conditions.joined(" AND "))"
@@ -84,7 +84,7 @@ package struct SelectBuilder {
     " FROM \(SQLName.quoted(scope.entity.table)) \(scope.alias)\(scope.joins)"
   }
 
-  /// Restricts a shared table to the entities asked for; nil where all of its rows are of them.
+  /// Restricts a shared table to the requested entities; nil where all its rows belong to them.
   private func entityTest(_ entity: EntityLayout, includesSubentities: Bool, alias: String) -> BoundSQL? {
     let inTable = schema.entity(number: entity.rootNumber)?.numbers ?? []
     let wanted = includesSubentities ? entity.numbers : [entity.number]
@@ -110,19 +110,19 @@ package struct SelectBuilder {
   }
 }
 
-/// The orders of strings that sort descriptors name.
+/// The collations of the string comparison methods of sort descriptors.
 package enum SortCollation {
   private static let names: [(SortKey.Method, String)] = [
     (.caseInsensitive, "CDCaseInsensitive"), (.localized, "CDLocalized"),
     (.localizedCaseInsensitive, "CDLocalizedCaseInsensitive"), (.localizedStandard, "CDLocalizedStandard"),
   ]
 
-  /// What follows a column to sort it so; nothing for the literal order, which is SQLite's own.
+  /// The COLLATE clause of a method; empty for the literal order, which is SQLite's own.
   package static func clause(for method: SortKey.Method) -> String {
     names.first { $0.0 == method }.map { " COLLATE \($0.1)" } ?? ""
   }
 
-  /// Makes the orders known to a connection.
+  /// Registers the collations with a connection.
   package static func register(with connection: SQLiteConnection) throws {
     for (method, name) in names {
       try connection.register(collation: name) { method.order($0, $1) }

@@ -5,7 +5,7 @@ import CoreDataPredicates
 import CoreDataSQLite
 import Foundation
 
-/// Comparisons of strings that SQLite does not have: each a function in SQL.
+/// The SQL functions for string comparisons that SQLite lacks.
 package enum StringFunction: String, CaseIterable {
   case equal = "CDStringEquals"
   case beginsWith = "CDStringBeginsWith"
@@ -25,12 +25,12 @@ package enum StringFunction: String, CaseIterable {
     }
   }
 
-  /// The call for two strings; what is missing makes it unknown.
+  /// Returns the call for two strings; the result is NULL if one of them is.
   package func call(_ subject: BoundSQL, _ pattern: BoundSQL, _ options: ComparisonSyntax.Options) -> BoundSQL {
     "\(raw: rawValue)(\(subject), \(pattern), \(value: .integer(Int64(options.rawValue))))"
   }
 
-  /// Makes the functions known to a connection.
+  /// Registers the functions with a connection.
   package static func register(with connection: SQLiteConnection) throws {
     for function in allCases {
       try connection.register(function: function.rawValue, argumentCount: 3, deterministic: true) { arguments in
@@ -41,7 +41,7 @@ package enum StringFunction: String, CaseIterable {
     }
   }
 
-  /// Compares as predicates do in memory.
+  /// Compares like predicates in memory.
   private func holds(_ subject: String, _ pattern: String, _ options: ComparisonSyntax.Options) throws -> Bool {
     let comparison = TextComparison(options)
     switch self {
@@ -54,7 +54,7 @@ package enum StringFunction: String, CaseIterable {
     }
   }
 
-  /// The first string after all those that begin with a prefix; nil where there is none.
+  /// Returns the first string after all strings with a prefix; nil where there is none.
   package static func endOfPrefixRange(_ prefix: String) -> String? {
     guard let last = prefix.unicodeScalars.last,
       let next = Unicode.Scalar(last.value == 0xD7FF ? 0xE000 : last.value + 1)
