@@ -6,16 +6,17 @@ import CoreDataStoreFiles
 import Foundation
 
 /// A step by a mapping model: a migration manager makes the next store from the one before.
-struct ManagerStep {
+struct MappingModelStep {
   let step: StoreMigration.Step
   /// How long to wait for other users of the store, in seconds.
   let timeout: TimeInterval
   let manager: NSMigrationManager
 
-  /// Does it.
+  /// Runs the step.
   ///
+  /// - Returns: how each entity mapping was carried out.
   /// - Throws: as `NSMigrationManager.migrateStore(from:type:options:mapping:to:type:options:)`, or what `progress` throws.
-  func run(from source: URL, to destination: URL, progress: (Int, Int) throws -> Void) throws {
+  func run(from source: URL, to destination: URL, progress: (Int, Int) throws -> Void) throws -> [MappingExecution] {
     let total = try rowCount(source)
     // The source was checked before the first step.
     let options: [String: Any] = [
@@ -39,6 +40,7 @@ struct ManagerStep {
         from: source, type: .sqlite, options: options, mapping: step.mappingModel, to: destination, type: .sqlite,
         options: options)
     }
+    return manager.executions
   }
 
   /// How many objects the source has.
