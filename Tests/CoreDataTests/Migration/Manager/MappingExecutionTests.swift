@@ -25,7 +25,7 @@ struct MappingExecutionTests {
     let steps = try CopySteps(model(), model())
     try steps.fill { context in
       let person = context.make("Person", ["name": "p"])
-      context.make("Dog", ["name": "d", "owner": person])
+      for _ in 0..<2 { context.make("Dog", ["name": "d", "owner": person]) }
     }
     steps.map("Person", "Person", ["name": "$source.name"])
     steps.map("Dog", "Dog", ["name": name], links: ["owner": CopySteps.made(of: "owner")])
@@ -73,14 +73,14 @@ struct MappingExecutionTests {
     // Objects get their relationships after they were made, SQL makes rows with theirs.
     let connection = try SQLiteConnection(url: steps.target, mode: .readWrite)
     try connection.run("UPDATE ZDOG SET Z_OPT = 2")
-    try connection.run("ALTER TABLE ZDOG ADD COLUMN ZCHECKED INTEGER CHECK (ZOWNER IS NULL OR Z_OPT > 1)")
+    try connection.run("CREATE UNIQUE INDEX ODD ON ZDOG (Z_OPT) WHERE ZOWNER IS NOT NULL AND Z_OPT = 1")
     try connection.close()
     let other = self.manager(steps)
     try migrate(steps, by: other)
     #expect(other.executions.map(\.rows) == [.sql, .objects])
     #expect((other.executions[1].sqlFailure as? SQLiteError)?.isConstraint == true)
     #expect(other.executions[1].reason?.contains("failed in SQL") == true)
-    #expect(try steps.dump(steps.target).values("Dog", "name") == ["d", "d"])
+    #expect(try steps.dump(steps.target).values("Dog", "name") == ["d", "d", "d", "d"])
   }
 
   @Test("Have what SQL failed with beneath the error where objects fail too")
