@@ -35,7 +35,7 @@ extension NSMigrationManager {
     for type in [sourceType, destinationType] where type != .sqlite {
       throw MappingErrors.unsupportedStore(type.rawValue)
     }
-    try PlanBuilder.check(mapping, from: sourceModel, to: destinationModel)
+    try MappingResolver.check(mapping, from: sourceModel, to: destinationModel)
     if sourceURL.standardizedFileURL.resolvingSymlinksInPath()
       == destinationURL.standardizedFileURL.resolvingSymlinksInPath()
     {
@@ -45,21 +45,18 @@ extension NSMigrationManager {
     }
     let source = try SourceStore(sourceModel, at: sourceURL, options: sourceOptions)
     defer { source.close() }
-    if try copies(from: source, at: sourceURL, mapping, to: destinationURL, options: destinationOptions) {
-      show(progress: 1)
-      return
-    }
     let destination = try DestinationStore(
-      destinationModel, at: destinationURL, options: destinationOptions, configuration: source.configuration,
-      metadata: source.metadata)
+      destinationModel, at: destinationURL, options: destinationOptions, from: source)
     // In a new store nothing has been made yet, whatever an earlier migration of the same source has made elsewhere.
     if destination.isNew { associations = Associations() }
     let (earlier, earlierCount) = (associations, associations.tables.count)
     do {
       defer { run = nil }
       let run = try MigrationRun(
-        manager: self, mappings: mapping, source: source.stack, destination: destination.stack, batchSize: batchSize)
+        manager: self, mappings: mapping, source: source.stack, destination: destination.stack, batchSize: batchSize,
+        sqlObstacle: destination.sqlObstacle)
       self.run = run
+      defer { executions = run.plans.map { MappingExecution($0) } }
       try run.migrate()
       try destination.complete()
     } catch {

@@ -21,10 +21,10 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// The app's own values, for policies.
   open var userInfo: [AnyHashable: Any]?
   /// Whether the store's own way of migrating may be used: SQL, for entity mappings without a policy; true unless set. The
-  /// result is the same either way, but for an ordered relationship of which only the inverse is mapped: SQL keeps the
-  /// source's order, objects are in that in which they were told.
+  /// result is the same either way, except for an ordered relationship of which only the inverse is mapped: SQL keeps the
+  /// source's order, and objects are ordered as they were migrated.
   ///
-  /// A subclass of the manager is told of every object, and has all mappings carried out object by object.
+  /// A subclass of the manager migrates every mapping object by object.
   open var usesStoreSpecificMigrationManager = true
   /// Called on the migrating thread whenever `migrationProgress` or `currentEntityMapping` has changed.
   ///
@@ -35,6 +35,8 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   var batchSize = 500
   var run: MigrationRun?
   var associations = Associations()
+  /// Who carried out each entity mapping of the last migration.
+  var executions: [MappingExecution] = []
   private let lock = NSLock()
   private var cancellation: (any Error)?
   /// Whether there is a cancellation: asked with every object, and so without the lock.
@@ -159,6 +161,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     lock.withLock {
       shownMappingModel = mappings
       shownProgress = 0
+      executions = []
       cancellation = nil
       isCancelled.store(false, ordering: .releasing)
     }

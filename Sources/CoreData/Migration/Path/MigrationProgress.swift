@@ -38,6 +38,9 @@ public struct MigrationReport: Sendable {
   public internal(set) var rows: [String: RowCounts]
   /// The SQL that was carried out, in order.
   public internal(set) var statements: [String]
+  /// How each entity mapping of the steps by mapping models was carried out, in order: by SQL or by objects, and why not by
+  /// SQL. Inferred steps, which are carried out in place, have none.
+  public internal(set) var mappings: [MappingExecution] = []
   /// Where the store is kept whose place a new one has taken; nil where none has, or it is not kept.
   public internal(set) var replacedStore: URL?
   /// Why not all files of the work could be removed after the store had been migrated. Nothing depends on them, and opening

@@ -12,10 +12,11 @@ import Foundation
 ///
 /// The store itself is only read until the last new store is complete, verified and synced to disk.
 struct MigrationByCopy {
-  /// Makes the next store from the one before, and reports rows done and the number of rows.
+  /// Makes the next store from the one before, reports rows done and the number of rows, and returns how each entity mapping
+  /// was carried out.
   typealias CopyStep = (
     _ step: StoreMigration.Step, _ source: URL, _ destination: URL, _ progress: (Int, Int) throws -> Void
-  ) throws -> Void
+  ) throws -> [MappingExecution]
 
   /// The steps, and the store that they begin with.
   let migration: StoreMigration
@@ -31,7 +32,7 @@ struct MigrationByCopy {
         let manager =
           try migration.managerFactory?.manager(for: step, of: migration.storeURL)
           ?? NSMigrationManager(sourceModel: step.sourceModel, destinationModel: step.destinationModel)
-        try MappingModelStep(step: step, timeout: migration.busyTimeout, manager: manager)
+        return try MappingModelStep(step: step, timeout: migration.busyTimeout, manager: manager)
           .run(from: source, to: destination, progress: progress)
       }
     place = StoreLocation(migration.storeURL)
@@ -131,7 +132,7 @@ struct MigrationByCopy {
       } else {
         let file = place.intermediateStore(group.first + 1)
         try checkMappings(of: group.steps[0], rows)
-        try runCopy(group, from: current ?? migration.storeURL, to: file, progress)
+        report.mappings += try runCopy(group, from: current ?? migration.storeURL, to: file, progress)
         // A custom manager may make any rows.
         if migration.managerFactory == nil { account = ExpectedRows(group.steps[0].mappingModel, from: rows) }
         isCounted = false
@@ -177,7 +178,7 @@ struct MigrationByCopy {
 
   private func runCopy(
     _ group: Group, from source: URL, to destination: URL, _ progress: (MigrationProgress) throws -> Void
-  ) throws {
+  ) throws -> [MappingExecution] {
     var (done, total) = (0, 0)
     func tell(isStepDone: Bool) throws {
       try progress(
@@ -185,8 +186,9 @@ struct MigrationByCopy {
           step: group.first + 1, stepCount: migration.steps.count, table: nil, rowsDone: done, rowCount: total,
           isStepDone: isStepDone))
     }
+    var executions: [MappingExecution]
     do {
-      try copyStep(group.steps[0], source, destination) { rows, all in
+      executions = try copyStep(group.steps[0], source, destination) { rows, all in
         total = max(all, total)
         done = min(max(rows, done), total)
         try tell(isStepDone: false)
@@ -194,8 +196,10 @@ struct MigrationByCopy {
     } catch let error as CocoaError {
       throw AppFailure(error: error)
     }
+    for position in executions.indices { executions[position].step = group.first + 1 }
     done = total
     try tell(isStepDone: true)
+    return executions
   }
 
   /// Throws if an entity with rows has no mapping.
@@ -368,7 +372,7 @@ struct MappingModelStep {
   /// Runs the step.
   ///
   /// - Throws: as `NSMigrationManager.migrateStore(from:type:options:mapping:to:type:options:)`, or what `progress` throws.
-  func run(from source: URL, to destination: URL, progress: (Int, Int) throws -> Void) throws {
+  func run(from source: URL, to destination: URL, progress: (Int, Int) throws -> Void) throws -> [MappingExecution] {
     let total = try rowCount(source)
     // The source was checked before the first step.
     let options: [String: Any] = [
@@ -392,6 +396,7 @@ struct MappingModelStep {
         from: source, type: .sqlite, options: options, mapping: step.mappingModel, to: destination, type: .sqlite,
         options: options)
     }
+    return manager.executions
   }
 
   /// How many objects the source has.

@@ -15,15 +15,38 @@ extension SQLiteStore {
     }
   }
 
+  /// Ends what `beginReading()` began.
+  func endReading() throws {
+    try asking { try $0.connection.rollback() }
+  }
+
   /// Runs SQLite's integrity check.
   func checkIntegrity() throws {
     try asking { state in try IntegrityGuard.check(state.connection, url: state.file.url) }
   }
 
   func beginWriting() throws {
+    try beginWriting { try $0.begin(.immediate) }
+  }
+
+  /// As `beginWriting()`, with other databases attached that are only read: an immediate transaction would lock them too.
+  func beginWritingBesideAttached() throws {
+    try beginWriting { connection in
+      try connection.begin(.deferred)
+      try connection.run("UPDATE main.Z_METADATA SET Z_VERSION = Z_VERSION WHERE 0")
+    }
+  }
+
+  private func beginWriting(_ begin: (SQLiteConnection) throws -> Void) throws {
     try asking { state in
       if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
-      try state.connection.begin(.immediate)
+      do {
+        try begin(state.connection)
+      } catch {
+        // The failure to take the lock is the error to report.
+        try? state.connection.rollback()
+        throw error
+      }
       hadUnsavedMetadata = hasUnsavedMetadata
       state.external.isHoldingBack = true
     }

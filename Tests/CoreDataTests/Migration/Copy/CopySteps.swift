@@ -7,7 +7,7 @@ import Testing
 
 @testable import CoreData
 
-/// A source store, a mapping model built in code, and the copy that it makes.
+/// A source store, a mapping model built in code, and the store that they make.
 final class CopySteps {
   let store: TemporaryStore
   let old: NSManagedObjectModel
@@ -72,22 +72,26 @@ final class CopySteps {
       + "$source.\(relationship))"
   }
 
-  var copy: MappingCopy {
+  var mappingModel: NSMappingModel {
     let mapping = NSMappingModel()
     mapping.entityMappings = mappings
-    return MappingCopy(mapping: mapping, sourceModel: old, destinationModel: new)
+    return mapping
   }
 
-  /// Runs the copy and reads what it has made; checks progress, the source and what is left in the folder.
+  /// Has SQL migrate the store and reads what it has made; checks progress, the source and what is left in the folder.
   @discardableResult
   func run(sourceLocation: SourceLocation = #_sourceLocation) throws -> StoreDump {
-    #expect(try copy.barrier() == nil, sourceLocation: sourceLocation)
     let source = try Data(contentsOf: store.url)
-    var fractions: [Double] = []
-    _ = try copy.run(from: store.url, to: target) { fractions.append($0) }
+    var fractions: [Float] = []
+    let executions = try migrate(to: target, usesSQL: true) { fractions.append($0.migrationProgress) }
     #expect(fractions == fractions.sorted() && fractions.last == 1, sourceLocation: sourceLocation)
+    for execution in executions {
+      #expect(
+        execution.rows == .sql && execution.relationships == .sql, "\(execution.mapping) \(execution.reason ?? "")",
+        sourceLocation: sourceLocation)
+    }
     #expect(try Data(contentsOf: store.url) == source, sourceLocation: sourceLocation)
-    let left = try store.files().filter { $0.contains(".new") }
+    let left = try store.files().filter { $0.contains(".migration") || $0.contains(".new") }
     #expect(left == [], sourceLocation: sourceLocation)
     try StoreChecks.check(target, new, sourceLocation: sourceLocation)
     let result = try dump(target)
@@ -100,11 +104,18 @@ final class CopySteps {
     return result
   }
 
-  /// Has a migration manager do the same.
-  func migrate(to url: URL, usesSQL: Bool) throws {
+  /// Migrates the store.
+  ///
+  /// - Returns: how each mapping was carried out.
+  @discardableResult
+  func migrate(
+    to url: URL, usesSQL: Bool, progress: ((NSMigrationManager) -> Void)? = nil
+  ) throws -> [MappingExecution] {
     let manager = NSMigrationManager(sourceModel: old, destinationModel: new)
     manager.usesStoreSpecificMigrationManager = usesSQL
-    try manager.migrateStore(from: store.url, type: .sqlite, mapping: copy.mapping, to: url, type: .sqlite)
+    manager.progressHandler = progress
+    try manager.migrateStore(from: store.url, type: .sqlite, mapping: mappingModel, to: url, type: .sqlite)
+    return manager.executions
   }
 
   /// What a store of the destination model holds.
@@ -117,18 +128,14 @@ final class CopySteps {
     return try StoreDump(context)
   }
 
-  /// The error that the copy fails with.
-  func failure(_ progress: @escaping (Double) throws -> Void = { _ in }) throws -> NSError {
-    do {
-      _ = try copy.run(from: store.url, to: target, progress: progress)
-    } catch {
-      return error as NSError
+  /// The error that the migration fails with, by SQL and by objects alike.
+  func failure() throws -> NSError {
+    let errors = try [true, false].map { usesSQL in
+      try #require(throws: NSError.self) { try migrate(to: target, usesSQL: usesSQL) }
     }
-    throw Missing()
+    #expect(errors[0].domain == errors[1].domain && errors[0].code == errors[1].code)
+    return errors[0]
   }
-
-  /// The copy was to fail, and did not.
-  struct Missing: Error {}
 }
 
 extension NSManagedObjectContext {

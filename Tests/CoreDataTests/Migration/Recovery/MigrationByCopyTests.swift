@@ -129,7 +129,7 @@ struct MigrationByCopyTests {
       [(2, .mapping)],
       copyStep: { step, source, destination, progress in
         let made = store.folder.appendingPathComponent("made.sqlite")
-        try RecoverySample.copyStep(step, source, made, progress)
+        let executions = try RecoverySample.copyStep(step, source, made, progress)
         try FileCalls.rename(StoreFiles.externalData(of: made), to: StoreFiles.externalData(of: destination))
         let connection = try SQLiteConnection(url: made, mode: .readWrite)
         try connection.setPragma("wal_autocheckpoint", to: 0)
@@ -139,6 +139,7 @@ struct MigrationByCopyTests {
         }
         try connection.close()
         try FileCalls.removeFile(made)
+        return executions
       })
     let content = try RecoverySample.content(store.url)
     #expect(content.count == 40 && content.allSatisfy { $0.contains("|from the log|") })
@@ -156,10 +157,11 @@ struct MigrationByCopyTests {
       _ = try run(
         kinds.enumerated().map { ($0.offset + 2, $0.element) },
         copyStep: { step, source, destination, progress in
-          try RecoverySample.copyStep(step, source, destination, progress)
+          let executions = try RecoverySample.copyStep(step, source, destination, progress)
           let connection = try SQLiteConnection(url: destination, mode: .readWrite)
           try connection.run("DELETE FROM ZNOTE WHERE Z_PK = 9")
           try connection.close()
+          return executions
         })
     }
     #expect(failure?.code == NSMigrationManagerDestinationStoreError)
@@ -261,8 +263,9 @@ struct MigrationByCopyTests {
         _ = try run(
           [(2, .mapping)],
           copyStep: { step, source, destination, progress in
-            try RecoverySample.copyStep(step, source, destination, progress)
+            let executions = try RecoverySample.copyStep(step, source, destination, progress)
             try spoil(destination)
+            return executions
           })
       }
       #expect(failure?.code == NSMigrationManagerDestinationStoreError, "\(words): \(String(describing: failure))")
@@ -287,7 +290,7 @@ struct MigrationByCopyTests {
         try other.close()
         #expect(try StoreRecovery.inspect(storeAt: store.url)?.isRunning == true)
         #expect(error { try StoreRecovery.recover(storeAt: store.url) }?.code == NSMigrationError)
-        try RecoverySample.copyStep(step, source, destination, progress)
+        return try RecoverySample.copyStep(step, source, destination, progress)
       })
     #expect(rival?.code == NSMigrationError)
     #expect(rival?.localizedFailureReason?.contains("another process") == true)
@@ -317,8 +320,9 @@ struct MigrationByCopyTests {
       _ = try run(
         [(2, .mapping)],
         copyStep: { step, source, destination, progress in
-          try RecoverySample.copyStep(step, source, destination, progress)
+          let executions = try RecoverySample.copyStep(step, source, destination, progress)
           try FileCalls.rename(other, to: store.url)
+          return executions
         })
     }
     #expect(failure?.localizedFailureReason?.contains("replaced or moved") == true, "\(String(describing: failure))")

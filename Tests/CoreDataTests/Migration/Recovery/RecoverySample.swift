@@ -120,7 +120,7 @@ enum RecoverySample {
   /// A step that makes a new store, quickly: rows as they are, files of values under new names.
   static func copyStep(
     _ step: StoreMigration.Step, _ source: URL, _ destination: URL, _ progress: (Int, Int) throws -> Void
-  ) throws {
+  ) throws -> [MappingExecution] {
     try progress(0, 3)
     let connection = try SQLiteConnection(url: source, mode: .readOnly)
     try connection.backup(toPath: destination.path)
@@ -152,6 +152,7 @@ enum RecoverySample {
     ).run { _ in }
     try file.close()
     try progress(3, 3)
+    return []
   }
 
   /// The names of everything in a folder and below, but for values, which are counted.

@@ -12,7 +12,7 @@ final class AssociationTable {
   /// The entity that the mapping makes rows of.
   let destination: Int32
   // Asked with every object, by one thread, and never while they change.
-  @exclusivity(unchecked) private var runs: [Run] = []
+  @exclusivity(unchecked) private(set) var runs: [Run] = []
   @exclusivity(unchecked) private var others = RowPairs()
   @exclusivity(unchecked) private var othersBack = RowPairs()
   /// The runs by their destinations, for all but the newest ones.
@@ -36,6 +36,9 @@ final class AssociationTable {
 
   /// How many runs and pairs there are, which is what the table's memory grows with.
   var storedCount: Int { runs.count + others.count }
+
+  /// Whether each source has at most one destination, which its key and the runs tell.
+  var isOrdinary: Bool { others.count == 0 }
 
   /// Notes that a source has become a destination.
   ///

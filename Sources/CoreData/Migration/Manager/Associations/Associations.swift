@@ -9,6 +9,8 @@ final class Associations {
   private var namesBySourceEntity: [Int32: [String]] = [:]
   /// The stores that the tables are about; tables of other stores mean nothing.
   let stores: [String]
+  /// Grows with every change.
+  private(set) var changeCount = 0
 
   init(stores: [String] = []) {
     self.stores = stores
@@ -50,12 +52,14 @@ final class Associations {
   var knownNames: [String] { byName.keys.sorted() }
 
   func add(_ source: RowKey, _ destination: RowKey, to table: Int, after previous: Int64?) {
+    changeCount += 1
     tables[table].add(source, destination, after: previous)
     // Rows of other entities are rare; the mapping then is one of theirs too.
     if source.entity != tables[table].source { note(names[table], ofSource: source.entity) }
   }
 
   func addAll(_ keys: ClosedRange<Int64>, offset: Int64, isPartial: Bool, to table: Int) {
+    changeCount += 1
     tables[table].addAll(keys, offset: offset, isPartial: isPartial)
   }
 

@@ -7,8 +7,6 @@ import Foundation
 struct DestinationReader {
   let run: MigrationRun
   let table: Int
-  /// What needs the keys of the sources where it does not need their rows.
-  let keys: KeyAssignments?
   /// Whether rows are read together, before anybody asks for them.
   var readsRows: Bool
 
@@ -54,7 +52,7 @@ struct DestinationReader {
 
   /// The sources of a batch, read with one statement where they lie close together; kept alive by the caller.
   private func readSources(of batch: [NSManagedObject]) throws -> [NSManagedObject] {
-    guard readsRows || keys != nil else { return [] }
+    guard readsRows else { return [] }
     let associations = run.manager.associations.tables[table]
     guard let entity = run.source.store.entity(number: Int(associations.source)) else { return [] }
     var (least, greatest, count) = (Int64.max, Int64.min, 0)
@@ -73,10 +71,6 @@ struct DestinationReader {
       }
     }
     guard count > 0, KeyRanges.isDense(least...greatest, count: count) else { return [] }
-    guard readsRows else {
-      _ = try keys?.readAhead(least...greatest)
-      return []
-    }
     var query = RowQuery(entity: entity, includesSubentities: false)
     query.keys = least...greatest
     return try (run.source.store.rows(for: query) ?? []).map { run.source.context.object(for: $0) }

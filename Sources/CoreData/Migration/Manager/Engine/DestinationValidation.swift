@@ -23,6 +23,7 @@ struct DestinationValidation {
     guard !entity.slotTable.restricted.isEmpty, let number = run.destination.store.number(of: entity),
       let root = run.destination.store.rootNumber(ofEntity: number)
     else { return }
+    if try run.sql?.hasValidRows(of: entity) ?? false { return }
     var query = RowQuery(entity: entity, includesSubentities: false)
     query.limit = run.batchSize
     var next = (run.greatestKeysBefore[root] ?? 0) + 1

@@ -23,7 +23,7 @@ extension MigrationRun {
   }
 
   /// The table of a mapping; a mapping without entities of its own may associate objects as well.
-  private func table(of plan: EntityPlan) throws -> Int? {
+  private func table(of plan: ResolvedMapping) throws -> Int? {
     if let table = plan.table { return table }
     plan.table = manager.associations.add(
       AssociationTable(source: plan.sourceNumber ?? 0, destination: plan.destinationNumber ?? 0), named: plan.name)
@@ -31,7 +31,7 @@ extension MigrationRun {
   }
 
   /// Gives a new object the key that goes with its source, or the next free one where that is taken.
-  private func adoptKey(_ object: NSManagedObject, _ source: RowKey, _ plan: EntityPlan) throws {
+  private func adoptKey(_ object: NSManagedObject, _ source: RowKey, _ plan: ResolvedMapping) throws {
     guard let offset = plan.offset, source.entity == plan.sourceNumber, object.entity === plan.destinationEntity,
       let number = plan.destinationNumber, plan.sourceKeys?.contains(source.number) ?? false,
       let id = destination.store.identifier(entity: Int(number), primaryKey: source.number + offset),
@@ -47,7 +47,7 @@ extension MigrationRun {
   }
 
   /// Whether the ordinary destination of a source has been made already.
-  private func isTaken(_ key: RowKey, _ source: RowKey, _ plan: EntityPlan) throws -> Bool {
+  private func isTaken(_ key: RowKey, _ source: RowKey, _ plan: ResolvedMapping) throws -> Bool {
     guard let table = plan.table else { return false }
     let associations = manager.associations.tables[table]
     if associations.isBeyond(source) { return false }

@@ -9,7 +9,7 @@ final class MigrationRun {
   unowned(unsafe) let manager: NSMigrationManager
   let source: MigrationStack
   let destination: MigrationStack
-  private(set) var plans: [EntityPlan] = []
+  private(set) var plans: [ResolvedMapping] = []
   /// What a call that cannot throw has failed with; the migration fails with it at the next opportunity.
   var failure: (any Error)?
   /// The object that is being made into destinations, and the one of its entity that was read before it.
@@ -26,29 +26,30 @@ final class MigrationRun {
   private var progress: RunProgress
   /// How many objects are read before what was made of them is saved.
   let batchSize: Int
-  /// Whether nobody has written the mapping model.
-  let isInferred: Bool
   /// Carries out what has a policy, and what SQL cannot do.
-  private(set) lazy var objects = ObjectEngine(run: self)
+  private(set) lazy var objects = ObjectExecutor(run: self)
   /// What policies find that list the destination's objects.
   private lazy var listing = DestinationListing(run: self)
-  /// Carries out the other mappings; nil until all are made ready.
-  private(set) var copies: CopyEngine?
+  /// Carries out the other mappings; nil until all are resolved.
+  private(set) var sql: SQLExecutor?
+  /// Whether no mapping has a policy, and the manager is none of the program's own.
+  private(set) lazy var isPlain =
+    type(of: manager) == NSMigrationManager.self && plans.allSatisfy(\.isPlain)
 
+  /// - Parameter sqlObstacle: why no mapping can be carried out by SQL; nil where that depends on the mapping.
   init(
     manager: NSMigrationManager, mappings: NSMappingModel, source: MigrationStack, destination: MigrationStack,
-    batchSize: Int
+    batchSize: Int, sqlObstacle: String?
   ) throws {
     self.manager = manager
     self.source = source
     self.destination = destination
     self.batchSize = batchSize
-    isInferred = mappings.inferred != nil
     progress = RunProgress(manager: manager)
     try source.store.asking { try StrayRows.check($0.entities.schema, $0.connection, url: source.store.url) }
     let stores = [source.store.identifier ?? "", destination.store.identifier ?? ""]
     if manager.associations.stores != stores { manager.associations = Associations(stores: stores) }
-    plans = try PlanBuilder(
+    plans = try MappingResolver(
       manager: manager, mappings: mappings, source: source, destination: destination,
       earlierNames: Set(manager.associations.knownNames)
     ).plans()
@@ -59,7 +60,7 @@ final class MigrationRun {
     }
     for plan in plans { try prepareAssociations(of: plan) }
     try progress.count(plans, in: source)
-    copies = try CopyEngine(run: self)
+    sql = try SQLExecutor(run: self, obstacle: sqlObstacle)
   }
 
   /// Carries the mappings out. What is done last of all, keeping the destination, is the caller's.
@@ -79,6 +80,7 @@ final class MigrationRun {
       try call(plan) { try plan.policy.endRelationshipCreation(forMapping: plan.mapping, manager: manager) }
       try save()
     }
+    try sql?.finishRelationships()
     progress.begin(.validation)
     var validation = DestinationValidation(run: self)
     for plan in plans {
@@ -98,14 +100,28 @@ final class MigrationRun {
   func didObjects(_ count: Int) { progress.didObjects(count) }
 
   /// Carries out one pass over a mapping, by SQL where that is possible.
-  private func carryOut(_ plan: EntityPlan, _ pass: (any MappingEngine) throws -> Void) throws {
-    guard let copies, copies.canCarryOut(plan) else { return try pass(objects) }
-    try pass(copies)
+  private func carryOut(_ plan: ResolvedMapping, _ pass: (any MappingExecutor) throws -> Void) throws {
+    guard let sql, sql.canCarryOut(plan) else { return try pass(objects) }
+    do {
+      try pass(sql)
+    } catch {
+      guard let failure = plan.execution.failure, (error as NSError).domain == NSCocoaErrorDomain else { throw error }
+      throw (error as NSError).with(sqlFailure: failure)
+    }
     try listing.reload()
   }
 
+  /// Whether a mapping makes objects of source objects.
+  func hasTable(_ plan: ResolvedMapping) -> Bool {
+    if case .none = plan.sources { return false }
+    return plan.sourceNumber != nil && plan.destinationNumber != nil
+  }
+
+  /// Whether a policy lists the destination's objects, so that all of them stay in memory.
+  var isKeepingObjects: Bool { listing.isKeeping }
+
   /// The plan of a mapping that a policy was called with.
-  func plan(of mapping: NSEntityMapping) -> EntityPlan {
+  func plan(of mapping: NSEntityMapping) -> ResolvedMapping {
     guard let plan = plans.first(where: { $0.mapping === mapping }) ?? plans.first(where: { $0.name == mapping.name })
     else {
       preconditionFailure("The entity mapping '\(mapping.name ?? "")' is not one of the migration that is running.")
@@ -115,7 +131,7 @@ final class MigrationRun {
 
   // MARK: Associations
 
-  private func prepareAssociations(of plan: EntityPlan) throws {
+  private func prepareAssociations(of plan: ResolvedMapping) throws {
     guard let from = plan.sourceNumber, let to = plan.destinationNumber else { return }
     plan.table = manager.associations.add(AssociationTable(source: from, destination: to), named: plan.name)
     guard let range = try source.store.keyRange(ofEntity: Int(from)),
@@ -144,7 +160,7 @@ final class MigrationRun {
   // MARK: Calls of policies
 
   /// Calls a policy; what it throws ends the migration.
-  func call(_ plan: EntityPlan, _ body: () throws -> Void) throws {
+  func call(_ plan: ResolvedMapping, _ body: () throws -> Void) throws {
     try manager.checkCancellation()
     do {
       try body()
@@ -221,6 +237,7 @@ final class MigrationRun {
     guard destination.context.willAskStores == nil else { return }
     destination.context.willAskStores = { [unowned self] in
       do {
+        objects.suspendKeys()
         guard hasOneSides else { return try objects.writeKeys() }
         stopListening()
         try saveChanges()
@@ -248,7 +265,21 @@ final class MigrationRun {
 ///
 /// In the first pass rows are made, and what became of what is noted in the mapping's association table; in the second
 /// their relationships are set.
-protocol MappingEngine {
-  func createInstances(of plan: EntityPlan) throws
-  func createRelationships(of plan: EntityPlan) throws
+protocol MappingExecutor {
+  func createInstances(of plan: ResolvedMapping) throws
+  func createRelationships(of plan: ResolvedMapping) throws
+}
+
+extension NSError {
+  /// Foundation's key for several underlying errors, which Foundation on Linux lacks.
+  static let multipleUnderlyingErrorsKey = "NSMultipleUnderlyingErrorsKey"
+
+  /// The same error, with the error that SQL failed with before among the underlying ones.
+  fileprivate func with(sqlFailure: any Error) -> NSError {
+    var userInfo = userInfo
+    let failures = [userInfo[NSUnderlyingErrorKey] as? any Error, sqlFailure].compactMap { $0 }
+    userInfo[NSUnderlyingErrorKey] = failures[0]
+    userInfo[Self.multipleUnderlyingErrorsKey] = failures
+    return NSError(domain: domain, code: code, userInfo: userInfo)
+  }
 }

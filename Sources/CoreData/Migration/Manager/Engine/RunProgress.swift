@@ -31,7 +31,7 @@ struct RunProgress {
   }
 
   /// Counts the objects that there are to be read.
-  mutating func count(_ plans: [EntityPlan], in source: MigrationStack) throws {
+  mutating func count(_ plans: [ResolvedMapping], in source: MigrationStack) throws {
     mappingCount = plans.count
     for plan in plans {
       guard let entity = plan.sourceEntity else { continue }

@@ -7,7 +7,7 @@ import Foundation
 /// Reads the source objects of a mapping, a batch at a time, in the order of their keys.
 struct SourceReader {
   let run: MigrationRun
-  let plan: EntityPlan
+  let plan: ResolvedMapping
 
   /// Calls a body for each source object, with the key of the object of the same entity that comes before it where nothing
   /// lies between the two.
@@ -66,7 +66,7 @@ struct SourceReader {
       let key = path.split(separator: ".").first.map(String.init) ?? path
       guard entity.propertiesByName[key] != nil || key.hasPrefix("@") || ["self", "SELF", "objectID"].contains(key)
       else {
-        throw ObjectEngine.failed(plan, syntax, EvaluationError.unknownKey(key, object: "The entity \(name)"))
+        throw ObjectExecutor.failed(plan, syntax, EvaluationError.unknownKey(key, object: "The entity \(name)"))
       }
     }
     if condition != .constant(true) { query.predicate = condition }

@@ -20,13 +20,16 @@ final class DestinationStore {
   var isNew: Bool { draft != nil }
   private let journalMode: String
   private let indexes: DeferredIndexes
+  private let source: AttachedSource
+  /// Why SQL cannot read the source on this store's connection; nil where it can.
+  var sqlObstacle: String? { source.obstacle }
 
   private static let marker = "migration"
 
   /// - Throws: 134160 when the store cannot be made or opened, or is not of the destination model.
   init(
-    _ model: NSManagedObjectModel, at url: URL, options: [AnyHashable: Any]?, configuration: String?,
-    metadata: [String: Any]
+    _ model: NSManagedObjectModel, at url: URL, options: [AnyHashable: Any]?,
+    from source: SourceStore
   ) throws {
     self.url = url
     var pragmas = StoreOptions(options).pragmas
@@ -45,12 +48,15 @@ final class DestinationStore {
         // Until it is complete nobody else sees the store, and a failure takes it away as a whole.
         pragmas["journal_mode"] = "MEMORY"
         pragmas["synchronous"] = "OFF"
+        // What a table leaves of a page that it gives up was never in the store.
+        pragmas["secure_delete"] = "0"
+        pragmas["cache_size"] = "-4096"
         options[NSSQLitePragmasOption] = pragmas
         let file = folder.appendingPathComponent(url.lastPathComponent)
-        let configuration = configuration.flatMap { model.configurations.contains($0) ? $0 : nil }
+        let configuration = source.configuration.flatMap { model.configurations.contains($0) ? $0 : nil }
         try StoreFile.create(
           at: file, document: model.document, configuration: configuration,
-          metadata: metadata.filter { !StoreMetadata.ownKeys.contains($0.key) }, pragmas: pragmas)
+          metadata: source.metadata.filter { !StoreMetadata.ownKeys.contains($0.key) }, pragmas: pragmas)
         opened = try MigrationStack(model: model, configuration: configuration, at: file, options: options)
         opened?.store.url = url
       } else {
@@ -63,7 +69,10 @@ final class DestinationStore {
       guard let opened else { throw StoreErrors.operationFailed(url: url, reason: "The store is not open.") }
       stack = opened
       self.draft = draft
-      try stack.store.beginWriting()
+      var attached = try AttachedSource(source.stack, to: stack)
+      try stack.store.beginWritingBesideAttached()
+      try attached.hold()
+      self.source = attached
       let indexes = try stack.store.asking { try DeferredIndexes($0, isNew: draft != nil) }
       stack.store.willSearch = { try indexes.prepareSearch($0) }
       self.indexes = indexes
@@ -96,6 +105,7 @@ final class DestinationStore {
     try stack.store.asking { try indexes.restore($0, url: url) }
     do {
       try stack.store.commitWriting()
+      try stack.store.asking { _ in try source.detach() }
       guard let draft else {
         stack.close()
         return

@@ -4,17 +4,19 @@
 import CoreDataPredicates
 import Foundation
 
-/// One entity mapping, made ready: checked against the models, with its policy and with expressions as far as possible
-/// turned into positions.
-final class EntityPlan {
+/// An entity mapping resolved against both models: its entities and their numbers, its policy, where its source objects come
+/// from, and what kind of expression each property has.
+final class ResolvedMapping {
   let mapping: NSEntityMapping
   let name: String
+  /// The place in the mapping model, which is the order of all passes.
+  let position: Int
   let sourceEntity: NSEntityDescription?
   let destinationEntity: NSEntityDescription?
   let policy: NSEntityMigrationPolicy
-  let sources: SourceObjects
-  let attributes: [AttributePlan]
-  let relationships: [RelationshipPlan]
+  let sources: Sources
+  let attributes: [ResolvedAttribute]
+  let relationships: [ResolvedRelationship]
   /// The numbers of the entities in their stores.
   let sourceNumber: Int32?
   let destinationNumber: Int32?
@@ -24,9 +26,21 @@ final class EntityPlan {
   var offset: Int64?
   /// All keys of the source's table; nil where keys are given out one by one.
   var sourceKeys: ClosedRange<Int64>?
+  /// Who has carried the mapping out, and why SQL has not.
+  var execution = Execution()
+
+  struct Execution {
+    /// Whether SQL has made the rows, and set their relationships.
+    var madeRowsInSQL = false
+    var setRelationshipsInSQL = false
+    /// Why SQL did not carry out all of the mapping: a predicate of which the mapping is the subject.
+    var obstacle: String?
+    /// What SQL failed with, after which objects have carried the mapping out.
+    var failure: (any Error)?
+  }
 
   /// Where source objects come from.
-  enum SourceObjects {
+  enum Sources {
     /// There are none: an added or removed entity.
     case none
     /// All objects of the source entity, without those of sub-entities.
@@ -38,11 +52,13 @@ final class EntityPlan {
   }
 
   init(
-    mapping: NSEntityMapping, sourceEntity: NSEntityDescription?, destinationEntity: NSEntityDescription?,
-    numbers: (source: Int?, destination: Int?), policy: NSEntityMigrationPolicy, sources: SourceObjects,
-    attributes: [AttributePlan], relationships: [RelationshipPlan]
+    mapping: NSEntityMapping, position: Int, sourceEntity: NSEntityDescription?,
+    destinationEntity: NSEntityDescription?,
+    numbers: (source: Int?, destination: Int?), policy: NSEntityMigrationPolicy, sources: Sources,
+    attributes: [ResolvedAttribute], relationships: [ResolvedRelationship]
   ) {
     self.mapping = mapping
+    self.position = position
     name = mapping.name ?? ""
     self.sourceEntity = sourceEntity
     self.destinationEntity = destinationEntity
@@ -68,16 +84,6 @@ final class EntityPlan {
   /// Whether nobody but the framework has a say in this mapping.
   var isPlain: Bool { type(of: policy) == NSEntityMigrationPolicy.self }
 
-  /// Whether each relationship is a key in the row, taken from a key in the source's row, which nothing but the row itself
-  /// has to know of.
-  private(set) lazy var hasPlainRelationships = relationships.allSatisfy { relationship in
-    guard case .mapping(_, .relationship(let name)) = relationship.value,
-      let origin = sourceEntity?.relationshipsByName[name], !origin.isToMany,
-      let inverse = relationship.relationship.inverseRelationship
-    else { return false }
-    return !relationship.relationship.isToMany && inverse.isToMany && !inverse.isOrdered
-  }
-
   /// Where in the mapping model this is, for errors.
   var place: MappingErrors.Place {
     MappingErrors.Place(mapping: name, entity: mapping.destinationEntityName ?? mapping.sourceEntityName)
@@ -91,8 +97,9 @@ final class EntityPlan {
   }
 }
 
-/// How one attribute gets its value.
-final class AttributePlan {
+/// How one attribute gets its value. A class, since it is asked for every object, and a copy of a structure would retain all
+/// its parts.
+final class ResolvedAttribute {
   enum Value {
     /// The value of a source attribute as it stands in its slot.
     case copy(position: Int)
@@ -126,7 +133,7 @@ final class AttributePlan {
 }
 
 /// How one relationship gets its objects.
-final class RelationshipPlan {
+struct ResolvedRelationship {
   enum Value {
     /// What certain mappings have made of some source objects.
     case mapping(name: String, of: Sources)
@@ -140,22 +147,18 @@ final class RelationshipPlan {
     case relationship(String)
   }
 
+  /// The source objects that the expression asks for; nil where that takes objects.
+  var sources: Sources? {
+    switch value {
+    case .mapping(_, let sources), .anyMapping(let sources): sources
+    case .expression: nil
+    }
+  }
+
   let name: String
   let position: Int
   let relationship: NSRelationshipDescription
   let value: Value
   let syntax: ExpressionSyntax
   let mapping: NSPropertyMapping
-
-  init(
-    name: String, position: Int, relationship: NSRelationshipDescription, value: Value, syntax: ExpressionSyntax,
-    mapping: NSPropertyMapping
-  ) {
-    self.name = name
-    self.position = position
-    self.relationship = relationship
-    self.value = value
-    self.syntax = syntax
-    self.mapping = mapping
-  }
 }

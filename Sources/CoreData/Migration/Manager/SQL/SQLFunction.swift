@@ -6,8 +6,8 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// A function in Swift that the statements of a copy call for what SQL cannot express.
-struct CopyFunction {
+/// A Swift function that the statements of a mapping call for operations SQL lacks.
+struct SQLFunction {
   let name: String
   let argumentCount: Int
   /// Answers most calls by itself where it is given.
@@ -20,7 +20,7 @@ struct CopyFunction {
   }
 }
 
-extension [CopyFunction] {
+extension [SQLFunction] {
   /// Runs statements that call the functions.
   ///
   /// - Throws: what the body throws; the error that a function gave, where one has ended a statement.
@@ -90,25 +90,18 @@ struct ColumnEncoder {
   private let coding: ColumnCoding
   private let attribute: NSAttributeDescription
   private let external: ExternalData
-  private let mapping: String
-  private let entity: String
 
-  init?(
-    _ layout: AttributeLayout, _ attribute: NSAttributeDescription, external: ExternalData, mapping: String,
-    entity: String
-  ) {
+  init?(_ layout: AttributeLayout, _ attribute: NSAttributeDescription, external: ExternalData) {
     guard let coding = ColumnCoding(layout) else { return nil }
     self.coding = coding
     self.attribute = attribute
     self.external = external
-    self.mapping = mapping
-    self.entity = entity
   }
 
   /// Whether texts go into the column as they are.
   var takesText: Bool { if case .string = coding { true } else { false } }
 
-  /// - Throws: `CopyProblem` for a value that is not of the attribute's type.
+  /// - Throws: `UnfitValue` for a value that is not of the attribute's type.
   func stored(_ value: Any?) throws -> SQLiteValue {
     guard let value else { return .null }
     if case .string = coding, let text = value as? String { return .text(text) }
@@ -122,12 +115,15 @@ struct ColumnEncoder {
     return stored
   }
 
-  private func unacceptable(_ value: Any) -> CopyProblem {
-    CopyProblem(
-      mapping: mapping, entity: entity, property: attribute.name,
-      reason:
-        "The expression for '\(attribute.name)' of '\(entity)' gives \(Operand.description(value)), and the attribute is of "
-        + "type \(attribute.attributeType.kind.title).",
-      suggestion: "Correct the expression, or the type of the attribute.")
+  private func unacceptable(_ value: Any) -> UnfitValue {
+    UnfitValue(attribute: attribute.name, found: Operand.description(value), wanted: attribute.wantedValue)
+  }
+
+  struct UnfitValue: Error, CustomStringConvertible {
+    let attribute: String
+    let found: String
+    let wanted: String
+
+    var description: String { "The value of '\(attribute)' is \(found), and \(wanted) is needed." }
   }
 }

@@ -5,16 +5,16 @@ import CoreDataPredicates
 import Foundation
 
 /// Carries mappings out object by object, as policies want it.
-final class ObjectEngine: MappingEngine {
+final class ObjectExecutor: MappingExecutor {
   /// The run has its engines.
   unowned(unsafe) let run: MigrationRun
   /// The values of variables in expressions.
   private var evaluator = PredicateEvaluator()
-  private var evaluatedPlan: EntityPlan?
+  private var evaluatedPlan: ResolvedMapping?
   /// Derived attributes may count the objects of a relationship, which then must be known to have changed on both sides.
   private lazy var hasDerivations = !Derivations(run.destination.model).isEmpty
   /// What sets the relationships of the mapping that is being carried out where objects are not needed for it.
-  private var keys: KeyAssignments?
+  private var keys: WaitingKeys?
 
   init(run: MigrationRun) {
     self.run = run
@@ -24,7 +24,7 @@ final class ObjectEngine: MappingEngine {
 
   // MARK: First pass
 
-  func createInstances(of plan: EntityPlan) throws {
+  func createInstances(of plan: ResolvedMapping) throws {
     try SourceReader(run: run, plan: plan).read { object, previous in
       run.reading = (object, previous)
       defer { run.reading = nil }
@@ -48,7 +48,8 @@ final class ObjectEngine: MappingEngine {
   }
 
   private func setAttribute(
-    _ attribute: AttributePlan, of destination: NSManagedObject, from source: NSManagedObject, _ plan: EntityPlan
+    _ attribute: ResolvedAttribute, of destination: NSManagedObject, from source: NSManagedObject,
+    _ plan: ResolvedMapping
   ) throws {
     // Positions are those of the mapping's own entity; a source of another one is asked by name.
     let isOrdinary = source.entity === plan.sourceEntity
@@ -70,33 +71,38 @@ final class ObjectEngine: MappingEngine {
   }
 
   private func set(
-    _ value: Any?, for attribute: AttributePlan, of destination: NSManagedObject, _ plan: EntityPlan
+    _ value: Any?, for attribute: ResolvedAttribute, of destination: NSManagedObject, _ plan: ResolvedMapping
   ) throws {
     let value = Operand.unwrapped(value)
     if value == nil, attribute.keepsDefault { return }
     guard let slot = Slot(value, for: attribute.attribute), slot.isInRange(of: attribute.attribute.attributeType) else {
       throw MappingErrors.unfitValue(
         plan.place(attribute.name, attribute.syntax), found: Operand.description(value),
-        wanted: Wanted.words(for: attribute.attribute))
+        wanted: attribute.attribute.wantedValue)
     }
     destination.slots[attribute.position] = slot
   }
 
   // MARK: Second pass
 
-  func createRelationships(of plan: EntityPlan) throws {
+  func createRelationships(of plan: ResolvedMapping) throws {
     guard let table = plan.table else { return }
-    keys = hasDerivations ? nil : try KeyAssignments(plan, run)
+    keys = hasDerivations ? nil : try WaitingKeys(plan, run)
     defer { keys = nil }
+    if keys != nil { run.writeKeysBeforeAsking() }
     // Where the mapping itself needs no values only the policy knows whether any are needed.
     var reader = DestinationReader(
-      run: run, table: table, keys: keys, readsRows: !plan.relationships.isEmpty && keys == nil)
+      run: run, table: table, readsRows: !plan.relationships.isEmpty && keys == nil)
     try reader.read { object in
       try run.call(plan) {
         try plan.policy.createRelationships(forDestination: object, in: plan.mapping, manager: manager)
       }
     } afterBatch: { count in
       try run.save()
+      if let keys {
+        keys.resume()
+        run.writeKeysBeforeAsking()
+      }
       run.didObjects(count)
     }
   }
@@ -109,7 +115,7 @@ final class ObjectEngine: MappingEngine {
     }
     let associations = run.manager.associations.tables[table]
     if let keys, keys.plan === plan, let source = associations.onlySource(of: key),
-      try keys.set(destination, key, from: source)
+      try keys.add(destination, key, from: source)
     {
       run.writeKeysBeforeAsking()
       return
@@ -126,13 +132,16 @@ final class ObjectEngine: MappingEngine {
     }
   }
 
-  /// Writes the relationships that were set without objects.
+  /// Writes the relationships that are set without objects.
   func writeKeys() throws {
     try keys?.write()
   }
 
+  /// Sets relationships object by object until the next save: a policy has asked the stores.
+  func suspendKeys() { keys?.suspend() }
+
   private func objects(
-    for relationship: RelationshipPlan, of key: RowKey, _ destination: NSManagedObject, _ plan: EntityPlan
+    for relationship: ResolvedRelationship, of key: RowKey, _ destination: NSManagedObject, _ plan: ResolvedMapping
   ) throws -> [RowKey] {
     switch relationship.value {
     case .mapping(let name, let sources):
@@ -163,7 +172,7 @@ final class ObjectEngine: MappingEngine {
   }
 
   /// The rows of source objects, without making objects of them.
-  private func rows(_ sources: RelationshipPlan.Sources, of key: RowKey) throws -> [RowKey] {
+  private func rows(_ sources: ResolvedRelationship.Sources, of key: RowKey) throws -> [RowKey] {
     switch sources {
     case .itself: return [key]
     case .relationship(let name):
@@ -177,7 +186,7 @@ final class ObjectEngine: MappingEngine {
   }
 
   /// The destination rows in the value of an expression.
-  private func rows(_ value: Any?, for relationship: RelationshipPlan, _ plan: EntityPlan) throws -> [RowKey] {
+  private func rows(_ value: Any?, for relationship: ResolvedRelationship, _ plan: ResolvedMapping) throws -> [RowKey] {
     guard let value = Operand.unwrapped(value) else { return [] }
     let context = run.destination.context
     return try (Operand.elements(value) ?? [value]).map { element in
@@ -196,7 +205,7 @@ final class ObjectEngine: MappingEngine {
   }
 
   private func set(
-    _ keys: [RowKey], for relationship: RelationshipPlan, of destination: NSManagedObject, _ plan: EntityPlan
+    _ keys: [RowKey], for relationship: ResolvedRelationship, of destination: NSManagedObject, _ plan: ResolvedMapping
   ) throws {
     let description = relationship.relationship
     let objects = try keys.map { key in
@@ -223,7 +232,7 @@ final class ObjectEngine: MappingEngine {
   // MARK: Expressions
 
   private func evaluate(
-    _ syntax: ExpressionSyntax, _ plan: EntityPlan, source: NSManagedObject, destination: NSManagedObject,
+    _ syntax: ExpressionSyntax, _ plan: ResolvedMapping, source: NSManagedObject, destination: NSManagedObject,
     property: NSPropertyMapping, name: String
   ) throws -> Any? {
     prepare(plan)
@@ -240,7 +249,7 @@ final class ObjectEngine: MappingEngine {
   }
 
   /// The value of the expression that gives a mapping's source objects.
-  func evaluateSource(_ syntax: ExpressionSyntax, _ plan: EntityPlan) throws -> Any? {
+  func evaluateSource(_ syntax: ExpressionSyntax, _ plan: ResolvedMapping) throws -> Any? {
     prepare(plan)
     do {
       return try evaluator.value(syntax, with: nil)
@@ -249,13 +258,13 @@ final class ObjectEngine: MappingEngine {
     }
   }
 
-  static func failed(_ plan: EntityPlan, _ syntax: ExpressionSyntax, _ cause: any Error) -> NSError {
+  static func failed(_ plan: ResolvedMapping, _ syntax: ExpressionSyntax, _ cause: any Error) -> NSError {
     var place = plan.place
     place.expression = PredicatePrinter().format(syntax)
     return MappingErrors.failedExpression(place, cause)
   }
 
-  private func prepare(_ plan: EntityPlan) {
+  private func prepare(_ plan: ResolvedMapping) {
     guard evaluatedPlan !== plan else { return }
     evaluatedPlan = plan
     evaluator = PredicateEvaluator(variables: [

@@ -10,9 +10,8 @@ enum SourcePath {
   case column(BoundSQL, AttributeLayout, NSAttributeDescription)
   /// A composite attribute of the row with that alias.
   case composite(AttributeLayout, NSAttributeDescription, alias: String)
-  /// A to-one relationship: the column with the key.
-  case toOne(alias: String, ForeignKeyLayout, RelationshipLayout)
-  case toMany(RelationshipLayout, isOwn: Bool)
+  /// Objects.
+  case relationship
   /// Something without stored value, as a transient attribute.
   case nothing
   /// Something that depends on the object found there, as a property of a sub-entity, or an operator.
@@ -20,8 +19,8 @@ enum SourcePath {
 
   /// Follows a key path, and joins the rows on the way to the scope.
   ///
-  /// - Throws: `CopyProblem` for a key that the entity does not have.
-  init(_ path: String, of start: NSEntityDescription, mapping: String, scope: SQLScope, in side: CopySide) throws {
+  /// - Throws: `SQLObstacle` for a key that the entity does not have.
+  init(_ path: String, of start: NSEntityDescription, scope: SQLScope, in store: MappedStore) throws {
     var (alias, layout, entity) = (scope.alias, scope.entity, start)
     let names = path.split(separator: ".").map(String.init)
     for (position, name) in names.enumerated() {
@@ -30,37 +29,29 @@ enum SourcePath {
         self = Self.attribute(attribute, description, rest, alias)
         return
       }
-      guard let relationship = layout.relationships[name], let far = side.schema[relationship.destinationEntity],
-        let farEntity = side.description(of: far)
+      guard let relationship = layout.relationships[name], let far = store.schema[relationship.destinationEntity],
+        let farEntity = store.description(of: far)
       else {
         if position == 0, !name.hasPrefix("@"), entity.propertiesByName[name] == nil,
           !["self", "SELF", "objectID", "entity"].contains(name)
         {
-          throw CopyProblem(
-            mapping: mapping, entity: entity.name, property: name,
-            reason: "An expression asks for '\(name)', which '\(entity.name ?? "")' does not have.",
-            suggestion: "Correct the key path in the mapping model.")
+          throw SQLObstacle("asks for '\(name)', which '\(entity.name ?? "")' does not have")
         }
         self = entity.attributesByName[name]?.isTransient == true && rest.isEmpty ? .nothing : .other
         return
       }
       guard case .foreignKey(let key) = relationship.place, !relationship.isToMany else {
-        self = rest.isEmpty ? .toMany(relationship, isOwn: position == 0) : .other
+        self = rest.isEmpty ? .relationship : .other
         return
       }
       if rest.isEmpty {
-        self = .toOne(alias: alias, key, relationship)
+        self = .relationship
         return
       }
       alias = scope.join(key, of: alias, to: far)
       (layout, entity) = (far, farEntity)
     }
     self = .other
-  }
-
-  /// Follows a key path from the source object of a mapping.
-  init(_ path: String, from copy: EntityCopy, scope: SQLScope, in side: CopySide) throws {
-    try self.init(path, of: copy.sourceEntity, mapping: copy.name, scope: scope, in: side)
   }
 
   private static func attribute(

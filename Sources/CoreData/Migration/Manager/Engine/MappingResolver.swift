@@ -6,7 +6,7 @@ import CoreDataPredicates
 import Foundation
 
 /// Checks a mapping model against the models, and makes it ready.
-struct PlanBuilder {
+struct MappingResolver {
   let manager: NSMigrationManager
   let mappings: NSMappingModel
   let source: MigrationStack
@@ -62,15 +62,15 @@ struct PlanBuilder {
   }
 
   /// Makes all mappings ready, in their order.
-  func plans() throws -> [EntityPlan] {
-    try mappings.entityMappings.map(plan)
+  func plans() throws -> [ResolvedMapping] {
+    try mappings.entityMappings.enumerated().map { try plan($1, at: $0) }
   }
 
-  private func plan(_ mapping: NSEntityMapping) throws -> EntityPlan {
+  private func plan(_ mapping: NSEntityMapping, at position: Int) throws -> ResolvedMapping {
     let sourceEntity = mapping.sourceEntityName.flatMap { source.model.entitiesByName[$0] }
     let destinationEntity = mapping.destinationEntityName.flatMap { destination.model.entitiesByName[$0] }
-    return EntityPlan(
-      mapping: mapping, sourceEntity: sourceEntity, destinationEntity: destinationEntity,
+    return ResolvedMapping(
+      mapping: mapping, position: position, sourceEntity: sourceEntity, destinationEntity: destinationEntity,
       numbers: (sourceEntity.flatMap(source.store.number), destinationEntity.flatMap(destination.store.number)),
       policy: try Self.policyClass(of: mapping).init(), sources: sources(of: mapping),
       attributes: try mapping.attributeMappings(from: sourceEntity, to: destinationEntity).compactMap {
@@ -81,7 +81,7 @@ struct PlanBuilder {
       })
   }
 
-  private func sources(of mapping: NSEntityMapping) -> EntityPlan.SourceObjects {
+  private func sources(of mapping: NSEntityMapping) -> ResolvedMapping.Sources {
     switch mapping.sourceSyntax {
     case .fetch(let request, let context, countOnly: false)?: return .request(request, context: context)
     case let syntax?: return .collection(syntax)
@@ -107,7 +107,7 @@ struct PlanBuilder {
   private func attribute(
     _ property: NSPropertyMapping, _ mapping: NSEntityMapping, _ source: NSEntityDescription?,
     _ destination: NSEntityDescription?
-  ) throws -> AttributePlan? {
+  ) throws -> ResolvedAttribute? {
     let name = property.name ?? ""
     guard let destination, let attribute = destination.attributesByName[name],
       let position = destination.slotTable.position(of: name)
@@ -115,7 +115,7 @@ struct PlanBuilder {
     // What the model derives is computed from the other values with every save.
     guard let syntax = property.valueSyntax, !(attribute is NSDerivedAttributeDescription) else { return nil }
     try checkNames(in: syntax, place(property, mapping))
-    return AttributePlan(
+    return ResolvedAttribute(
       name: name, position: position, attribute: attribute,
       value: try value(of: syntax, for: attribute, source, place(property, mapping)), syntax: syntax, mapping: property,
       keepsDefault: mappings.inferred != nil && !attribute.isOptional && attribute.defaultValue != nil)
@@ -124,10 +124,10 @@ struct PlanBuilder {
   private func value(
     of syntax: ExpressionSyntax, for attribute: NSAttributeDescription, _ source: NSEntityDescription?,
     _ place: MappingErrors.Place
-  ) throws -> AttributePlan.Value {
+  ) throws -> ResolvedAttribute.Value {
     if case .constant(let constant) = syntax {
       guard let slot = Slot(constant == .null ? nil : constant.foundationValue(), for: attribute) else {
-        throw MappingErrors.unfitValue(place, found: "\(constant)", wanted: Wanted.words(for: attribute))
+        throw MappingErrors.unfitValue(place, found: "\(constant)", wanted: attribute.wantedValue)
       }
       return .constant(slot)
     }
@@ -150,23 +150,23 @@ struct PlanBuilder {
   private func relationship(
     _ property: NSPropertyMapping, _ mapping: NSEntityMapping, _ source: NSEntityDescription?,
     _ destination: NSEntityDescription?
-  ) throws -> RelationshipPlan? {
+  ) throws -> ResolvedRelationship? {
     let name = property.name ?? ""
     guard let destination, let relationship = destination.relationshipsByName[name],
       let position = destination.slotTable.position(of: name)
     else { throw unknown(property, mapping, "objects for the relationship") }
     guard let syntax = property.valueSyntax else { return nil }
     try checkNames(in: syntax, place(property, mapping))
-    return RelationshipPlan(
+    return ResolvedRelationship(
       name: name, position: position, relationship: relationship, value: value(of: syntax, source), syntax: syntax,
       mapping: property)
   }
 
-  private func value(of syntax: ExpressionSyntax, _ source: NSEntityDescription?) -> RelationshipPlan.Value {
+  private func value(of syntax: ExpressionSyntax, _ source: NSEntityDescription?) -> ResolvedRelationship.Value {
     guard case .function(.variable(NSMigrationManagerKey)?, let function, let arguments) = syntax, arguments.count == 2,
       case .constant(.string(let name)) = arguments[0]
     else { return .expression }
-    let sources: RelationshipPlan.Sources
+    let sources: ResolvedRelationship.Sources
     if arguments[1] == .variable(NSMigrationSourceObjectKey) {
       sources = .itself
     } else if let key = Self.sourceKey(arguments[1]), source?.relationshipsByName[key] != nil {
@@ -201,10 +201,10 @@ struct PlanBuilder {
   }
 }
 
-/// What an attribute takes, in words.
-enum Wanted {
-  static func words(for attribute: NSAttributeDescription) -> String {
-    "a value for the attribute type \(attribute.attributeValueClassName ?? "\(attribute.attributeType)")"
+extension NSAttributeDescription {
+  /// The kind of value that the attribute accepts, for error messages.
+  var wantedValue: String {
+    "a value for the attribute type \(attributeValueClassName ?? "\(attributeType)")"
   }
 }
 

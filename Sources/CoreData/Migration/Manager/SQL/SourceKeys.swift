@@ -87,27 +87,19 @@ struct SourceKeys {
   }
 
   private mutating func reduced(_ list: [ExpressionSyntax]) throws -> [ExpressionSyntax] {
-    var result: [ExpressionSyntax] = []
-    for expression in list { result.append(try reduced(expression)) }
-    return result
+    try list.map { try reduced($0) }
   }
 
   private mutating func reduced(_ predicate: PredicateSyntax) throws -> PredicateSyntax {
     switch predicate {
     case .constant: return predicate
     case .not(let part): return .not(try reduced(part))
-    case .and(let parts): return .and(try reducedParts(parts))
-    case .or(let parts): return .or(try reducedParts(parts))
+    case .and(let parts): return .and(try parts.map { try reduced($0) })
+    case .or(let parts): return .or(try parts.map { try reduced($0) })
     case .comparison(var comparison):
       comparison.left = try reduced(comparison.left)
       comparison.right = try reduced(comparison.right)
       return .comparison(comparison)
     }
-  }
-
-  private mutating func reducedParts(_ parts: [PredicateSyntax]) throws -> [PredicateSyntax] {
-    var result: [PredicateSyntax] = []
-    for part in parts { result.append(try reduced(part)) }
-    return result
   }
 }

@@ -1,0 +1,286 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// Carries out entity mappings without a policy by SQL over both stores, with Swift functions for operations SQL lacks.
+///
+/// Produces the same result as carrying them out object by object. What SQL cannot do is known before anything is written
+/// (`SQLObstacle`) and left to `ObjectExecutor`; a mapping that fails in SQL is retried with objects, whose errors are more
+/// precise.
+final class SQLExecutor: MappingExecutor {
+  /// So many keys of the source are gone through in one statement.
+  private static let keysPerStep: UInt64 = 20_000
+  /// At most so many statements are run for one table. Keys need not lie close together: a file can have one row at each end
+  /// of all numbers.
+  private static let greatestStepCount: UInt64 = 10_000
+
+  /// The run has its executors.
+  private unowned(unsafe) let run: MigrationRun
+  private let source: MappedStore
+  private let target: MappedStore
+  /// Whether the destination's connection has the source.
+  private let isAttached: Bool
+  /// Whether SQL may be used for any mapping.
+  private let isAllowed: Bool
+  /// The mappings that SQL can carry out.
+  private var mappings: [ObjectIdentifier: SQLMapping] = [:]
+  /// The mappings whose rows were made here, with the extent of their associations then.
+  private var made: [ObjectIdentifier: Int] = [:]
+  /// The relationships whose keys were inserted along with the rows.
+  private var inserted: [ObjectIdentifier: Set<String>] = [:]
+  /// Whether derived attributes wait until SQL has set all relationships.
+  private var derivesLast = false
+
+  /// Finds out which mappings of a run SQL can carry out.
+  ///
+  /// - Parameter obstacle: why the destination's connection does not have the source; nil where it has.
+  init(run: MigrationRun, obstacle: String?) throws {
+    self.run = run
+    isAttached = obstacle == nil
+    source = try MappedStore(run.source, database: AttachedSource.name)
+    target = try MappedStore(run.destination, database: "main")
+    let obstacle = obstacle ?? Self.obstacle(of: run.manager)
+    isAllowed = obstacle == nil
+    let objects = SourceRowObjects(run.source)
+    for plan in run.plans {
+      do {
+        if let obstacle { throw SQLObstacle(obstacle) }
+        if case .none = plan.sources, plan.isPlain { continue }
+        let mapping = try SQLMapping(plan, from: source, to: target, objects: objects)
+        if plan.offset == nil, try run.source.store.keyRange(ofEntity: mapping.rows.entity.number) != nil {
+          throw SQLObstacle("makes rows whose keys leave no room for others")
+        }
+        mappings[ObjectIdentifier(plan)] = mapping
+      } catch let obstacle as SQLObstacle {
+        plan.execution.obstacle = obstacle.reason
+      }
+    }
+    derivesLast = run.isPlain && run.plans.allSatisfy { canCarryOut($0) }
+  }
+
+  private static func obstacle(of manager: NSMigrationManager) -> String? {
+    if type(of: manager) != NSMigrationManager.self { return "is carried out for a subclass of the migration manager" }
+    return manager.usesStoreSpecificMigrationManager ? nil : "is carried out by a manager that may not use SQL"
+  }
+
+  /// Whether SQL can carry a mapping out, or there is nothing to be done.
+  func canCarryOut(_ plan: ResolvedMapping) -> Bool {
+    if case .none = plan.sources, plan.isPlain { return isAllowed }
+    return mappings[ObjectIdentifier(plan)] != nil
+  }
+
+  /// Whether SQL has made the rows of a mapping.
+  func hasMade(_ plan: ResolvedMapping) -> Bool { made[ObjectIdentifier(plan)] != nil }
+
+  // MARK: First pass
+
+  func createInstances(of plan: ResolvedMapping) throws {
+    made[ObjectIdentifier(plan)] = nil
+    guard let mapping = mappings[ObjectIdentifier(plan)], let table = plan.table else {
+      return plan.execution.madeRowsInSQL = true
+    }
+    // What policies have associated by this mapping, or changed in sources, is for the other executor.
+    if run.source.context.hasChanges || run.manager.associations.tables[table].storedCount > 0 {
+      plan.execution.obstacle = "follows a policy that has changed or associated its source objects"
+      return try run.objects.createInstances(of: plan)
+    }
+    guard try make(mapping) else { return try run.objects.createInstances(of: plan) }
+    if let keys = plan.sourceKeys, let offset = plan.offset {
+      run.manager.associations.addAll(keys, offset: offset, isPartial: mapping.rows.filter != nil, to: table)
+    }
+    made[ObjectIdentifier(plan)] = run.manager.associations.tables[table].storedCount
+    plan.execution.madeRowsInSQL = true
+  }
+
+  /// - Returns: whether the rows are there; where not, none of them is.
+  private func make(_ mapping: SQLMapping) throws -> Bool {
+    guard let keys = mapping.resolved.sourceKeys else { return true }
+    let destination = try run.destination.store.state()
+    let mark = destination.external.mark
+    do {
+      let connection = destination.connection
+      let relationships = try foreseenRelationships(of: mapping.resolved)
+      let insertion = mapping.insertion { relationships?.insertedColumns($0) ?? [] }
+      if !derivesLast, !mapping.derivations.isEmpty { try run.destination.store.willSearch?(destination) }
+      try connection.transaction {
+        try mapping.rows.writeKeys(of: mapping, connection)
+        try mapping.functions.calling(on: connection) {
+          var count = 0
+          try goThrough(insertion, keys, connection) {
+            count += $0
+            run.didObjects($0)
+          }
+          try checkCount(of: mapping, count, connection)
+          if !derivesLast { for sql in mapping.derivations { try connection.run(sql.sql, sql.values) } }
+        }
+      }
+      inserted[ObjectIdentifier(mapping.resolved)] = relationships?.inserted
+      return true
+    } catch {
+      destination.external.didRollBack(to: mark)
+      try handle(error, of: mapping.resolved)
+      return false
+    }
+  }
+
+  private func foreseenRelationships(of plan: ResolvedMapping) throws -> SQLRelationships? {
+    guard run.isPlain, run.destination.context.coordinator.derivations.isEmpty || derivesLast else { return nil }
+    do {
+      return try SQLRelationships(plan, run, from: source, to: target) { [self] other in
+        mappings[ObjectIdentifier(other)]?.takesWholeTable ?? false
+      }
+    } catch is SQLObstacle {
+      // Found again, and noted, when relationships are set.
+      return nil
+    }
+  }
+
+  /// All rows of a mapping without a filter must have been found. They are counted without an index, since one that does not
+  /// fit its table hides rows.
+  private func checkCount(of mapping: SQLMapping, _ count: Int, _ connection: SQLiteConnection) throws {
+    let entity = mapping.rows.entity
+    guard mapping.rows.filter == nil else { return }
+    let condition = source.sharesTable(entity) ? " WHERE Z_ENT = \(entity.number)" : ""
+    let sql = "SELECT COUNT(*) FROM \(source.table(entity.table)) NOT INDEXED\(condition)"
+    guard let expected = try connection.scalar(sql)?.integer, expected != Int64(count) else { return }
+    throw HiddenRows(entity: entity.name, count: Int(expected), found: count)
+  }
+
+  private struct HiddenRows: Error, CustomStringConvertible {
+    let entity: String
+    let count: Int
+    let found: Int
+
+    var description: String {
+      "'\(entity)' has \(count) rows in the source, and \(found) of them were found. Have SQLite check the source "
+        + "(PRAGMA integrity_check); where only an index is wrong, REINDEX repairs it."
+    }
+  }
+
+  /// Keeps a failure, after which objects are tried.
+  ///
+  /// - Throws: the failure where objects would meet it too: a cancellation, a full disk, or a transaction that is gone.
+  private func handle(_ error: any Error, of plan: ResolvedMapping) throws {
+    try run.manager.checkCancellation()
+    if try Self.isAboutTheDisk(error) || !run.destination.store.state().connection.inTransaction {
+      return try SQLiteStoreErrors.translating(url: run.destination.store.url, isOpening: false) { throw error }
+    }
+    plan.execution.failure = error
+    plan.execution.obstacle = "failed in SQL: \(error)"
+  }
+
+  private static func isAboutTheDisk(_ error: any Error) -> Bool {
+    switch error {
+    case let error as SQLiteError: return error.isFull || error.isIOError
+    case let failure as FileFailure: return [ENOSPC, EDQUOT, EIO].contains(failure.number)
+    case let failure as SQLiteRollbackFailure: return isAboutTheDisk(failure.cause) || isAboutTheDisk(failure.rollback)
+    default:
+      let error = error as NSError
+      if error.domain == NSPOSIXErrorDomain { return [ENOSPC, EDQUOT, EIO].contains(Int32(error.code)) }
+      if error.domain == NSCocoaErrorDomain, error.code == CocoaError.fileWriteOutOfSpace.rawValue { return true }
+      return (error.userInfo[NSUnderlyingErrorKey] as? any Error).map(isAboutTheDisk) ?? false
+    }
+  }
+
+  /// Runs a statement for one stretch of keys after another, which become its last two values.
+  private func goThrough(
+    _ statement: BoundSQL, _ keys: ClosedRange<Int64>, _ connection: SQLiteConnection,
+    _ didChange: (Int) throws -> Void
+  ) throws {
+    let step = max(Self.keysPerStep, KeyRanges.distance(keys) / Self.greatestStepCount)
+    var next: Int64? = keys.lowerBound
+    while let first = next {
+      try run.manager.checkCancellation()
+      let left = KeyRanges.distance(first...keys.upperBound)
+      let last = left < step ? keys.upperBound : first &+ Int64(truncatingIfNeeded: step - 1)
+      let before = connection.totalChanges
+      try connection.run(statement.sql, statement.values + [.integer(first), .integer(last)])
+      try didChange(connection.totalChanges - before)
+      next = last == keys.upperBound ? nil : last + 1
+    }
+    try run.manager.checkCancellation()
+  }
+
+  // MARK: Second pass
+
+  func createRelationships(of plan: ResolvedMapping) throws {
+    if !run.hasTable(plan) || (plan.relationships.isEmpty && hasMade(plan)) {
+      return plan.execution.setRelationshipsInSQL = true
+    }
+    guard hasMade(plan), try relate(plan) else { return try run.objects.createRelationships(of: plan) }
+    plan.execution.setRelationshipsInSQL = true
+  }
+
+  private func relate(_ plan: ResolvedMapping) throws -> Bool {
+    do {
+      // What a policy has associated meanwhile is for the other executor, and so is what others are derived from.
+      if run.source.context.hasChanges
+        || plan.table.map({ run.manager.associations.tables[$0].storedCount }) != made[ObjectIdentifier(plan)]
+      {
+        throw SQLObstacle("has source objects that a policy has changed or associated")
+      }
+      if !run.destination.context.coordinator.derivations.isEmpty,
+        !derivesLast || !run.plans.allSatisfy({ hasMade($0) || !run.hasTable($0) })
+      {
+        throw SQLObstacle("has relationships beside derived attributes and objects")
+      }
+      let connection = try run.destination.store.state().connection
+      try SQLRelationships(plan, run, from: source, to: target, inserted: inserted[ObjectIdentifier(plan)] ?? [])
+        .set { statement, keys in try goThrough(statement, keys, connection) { _ in } }
+      run.didObjects(plan.sourceKeys.map { Int(clamping: KeyRanges.distance($0)) } ?? 0)
+      return true
+    } catch let obstacle as SQLObstacle {
+      plan.execution.obstacle = obstacle.reason
+      return false
+    } catch {
+      try handle(error, of: plan)
+      return false
+    }
+  }
+
+  /// The relationships of a mapping that a policy carries out, where each is a key in the row that SQL can set; nil
+  /// otherwise.
+  func keyRelationships(of plan: ResolvedMapping) throws -> SQLRelationships? {
+    guard isAttached, !plan.relationships.isEmpty else { return nil }
+    do {
+      let relationships = try SQLRelationships(plan, run, from: source, to: target)
+      return relationships.areKeys ? relationships : nil
+    } catch is SQLObstacle {
+      return nil
+    }
+  }
+
+  /// Computes the derived attributes that waited for relationships.
+  func finishRelationships() throws {
+    guard derivesLast else { return }
+    for plan in run.plans where hasMade(plan) {
+      guard let mapping = mappings[ObjectIdentifier(plan)], !mapping.derivations.isEmpty else { continue }
+      try run.destination.store.asking { state in
+        try run.destination.store.willSearch?(state)
+        try mapping.functions.calling(on: state.connection) {
+          for sql in mapping.derivations { try state.connection.run(sql.sql, sql.values) }
+        }
+      }
+    }
+  }
+
+  // MARK: Third pass
+
+  /// Whether SQL has made all rows of an entity, nobody else had a say in them, and they are valid.
+  func hasValidRows(of entity: NSEntityDescription) throws -> Bool {
+    let plans = run.plans.filter { $0.destinationEntity === entity && run.hasTable($0) }
+    guard run.isPlain, !plans.isEmpty, plans.allSatisfy(hasMade) else { return false }
+    return try run.destination.store.asking { state in
+      try run.destination.store.willSearch?(state)
+      return try plans.allSatisfy { plan in
+        try mappings[ObjectIdentifier(plan)].map {
+          try RowValidation(mapping: $0, connection: state.connection).isPassed()
+        } ?? false
+      }
+    }
+  }
+}

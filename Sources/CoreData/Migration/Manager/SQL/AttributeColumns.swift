@@ -1,0 +1,218 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataPredicates
+import CoreDataSQLite
+import CoreDataStoreFiles
+
+/// The values of the columns of attributes, as SQL over a source row.
+struct AttributeColumns {
+  typealias Column = (name: String, value: BoundSQL)
+
+  let mapping: SQLMapping
+  let scope: SQLScope
+
+  /// The columns of all attributes but derived ones, which are computed from the finished rows.
+  ///
+  /// - Throws: `SQLObstacle` for an expression that takes objects, or that is wrong.
+  func columns() throws -> [Column] {
+    let resolved = Dictionary(mapping.resolved.attributes.map { ($0.name, $0) }) { $1 }
+    return try mapping.destination.attributes.values.sorted { $0.name < $1.name }.flatMap { layout -> [Column] in
+      guard let attribute = mapping.destinationEntity.attributesByName[layout.name],
+        !(attribute is NSDerivedAttributeDescription)
+      else { return [] }
+      guard let found = resolved[layout.name] else { return try constant(attribute.defaultValue, layout, attribute) }
+      let columns = try columns(found, layout, attribute)
+      guard found.keepsDefault, columns.count == 1 else { return columns }
+      let standard = try constant(attribute.defaultValue, layout, attribute)
+      return [(columns[0].name, "IFNULL(\(columns[0].value), \(standard[0].value))")]
+    }
+  }
+
+  private func columns(
+    _ resolved: ResolvedAttribute, _ layout: AttributeLayout, _ attribute: NSAttributeDescription
+  ) throws -> [Column] {
+    let expression = resolved.syntax
+    if case .constant(let value) = expression {
+      return try constant(value == .null ? nil : value.foundationValue(), layout, attribute)
+    }
+    if let path = SourceKeys.path(expression) {
+      switch try SourcePath(path, of: mapping.sourceEntity, scope: scope, in: mapping.source) {
+      case .column(let value, let from, let description):
+        return try direct(value, from, description, layout, attribute)
+      case .composite(let from, let description, let alias):
+        return try elements(of: from, description, alias, layout, attribute)
+      case .nothing: return layout.columns.map { ($0, "NULL") }
+      case .relationship: throw SQLObstacle("has objects for the attribute '\(layout.name)'", property: layout.name)
+      case .other: break
+      }
+    }
+    return [try computed(resolved, layout, attribute)]
+  }
+
+  // MARK: Constants
+
+  private func constant(
+    _ value: Any?, _ layout: AttributeLayout, _ attribute: NSAttributeDescription
+  ) throws -> [Column] {
+    guard let column = layout.column else {
+      let values = (value as? NSDictionary) ?? [:]
+      return try layout.elements.flatMap { element -> [Column] in
+        guard let inner = Self.element(element.name, of: attribute) else { return [] }
+        return try constant(values[element.name], element, inner)
+      }
+    }
+    let stored: SQLiteValue
+    do {
+      stored = try encoder(layout, attribute).stored(value)
+    } catch let unfit as ColumnEncoder.UnfitValue {
+      throw SQLObstacle("has an unfit value for '\(layout.name)': \(unfit)", property: layout.name)
+    }
+    return [(column, stored == .null ? "NULL" : "\(value: stored)")]
+  }
+
+  private static func element(_ name: String, of attribute: NSAttributeDescription) -> NSAttributeDescription? {
+    (attribute as? NSCompositeAttributeDescription)?.elements.first { $0.name == name }
+  }
+
+  // MARK: Columns
+
+  private func elements(
+    of from: AttributeLayout, _ description: NSAttributeDescription, _ alias: String, _ layout: AttributeLayout,
+    _ attribute: NSAttributeDescription
+  ) throws -> [Column] {
+    guard layout.column == nil else { throw incompatible(description, attribute) }
+    return try layout.elements.flatMap { element -> [Column] in
+      guard let inner = from.elements.first(where: { $0.name == element.name }),
+        let old = Self.element(element.name, of: description), let new = Self.element(element.name, of: attribute)
+      else { return element.columns.map { ($0, "NULL") } }
+      guard let column = inner.column else { return try elements(of: inner, old, alias, element, new) }
+      return try direct("\(raw: alias).\(raw: SQLName.quoted(column))", inner, old, element, new)
+    }
+  }
+
+  private func direct(
+    _ value: BoundSQL, _ from: AttributeLayout, _ description: NSAttributeDescription, _ layout: AttributeLayout,
+    _ attribute: NSAttributeDescription
+  ) throws -> [Column] {
+    guard let column = layout.column else { throw incompatible(description, attribute) }
+    func converted() throws -> BoundSQL {
+      let expression = ExpressionSyntax.variable("value")
+      return try valueFunction(expression, nil, [("value", value, from, description)], layout, attribute)
+    }
+    switch (from.kind, layout.kind) {
+    case (.binaryData, .binaryData):
+      if from.allowsExternalStorage, layout.allowsExternalStorage { return [(column, mapping.adoptedFile(value))] }
+      if !from.allowsExternalStorage, !layout.allowsExternalStorage { return [(column, value)] }
+      return [(column, try converted())]
+    case (.transformable, .transformable):
+      return [(column, description.valueTransformerName == attribute.valueTransformerName ? value : try converted())]
+    case (.transformable, _), (_, .transformable), (.float, .decimal), (.double, .decimal):
+      return [(column, try converted())]
+    case let (old, new) where old == new: return [(column, value)]
+    case let (old, new) where old.isNumeric && new.isNumeric:
+      // A value that the new type cannot hold is refused, which a function does and a cast does not.
+      return [(column, Self.holdsAll(old, in: new) ? Self.number(value, old, new) : try converted())]
+    default: throw incompatible(description, attribute)
+    }
+  }
+
+  /// Whether a type has room for all values of another.
+  private static func holdsAll(_ old: AttributeKind, in new: AttributeKind) -> Bool {
+    switch (old, new) {
+    case (.boolean, _), (_, .boolean), (.integer16, _), (.integer32, .integer64), (_, .double): true
+    default: false
+    }
+  }
+
+  /// A number as setting it on an object would turn it into one of another type.
+  private static func number(_ value: BoundSQL, _ old: AttributeKind, _ new: AttributeKind) -> BoundSQL {
+    let isReal = [.double, .float, .decimal].contains(old)
+    switch new {
+    case .boolean: return "(\(value) <> 0)"
+    case .integer16, .integer32, .integer64: return isReal ? "CAST(\(value) AS INTEGER)" : value
+    case .double, .float: return "CAST(\(value) AS REAL)"
+    default: return value
+    }
+  }
+
+  // MARK: Functions
+
+  private func computed(
+    _ resolved: ResolvedAttribute, _ layout: AttributeLayout, _ attribute: NSAttributeDescription
+  ) throws -> Column {
+    guard let column = layout.column else {
+      throw SQLObstacle("computes the composite attribute '\(layout.name)'", property: layout.name)
+    }
+    var inputs: [String: FunctionInput] = [:]
+    var keys = SourceKeys { path in
+      guard
+        case .column(let value, let from, let description) = try SourcePath(
+          path, of: mapping.sourceEntity, scope: scope, in: mapping.source)
+      else { return false }
+      inputs[path] = (SourceKeys.variable(path), value, from, description)
+      return true
+    }
+    let reduced = try keys.reduced(resolved.syntax)
+    if let obstacle = keys.obstacle {
+      throw SQLObstacle("\(obstacle) in the expression for '\(layout.name)'", property: layout.name)
+    }
+    if keys.needsObject { return (column, try objectFunction(resolved, layout, attribute)) }
+    return (column, try valueFunction(reduced, resolved, keys.paths.compactMap { inputs[$0] }, layout, attribute))
+  }
+
+  typealias FunctionInput = (variable: String, value: BoundSQL, AttributeLayout, NSAttributeDescription)
+
+  /// A call of a function that computes the value from those of other columns.
+  private func valueFunction(
+    _ expression: ExpressionSyntax, _ resolved: ResolvedAttribute?, _ inputs: [FunctionInput],
+    _ layout: AttributeLayout, _ attribute: NSAttributeDescription
+  ) throws -> BoundSQL {
+    let encoder = try encoder(layout, attribute)
+    let decoders = inputs.compactMap { input in
+      ColumnDecoder(input.2, input.3, external: mapping.source.external).map { (input.variable, $0) }
+    }
+    let compiled = CompiledExpression(expression, inputs: decoders.map(\.0), variables: variables(resolved))
+    let takesTexts = encoder.takesText && decoders.count == inputs.count && decoders.allSatisfy(\.1.isText)
+    let texts = takesTexts ? TextExpression(expression, inputs: decoders.map(\.0)) : nil
+    let name = mapping.addFunction(argumentCount: inputs.count, texts: texts) { arguments in
+      var values: [Any?] = []
+      values.reserveCapacity(decoders.count)
+      for (position, decoder) in decoders.enumerated() { values.append(try decoder.1.value(arguments[position])) }
+      return try encoder.stored(try compiled.value(values))
+    }
+    return "\(raw: name)(\(inputs.map(\.value).joined(", ")))"
+  }
+
+  /// A call of a function that computes the value from the source object.
+  private func objectFunction(
+    _ resolved: ResolvedAttribute, _ layout: AttributeLayout, _ attribute: NSAttributeDescription
+  ) throws -> BoundSQL {
+    let encoder = try encoder(layout, attribute)
+    let (objects, entity, expression) = (mapping.objects, mapping.rows.entity, resolved.syntax)
+    var evaluator = PredicateEvaluator(variables: variables(resolved))
+    let name = mapping.addFunction(argumentCount: 1) { arguments in
+      evaluator.variables[NSMigrationSourceObjectKey] = .some(try objects.object(entity, arguments[0].integer ?? 0))
+      return try encoder.stored(try evaluator.value(expression, with: nil))
+    }
+    return "\(raw: name)(\(raw: scope.alias).Z_PK)"
+  }
+
+  private func variables(_ resolved: ResolvedAttribute?) -> [String: Any?] {
+    [NSMigrationEntityMappingKey: mapping.resolved.mapping, NSMigrationPropertyMappingKey: resolved?.mapping]
+  }
+
+  private func encoder(_ layout: AttributeLayout, _ attribute: NSAttributeDescription) throws -> ColumnEncoder {
+    guard let encoder = ColumnEncoder(layout, attribute, external: mapping.target.external) else {
+      throw SQLObstacle("has no column for '\(layout.name)'", property: layout.name)
+    }
+    return encoder
+  }
+
+  private func incompatible(_ old: NSAttributeDescription, _ new: NSAttributeDescription) -> SQLObstacle {
+    SQLObstacle(
+      "has a value of type \(old.attributeType.kind.title) for '\(new.name)', which is of type "
+        + "\(new.attributeType.kind.title)", property: new.name)
+  }
+}

@@ -1,0 +1,193 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataStoreFiles
+
+/// What an entity mapping has made of source rows, as SQL that turns the key of a source row into that of the destination
+/// row.
+struct MadeRows {
+  /// The number of the source entity.
+  let source: Int32
+  /// The entity of the rows.
+  let entity: EntityLayout
+  /// Whether the rows need not have been made yet: SQL will make one of each source row.
+  let isForeseen: Bool
+  /// The rows of each migration, the latest first.
+  fileprivate let parts: [Part]
+
+  fileprivate enum Part {
+    /// Keys with a common offset.
+    case range(ClosedRange<Int64>, offset: Int64)
+    /// As `range`, with rows missing: the destination's table tells which.
+    case checkedRange(ClosedRange<Int64>, offset: Int64, table: String, entity: Int)
+    /// A function finds the key.
+    case function(String)
+
+    func key(_ key: String) -> BoundSQL {
+      switch self {
+      case .range(_, let offset): offset == 0 ? "\(raw: key)" : "(\(raw: key) + \(raw: String(offset)))"
+      case .checkedRange(let keys, let offset, let table, let entity):
+        """
+        CASE WHEN \(raw: key) BETWEEN \(raw: String(keys.lowerBound)) AND \(raw: String(keys.upperBound)) THEN \
+        (SELECT x.Z_PK FROM \(raw: table) x WHERE x.Z_PK = \(raw: key) + \(raw: String(offset)) \
+        AND x.Z_ENT = \(raw: String(entity))) END
+        """
+      case .function(let name): "\(raw: name)(\(raw: key))"
+      }
+    }
+
+    func hasKey(_ key: String) -> BoundSQL {
+      guard case .range(let keys, _) = self else { return "\(self.key(key)) IS NOT NULL" }
+      return "\(raw: key) BETWEEN \(raw: String(keys.lowerBound)) AND \(raw: String(keys.upperBound))"
+    }
+  }
+
+  static func none(_ entity: EntityLayout) -> MadeRows {
+    MadeRows(source: 0, entity: entity, isForeseen: true, parts: [])
+  }
+
+  /// The key of the row made of a source row, for which `hasKey` holds.
+  func key(_ key: String) -> BoundSQL { parts.count == 1 ? parts[0].key(key) : keyOrNull(key) }
+
+  /// The key of the row made of a source row; NULL where there is none.
+  func keyOrNull(_ key: String) -> BoundSQL {
+    let keys = parts.map { part -> BoundSQL in
+      guard case .range = part else { return part.key(key) }
+      return "CASE WHEN \(part.hasKey(key)) THEN \(part.key(key)) END"
+    }
+    return keys.isEmpty ? "NULL" : keys.count == 1 ? keys[0] : "COALESCE(\(keys.joined(", ")))"
+  }
+
+  /// Whether a row was made of a source row.
+  func hasKey(_ key: String) -> BoundSQL {
+    parts.isEmpty ? "0" : parts.count == 1 ? parts[0].hasKey(key) : "\(keyOrNull(key)) IS NOT NULL"
+  }
+}
+
+/// Finds what the mappings that a relationship's expression asks have made.
+final class MadeRowsFinder {
+  private unowned(unsafe) let run: MigrationRun
+  let source: MappedStore
+  let target: MappedStore
+  private let foreseen: ((ResolvedMapping) -> Bool)?
+  /// The functions that the SQL calls.
+  private(set) var functions: [SQLFunction] = []
+
+  init(
+    run: MigrationRun, source: MappedStore, target: MappedStore, foreseen: ((ResolvedMapping) -> Bool)?
+  ) {
+    (self.run, self.source, self.target, self.foreseen) = (run, source, target, foreseen)
+  }
+
+  /// What the mappings have made that an expression asks.
+  ///
+  /// - Parameter sources: the entities of the source rows that it is asked for.
+  /// - Throws: `SQLObstacle` where objects have to look.
+  func members(
+    _ relationship: ResolvedRelationship, _ layout: RelationshipLayout, sources: [Int]
+  ) throws -> [(rows: MadeRows, plan: ResolvedMapping?)] {
+    let wanted = target.schema[layout.destinationEntity]?.numbers ?? []
+    var names: [String] = []
+    let isNamed: Bool
+    if case .mapping(let name, _) = relationship.value {
+      (names, isNamed) = ([name], true)
+    } else {
+      isNamed = false
+      for name in sources.flatMap({ run.manager.associations.names(ofSource: Int32($0)) }) where !names.contains(name) {
+        names.append(name)
+      }
+    }
+    return try names.compactMap { name in
+      let tables = run.manager.associations.tables(named: name) ?? []
+      // Objects report a name that is unknown.
+      if tables.isEmpty { throw SQLObstacle("asks what '\(name)' makes, which is nothing", property: layout.name) }
+      let rows = try rows(tables)
+      guard wanted.contains(rows.entity.number) else {
+        if !isNamed { return nil }
+        throw SQLObstacle("relates '\(layout.name)' to objects of '\(rows.entity.name)'", property: layout.name)
+      }
+      guard sources.contains(Int(rows.source)) else { return nil }
+      return (rows, tables.count == 1 ? run.plans.first { $0.table == tables[0] } : nil)
+    }
+  }
+
+  /// The rows in the association tables of one mapping.
+  func rows(_ tables: [Int]) throws -> MadeRows {
+    let all = tables.map { run.manager.associations.tables[$0] }
+    guard let last = all.last, let entity = target.schema.entity(number: Int(last.destination)),
+      all.allSatisfy({ $0.source == last.source && $0.destination == last.destination })
+    else { throw SQLObstacle("asks for objects of several entities") }
+    if let foreseen {
+      guard tables.count == 1, let plan = run.plans.first(where: { $0.table == tables[0] }), foreseen(plan) else {
+        return MadeRows(source: last.source, entity: entity, isForeseen: false, parts: [])
+      }
+      let part = plan.sourceKeys.flatMap { keys in plan.offset.map { MadeRows.Part.range(keys, offset: $0) } }
+      return MadeRows(source: last.source, entity: entity, isForeseen: true, parts: part.map { [$0] } ?? [])
+    }
+    return MadeRows(
+      source: last.source, entity: entity, isForeseen: false,
+      parts: try zip(tables, all).reversed().compactMap { try part($1, $0, entity) })
+  }
+
+  private func part(_ table: AssociationTable, _ number: Int, _ entity: EntityLayout) throws -> MadeRows.Part? {
+    let isShared = source.schema.entity(number: Int(table.source)).map(source.sharesTable) ?? true
+    let isChecked = isShared || run.destination.context.deletionCount > 0
+    guard table.isOrdinary, !isChecked || table.runs.count <= 1 else {
+      throw SQLObstacle("asks for objects that a policy has associated")
+    }
+    guard let first = table.runs.first else { return nil }
+    if table.runs.count == 1 {
+      return isChecked || first.isPartial
+        ? .checkedRange(
+          first.first...first.last, offset: first.offset, table: target.table(entity.table), entity: entity.number)
+        : .range(first.first...first.last, offset: first.offset)
+    }
+    let name = "CDMADE\(number)"
+    functions.append(
+      SQLFunction(name: name, argumentCount: 1) { arguments in
+        guard let key = arguments[0].integer,
+          let found = table.ordinaryDestination(of: RowKey(entity: table.source, number: key))
+        else { return .null }
+        return .integer(found.number)
+      })
+    return .function(name)
+  }
+
+  /// The mappings of a relationship's other end that lead back to a mapping, and whether they name the same pairs.
+  func inverses(
+    of layout: RelationshipLayout, _ origin: RelationshipLayout?, of plan: ResolvedMapping
+  ) -> [(plan: ResolvedMapping, isExact: Bool)] {
+    guard let inverse = layout.inverseName, let number = plan.sourceNumber else { return [] }
+    let wanted = target.schema[layout.destinationEntity]?.numbers ?? []
+    let asked = plan.relationships.first { $0.name == layout.name }
+    return run.plans.compactMap { other in
+      guard let relationship = other.relationships.first(where: { $0.name == inverse }),
+        let destination = other.destinationNumber, wanted.contains(Int(destination)), let from = other.sourceNumber,
+        let entity = source.schema.entity(number: Int(from))
+      else { return nil }
+      guard case .relationship(let name)? = relationship.sources else {
+        let isExact =
+          relationship.sources != nil && origin == nil && from == number && asks(relationship, plan, [from])
+          && asked.map { asks($0, other, [number]) } ?? false
+        return isExact || relationship.sources == nil || asks(relationship, plan, [from]) ? (other, isExact) : nil
+      }
+      guard let back = entity.relationships[name] else { return (other, false) }
+      let numbers = (source.schema[back.destinationEntity]?.numbers ?? []).map { Int32($0) }
+      guard asks(relationship, plan, numbers) else { return nil }
+      let own = origin.flatMap { source.schema[$0.destinationEntity]?.numbers.map { Int32($0) } } ?? []
+      return (
+        other,
+        back.inverseName == origin?.name && origin?.inverseName == back.name
+          && asked.map { asks($0, other, own) } ?? false
+      )
+    }
+  }
+
+  /// Whether a relationship's expression asks what a mapping has made.
+  private func asks(_ relationship: ResolvedRelationship, _ plan: ResolvedMapping, _ sources: [Int32]) -> Bool {
+    guard let number = plan.sourceNumber, sources.contains(number) else { return false }
+    if case .mapping(let name, _) = relationship.value { return name == plan.name }
+    return true
+  }
+}

@@ -1,0 +1,453 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataStoreFiles
+
+/// The relationships of one entity mapping as SQL: each is set from the relationship of the source rows that its
+/// expression names.
+///
+/// A source row's key becomes a destination row's key by the association tables (`MadeRows`). Every statement leaves what
+/// setting the relationship on all objects of the mapping, in the order of the mappings, would leave.
+final class SQLRelationships {
+  /// One relationship mapping.
+  private struct Link {
+    let layout: RelationshipLayout
+    /// The relationship of the source; nil where the source object itself is asked for.
+    let origin: RelationshipLayout?
+    /// What each mapping that the expression asks has made, with the mapping; nil for one of an earlier migration.
+    let members: [(rows: MadeRows, plan: ResolvedMapping?)]
+    /// The mappings of the relationship's other end that lead back to this mapping, and whether they name the same pairs.
+    let inverses: [(plan: ResolvedMapping, isExact: Bool)]
+
+    var key: ForeignKeyLayout? {
+      if case .foreignKey(let key) = layout.place { key } else { nil }
+    }
+
+    /// Whether another end says what this one does not.
+    var isContradicted: Bool { inverses.contains { !$0.isExact } }
+
+    /// Whether a mapping sets the same pairs from the other end, with nobody else having a say in it.
+    func isTold(by plan: ResolvedMapping?) -> Bool {
+      guard let plan, plan.isPlain else { return false }
+      return inverses.contains { $0.plan === plan && $0.isExact }
+    }
+  }
+
+  private unowned(unsafe) let run: MigrationRun
+  private let plan: ResolvedMapping
+  private let links: [Link]
+  private let source: MappedStore
+  private let target: MappedStore
+  private let sourceEntity: EntityLayout
+  private let entity: EntityLayout
+  /// The rows of this mapping.
+  private let owners: MadeRows
+  private let functions: [SQLFunction]
+  /// The relationships whose keys are inserted along with the rows.
+  private(set) var inserted: Set<String>
+
+  /// - Parameters:
+  ///   - foreseen: the mappings whose rows SQL will make; nil when all rows have been made.
+  ///   - inserted: the relationships whose keys were inserted along with the rows.
+  /// - Throws: `SQLObstacle` for relationships that only objects can set.
+  init(
+    _ plan: ResolvedMapping, _ run: MigrationRun, from source: MappedStore, to target: MappedStore,
+    foreseen: ((ResolvedMapping) -> Bool)? = nil, inserted: Set<String> = []
+  ) throws {
+    guard let from = plan.sourceNumber, let to = plan.destinationNumber,
+      let sourceEntity = source.schema.entity(number: Int(from)), let entity = target.schema.entity(number: Int(to))
+    else { throw SQLObstacle("has an entity that its store does not have") }
+    let finder = MadeRowsFinder(run: run, source: source, target: target, foreseen: foreseen)
+    (self.plan, self.run, self.source, self.target) = (plan, run, source, target)
+    (self.sourceEntity, self.entity, self.inserted) = (sourceEntity, entity, inserted)
+    owners = try plan.table.map { try finder.rows([$0]) } ?? .none(entity)
+    links = try plan.relationships.compactMap { relationship in
+      guard let layout = entity.relationships[relationship.name] else { return nil }
+      return try Self.link(relationship, layout, of: plan, sourceEntity, finder)
+    }
+    functions = finder.functions
+    for link in links { try check(link) }
+  }
+
+  private static func link(
+    _ relationship: ResolvedRelationship, _ layout: RelationshipLayout, of plan: ResolvedMapping,
+    _ sourceEntity: EntityLayout, _ finder: MadeRowsFinder
+  ) throws -> Link {
+    guard let asked = relationship.sources else {
+      throw SQLObstacle(
+        "has an expression for the relationship '\(layout.name)' that takes objects", property: layout.name)
+    }
+    var origin: RelationshipLayout?
+    if case .relationship(let name) = asked {
+      origin = sourceEntity.relationships[name]
+      if origin == nil {
+        throw SQLObstacle("asks for '\(name)', which the source does not store", property: layout.name)
+      }
+    }
+    let numbers = origin.map { finder.source.schema[$0.destinationEntity]?.numbers ?? [] } ?? [sourceEntity.number]
+    return Link(
+      layout: layout, origin: origin, members: try finder.members(relationship, layout, sources: numbers),
+      inverses: finder.inverses(of: layout, origin, of: plan))
+  }
+
+  private func check(_ link: Link) throws {
+    func refuse(_ reason: String) throws { throw SQLObstacle(reason, property: link.layout.name) }
+    let name = link.layout.name
+    if link.inverses.contains(where: { $0.plan === plan && !$0.isExact }) {
+      // Row after row says first the one and then the other.
+      try refuse("says of '\(name)' what does not go with what it says of the other end")
+    }
+    if !link.layout.isToMany, Set(link.members.map(\.rows.source)).count < link.members.count {
+      try refuse("may give several objects for the to-one relationship '\(name)'")
+    }
+    switch (link.layout.place, link.origin?.place) {
+    case (.foreignKey, .foreignKey), (.foreignKey, nil):
+      guard let opposite = opposite(of: link) else { return }
+      if opposite.table == entity.table, opposite.key.column == link.key?.column {
+        try refuse("relates one-to-one objects by '\(name)', which is its own inverse")
+      }
+      if let origin = link.origin, !isOneToOne(origin) || link.isContradicted {
+        try refuse("may give several objects for the one-to-one relationship '\(name)'")
+      }
+      if !run.isPlain, !link.members.allSatisfy({ link.isTold(by: $0.plan) }) {
+        try refuse("sets the one-to-one relationship '\(name)' beside policies")
+      }
+    case (.foreignKey, _): try refuse("takes one object of several for '\(name)'")
+    case (.inverseForeignKey, .joinTable): try refuse("takes one owner of several for '\(name)'")
+    case (.inverseForeignKey, .foreignKey):
+      if let origin = link.origin, !isOneToOne(origin) { try refuse("takes one owner of several for '\(name)'") }
+    case (.inverseForeignKey, _): return
+    case (.joinTable(let end), let place):
+      var isReflexive = false
+      if case .joinTable(let origin) = place { isReflexive = origin.isReflexive }
+      if end.inverseOrderColumn != nil, !isAlone(link) {
+        try refuse("orders the other end of '\(name)' beside policies")
+      }
+      if end.isReflexive, end.orderColumn != nil { try refuse("orders '\(name)', which is its own inverse") }
+      // Each pair of such a relationship is named twice, from both ends.
+      if end.isReflexive != isReflexive { try refuse("makes '\(name)' of a relationship with another inverse") }
+    }
+  }
+
+  private func isOneToOne(_ origin: RelationshipLayout) -> Bool {
+    guard !origin.isToMany, let inverse = origin.inverseName else { return false }
+    return source.schema[origin.destinationEntity]?.relationships[inverse]?.isToMany == false
+  }
+
+  /// The column of the other end of a one-to-one relationship.
+  private func opposite(of link: Link) -> (table: String, key: ForeignKeyLayout)? {
+    guard let name = link.layout.inverseName, let far = target.schema[link.layout.destinationEntity],
+      let inverse = far.relationships[name], !inverse.isToMany, case .foreignKey(let key) = inverse.place
+    else { return nil }
+    return (far.table, key)
+  }
+
+  // MARK: Keys in the mapping's own rows
+
+  /// Whether all relationships are keys in the row that have no place in an order and no other end in a row.
+  var areKeys: Bool {
+    links.allSatisfy { link in link.key.map { $0.orderColumn == nil } ?? false && opposite(of: link) == nil }
+  }
+
+  /// The columns of the relationships that can be inserted along with the rows: those whose keys follow from the keys of
+  /// the source, whatever is done before and after.
+  ///
+  /// - Parameter alias: the source row.
+  func insertedColumns(_ alias: String) -> [(name: String, value: BoundSQL)] {
+    links.flatMap { link -> [(name: String, value: BoundSQL)] in
+      guard link.key != nil, isAlone(link), link.members.allSatisfy({ $0.plan != nil && $0.rows.isForeseen }),
+        opposite(of: link) == nil || link.members.allSatisfy({ link.isTold(by: $0.plan) })
+      else { return [] }
+      inserted.insert(link.layout.name)
+      return columns(of: link, alias)
+    }
+  }
+
+  private func columns(of link: Link, _ alias: String) -> [(name: String, value: BoundSQL)] {
+    guard let key = link.key else { return [] }
+    let (near, place) = nearKey(link.origin, alias)
+    let keys = link.members.map { ($0.rows.keyOrNull(near), $0.rows.entity.number) }
+    var columns = [(name: key.column, value: Self.first(keys.map(\.0)))]
+    if let name = key.entityColumn {
+      let cases = keys.map { "WHEN \($0.0) IS NOT NULL THEN \(raw: String($0.1))" as BoundSQL }
+      columns.append((name, cases.isEmpty ? "NULL" : "CASE \(cases.joined(" ")) END"))
+    }
+    guard let name = key.orderColumn else { return columns }
+    if isAlone(link) {
+      columns.append((name, "\(raw: place ?? "NULL")"))
+    } else {
+      // As for objects, a row that stays with its owner keeps its place, and others come last.
+      let (old, order) = (SQLName.quoted(key.column), SQLName.quoted(name))
+      columns.append((name, "CASE WHEN r.\(raw: old) IS \(columns[0].value) THEN r.\(raw: order) END"))
+    }
+    return columns
+  }
+
+  /// Whether nobody else has set the relationship, from either end.
+  private func isAlone(_ link: Link) -> Bool { run.isPlain && !link.isContradicted }
+
+  /// The key that a to-one relationship of the source has in a row, and the row's place among those of that key.
+  private func nearKey(_ origin: RelationshipLayout?, _ alias: String) -> (key: String, place: String?) {
+    guard case .foreignKey(let key) = origin?.place else { return ("\(alias).Z_PK", nil) }
+    return ("\(alias).\(SQLName.quoted(key.column))", key.orderColumn.map { "\(alias).\(SQLName.quoted($0))" })
+  }
+
+  private static func first(_ values: [BoundSQL]) -> BoundSQL {
+    values.isEmpty ? "NULL" : values.count == 1 ? values[0] : "COALESCE(\(values.joined(", ")))"
+  }
+
+  /// Sets the keys in rows whose own keys lie from the first to the second value.
+  ///
+  /// - Parameter offset: the difference between the rows' keys and those of their sources.
+  private func keyUpdate(_ links: [Link], offset: String) -> BoundSQL? {
+    let columns = links.flatMap { self.columns(of: $0, "s") }
+    if columns.isEmpty { return nil }
+    let names = columns.map { SQLName.quoted($0.name) }.joined(separator: ", ")
+    return """
+      UPDATE \(raw: target.table(entity.table)) AS r SET (\(raw: names)) = \
+      (SELECT \(columns.map(\.value).joined(", ")) FROM \(raw: source.table(sourceEntity.table)) s \
+      WHERE s.Z_PK = r.Z_PK - \(raw: offset)), Z_OPT = \(raw: RowVersion.following) \
+      WHERE r.Z_PK BETWEEN ?1 AND ?2 AND r.Z_ENT = \(raw: String(entity.number))
+      """
+  }
+
+  /// Sets the relationships of some rows, where `areKeys` is true.
+  func setKeys(_ rows: [RowSpan], offsets: [Int64]) throws {
+    try run.destination.store.asking { state in
+      guard let update = keyUpdate(links, offset: "?3") else { return }
+      try functions.calling(on: state.connection) {
+        for (span, offset) in zip(rows, offsets) {
+          try state.connection.run(
+            update.sql, [.integer(span.keys.lowerBound), .integer(span.keys.upperBound), .integer(offset)])
+        }
+      }
+    }
+  }
+
+  // MARK: All relationships
+
+  /// Sets the relationships of all rows that SQL has made for the mapping.
+  ///
+  /// - Parameter step: runs a statement for one stretch of keys of the source after another.
+  func set(step: (BoundSQL, ClosedRange<Int64>) throws -> Void) throws {
+    guard let keys = plan.sourceKeys, let offset = plan.offset else { return }
+    let destinations = (keys.lowerBound + offset)...(keys.upperBound + offset)
+    try run.destination.store.asking { state in
+      try functions.calling(on: state.connection) {
+        let rest = links.filter { !inserted.contains($0.layout.name) }
+        if let update = keyUpdate(rest, offset: "(\(offset))") { try step(update, destinations) }
+        for link in links {
+          if case .foreignKey = link.layout.place {
+            try setOpposite(link, state.connection, step)
+          } else {
+            try setPairs(link, state.connection, step)
+          }
+          for places in MissingPlaces.all(of: link.layout, entity, target) where try places.areMissing(state.connection)
+          {
+            try run.destination.store.willSearch?(state)
+            try places.fill(state.connection)
+          }
+        }
+      }
+    }
+  }
+
+  private func setOpposite(
+    _ link: Link, _ connection: SQLiteConnection, _ step: (BoundSQL, ClosedRange<Int64>) throws -> Void
+  ) throws {
+    guard let (table, key) = opposite(of: link) else { return }
+    for member in link.members where !link.isTold(by: member.plan) {
+      try write(try pairs(link, member.rows, connection), to: key, of: table, step)
+    }
+  }
+
+  private func setPairs(
+    _ link: Link, _ connection: SQLiteConnection, _ step: (BoundSQL, ClosedRange<Int64>) throws -> Void
+  ) throws {
+    var members = link.members.filter { !isAlreadyTold(link, by: $0.plan) }
+    if members.isEmpty { return }
+    if !isAlone(link) {
+      members = link.members
+      try clear(link, connection)
+    }
+    for member in members {
+      guard let pairs = try pairs(link, member.rows, connection) else { continue }
+      switch link.layout.place {
+      case .inverseForeignKey(let table, let key): try write(pairs, to: key, of: table, step)
+      case .joinTable(let end): try step(insertion(pairs, end), pairs.keys)
+      case .foreignKey: break
+      }
+    }
+  }
+
+  /// Whether the other end's mapping sets the same pairs: keys at any time, rows of join tables before this one does.
+  private func isAlreadyTold(_ link: Link, by other: ResolvedMapping?) -> Bool {
+    guard let other, other.isPlain, !link.isContradicted, link.isTold(by: other) else { return false }
+    guard case .joinTable(let end) = link.layout.place, !end.isReflexive else { return !isReflexive(link) }
+    if other !== plan { return other.position < plan.position }
+    let names = links.map(\.layout.name)
+    guard let near = names.firstIndex(of: link.layout.name),
+      let far = link.layout.inverseName.flatMap({ names.firstIndex(of: $0) })
+    else { return false }
+    return far < near
+  }
+
+  private func isReflexive(_ link: Link) -> Bool {
+    if case .joinTable(let end) = link.layout.place { end.isReflexive } else { false }
+  }
+
+  /// Takes away what the mapping's rows are related to so far.
+  private func clear(_ link: Link, _ connection: SQLiteConnection) throws {
+    guard let keys = plan.sourceKeys, let offset = plan.offset else { return }
+    let range: [SQLiteValue] = [.integer(keys.lowerBound + offset), .integer(keys.upperBound + offset)]
+    let rows =
+      "BETWEEN ?1 AND ?2 AND %@ IN (SELECT Z_PK FROM \(target.table(entity.table)) WHERE Z_ENT = \(entity.number))"
+    func owned(_ column: String) -> String {
+      let name = SQLName.quoted(column)
+      return "\(name) " + rows.replacingOccurrences(of: "%@", with: name)
+    }
+    switch link.layout.place {
+    case .foreignKey: return
+    case .inverseForeignKey(let table, let key):
+      let columns = [key.column] + [key.entityColumn, key.orderColumn].compactMap { $0 }
+      let list = columns.map { "\(SQLName.quoted($0)) = NULL" }.joined(separator: ", ")
+      try connection.run(
+        "UPDATE \(target.table(table)) SET \(list), Z_OPT = \(RowVersion.following) WHERE \(owned(key.column))", range)
+    case .joinTable(let end):
+      var condition = owned(end.sourceColumn)
+      if end.isReflexive { condition = "(\(condition)) OR (\(owned(end.destinationColumn)))" }
+      try connection.run("DELETE FROM \(target.table(end.table)) WHERE \(condition)", range)
+    }
+  }
+
+  // MARK: Pairs
+
+  /// The pairs that a relationship of the source makes, as parts of a query.
+  private struct Pairs {
+    var owner: BoundSQL
+    var member: BoundSQL
+    var table: String
+    var conditions: [BoundSQL]
+    /// The member's place among the owner's, and the owner's among the member's.
+    var place: String?
+    var ownerPlace: String?
+    /// What numbers the rows of the query.
+    var key: String
+    var keys: ClosedRange<Int64>
+  }
+
+  /// - Returns: nil where the source has none.
+  private func pairs(_ link: Link, _ member: MadeRows, _ connection: SQLiteConnection) throws -> Pairs? {
+    func column(_ name: String) -> String { "s.\(SQLName.quoted(name))" }
+    var (table, key, near, far) = (sourceEntity.table, "Z_PK", "s.Z_PK", "s.Z_PK")
+    var (place, ownerPlace): (String?, String?)
+    switch link.origin?.place {
+    case nil: break
+    case .foreignKey(let origin): (far, ownerPlace) = (column(origin.column), origin.orderColumn.map(column))
+    case .inverseForeignKey(let name, let origin):
+      (table, near, place) = (name, column(origin.column), origin.orderColumn.map(column))
+    case .joinTable(let end):
+      (table, key, near, far) = (end.table, "rowid", column(end.sourceColumn), column(end.destinationColumn))
+      (place, ownerPlace) = (end.orderColumn.map(column), end.inverseOrderColumn.map(column))
+    }
+    let name = source.table(table)
+    // Two questions: SQLite answers each with a look at one end of the table.
+    guard let least = try connection.scalar("SELECT MIN(\(key)) FROM \(name)")?.integer,
+      let greatest = try connection.scalar("SELECT MAX(\(key)) FROM \(name)")?.integer
+    else { return nil }
+    return Pairs(
+      owner: owners.key(near), member: member.key(far), table: "\(name) s",
+      conditions: [owners.hasKey(near), member.hasKey(far)], place: place, ownerPlace: ownerPlace, key: "s.\(key)",
+      keys: least...greatest)
+  }
+
+  private func query(_ pairs: Pairs, _ values: [BoundSQL]) -> BoundSQL {
+    """
+    SELECT \(values.joined(", ")) FROM \(raw: pairs.table) WHERE \(raw: pairs.key) BETWEEN ?1 AND ?2 \
+    AND \(pairs.conditions.joined(" AND "))
+    """
+  }
+
+  /// Writes the owners' keys into the members' rows.
+  private func write(
+    _ pairs: Pairs?, to key: ForeignKeyLayout, of table: String,
+    _ step: (BoundSQL, ClosedRange<Int64>) throws -> Void
+  ) throws {
+    guard let pairs else { return }
+    var settings = ["\(SQLName.quoted(key.column)) = p.O"]
+    if let name = key.entityColumn { settings.append("\(SQLName.quoted(name)) = \(entity.number)") }
+    if let name = key.orderColumn { settings.append("\(SQLName.quoted(name)) = p.P") }
+    let values: [BoundSQL] = [
+      "\(pairs.owner) AS O", "\(pairs.member) AS M", "\(raw: pairs.place ?? "NULL") AS P",
+    ]
+    // The limit has SQLite go through the pairs and look the rows up, and not the other way round.
+    try step(
+      """
+      UPDATE \(raw: target.table(table)) AS r SET \(raw: settings.joined(separator: ", ")), \
+      Z_OPT = \(raw: RowVersion.following) FROM (\(query(pairs, values)) LIMIT -1) AS p WHERE r.Z_PK = p.M
+      """, pairs.keys)
+  }
+
+  private func insertion(_ pairs: Pairs, _ end: JoinEnd) -> BoundSQL {
+    var columns = [end.sourceColumn, end.destinationColumn]
+    var values = [pairs.owner, pairs.member]
+    if end.isReflexive {
+      // Such a pair stands in the table once, for both directions.
+      values = ["MIN(\(pairs.owner), \(pairs.member))", "MAX(\(pairs.owner), \(pairs.member))"]
+    }
+    for (column, place) in [(end.orderColumn, pairs.place), (end.inverseOrderColumn, pairs.ownerPlace)] {
+      guard let column, let place else { continue }
+      columns.append(column)
+      values.append("\(raw: place)")
+    }
+    return """
+      INSERT OR IGNORE INTO \(raw: target.table(end.table)) \
+      (\(raw: columns.map(SQLName.quoted).joined(separator: ", "))) \(query(pairs, values))
+      """
+  }
+}
+
+/// Gives places in an ordered relationship to members that bring none along: after the others, in the order of their keys.
+private struct MissingPlaces {
+  let table: String
+  let key: String
+  let owner: String
+  let member: String
+  let order: String
+
+  /// The orders that setting a relationship has a part in.
+  static func all(of relationship: RelationshipLayout, _ entity: EntityLayout, _ target: MappedStore) -> [MissingPlaces]
+  {
+    func places(_ table: String, _ key: String, _ owner: String, _ member: String, _ order: String?) -> [MissingPlaces]
+    {
+      guard let order else { return [] }
+      return [
+        MissingPlaces(
+          table: target.table(table), key: key, owner: SQLName.quoted(owner), member: SQLName.quoted(member),
+          order: SQLName.quoted(order))
+      ]
+    }
+    return switch relationship.place {
+    case .foreignKey(let key): places(entity.table, "Z_PK", key.column, "Z_PK", key.orderColumn)
+    case .inverseForeignKey(let table, let key): places(table, "Z_PK", key.column, "Z_PK", key.orderColumn)
+    case .joinTable(let end):
+      places(end.table, "rowid", end.sourceColumn, end.destinationColumn, end.orderColumn)
+        + places(end.table, "rowid", end.destinationColumn, end.sourceColumn, end.inverseOrderColumn)
+    }
+  }
+
+  func areMissing(_ connection: SQLiteConnection) throws -> Bool {
+    try connection.scalar("SELECT 1 FROM \(table) WHERE \(owner) IS NOT NULL AND \(order) IS NULL LIMIT 1") != nil
+  }
+
+  func fill(_ connection: SQLiteConnection) throws {
+    try connection.run(
+      """
+      UPDATE \(table) AS r SET \(order) = n.P FROM (SELECT x.\(key) AS K, \
+      IFNULL((SELECT MAX(o.\(order)) FROM \(table) o WHERE o.\(owner) = x.\(owner)), \(OrderKeys.first - OrderKeys.step)) \
+      + \(OrderKeys.step) * ROW_NUMBER() OVER (PARTITION BY x.\(owner) ORDER BY x.\(member)) AS P FROM \(table) x \
+      WHERE x.\(owner) IS NOT NULL AND x.\(order) IS NULL) AS n WHERE r.\(key) = n.K
+      """)
+  }
+}
