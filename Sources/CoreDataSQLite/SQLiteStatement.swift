@@ -82,9 +82,6 @@ package final class SQLiteStatement: @unchecked Sendable {
 let copiedBySQLite = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
 extension SQLiteStatement {
-  /// The largest parameter index.
-  package var parameterCount: Int { Int(sqlite3_bind_parameter_count(live)) }
-
   /// Binds null to a parameter.
   package func bindNull(at index: Int) throws {
     try check(sqlite3_bind_null(opened(), Int32(clamping: index)))

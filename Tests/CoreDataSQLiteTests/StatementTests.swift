@@ -66,10 +66,9 @@ struct StatementTests {
     #expect(try !statement.step())
   }
 
-  @Test("Parameters are counted, bound and cleared")
+  @Test("Parameters are bound and cleared")
   func parameters() throws {
     let statement = try connection.prepare("SELECT :first || :second")
-    #expect(statement.parameterCount == 2)
     try statement.bind("a", at: 1)
     try statement.bind("b", at: 2)
     #expect(try statement.scalar() == "ab")

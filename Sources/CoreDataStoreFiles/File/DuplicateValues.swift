@@ -14,11 +14,9 @@ package struct DuplicateValues {
   package let summary: String
 
   /// The first constraint of a schema that rows of the database violate; nil where none is.
-  package static func first(
-    in schema: StoreSchema, on connection: SQLiteConnection, database: String = "main"
-  ) throws -> DuplicateValues? {
+  package static func first(in schema: StoreSchema, on connection: SQLiteConnection) throws -> DuplicateValues? {
     for index in schema.indexes {
-      if let found = try DuplicateValues(violating: index, of: schema, on: connection, database: database) {
+      if let found = try DuplicateValues(violating: index, of: schema, on: connection) {
         return found
       }
     }
@@ -26,16 +24,14 @@ package struct DuplicateValues {
   }
 
   /// Nil where the index does not belong to a constraint, or has no duplicates.
-  package init?(
-    violating index: IndexLayout, of schema: StoreSchema, on connection: SQLiteConnection, database: String = "main"
-  ) throws {
+  package init?(violating index: IndexLayout, of schema: StoreSchema, on connection: SQLiteConnection) throws {
     guard case .uniqueness(let entity) = index.purpose else { return nil }
     let columns = index.elements.map { SQLName.quoted($0.column) }
     let list = columns.joined(separator: ", ")
     // NULL is never a duplicate.
     let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
     let groups =
-      "SELECT \(list), COUNT(*) AS N FROM \(database).\(SQLName.quoted(index.table)) WHERE \(present) "
+      "SELECT \(list), COUNT(*) AS N FROM \(SQLName.quoted(index.table)) WHERE \(present) "
       + "GROUP BY \(list) HAVING COUNT(*) > 1"
     let found = try connection.rows("\(groups) ORDER BY \(list) LIMIT \(Self.shownCount + 1)")
     guard !found.isEmpty else { return nil }

@@ -25,11 +25,6 @@ extension SQLiteStore {
     opened?.entities.id(entity: number, primaryKey: primaryKey)
   }
 
-  /// Returns the key of a row's object; nil for an unknown entity number.
-  func objectKey(entity number: Int, primaryKey: Int64) -> ObjectKey? {
-    opened?.entities.key(entity: number, primaryKey: primaryKey)
-  }
-
   /// Returns whether an entity has a row with a primary key.
   func hasRow(entity number: Int, primaryKey: Int64) throws -> Bool {
     try asking { state in

@@ -26,7 +26,9 @@ struct MappedStore {
   func description(of entity: EntityLayout) -> NSEntityDescription? { entities.description(number: entity.number) }
 
   /// Makes conditions over the store's tables.
-  func predicates() -> PredicateSQL { PredicateSQL(schema: schema, objects: entities, aliases: AliasNames(database: database)) }
+  func predicates() -> PredicateSQL {
+    PredicateSQL(schema: schema, objects: entities, aliases: AliasNames(database: database))
+  }
 
   /// Whether the table of an entity also holds rows of other entities.
   func sharesTable(_ entity: EntityLayout) -> Bool {

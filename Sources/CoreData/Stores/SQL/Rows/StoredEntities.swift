@@ -68,12 +68,6 @@ final class StoredEntities {
     return layout
   }
 
-  /// The key of a row; nil for an unknown entity number.
-  func key(entity number: Int, primaryKey: Int64) -> ObjectKey? {
-    guard let store, members.indices.contains(number), let root = members[number]?.root else { return nil }
-    return ObjectKey(store: store.number, root: UInt32(root), number: primaryKey)
-  }
-
   /// The identifier of a row; nil for an unknown entity number.
   func id(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
     guard let store, let member = member(number), let description = member.description else { return nil }
