@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataStoreFiles
 import Foundation
 
 extension NSMigrationManager {
@@ -29,12 +30,22 @@ extension NSMigrationManager {
     mapping: NSMappingModel, to destinationURL: URL, type destinationType: NSPersistentStore.StoreType,
     options destinationOptions: [AnyHashable: Any]? = nil
   ) throws {
-    precondition(run == nil, "A migration manager carries out one migration at a time.")
-    begin(mapping)
-    defer { showIdle() }
     for type in [sourceType, destinationType] where type != .sqlite {
       throw MappingErrors.unsupportedStore(type.rawValue)
     }
+    try migrate(from: sourceURL, sourceOptions, by: mapping, to: destinationURL, destinationOptions, isDraft: false)
+  }
+
+  /// Migrates a store to a place, or to a new file in the work directory of another migration.
+  ///
+  /// - Throws: as `migrateStore(from:type:options:mapping:to:type:options:)`.
+  func migrate(
+    from sourceURL: URL, _ sourceOptions: [AnyHashable: Any]?, by mapping: NSMappingModel, to destinationURL: URL,
+    _ destinationOptions: [AnyHashable: Any]?, isDraft: Bool
+  ) throws {
+    precondition(run == nil, "A migration manager carries out one migration at a time.")
+    begin(mapping)
+    defer { showIdle() }
     try MappingResolver.check(mapping, from: sourceModel, to: destinationModel)
     if sourceURL.standardizedFileURL.resolvingSymlinksInPath()
       == destinationURL.standardizedFileURL.resolvingSymlinksInPath()
@@ -45,11 +56,39 @@ extension NSMigrationManager {
     }
     let source = try SourceStore(sourceModel, at: sourceURL, options: sourceOptions)
     defer { source.close() }
-    let destination = try DestinationStore(
-      destinationModel, at: destinationURL, options: destinationOptions, from: source)
-    // In a new store nothing has been made yet, whatever an earlier migration of the same source has made elsewhere.
-    if destination.isNew { associations = Associations() }
     let (earlier, earlierCount) = (associations, associations.tables.count)
+    func write(_ draft: URL?) throws {
+      try self.write(by: mapping, from: source, to: destinationURL, draft: draft, destinationOptions)
+    }
+    do {
+      if isDraft {
+        try write(destinationURL)
+      } else {
+        let journal = WorkJournal(
+          purpose: .migration, source: ModelVersions.name(of: sourceModel),
+          destination: ModelVersions.name(of: destinationModel))
+        try DestinationStore.write(
+          to: destinationURL, journal,
+          timeout: StoreOptions(destinationOptions).timeout ?? StoreMigration.defaultBusyTimeout, write)
+      }
+    } catch {
+      // The rows of new associations do not exist; those of earlier passes do.
+      if associations === earlier {
+        associations.removeTables(after: earlierCount)
+      } else {
+        associations = Associations()
+      }
+      throw error
+    }
+    show(progress: 1)
+  }
+
+  private func write(
+    by mapping: NSMappingModel, from source: SourceStore, to url: URL, draft: URL?, _ options: [AnyHashable: Any]?
+  ) throws {
+    let destination = try DestinationStore(destinationModel, at: url, draft: draft, options: options, from: source)
+    // Associations of an earlier migration name no rows of a new store.
+    if draft != nil { associations = Associations() }
     do {
       defer { run = nil }
       let run = try MigrationRun(
@@ -61,15 +100,8 @@ extension NSMigrationManager {
       try destination.complete()
     } catch {
       destination.abandon()
-      // What was associated are rows that are not there, but for those of earlier passes.
-      if associations === earlier {
-        associations.removeTables(after: earlierCount)
-      } else {
-        associations = Associations()
-      }
       throw error
     }
-    show(progress: 1)
   }
 
   /// Migrates a store, as `migrateStore(from:type:options:mapping:to:type:options:)`.

@@ -392,9 +392,7 @@ struct MappingModelStep {
         }
       }
       defer { manager.progressHandler = handler }
-      try manager.migrateStore(
-        from: source, type: .sqlite, options: options, mapping: step.mappingModel, to: destination, type: .sqlite,
-        options: options)
+      try manager.migrate(from: source, options, by: step.mappingModel, to: destination, options, isDraft: true)
     }
     return manager.executions
   }

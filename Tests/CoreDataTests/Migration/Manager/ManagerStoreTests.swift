@@ -323,6 +323,31 @@ struct ManagerStoreTests {
     try StoreChecks.check(URL(fileURLWithPath: target), RecoverySample.model(2))
   }
 
+  @Test("A killed migration leaves no store, and the next one clears what it left")
+  func killed() async throws {
+    let store = try TemporaryStore()
+    try RecoverySample.fill(store.url, rows: 5, photos: 3)
+    let place = store.folder.appendingPathComponent("place")
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    let (source, target) = (store.url.path, place.appendingPathComponent("New.sqlite").path)
+    await #expect(processExitsWith: .exitCode(9)) {
+      [source = source as String, target = target as String] in
+      let url = URL(fileURLWithPath: source)
+      let step = try RecoverySample.migration(url, [(2, .mapping)]).steps[0]
+      let manager = NSMigrationManager(sourceModel: step.sourceModel, destinationModel: step.destinationModel)
+      manager.progressHandler = { if $0.migrationProgress > 0.3 { _exit(9) } }
+      try manager.migrateStore(
+        from: url, type: .sqlite, mapping: step.mappingModel, to: URL(fileURLWithPath: target), type: .sqlite)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place.path) == [".New.sqlite-migration"])
+    let step = try RecoverySample.migration(store.url, [(2, .mapping)]).steps[0]
+    let manager = NSMigrationManager(sourceModel: step.sourceModel, destinationModel: step.destinationModel)
+    try manager.migrateStore(
+      from: store.url, type: .sqlite, mapping: step.mappingModel, to: URL(fileURLWithPath: target), type: .sqlite)
+    #expect(try RecoverySample.files(place) == ["New.sqlite", "3 values"])
+    try StoreChecks.check(URL(fileURLWithPath: target), RecoverySample.model(2))
+  }
+
   @Test("Files of values that were put in their place go when the store cannot be", arguments: [ENOSPC, EIO])
   func failingMove(_ number: Int32) throws {
     let store = try TemporaryStore()

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
@@ -8,56 +9,80 @@ import Foundation
 
 /// The store that a migration writes.
 ///
-/// A new one is built in a folder of its own beside its place, and moved there when it is complete and on the disk: a
-/// process that is killed leaves nothing that could be taken for a store. An existing one is appended to in one
-/// transaction.
+/// A new store is built as a draft in the work directory of its place, and `StoreReplacement` puts it there when it is
+/// complete and synced to disk. An existing store is appended to in one transaction.
 final class DestinationStore {
   let stack: MigrationStack
   private let url: URL
-  /// Where a new store is built; nil for one that was there before.
+  /// The file of a new store; nil for an existing store.
   private let draft: URL?
-  /// Whether the store was not there before.
-  var isNew: Bool { draft != nil }
   private let journalMode: String
   private let indexes: DeferredIndexes
   private let source: AttachedSource
   /// Why SQL cannot read the source on this store's connection; nil where it can.
   var sqlObstacle: String? { source.obstacle }
 
-  private static let marker = "migration"
+  /// Writes a store: a draft that then gets its place, or the existing store itself.
+  ///
+  /// - Parameters:
+  ///   - timeout: the time to wait for other work on the store, in seconds.
+  ///   - write: writes the store. Its parameter is the file of the draft; nil for an existing store.
+  /// - Throws: the errors of `write`; 134160 when the draft cannot get its place. There is no new store then.
+  static func write(
+    to url: URL, _ journal: WorkJournal, timeout: TimeInterval, _ write: (_ draft: URL?) throws -> Void
+  ) throws {
+    struct Failure: Error {
+      let error: any Error
+    }
+    do {
+      guard try StoreFile.isNew(url) else {
+        do { return try write(nil) } catch { throw Failure(error: error) }
+      }
+      let place = StoreLocation(url)
+      // What remains of the work directory is removed by the next process to open the store.
+      _ = try StoreReplacement(place: place, journal: journal, timeout: timeout).run(keptAt: nil) { _ in
+        do { try write(place.newStore) } catch { throw Failure(error: error) }
+        guard try StoreFile.isNew(url) else {
+          throw StoreErrors.operationFailed(url: url, reason: "Somebody else has made a store there meanwhile.")
+        }
+        return .init(external: Set(try SupportDirectory(store: place.newStore).names()))
+      }
+    } catch let failure as Failure {
+      throw failure.error
+    } catch {
+      throw incomplete(error, url)
+    }
+  }
 
+  /// - Parameters:
+  ///   - url: the place of the store, for errors.
+  ///   - draft: the file of a new store; nil for an existing store.
   /// - Throws: 134160 when the store cannot be made or opened, or is not of the destination model.
   init(
-    _ model: NSManagedObjectModel, at url: URL, options: [AnyHashable: Any]?,
-    from source: SourceStore
+    _ model: NSManagedObjectModel, at url: URL, draft: URL?, options: [AnyHashable: Any]?, from source: SourceStore
   ) throws {
     self.url = url
+    self.draft = draft
     var pragmas = StoreOptions(options).pragmas
     journalMode = pragmas["journal_mode"] ?? "WAL"
     var opened: MigrationStack?
-    var draft: URL?
     do {
       var options = options ?? [:]
       options[NSReadOnlyPersistentStoreOption] = nil
       options[NSIgnorePersistentStoreVersioningOption] = nil
-      if try StoreFile.isNew(url) {
-        let folder = url.deletingLastPathComponent()
-          .appendingPathComponent(".\(url.lastPathComponent).\(UUID().uuidString).\(Self.marker)", isDirectory: true)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-        draft = folder
-        // Until it is complete nobody else sees the store, and a failure takes it away as a whole.
+      if let draft {
+        // Nobody else sees the store until it is complete, and after a failure it is removed as a whole.
         pragmas["journal_mode"] = "MEMORY"
         pragmas["synchronous"] = "OFF"
         // What a table leaves of a page that it gives up was never in the store.
         pragmas["secure_delete"] = "0"
         pragmas["cache_size"] = "-4096"
         options[NSSQLitePragmasOption] = pragmas
-        let file = folder.appendingPathComponent(url.lastPathComponent)
         let configuration = source.configuration.flatMap { model.configurations.contains($0) ? $0 : nil }
         try StoreFile.create(
-          at: file, document: model.document, configuration: configuration,
+          at: draft, document: model.document, configuration: configuration,
           metadata: source.metadata.filter { !StoreMetadata.ownKeys.contains($0.key) }, pragmas: pragmas)
-        opened = try MigrationStack(model: model, configuration: configuration, at: file, options: options)
+        opened = try MigrationStack(model: model, configuration: configuration, at: draft, options: options)
         opened?.store.url = url
       } else {
         let found = try SQLiteStore.metadataForPersistentStore(with: url)
@@ -68,7 +93,6 @@ final class DestinationStore {
       }
       guard let opened else { throw StoreErrors.operationFailed(url: url, reason: "The store is not open.") }
       stack = opened
-      self.draft = draft
       var attached = try AttachedSource(source.stack, to: stack)
       try stack.store.beginWritingBesideAttached()
       try attached.hold()
@@ -78,7 +102,6 @@ final class DestinationStore {
       self.indexes = indexes
     } catch {
       opened?.close()
-      if let draft { Self.remove(draft) }
       let error = Self.translated(error, url)
       throw MigrationErrors.destinationStore(
         url: url,
@@ -106,60 +129,25 @@ final class DestinationStore {
     do {
       try stack.store.commitWriting()
       try stack.store.asking { _ in try source.detach() }
-      guard let draft else {
-        stack.close()
-        return
+      if draft != nil {
+        try stack.store.asking { _ = try $0.connection.setPragma("journal_mode", to: .text(journalMode)) }
       }
-      try stack.store.asking { _ = try $0.connection.setPragma("journal_mode", to: .text(journalMode)) }
       stack.close()
-      try move(draft)
+      if let draft, let log = StoreLocation(draft).companions.first(where: FileCalls.exists) {
+        throw StoreVerification.Problem(reason: "'\(log.lastPathComponent)' is left beside it.")
+      }
     } catch {
-      let error = Self.translated(error, url)
-      throw MigrationErrors.destinationStore(
-        url: url,
-        reason:
-          "The destination store cannot be completed: \(error.localizedFailureReason ?? error.localizedDescription)",
-        underlying: error)
+      throw Self.incomplete(error, url)
     }
   }
 
-  /// Puts a complete store at its place: first what it needs, then itself.
-  private func move(_ draft: URL) throws {
-    let files = FileManager.default
-    let store = draft.appendingPathComponent(url.lastPathComponent)
-    let support = SupportDirectory(store: url)
-    try Durability.synchronize(store)
-    var moved: [String] = []
-    var isNamed = false
-    do {
-      if let source = try SupportDirectory(store: store).open() {
-        let target = try support.make()
-        // Each file has a name of its own; a directory that an earlier attempt has left may hold others.
-        for name in try source.names() {
-          try source.synchronize(name)
-          try source.rename(name, to: target, name)
-          moved.append(name)
-        }
-        try support.synchronize()
-      }
-      try StoreFiles.setDeadLogsAside(of: url)
-      if files.fileExists(atPath: url.path) {
-        // An empty file, which SQLite takes for a new database.
-        guard try StoreFile.isNew(url) else {
-          throw StoreErrors.operationFailed(url: url, reason: "Somebody else has made a store there meanwhile.")
-        }
-        try files.removeItem(at: url)
-      }
-      try files.moveItem(at: store, to: url)
-      isNamed = true
-      try Durability.synchronize(url.deletingLastPathComponent())
-    } catch {
-      // The error that broke the move is the one to be told. A store must not stay without the files that it names.
-      if isNamed { try? files.removeItem(at: url) }
-      try? support.remove(moved)
-      throw error
-    }
-    Self.remove(draft)
+  private static func incomplete(_ error: any Error, _ url: URL) -> NSError {
+    let error = translated(error, url)
+    return MigrationErrors.destinationStore(
+      url: url,
+      reason:
+        "The destination store cannot be completed: \(error.localizedFailureReason ?? error.localizedDescription)",
+      underlying: error)
   }
 
   /// Undoes everything that was written, and closes the store.
@@ -168,22 +156,5 @@ final class DestinationStore {
     // store is closed or opened next.
     try? stack.store.rollBackWriting()
     stack.close()
-    if let draft { Self.remove(draft) }
-  }
-
-  private static func remove(_ draft: URL) {
-    // What cannot be removed has a name that nobody looks for.
-    try? FileManager.default.removeItem(at: draft)
-  }
-}
-
-/// Sees to it that files are on the disk, and not only on their way there.
-enum Durability {
-  /// Synchronizes a file, or the names in a folder.
-  static func synchronize(_ url: URL) throws {
-    let descriptor = open(url.path, O_RDONLY)
-    guard descriptor >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
-    defer { close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
   }
 }
