@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataPredicates
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
@@ -103,5 +104,162 @@ final class SQLMapping {
       SELECT \(values.joined(", ")) FROM \(raw: source.table(rows.entity.table)) \(raw: scope.alias)\(raw: scope.joins) \
       WHERE \(conditions.joined(" AND "))
       """
+  }
+}
+
+/// The rows of the source that an entity mapping is about.
+///
+/// They are those of the entity itself. A mapping model has a mapping for each sub-entity too, both the inferred ones and
+/// those that Xcode begins with, and objects come out of such a migration once.
+struct SourceRows {
+  let entity: EntityLayout
+  let filter: PredicateSyntax?
+  /// Holds the keys of the rows that meet a filter which SQL cannot express; filled before the copy.
+  let keyTable: String?
+
+  /// - Returns: nil for a mapping without source rows.
+  /// - Throws: `SQLObstacle` for source objects that SQL cannot find.
+  init?(of mapping: ResolvedMapping, in store: MappedStore) throws {
+    let found: (entity: String, filter: String?)
+    switch mapping.sources {
+    case .none: return nil
+    case .all:
+      guard let entity = mapping.mapping.sourceEntityName else { return nil }
+      found = (entity, nil)
+    case .request(
+      .function(.variable(NSMigrationManagerKey), ManagerFunction.sourceRequest.rawValue, let arguments),
+      context: .keyPathOf(.variable(NSMigrationManagerKey), "sourceContext")):
+      guard arguments.count == 2, case .constant(.string(let entity)) = arguments[0],
+        case .constant(let text) = arguments[1]
+      else { throw SQLObstacle("computes what it fetches") }
+      if case .string(let filter) = text { found = (entity, filter) } else { found = (entity, nil) }
+    case .request, .collection:
+      throw SQLObstacle("has a source expression that is not a fetch request for an entity")
+    }
+    guard let entity = store.schema[found.entity] else {
+      throw SQLObstacle("fetches the unknown entity '\(found.entity)'")
+    }
+    self.entity = entity
+    do {
+      let predicate = try found.filter.map { try PredicateParser.parse($0) } ?? .constant(true)
+      filter = predicate == .constant(true) ? nil : predicate
+    } catch {
+      throw SQLObstacle("has a filter predicate that cannot be read")
+    }
+    guard let filter else {
+      keyTable = nil
+      return
+    }
+    let properties = store.description(of: entity)?.propertiesByName ?? [:]
+    for path in filter.keyPaths {
+      let key = path.split(separator: ".").first.map(String.init) ?? path
+      guard properties[key] != nil || key.hasPrefix("@") || ["self", "SELF", "objectID"].contains(key) else {
+        throw SQLObstacle("has a filter predicate with the unknown key '\(key)'")
+      }
+    }
+    let builder = store.predicates()
+    do {
+      _ = try builder.condition(filter, SQLNames(evaluated: SQLScope(entity: entity, names: builder.aliases)))
+      keyTable = nil
+    } catch is NotExpressibleInSQL {
+      keyTable = "temp.CDCOPYKEYS\(mapping.position)"
+    }
+  }
+
+  /// What a row has to meet; nothing where the table holds no others.
+  func conditions(_ scope: SQLScope, _ builder: PredicateSQL, in store: MappedStore) throws -> [BoundSQL] {
+    var conditions: [BoundSQL] = []
+    if store.sharesTable(entity) {
+      conditions.append("\(raw: scope.alias).Z_ENT = \(value: .integer(Int64(entity.number)))")
+    }
+    if let keyTable {
+      conditions.append("\(raw: scope.alias).Z_PK IN (SELECT K FROM \(raw: keyTable))")
+    } else if let filter {
+      conditions.append(try builder.condition(filter, SQLNames(evaluated: scope)))
+    }
+    return conditions
+  }
+
+  /// Fills the table of keys where SQL cannot express the filter.
+  func writeKeys(of mapping: SQLMapping, _ connection: SQLiteConnection) throws {
+    guard let keyTable, let filter else { return }
+    try connection.run("DROP TABLE IF EXISTS \(keyTable)")
+    try connection.run("CREATE TABLE \(keyTable) (K INTEGER PRIMARY KEY)")
+    let condition = mapping.source.sharesTable(entity) ? " WHERE Z_ENT = \(entity.number)" : ""
+    let statement = try connection.prepare("SELECT Z_PK FROM \(mapping.source.table(entity.table))\(condition)")
+    try statement.forEachRow { row in
+      let key = row.int64(at: 0)
+      let object = try mapping.objects.object(entity, key)
+      if try PredicateEvaluator().evaluate(filter, with: object) {
+        try connection.run("INSERT INTO \(keyTable) (K) VALUES (?)", [.integer(key)])
+      }
+    }
+  }
+}
+
+/// Hands out the objects of source rows to expressions that need more than columns, and forgets their values in batches.
+final class SourceRowObjects {
+  private static let batch = 500
+
+  private let stack: MigrationStack
+  private var handedOut = 0
+
+  init(_ stack: MigrationStack) {
+    self.stack = stack
+  }
+
+  func object(_ entity: EntityLayout, _ key: Int64) throws -> NSManagedObject {
+    if handedOut >= Self.batch {
+      stack.releaseValues()
+      handedOut = 0
+    }
+    handedOut += 1
+    guard let object = stack.object(of: RowKey(entity: Int32(entity.number), number: key)) else {
+      throw RowProblem(
+        kind: .unknownEntity(number: Int64(entity.number)), table: entity.table, primaryKey: key, property: "")
+    }
+    return object
+  }
+}
+
+/// The source or the destination of a migration as the statements on the destination's connection see it.
+struct MappedStore {
+  let model: NSManagedObjectModel
+  /// The name under which the connection has the store.
+  let database: String
+  let entities: StoredEntities
+  let external: ExternalData
+
+  var schema: StoreSchema { entities.schema }
+
+  init(_ stack: MigrationStack, database: String) throws {
+    let state = try stack.store.state()
+    (model, self.database, entities, external) = (stack.model, database, state.entities, state.external)
+  }
+
+  /// A table with the name of its database.
+  func table(_ name: String) -> String { "\(database).\(SQLName.quoted(name))" }
+
+  func description(of entity: EntityLayout) -> NSEntityDescription? { entities.description(number: entity.number) }
+
+  /// Makes conditions over the store's tables.
+  func predicates() -> PredicateSQL {
+    PredicateSQL(schema: schema, objects: entities, aliases: AliasNames(database: database))
+  }
+
+  /// Whether the table of an entity also holds rows of other entities.
+  func sharesTable(_ entity: EntityLayout) -> Bool {
+    schema.entity(number: entity.rootNumber)?.hasSubentities ?? false
+  }
+}
+
+/// The reason why SQL cannot carry out an entity mapping, or its relationships. Objects carry it out, or report what is wrong.
+struct SQLObstacle: Error, Hashable {
+  /// A predicate of which the mapping is the subject: "has a policy class".
+  let reason: String
+  let property: String?
+
+  init(_ reason: String, property: String? = nil) {
+    (self.reason, self.property) = (reason, property)
   }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
 /// The store that a migration reads: as it was at the beginning, with what its write-ahead log holds, and never changed.
@@ -56,5 +57,75 @@ struct SourceStore {
     guard let connection = try? SQLiteConnection(url: url, mode: .readWrite) else { return }
     _ = try? connection.pragma("schema_version")
     try? connection.close()
+  }
+}
+
+/// The source on the destination's connection, so that one statement reads the one and writes the other.
+struct AttachedSource {
+  /// The name before the dot in `name.table`.
+  static let name = "SOURCE"
+
+  private let source: MigrationStack
+  private let connection: SQLiteConnection
+  private let version: SQLiteValue?
+  /// Why statements on the destination's connection do not see the source that the source's objects are read from; a
+  /// predicate of which an entity mapping is the subject.
+  private(set) var obstacle: String?
+
+  /// Attaches the source. The destination's transaction must not have begun: SQLite attaches nothing inside one.
+  init(_ source: MigrationStack, to destination: MigrationStack) throws {
+    self.source = source
+    connection = try destination.store.state().connection
+    do {
+      try connection.attach(source.store.state().connection.path, as: Self.name)
+      version = try connection.scalar("PRAGMA \(Self.name).data_version")
+    } catch {
+      version = nil
+      obstacle = "cannot have its source read by the destination's connection: \(error)"
+    }
+  }
+
+  /// Has both connections read one and the same state of the source from now on, whoever writes to it. The destination's
+  /// transaction has begun.
+  mutating func hold() throws {
+    guard obstacle == nil else { return }
+    // The source's own snapshot lies between two looks of this connection: equal versions mean that nobody wrote.
+    try source.store.endReading()
+    try source.store.beginReading()
+    _ = try connection.scalar("SELECT COUNT(*) FROM \(Self.name).Z_METADATA")
+    if try connection.scalar("PRAGMA \(Self.name).data_version") != version {
+      obstacle = "has a source that was written to as the migration began"
+    }
+  }
+
+  /// Detaches the source, after the transaction.
+  func detach() throws {
+    guard version != nil else { return }
+    try connection.detach(Self.name)
+  }
+}
+
+/// Finds rows of a source that no entity mapping can see: their table holds several entities, and their `Z_ENT` is the number
+/// of none of them.
+enum StrayRows {
+  /// - Parameter database: the name under which the connection has the source.
+  /// - Throws: 134110 where there are such rows; a migration would lose them.
+  static func check(
+    _ schema: StoreSchema, _ connection: SQLiteConnection, database: String = "main", url: URL?
+  ) throws {
+    for table in schema.tables {
+      let numbers = schema.entities.filter { $0.table == table.name }.map(\.number)
+      guard numbers.count > 1 else { continue }
+      let list = numbers.map(String.init).joined(separator: ", ")
+      let name = "\(database).\(SQLName.quoted(table.name))"
+      let sql = "SELECT Z_PK, Z_ENT FROM \(name) WHERE IFNULL(Z_ENT NOT IN (\(list)), 1) LIMIT 1"
+      guard let row = try connection.rows(sql).first else { continue }
+      throw MigrationErrors.failed(
+        url: url,
+        reason:
+          "The row \(row[0].literal) of the table \(table.name) is of an entity with the number \(row[1].shortLiteral), which "
+          + "the store's model does not have there; the table holds the entities with the numbers \(list).",
+        suggestion: "Restore the store from a backup, or correct Z_ENT in such rows.", entity: table.rootEntity)
+    }
   }
 }
