@@ -4,21 +4,21 @@
 import CoreDataSQLite
 import Foundation
 
-/// Reads the destination objects of a mapping, a batch at a time, together with the rows of their sources.
+/// Reads the destination objects of a mapping in batches, together with the rows of their sources.
 struct DestinationReader {
   let run: MigrationRun
   let table: Int
-  /// Whether rows are read together, before anybody asks for them.
+  /// Whether a batch of rows is read with one statement, before any value is used.
   var readsRows: Bool
 
   mutating func read(_ body: (NSManagedObject) throws -> Void, afterBatch: (Int) throws -> Void) throws {
-    // The table may grow meanwhile: those are destinations of what other policies do in this pass.
+    // The table may grow during the loop, by what other policies make in this pass. Those rows are not visited.
     let spans = run.manager.associations.tables[table].destinationSpans
     var batch: [NSManagedObject] = []
     func finishBatch() throws {
       let sources = try readSources(of: batch)
       for object in batch where !object.isDeleted { try body(object) }
-      // A policy that asks for the values of one object asks for those of others too.
+      // A policy that reads the values of one object is likely to read those of others too.
       if batch.contains(where: { !$0.isFault }) { readsRows = true }
       try withExtendedLifetime(sources) { try afterBatch(batch.count) }
       batch = []
@@ -51,7 +51,7 @@ struct DestinationReader {
     return (objects, keys.count < query.limit)
   }
 
-  /// The sources of a batch, read with one statement where they lie close together; kept alive by the caller.
+  /// Reads the sources of a batch with one statement if their keys lie close together. The caller keeps them alive.
   private func readSources(of batch: [NSManagedObject]) throws -> [NSManagedObject] {
     guard readsRows else { return [] }
     let associations = run.manager.associations.tables[table]
@@ -78,25 +78,25 @@ struct DestinationReader {
   }
 }
 
-/// The objects that a policy finds when it lists those of the destination context.
+/// The objects a policy finds when it lists those of the destination context.
 ///
-/// A run lets objects go from batch to batch, so that memory stays bounded. A policy that looks among the registered objects
-/// for what it has made before must not notice. The rows that are made are therefore noted, as ranges of keys; at the first
-/// such look the objects of all of them are brought back with their values, and from then on the run lets none go.
+/// A run releases objects batch by batch, so that memory stays bounded. A policy that searches the registered objects
+/// for what it has made must not notice this. So the run notes the rows it makes, as ranges of keys. The first such
+/// search loads the objects of all these rows with their values, and from then on the run keeps them.
 final class DestinationListing {
-  /// The run has its listing.
+  /// Unowned, since the run owns its listing.
   private unowned(unsafe) let run: MigrationRun
-  /// The rows of objects that policies have inserted or fetched, by entity.
+  /// The rows of objects that policies have inserted or fetched, by entity number.
   private var rows: [Int32: [ClosedRange<Int64>]] = [:]
   private var made: Set<NSManagedObject> = []
-  /// Whether a policy has listed objects, so that all of them are kept.
+  /// Whether a policy has listed objects, so that the run keeps all of them.
   private(set) var isKeeping = false
 
   init(run: MigrationRun) {
     self.run = run
   }
 
-  /// Begins to answer the destination context.
+  /// Installs the hooks of the destination context.
   func listen() {
     run.destination.context.madeByMigration = { [unowned self] in
       do {
@@ -109,12 +109,12 @@ final class DestinationListing {
     run.destination.context.didFetch = { [unowned self] in note($0) }
   }
 
-  /// Notes the rows of objects that have been saved or fetched.
+  /// Records the rows of saved or fetched objects.
   func note(_ objects: [NSManagedObject]) {
     for object in objects {
       guard let key = run.destination.rowKey(of: object) else { continue }
       var ranges = rows[key.entity] ?? []
-      // Keys come mostly in order.
+      // Keys mostly arrive in order.
       if let last = ranges.last, last.upperBound < .max, last.upperBound + 1 == key.number {
         ranges[ranges.count - 1] = last.lowerBound...key.number
       } else if ranges.last?.contains(key.number) != true {
@@ -125,7 +125,7 @@ final class DestinationListing {
     if isKeeping { made.formUnion(objects) }
   }
 
-  /// Brings all objects back, and has the run keep them.
+  /// Loads all objects that were made so far, and has the run keep them.
   private func keep() throws {
     if isKeeping { return }
     try run.saveChanges()
@@ -134,7 +134,7 @@ final class DestinationListing {
     try load()
   }
 
-  /// Reads all rows anew, after some were made or changed without their objects.
+  /// Reads all rows again, after some were made or changed without their objects.
   func reload() throws {
     guard isKeeping else { return }
     run.destination.releaseValues()
@@ -149,7 +149,7 @@ final class DestinationListing {
     for (entity, ranges) in rows {
       for range in ranges { try load(range, of: entity) }
     }
-    // Objects that a policy holds, or that others lead to, have values too.
+    // Objects that a policy holds, or that other objects refer to, need values too.
     for object in run.destination.context.registry.objects where object.isFault { object.realize() }
   }
 
@@ -172,18 +172,18 @@ final class DestinationListing {
   }
 }
 
-/// Has the rules of the destination model checked for all objects that a migration has made, entity by entity.
+/// Validates all objects that a migration has made, entity by entity.
 struct DestinationValidation {
   private let run: MigrationRun
   private var validated: Set<String> = []
-  /// More failures than anybody reads are not looked for.
+  /// The number of failures after which validation stops.
   private static let mostFailures = 100
 
   init(run: MigrationRun) {
     self.run = run
   }
 
-  /// Checks the objects of an entity, once.
+  /// Validates the objects of an entity, unless that has been done.
   ///
   /// - Throws: 1550 to 1680, or 1560 for several failures.
   mutating func validate(_ entity: NSEntityDescription) throws {
@@ -202,7 +202,8 @@ struct DestinationValidation {
       for row in rows where failures.count < Self.mostFailures {
         let object = run.destination.context.object(for: row)
         object.realize()
-        // Members that nobody has read cannot have been changed, and are not counted by a save; here nobody has counted them.
+        // A save skips relationships that were not read, since they cannot have changed. Here they have never been
+        // validated.
         for position in entity.slotTable.restricted { object.readRelationship(at: position) }
         do {
           try object.validateForInsert()
@@ -219,7 +220,7 @@ struct DestinationValidation {
     if let error = ValidationErrors.combined(failures) { throw error }
   }
 
-  /// Checks the objects of entities that no mapping is about.
+  /// Validates the objects of the entities that have no mapping.
   mutating func validateRest() throws {
     for entity in run.destination.model.entities { try validate(entity) }
   }
