@@ -1,22 +1,22 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The association tables of a migration, found by the names of entity mappings.
+/// The association tables of a migration, by the names of entity mappings.
 final class Associations {
   private(set) var tables: [AssociationTable] = []
   private var names: [String] = []
   private var byName: [String: [Int]] = [:]
   private var namesBySourceEntity: [Int32: [String]] = [:]
-  /// The stores that the tables are about; tables of other stores mean nothing.
+  /// The UUIDs of the stores. The tables have no meaning for other stores.
   let stores: [String]
-  /// Grows with every change.
+  /// The number of changes so far.
   private(set) var changeCount = 0
 
   init(stores: [String] = []) {
     self.stores = stores
   }
 
-  /// Adds a table; several of one name are those of passes made one after another.
+  /// Adds a table. A name has several tables if several passes have a mapping of that name.
   func add(_ table: AssociationTable, named name: String) -> Int {
     tables.append(table)
     names.append(name)
@@ -25,17 +25,17 @@ final class Associations {
     return tables.count - 1
   }
 
-  /// The tables of an entity mapping; nil when there is none of that name.
+  /// Returns the tables of an entity mapping; nil if there are none.
   func tables(named name: String) -> [Int]? { byName[name] }
 
-  /// The names of the mappings of a source entity.
+  /// Returns the names of the mappings of a source entity.
   func names(ofSource entity: Int32) -> [String] { namesBySourceEntity[entity] ?? [] }
 
   private func note(_ name: String, ofSource entity: Int32) {
     if namesBySourceEntity[entity]?.contains(name) != true { namesBySourceEntity[entity, default: []].append(name) }
   }
 
-  /// The destinations that one mapping has made of a source: those of the last pass that has made any.
+  /// Returns the destinations of a source by one mapping, from the latest pass that has any.
   func destinations(of source: RowKey, in tables: [Int], exists: (RowKey) throws -> Bool) rethrows -> [RowKey] {
     for table in tables.reversed() {
       let found = try self.tables[table].destinations(of: source, exists: exists)
@@ -54,7 +54,7 @@ final class Associations {
   func add(_ source: RowKey, _ destination: RowKey, to table: Int, after previous: Int64?) {
     changeCount += 1
     tables[table].add(source, destination, after: previous)
-    // Rows of other entities are rare; the mapping then is one of theirs too.
+    // A row of another entity is rare. Its entity then belongs to the mapping too.
     if source.entity != tables[table].source { note(names[table], ofSource: source.entity) }
   }
 
@@ -63,7 +63,7 @@ final class Associations {
     tables[table].addAll(keys, offset: offset, isPartial: isPartial)
   }
 
-  /// Forgets the tables that were added after the first ones.
+  /// Removes all tables but the first ones.
   func removeTables(after count: Int) {
     tables.removeSubrange(count...)
     names.removeSubrange(count...)
@@ -72,29 +72,29 @@ final class Associations {
   }
 }
 
-/// Which source rows have become which destination rows by one entity mapping, as numbers.
+/// The source and destination rows of one entity mapping, as numbers.
 ///
-/// In the ordinary case a source row has become one destination row whose key is the source's key plus an offset: then a
-/// run of thousands of rows takes three numbers. What is not ordinary – several destinations of one source, rows of other
-/// entities, associations made in another order – is kept as pairs.
+/// Ordinarily, a source row becomes one destination row whose key is the source's key plus an offset, and a run of
+/// thousands of rows takes three numbers. All other associations are stored as pairs: several destinations of one
+/// source, rows of other entities, and associations made out of order.
 final class AssociationTable {
-  /// The entity whose rows the mapping is about.
+  /// The number of the mapping's source entity.
   let source: Int32
-  /// The entity that the mapping makes rows of.
+  /// The number of the mapping's destination entity.
   let destination: Int32
-  // Asked with every object, by one thread, and never while they change.
+  // Read for every object, on one thread, and never during a change.
   @exclusivity(unchecked) private(set) var runs: [Run] = []
   @exclusivity(unchecked) private var others = RowPairs()
   @exclusivity(unchecked) private var othersBack = RowPairs()
-  /// The runs by their destinations, for all but the newest ones.
+  /// The runs by their destinations, except the newest ones.
   @exclusivity(unchecked) private var runsBack = RunIndex()
 
-  /// Source keys that follow one another, as far as there are rows.
+  /// Consecutive rows of the source, by the range of their keys.
   struct Run: Hashable, Sendable {
     var first: Int64
     var last: Int64
     var offset: Int64
-    /// Whether only a part of the sources in it has destinations; then there is no destination row for the others.
+    /// Whether some of its sources have no destination. Their destination rows do not exist.
     var isPartial = false
 
     var destinations: ClosedRange<Int64> { (first + offset)...(last + offset) }
@@ -105,16 +105,16 @@ final class AssociationTable {
     self.destination = destination
   }
 
-  /// How many runs and pairs there are, which is what the table's memory grows with.
+  /// The number of runs and pairs, with which the table's memory grows.
   var storedCount: Int { runs.count + others.count }
 
-  /// Whether each source has at most one destination, which its key and the runs tell.
+  /// Whether the runs hold all associations, so that each source has at most one destination.
   var isOrdinary: Bool { others.count == 0 }
 
-  /// Notes that a source has become a destination.
+  /// Associates a source with a destination.
   ///
-  /// - Parameter previous: the row of the source entity that comes before this one, where that is known; an ordinary run
-  ///   that ends there goes on with this source.
+  /// - Parameter previous: the key of the source entity's row before this one, if known. A run that ends there is
+  ///   extended.
   func add(_ source: RowKey, _ destination: RowKey, after previous: Int64? = nil) {
     guard source.entity == self.source, destination.entity == self.destination else {
       addPair(source, destination)
@@ -146,9 +146,9 @@ final class AssociationTable {
     othersBack.add(destination, source)
   }
 
-  /// Notes that the rows of the source entity in a range of keys have become rows with the keys plus an offset.
+  /// Associates the rows of the source entity in a range of keys with the rows whose keys are greater by an offset.
   ///
-  /// - Parameter isPartial: whether a condition has left some of them out.
+  /// - Parameter isPartial: whether a filter has excluded some of them.
   func addAll(_ keys: ClosedRange<Int64>, offset: Int64, isPartial: Bool) {
     runs.append(Run(first: keys.lowerBound, last: keys.upperBound, offset: offset, isPartial: isPartial))
     runs.sort { $0.first < $1.first }
@@ -160,9 +160,9 @@ final class AssociationTable {
     return position < runs.count && runs[position].first <= number ? runs[position] : nil
   }
 
-  /// The destinations of a source.
+  /// Returns the destinations of a source.
   ///
-  /// - Parameter exists: asked where only the destination row itself can tell.
+  /// - Parameter exists: returns whether a destination row exists, for partial runs.
   func destinations(of key: RowKey, exists: (RowKey) throws -> Bool) rethrows -> [RowKey] {
     var result: [RowKey] = []
     if key.entity == source, let run = run(of: key.number) {
@@ -179,10 +179,10 @@ final class AssociationTable {
     return RowKey(entity: destination, number: key.number + run.offset)
   }
 
-  /// The source of a destination; nil where there are none or several.
+  /// Returns the source of a destination; nil if there are none or several.
   func onlySource(of key: RowKey) -> RowKey? {
     if othersBack.count == 0, key.entity == destination, runs.count == 1 {
-      // The ordinary case, which takes no list.
+      // The ordinary case needs no array.
       guard runs[0].destinations.contains(key.number) else { return nil }
       return RowKey(entity: source, number: key.number - runs[0].offset)
     }
@@ -190,13 +190,13 @@ final class AssociationTable {
     return all.count == 1 ? all[0] : nil
   }
 
-  /// Whether a row is beyond all sources that have destinations.
+  /// Returns whether a row comes after all sources that have destinations.
   func isBeyond(_ key: RowKey) -> Bool {
     guard others.count == 0, key.entity == source else { return false }
     return runs.last.map { $0.last < key.number } ?? true
   }
 
-  /// The sources of a destination.
+  /// Returns the sources of a destination.
   func sources(of key: RowKey) -> [RowKey] {
     var result: [RowKey] = []
     if key.entity == destination {
@@ -208,13 +208,12 @@ final class AssociationTable {
     return result
   }
 
-  /// The spans of keys that hold all destinations, without overlaps; other rows than destinations may lie in them only
-  /// where a run is partial, and then none do.
+  /// The spans of keys that hold all destinations, without overlaps. They contain no other existing rows.
   var destinationSpans: [RowSpan] {
     spans(runs.map(\.destinations), of: destination, and: othersBack.keys)
   }
 
-  /// The spans of keys that hold all sources; in partial runs sources without destination lie among them.
+  /// The spans of keys that hold all sources. In partial runs these include sources without a destination.
   var sourceSpans: [RowSpan] {
     spans(runs.map { $0.first...$0.last }, of: source, and: others.keys)
   }
@@ -240,9 +239,9 @@ final class AssociationTable {
   }
 }
 
-/// Finds runs by a destination key.
+/// An index of runs by their destination keys.
 ///
-/// Runs overlap where several sources have become one destination, so that each entry also has the greatest end so far.
+/// Runs overlap if several sources have become one destination, so each entry also has the greatest end up to it.
 struct RunIndex: Sendable {
   private struct Entry {
     let first: Int64
@@ -255,7 +254,7 @@ struct RunIndex: Sendable {
   private var entries: [Entry] = []
   private var covered = 0
 
-  /// Takes new runs in, but for the last ones, which may still grow.
+  /// Adds new runs, except the last one, which may still grow.
   mutating func update(_ runs: [AssociationTable.Run]) {
     let settled = runs.count - 1
     guard settled - covered > max(Self.longestTail, covered / 4) else { return }
@@ -269,7 +268,7 @@ struct RunIndex: Sendable {
     covered = settled
   }
 
-  /// The positions of the runs that hold a destination.
+  /// Returns the positions of the runs that contain a destination.
   func runs(around number: Int64, in runs: [AssociationTable.Run]) -> [Int] {
     var found: [Int] = []
     var position = entries.firstPosition { $0.first > number } - 1
@@ -283,10 +282,9 @@ struct RunIndex: Sendable {
   }
 }
 
-/// Pairs of rows, found by the first of the two.
+/// Pairs of rows, found by their first row.
 ///
-/// The pairs are kept sorted, but for a tail of new ones, which is looked through one by one and sorted in when it has
-/// grown.
+/// The pairs are sorted, except for a tail of new ones, which is searched linearly and sorted in once it has grown.
 struct RowPairs: Sendable {
   private struct Pair: Comparable {
     let key: RowKey
@@ -304,7 +302,7 @@ struct RowPairs: Sendable {
 
   mutating func add(_ key: RowKey, _ value: RowKey) {
     let pair = Pair(key: key, value: value)
-    // What comes in order needs no sorting.
+    // A pair added in order needs no sorting.
     if sortedCount == pairs.count, pairs.last.map({ $0 < pair }) ?? true { sortedCount += 1 }
     pairs.append(pair)
     if pairs.count - sortedCount > max(Self.longestTail, sortedCount / 4) {
@@ -313,7 +311,7 @@ struct RowPairs: Sendable {
     }
   }
 
-  /// The second rows of the pairs that have this first one.
+  /// Returns the second rows of the pairs with the given first row.
   func values(of key: RowKey) -> [RowKey] {
     var result: [RowKey] = []
     var position = pairs[..<sortedCount].firstPosition { $0.key >= key }
@@ -325,7 +323,7 @@ struct RowPairs: Sendable {
     return result
   }
 
-  /// All first rows, each once, ascending.
+  /// All first rows without duplicates, in ascending order.
   var keys: [RowKey] {
     var result: [RowKey] = []
     for pair in (sortedCount == pairs.count ? pairs : pairs.sorted()) where result.last != pair.key {
@@ -336,7 +334,8 @@ struct RowPairs: Sendable {
 }
 
 extension RandomAccessCollection where Index == Int {
-  /// The first position at which a condition holds that, once it holds, holds to the end.
+  /// Returns the first position at which a condition is true, by binary search. The condition must be true for all
+  /// elements after it.
   func firstPosition(where holds: (Element) -> Bool) -> Int {
     var (low, high) = (startIndex, endIndex)
     while low < high {

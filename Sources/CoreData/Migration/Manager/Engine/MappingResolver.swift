@@ -31,7 +31,7 @@ struct MappingResolver {
     if let twice = names.first(where: { name in names.filter { $0 == name }.count > 1 }) {
       throw MappingErrors.failed(
         .init(mapping: twice), reason: "Several entity mappings are named '\(twice)'.",
-        suggestion: "Give each entity mapping a name of its own; expressions refer to them by name.")
+        suggestion: "Give each entity mapping a unique name; expressions refer to mappings by name.")
     }
   }
 

@@ -52,7 +52,7 @@ final class SQLExecutor: MappingExecutor {
         if case .none = plan.sources, plan.isPlain { continue }
         let mapping = try SQLMapping(plan, from: source, to: target, objects: objects)
         if plan.offset == nil, try run.source.store.keyRange(ofEntity: mapping.rows.entity.number) != nil {
-          throw SQLObstacle("makes rows whose keys leave no room for others")
+          throw SQLObstacle("has no room left for the primary keys of its rows")
         }
         mappings[ObjectIdentifier(plan)] = mapping
       } catch let obstacle as SQLObstacle {
@@ -63,8 +63,8 @@ final class SQLExecutor: MappingExecutor {
   }
 
   private static func obstacle(of manager: NSMigrationManager) -> String? {
-    if type(of: manager) != NSMigrationManager.self { return "is carried out for a subclass of the migration manager" }
-    return manager.usesStoreSpecificMigrationManager ? nil : "is carried out by a manager that may not use SQL"
+    if type(of: manager) != NSMigrationManager.self { return "is run by a subclass of the migration manager" }
+    return manager.usesStoreSpecificMigrationManager ? nil : "is run by a manager that may not use SQL"
   }
 
   /// Returns whether SQL can run a mapping, or there is nothing to do.
@@ -156,8 +156,8 @@ final class SQLExecutor: MappingExecutor {
     let found: Int
 
     var description: String {
-      "'\(entity)' has \(count) rows in the source, and \(found) of them were found. Have SQLite check the source "
-        + "(PRAGMA integrity_check); where only an index is wrong, REINDEX repairs it."
+      "'\(entity)' has \(count) rows in the source, but only \(found) of them were found. Check the source "
+        + "(PRAGMA integrity_check); if only an index is wrong, REINDEX repairs it."
     }
   }
 
@@ -228,7 +228,7 @@ final class SQLExecutor: MappingExecutor {
       if !run.destination.context.coordinator.derivations.isEmpty,
         !derivesLast || !run.plans.allSatisfy({ hasMade($0) || !run.hasTable($0) })
       {
-        throw SQLObstacle("has relationships beside derived attributes and objects")
+        throw SQLObstacle("has relationships that derived attributes may depend on")
       }
       let connection = try run.destination.store.state().connection
       try SQLRelationships(plan, run, from: source, to: target, inserted: inserted[ObjectIdentifier(plan)] ?? [])

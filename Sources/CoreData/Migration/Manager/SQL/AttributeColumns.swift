@@ -7,16 +7,16 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// The values of the columns of attributes, as SQL over a source row.
+/// The values of attribute columns, as SQL over a source row.
 struct AttributeColumns {
   typealias Column = (name: String, value: BoundSQL)
 
   let mapping: SQLMapping
   let scope: SQLScope
 
-  /// The columns of all attributes but derived ones, which are computed from the finished rows.
+  /// Returns the columns of all attributes except derived ones, which are computed from the finished rows.
   ///
-  /// - Throws: `SQLObstacle` for an expression that takes objects, or that is wrong.
+  /// - Throws: `SQLObstacle` for an invalid expression, or one that takes objects.
   func columns() throws -> [Column] {
     let resolved = Dictionary(mapping.resolved.attributes.map { ($0.name, $0) }) { $1 }
     return try mapping.destination.attributes.values.sorted { $0.name < $1.name }.flatMap { layout -> [Column] in
@@ -68,7 +68,7 @@ struct AttributeColumns {
     do {
       stored = try encoder(layout, attribute).stored(value)
     } catch let unfit as ColumnEncoder.UnfitValue {
-      throw SQLObstacle("has an unfit value for '\(layout.name)': \(unfit)", property: layout.name)
+      throw SQLObstacle("has an unsuitable value for '\(layout.name)': \(unfit)", property: layout.name)
     }
     return [(column, stored == .null ? "NULL" : "\(value: stored)")]
   }
@@ -113,13 +113,13 @@ struct AttributeColumns {
       return [(column, try converted())]
     case let (old, new) where old == new: return [(column, value)]
     case let (old, new) where old.isNumeric && new.isNumeric:
-      // A value that the new type cannot hold is refused, which a function does and a cast does not.
+      // A function throws for a value that the new type cannot hold; a cast would not.
       return [(column, Self.holdsAll(old, in: new) ? Self.number(value, old, new) : try converted())]
     default: throw incompatible(description, attribute)
     }
   }
 
-  /// Whether a type has room for all values of another.
+  /// Returns whether a type can hold all values of another.
   private static func holdsAll(_ old: AttributeKind, in new: AttributeKind) -> Bool {
     switch (old, new) {
     case (.boolean, _), (_, .boolean), (.integer16, _), (.integer32, .integer64), (_, .double): true
@@ -127,7 +127,7 @@ struct AttributeColumns {
     }
   }
 
-  /// A number as setting it on an object would turn it into one of another type.
+  /// Returns a number converted to another type as setting it on an object would convert it.
   private static func number(_ value: BoundSQL, _ old: AttributeKind, _ new: AttributeKind) -> BoundSQL {
     let isReal = [.double, .float, .decimal].contains(old)
     switch new {
@@ -165,7 +165,7 @@ struct AttributeColumns {
 
   typealias FunctionInput = (variable: String, value: BoundSQL, AttributeLayout, NSAttributeDescription)
 
-  /// A call of a function that computes the value from those of other columns.
+  /// Returns a call of a function that computes the value from the values of columns.
   private func valueFunction(
     _ expression: ExpressionSyntax, _ resolved: ResolvedAttribute?, _ inputs: [FunctionInput],
     _ layout: AttributeLayout, _ attribute: NSAttributeDescription
@@ -186,7 +186,7 @@ struct AttributeColumns {
     return "\(raw: name)(\(inputs.map(\.value).joined(", ")))"
   }
 
-  /// A call of a function that computes the value from the source object.
+  /// Returns a call of a function that computes the value from the source object.
   private func objectFunction(
     _ resolved: ResolvedAttribute, _ layout: AttributeLayout, _ attribute: NSAttributeDescription
   ) throws -> BoundSQL {
@@ -218,7 +218,7 @@ struct AttributeColumns {
   }
 }
 
-/// Computes derived attributes of the rows that a mapping has made.
+/// The statements that compute the derived attributes of the rows a mapping has made.
 struct DerivationStatements {
   let mapping: SQLMapping
 
@@ -280,6 +280,6 @@ struct DerivationStatements {
 
   private func obstacle(_ layout: AttributeLayout) -> SQLObstacle {
     SQLObstacle(
-      "makes objects whose attribute '\(layout.name)' is derived by more than SQL has", property: layout.name)
+      "has the derived attribute '\(layout.name)', which SQL cannot compute", property: layout.name)
   }
 }

@@ -7,9 +7,9 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// A resolved mapping that SQL can carry out: its source rows, and the statement that makes rows of them.
+/// A resolved mapping that SQL can run: its source rows, and the statement that makes destination rows from them.
 ///
-/// The key of a new row is that of its source row plus the mapping's offset.
+/// The primary key of a new row is its source's key plus the mapping's offset.
 final class SQLMapping {
   let resolved: ResolvedMapping
   let rows: SourceRows
@@ -25,20 +25,20 @@ final class SQLMapping {
   private let scope: SQLScope
   private var columns: [AttributeColumns.Column] = []
   private var conditions: [BoundSQL] = []
-  /// Computes the derived attributes of the rows.
+  /// The statements that compute the derived attributes of the rows.
   private(set) var derivations: [BoundSQL] = []
 
   var name: String { resolved.name }
   private var offset: Int64 { resolved.offset ?? 0 }
 
-  /// - Throws: `SQLObstacle` for a mapping that needs objects, or that is wrong, which objects report.
+  /// - Throws: `SQLObstacle` for a mapping that needs objects, or is invalid, which objects report.
   init(_ resolved: ResolvedMapping, from source: MappedStore, to target: MappedStore, objects: SourceRowObjects) throws
   {
     guard resolved.isPlain else { throw SQLObstacle("has a policy class") }
     guard let rows = try SourceRows(of: resolved, in: source),
       rows.entity.number == resolved.sourceNumber.map(Int.init),
       let sourceEntity = resolved.sourceEntity
-    else { throw SQLObstacle("has source objects of another entity than its own") }
+    else { throw SQLObstacle("has source objects of an entity other than its own") }
     guard let destinationEntity = resolved.destinationEntity,
       let destination = resolved.destinationNumber.flatMap({ target.schema.entity(number: Int($0)) })
     else { throw SQLObstacle("has no destination entity") }
@@ -54,10 +54,10 @@ final class SQLMapping {
     derivations = try DerivationStatements(mapping: self).statements()
   }
 
-  /// Whether each row of the source's table becomes one row.
+  /// Whether every row of the source's table becomes one row.
   var takesWholeTable: Bool { rows.filter == nil && !source.sharesTable(rows.entity) }
 
-  /// Finds the rows that this mapping has made.
+  /// Returns the condition for the rows this mapping has made.
   func madeRows(_ alias: String) -> String {
     guard let keys = resolved.sourceKeys else { return "0" }
     return "\(alias).Z_PK BETWEEN \(offset + keys.lowerBound) AND \(offset + keys.upperBound) "
@@ -66,7 +66,7 @@ final class SQLMapping {
 
   /// Adds a function for the statements.
   ///
-  /// - Parameter texts: does the same for the arguments that it supports.
+  /// - Parameter texts: computes the same value for the arguments it supports.
   func addFunction(
     argumentCount: Int, texts: TextExpression? = nil, _ body: @escaping ([SQLiteValue]) throws -> SQLiteValue
   ) -> String {
@@ -75,7 +75,7 @@ final class SQLMapping {
     return name
   }
 
-  /// A value that may stand in a file, which the destination gets a link to.
+  /// Returns a value that may be stored in a file, to which the destination gets a link.
   func adoptedFile(_ value: BoundSQL) -> BoundSQL {
     let (old, new) = (source.external, target.external)
     let name =
@@ -84,14 +84,13 @@ final class SQLMapping {
         .blob(try new.adopted(arguments[0].blob ?? Data(), from: old))
       }
     fileFunction = name
-    // The name of a file is 38 bytes long; other values need not leave SQLite.
+    // A file reference is 38 bytes long. Other values need not leave SQLite.
     return "CASE WHEN LENGTH(\(value)) = 38 THEN \(raw: name)(\(value)) ELSE \(value) END"
   }
 
-  /// Returns the statement that makes the rows, from those of the source whose keys lie from the first to the second of its
-  /// last two values.
+  /// Returns the statement that makes the rows. Its last two parameters are the bounds of the source's keys.
   ///
-  /// - Parameter relationships: the columns of relationships, for the alias of the source row.
+  /// - Parameter relationships: returns relationship columns, given the alias of the source row.
   func insertion(_ relationships: (_ alias: String) -> [AttributeColumns.Column]) -> BoundSQL {
     let columns = columns + relationships(scope.alias)
     let names = ["Z_PK", "Z_ENT", "Z_OPT"] + columns.map { SQLName.quoted($0.name) }
@@ -107,14 +106,14 @@ final class SQLMapping {
   }
 }
 
-/// The rows of the source that an entity mapping is about.
+/// The source rows of an entity mapping.
 ///
-/// They are those of the entity itself. A mapping model has a mapping for each sub-entity too, both the inferred ones and
-/// those that Xcode begins with, and objects come out of such a migration once.
+/// They are the rows of the entity itself, without those of sub-entities. A mapping model has a mapping for each
+/// sub-entity too, both inferred models and those Xcode creates, so each object is migrated once.
 struct SourceRows {
   let entity: EntityLayout
   let filter: PredicateSyntax?
-  /// Holds the keys of the rows that meet a filter which SQL cannot express; filled before the copy.
+  /// The table with the keys of the rows that match a filter SQL cannot express; filled before the rows are made.
   let keyTable: String?
 
   /// - Returns: nil for a mapping without source rows.
@@ -131,7 +130,7 @@ struct SourceRows {
       context: .keyPathOf(.variable(NSMigrationManagerKey), "sourceContext")):
       guard arguments.count == 2, case .constant(.string(let entity)) = arguments[0],
         case .constant(let text) = arguments[1]
-      else { throw SQLObstacle("computes what it fetches") }
+      else { throw SQLObstacle("computes its fetch request") }
       if case .string(let filter) = text { found = (entity, filter) } else { found = (entity, nil) }
     case .request, .collection:
       throw SQLObstacle("has a source expression that is not a fetch request for an entity")
@@ -166,7 +165,7 @@ struct SourceRows {
     }
   }
 
-  /// What a row has to meet; nothing where the table holds no others.
+  /// Returns the conditions for a row; none if the table has no other rows.
   func conditions(_ scope: SQLScope, _ builder: PredicateSQL, in store: MappedStore) throws -> [BoundSQL] {
     var conditions: [BoundSQL] = []
     if store.sharesTable(entity) {
@@ -180,7 +179,7 @@ struct SourceRows {
     return conditions
   }
 
-  /// Fills the table of keys where SQL cannot express the filter.
+  /// Fills the table of keys if SQL cannot express the filter.
   func writeKeys(of mapping: SQLMapping, _ connection: SQLiteConnection) throws {
     guard let keyTable, let filter else { return }
     try connection.run("DROP TABLE IF EXISTS \(keyTable)")
@@ -197,7 +196,8 @@ struct SourceRows {
   }
 }
 
-/// Hands out the objects of source rows to expressions that need more than columns, and forgets their values in batches.
+/// Provides the objects of source rows to expressions that need more than columns, and turns them into faults in
+/// batches.
 final class SourceRowObjects {
   private static let batch = 500
 
@@ -222,10 +222,10 @@ final class SourceRowObjects {
   }
 }
 
-/// The source or the destination of a migration as the statements on the destination's connection see it.
+/// The source or destination store, as seen by statements on the destination's connection.
 struct MappedStore {
   let model: NSManagedObjectModel
-  /// The name under which the connection has the store.
+  /// The schema name of the store on the connection.
   let database: String
   let entities: StoredEntities
   let external: ExternalData
@@ -237,25 +237,26 @@ struct MappedStore {
     (model, self.database, entities, external) = (stack.model, database, state.entities, state.external)
   }
 
-  /// A table with the name of its database.
+  /// Returns the name of a table, qualified by its schema name.
   func table(_ name: String) -> String { "\(database).\(SQLName.quoted(name))" }
 
   func description(of entity: EntityLayout) -> NSEntityDescription? { entities.description(number: entity.number) }
 
-  /// Makes conditions over the store's tables.
+  /// Returns a compiler of predicates over the store's tables.
   func predicates() -> PredicateSQL {
     PredicateSQL(schema: schema, objects: entities, aliases: AliasNames(database: database))
   }
 
-  /// Whether the table of an entity also holds rows of other entities.
+  /// Returns whether the table of an entity also holds rows of other entities.
   func sharesTable(_ entity: EntityLayout) -> Bool {
     schema.entity(number: entity.rootNumber)?.hasSubentities ?? false
   }
 }
 
-/// The reason why SQL cannot carry out an entity mapping, or its relationships. Objects carry it out, or report what is wrong.
+/// The reason why SQL cannot run an entity mapping or set its relationships. Objects run the mapping, or report what
+/// is wrong.
 struct SQLObstacle: Error, Hashable {
-  /// A predicate of which the mapping is the subject: "has a policy class".
+  /// A predicate whose subject is the mapping, such as "has a policy class".
   let reason: String
   let property: String?
 

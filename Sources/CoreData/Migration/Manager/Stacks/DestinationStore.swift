@@ -8,25 +8,25 @@ import Foundation
 
 /// The store that a migration writes.
 ///
-/// A new one is built in a folder of its own beside its place, and moved there when it is complete and on the disk: a
-/// process that is killed leaves nothing that could be taken for a store. An existing one is appended to in one
-/// transaction.
+/// A new store is built in a private directory next to its final location, and moved there once it is complete and
+/// synced. If the process is killed, nothing is left that could be taken for a store. An existing store is appended
+/// to in one transaction.
 final class DestinationStore {
   let stack: MigrationStack
   private let url: URL
-  /// Where a new store is built; nil for one that was there before.
+  /// The directory in which a new store is built; nil for an existing store.
   private let draft: URL?
-  /// Whether the store was not there before.
+  /// Whether the migration creates the store.
   var isNew: Bool { draft != nil }
   private let journalMode: String
   private let indexes: DeferredIndexes
   private let source: AttachedSource
-  /// Why SQL cannot read the source on this store's connection; nil where it can.
+  /// Why SQL cannot read the source on this store's connection; nil if it can.
   var sqlObstacle: String? { source.obstacle }
 
   private static let marker = "migration"
 
-  /// - Throws: 134160 when the store cannot be made or opened, or is not of the destination model.
+  /// - Throws: 134160 if the store cannot be created or opened, or does not fit the destination model.
   init(
     _ model: NSManagedObjectModel, at url: URL, options: [AnyHashable: Any]?,
     from source: SourceStore
@@ -45,10 +45,11 @@ final class DestinationStore {
           .appendingPathComponent(".\(url.lastPathComponent).\(UUID().uuidString).\(Self.marker)", isDirectory: true)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         draft = folder
-        // Until it is complete nobody else sees the store, and a failure takes it away as a whole.
+        // Until the store is complete no other process opens it, and after a failure the whole directory is removed.
+        // So it needs no durable journal.
         pragmas["journal_mode"] = "MEMORY"
         pragmas["synchronous"] = "OFF"
-        // What a table leaves of a page that it gives up was never in the store.
+        // A new store has no old content to overwrite.
         pragmas["secure_delete"] = "0"
         pragmas["cache_size"] = "-4096"
         options[NSSQLitePragmasOption] = pragmas
@@ -97,10 +98,10 @@ final class DestinationStore {
     }
   }
 
-  /// Keeps everything that was written, and closes the store.
+  /// Commits everything that was written, and closes the store.
   ///
-  /// - Throws: 134111 when values that must be unique are not; 134160 when the store cannot be completed. The caller then
-  ///   calls `abandon()`.
+  /// - Throws: 134111 for duplicate values under a uniqueness constraint; 134160 if the store cannot be completed.
+  ///   The caller then calls `abandon()`.
   func complete() throws {
     try stack.store.asking { try indexes.restore($0, url: url) }
     do {
@@ -123,7 +124,7 @@ final class DestinationStore {
     }
   }
 
-  /// Puts a complete store at its place: first what it needs, then itself.
+  /// Moves a complete store to its final location: first its files of large values, then the database.
   private func move(_ draft: URL) throws {
     let files = FileManager.default
     let store = draft.appendingPathComponent(url.lastPathComponent)
@@ -134,7 +135,7 @@ final class DestinationStore {
     do {
       if let source = try SupportDirectory(store: store).open() {
         let target = try support.make()
-        // Each file has a name of its own; a directory that an earlier attempt has left may hold others.
+        // File names are unique, and a directory left by an earlier attempt may hold other files.
         for name in try source.names() {
           try source.synchronize(name)
           try source.rename(name, to: target, name)
@@ -144,9 +145,9 @@ final class DestinationStore {
       }
       try StoreFiles.setDeadLogsAside(of: url)
       if files.fileExists(atPath: url.path) {
-        // An empty file, which SQLite takes for a new database.
+        // Only an empty file, which SQLite takes for a new database, may be replaced.
         guard try StoreFile.isNew(url) else {
-          throw StoreErrors.operationFailed(url: url, reason: "Somebody else has made a store there meanwhile.")
+          throw StoreErrors.operationFailed(url: url, reason: "Another process has created a store there.")
         }
         try files.removeItem(at: url)
       }
@@ -154,7 +155,7 @@ final class DestinationStore {
       isNamed = true
       try Durability.synchronize(url.deletingLastPathComponent())
     } catch {
-      // The error that broke the move is the one to be told. A store must not stay without the files that it names.
+      // Report the error of the move. A database must not stay without the files it refers to.
       if isNamed { try? files.removeItem(at: url) }
       try? support.remove(moved)
       throw error
@@ -162,24 +163,24 @@ final class DestinationStore {
     Self.remove(draft)
   }
 
-  /// Undoes everything that was written, and closes the store.
+  /// Rolls back everything that was written, and closes the store.
   func abandon() {
-    // The error for which the migration has failed is the one to be told; SQLite undoes an open transaction when the
-    // store is closed or opened next.
+    // The migration reports its own error. SQLite rolls back an open transaction when the store is closed or opened
+    // next.
     try? stack.store.rollBackWriting()
     stack.close()
     if let draft { Self.remove(draft) }
   }
 
   private static func remove(_ draft: URL) {
-    // What cannot be removed has a name that nobody looks for.
+    // A directory that cannot be removed has a unique name that nothing looks for.
     try? FileManager.default.removeItem(at: draft)
   }
 }
 
-/// Sees to it that files are on the disk, and not only on their way there.
+/// Syncs files to the disk.
 enum Durability {
-  /// Synchronizes a file, or the names in a folder.
+  /// Syncs a file or a directory.
   static func synchronize(_ url: URL) throws {
     let descriptor = open(url.path, O_RDONLY)
     guard descriptor >= 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
@@ -188,32 +189,32 @@ enum Durability {
   }
 }
 
-/// The indexes of a destination store, as long as it is being filled.
+/// The indexes of a destination store while rows are written to it.
 ///
-/// Those of a new store are made when all rows are there, which sorts them once instead of finding a place for every row;
-/// or before, when somebody asks a question that they answer.
+/// A new store gets its indexes once it has all its rows, which are then sorted once instead of inserted one by one;
+/// or earlier, before the first query that needs them.
 ///
-/// Uniqueness constraints count at the end and not before, since policies may correct values after the objects were made.
-/// Until then an ordinary index stands in for each unique one, so that looking up objects by such values stays fast.
+/// Uniqueness constraints are enforced at the end, since policies may correct values after the objects were made.
+/// Until then an ordinary index replaces each unique one, so that lookups by such values stay fast.
 final class DeferredIndexes {
   private struct Entry {
     let index: IndexLayout
     let sql: String
-    /// The name of the index in its place; nil for one that is made as it is.
+    /// The name of the ordinary index that replaces it; nil for an index that is not unique.
     let standIn: String?
   }
 
   private let entries: [Entry]
   private var isSearchable = false
 
-  /// Takes away the indexes that are to wait.
+  /// Drops the indexes that are created later.
   ///
-  /// - Parameter isNew: whether the store has no rows yet. Indexes of one that has rows stay, but for unique ones.
+  /// - Parameter isNew: whether the store is empty. Otherwise only unique indexes are dropped.
   init(_ store: SQLiteStore.Opened, isNew: Bool) throws {
     var entries: [Entry] = []
     for index in store.entities.schema.indexes where isNew || index.isUnique {
       let sql = "SELECT sql FROM sqlite_master WHERE type = 'index' AND name = ?"
-      // A store of an old framework has constraints in its tables' definitions, where they count at once.
+      // Stores of old frameworks have constraints in their table definitions, where they are always enforced.
       guard let text = try store.connection.scalar(sql, [.text(index.name)])?.text else { continue }
       try store.connection.run("DROP INDEX \(SQLName.quoted(index.name))")
       entries.append(Entry(index: index, sql: text, standIn: index.isUnique ? "Z_MIGRATION_\(entries.count)" : nil))
@@ -222,8 +223,8 @@ final class DeferredIndexes {
     if !isNew { try prepareSearch(store) }
   }
 
-  /// Sees to it that rows are found without looking at all of them. To be called where what is done is not undone by itself:
-  /// not within a savepoint.
+  /// Creates the indexes that queries need, if that has not been done. Must not be called within a savepoint, whose
+  /// rollback would drop them again.
   func prepareSearch(_ store: SQLiteStore.Opened) throws {
     if isSearchable { return }
     isSearchable = true
@@ -237,9 +238,9 @@ final class DeferredIndexes {
     }
   }
 
-  /// Makes all indexes as the store is to have them, and has constraints count again.
+  /// Creates all indexes in their final form, which enforces uniqueness constraints again.
   ///
-  /// - Throws: 134111 with the values that occur several times.
+  /// - Throws: 134111 with the duplicate values.
   func restore(_ store: SQLiteStore.Opened, url: URL) throws {
     for entry in entries {
       guard let standIn = entry.standIn else {

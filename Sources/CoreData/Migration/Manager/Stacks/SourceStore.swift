@@ -5,7 +5,8 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// The store that a migration reads: as it was at the beginning, with what its write-ahead log holds, and never changed.
+/// The store that a migration reads, in its state at the beginning, including its write-ahead log. It is never
+/// changed.
 struct SourceStore {
   let stack: MigrationStack
   let configuration: String?
@@ -13,7 +14,7 @@ struct SourceStore {
   private let url: URL
   private let hadLog: Bool
 
-  /// - Throws: 134150 when the store is not there, cannot be read, or is not of the source model.
+  /// - Throws: 134150 if the store does not exist, cannot be read, or does not fit the source model.
   init(_ model: NSManagedObjectModel, at url: URL, options: [AnyHashable: Any]?) throws {
     self.url = url
     hadLog = FileManager.default.fileExists(atPath: DatabaseFile.target(of: url.path) + "-wal")
@@ -38,7 +39,7 @@ struct SourceStore {
     }
   }
 
-  /// The configuration that a store was made with; no configuration where all entities fit.
+  /// Returns the configuration a store was created with; a nil name if all entities fit.
   static func configuration(
     of model: NSManagedObjectModel, fitting metadata: [String: Any]
   ) -> (name: String?, Void)? {
@@ -47,32 +48,33 @@ struct SourceStore {
       .map { ($0, ()) }
   }
 
-  /// Closes the store, and takes away the empty log that reading a store in WAL mode leaves where there was none.
+  /// Closes the store, and removes the empty log that reading a store in WAL mode creates if there was none.
   func close() {
     stack.close()
     let log = DatabaseFile.target(of: url.path) + "-wal"
     guard !hadLog, FileManager.default.fileExists(atPath: log) else { return }
-    // SQLite itself removes the files when the last user who may write goes, and knows whether others are there. A store
-    // that may not be written keeps two files that hold nothing; that is no reason to fail.
+    // SQLite removes these files itself when the last connection that may write closes, and knows whether there are
+    // others. For a read-only store the two empty files stay, which is no reason to fail.
     guard let connection = try? SQLiteConnection(url: url, mode: .readWrite) else { return }
     _ = try? connection.pragma("schema_version")
     try? connection.close()
   }
 }
 
-/// The source on the destination's connection, so that one statement reads the one and writes the other.
+/// The source attached to the destination's connection, so that one statement can read the one and write the other.
 struct AttachedSource {
-  /// The name before the dot in `name.table`.
+  /// The schema name, as in `name.table`.
   static let name = "SOURCE"
 
   private let source: MigrationStack
   private let connection: SQLiteConnection
   private let version: SQLiteValue?
-  /// Why statements on the destination's connection do not see the source that the source's objects are read from; a
-  /// predicate of which an entity mapping is the subject.
+  /// Why statements on the destination's connection cannot be used: they might not see the state that source objects
+  /// are read from. A predicate whose subject is an entity mapping; nil if they can.
   private(set) var obstacle: String?
 
-  /// Attaches the source. The destination's transaction must not have begun: SQLite attaches nothing inside one.
+  /// Attaches the source. Must be called before the destination's transaction begins, since SQLite cannot attach a
+  /// database inside one.
   init(_ source: MigrationStack, to destination: MigrationStack) throws {
     self.source = source
     connection = try destination.store.state().connection
@@ -81,35 +83,36 @@ struct AttachedSource {
       version = try connection.scalar("PRAGMA \(Self.name).data_version")
     } catch {
       version = nil
-      obstacle = "cannot have its source read by the destination's connection: \(error)"
+      obstacle = "cannot read its source on the destination's connection: \(error)"
     }
   }
 
-  /// Has both connections read one and the same state of the source from now on, whoever writes to it. The destination's
+  /// Makes both connections read the same state of the source from now on. Must be called after the destination's
   /// transaction has begun.
   mutating func hold() throws {
     guard obstacle == nil else { return }
-    // The source's own snapshot lies between two looks of this connection: equal versions mean that nobody wrote.
+    // The source's own snapshot is taken between two reads of this connection. If these read the same version,
+    // nothing was written in between.
     try source.store.endReading()
     try source.store.beginReading()
     _ = try connection.scalar("SELECT COUNT(*) FROM \(Self.name).Z_METADATA")
     if try connection.scalar("PRAGMA \(Self.name).data_version") != version {
-      obstacle = "has a source that was written to as the migration began"
+      obstacle = "has a source that was written to when the migration began"
     }
   }
 
-  /// Detaches the source, after the transaction.
+  /// Detaches the source after the transaction.
   func detach() throws {
     guard version != nil else { return }
     try connection.detach(Self.name)
   }
 }
 
-/// Finds rows of a source that no entity mapping can see: their table holds several entities, and their `Z_ENT` is the number
-/// of none of them.
+/// The check for source rows that no entity mapping sees, because their table holds several entities and their
+/// `Z_ENT` is the number of none of them.
 enum StrayRows {
-  /// - Parameter database: the name under which the connection has the source.
-  /// - Throws: 134110 where there are such rows; a migration would lose them.
+  /// - Parameter database: the schema name of the source on the connection.
+  /// - Throws: 134110 if there are such rows, which a migration would lose.
   static func check(
     _ schema: StoreSchema, _ connection: SQLiteConnection, database: String = "main", url: URL?
   ) throws {
