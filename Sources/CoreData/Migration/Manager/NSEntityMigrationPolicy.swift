@@ -37,8 +37,8 @@ open class NSEntityMigrationPolicy: NSObject {
   ///
   /// - Parameters:
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
-  /// - Throws: whatever the migration is to fail with.
+  ///   - manager: the migration manager.
+  /// - Throws: the error with which the migration fails.
   open func begin(_ mapping: NSEntityMapping, with manager: NSMigrationManager) throws {}
 
   /// Makes the destination objects of a source object. The default implementation makes one, sets its attributes as
@@ -50,7 +50,7 @@ open class NSEntityMigrationPolicy: NSObject {
   /// - Parameters:
   ///   - sInstance: an object of the source context.
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
+  ///   - manager: the migration manager.
   /// - Throws: 134110 for an expression without a value that fits; what an override throws.
   open func createDestinationInstances(
     forSource sInstance: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager
@@ -62,8 +62,8 @@ open class NSEntityMigrationPolicy: NSObject {
   ///
   /// - Parameters:
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
-  /// - Throws: whatever the migration is to fail with.
+  ///   - manager: the migration manager.
+  /// - Throws: the error with which the migration fails.
   open func endInstanceCreation(forMapping mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
 
   /// Sets the relationships of a destination object. The default implementation sets them as mapped.
@@ -71,7 +71,7 @@ open class NSEntityMigrationPolicy: NSObject {
   /// - Parameters:
   ///   - dInstance: an object of the destination context that is associated by this mapping.
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
+  ///   - manager: the migration manager.
   /// - Throws: 134110 for an expression without a value that fits; what an override throws.
   open func createRelationships(
     forDestination dInstance: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager
@@ -83,8 +83,8 @@ open class NSEntityMigrationPolicy: NSObject {
   ///
   /// - Parameters:
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
-  /// - Throws: whatever the migration is to fail with.
+  ///   - manager: the migration manager.
+  /// - Throws: the error with which the migration fails.
   open func endRelationshipCreation(forMapping mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
 
   /// Called before the destination objects are validated by the model's rules. An override fetches the objects it
@@ -92,16 +92,16 @@ open class NSEntityMigrationPolicy: NSObject {
   ///
   /// - Parameters:
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
-  /// - Throws: whatever the migration is to fail with.
+  ///   - manager: the migration manager.
+  /// - Throws: the error with which the migration fails.
   open func performCustomValidation(forMapping mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
 
   /// Called last, after the objects of a mapping were validated and saved.
   ///
   /// - Parameters:
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
-  /// - Throws: whatever the migration is to fail with.
+  ///   - manager: the migration manager.
+  /// - Throws: the error with which the migration fails.
   open func end(_ mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
 
   /// Computes `FUNCTION($entityPolicy, "name:", …)` in the expressions of a mapping model.

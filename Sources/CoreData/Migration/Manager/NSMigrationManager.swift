@@ -133,7 +133,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// Returns the destination objects that a mapping has made of source objects.
   ///
   /// - Parameters:
-  ///   - mappingName: the name of an entity mapping; with one that is not known the migration ends (134110).
+  ///   - mappingName: the name of an entity mapping; an unknown name fails the migration (134110).
   ///   - sourceInstances: source objects; nil for all of the mapping.
   open func destinationInstances(
     forEntityMappingName mappingName: String, sourceInstances: [NSManagedObject]?
@@ -144,7 +144,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// Returns the source objects of which a mapping has made destination objects.
   ///
   /// - Parameters:
-  ///   - mappingName: the name of an entity mapping; with one that is not known the migration ends (134110).
+  ///   - mappingName: the name of an entity mapping; an unknown name fails the migration (134110).
   ///   - destinationInstances: destination objects; nil for all of the mapping.
   open func sourceInstances(
     forEntityMappingName mappingName: String, destinationInstances: [NSManagedObject]?
@@ -225,7 +225,7 @@ extension NSMigrationManager {
     mapping: NSMappingModel, to destinationURL: URL, type destinationType: NSPersistentStore.StoreType,
     options destinationOptions: [AnyHashable: Any]? = nil
   ) throws {
-    precondition(run == nil, "A migration manager carries out one migration at a time.")
+    precondition(run == nil, "A migration manager runs one migration at a time.")
     begin(mapping)
     defer { showIdle() }
     for type in [sourceType, destinationType] where type != .sqlite {

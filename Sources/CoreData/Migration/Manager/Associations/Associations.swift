@@ -44,7 +44,7 @@ final class Associations {
     return []
   }
 
-  /// The destination of a source in the ordinary case; nil where it is another, or cannot be told so easily.
+  /// Returns the destination of a source if a complete run holds it and the table has no pairs; nil otherwise.
   func ordinaryDestination(of source: RowKey, in tables: [Int]) -> RowKey? {
     tables.count == 1 ? self.tables[tables[0]].ordinaryDestination(of: source) : nil
   }
@@ -173,7 +173,7 @@ final class AssociationTable {
     return result
   }
 
-  /// The destination of a source in the ordinary case; nil where it is another, or cannot be told so easily.
+  /// Returns the destination of a source if a complete run holds it and the table has no pairs; nil otherwise.
   func ordinaryDestination(of key: RowKey) -> RowKey? {
     guard others.count == 0, key.entity == source, let run = run(of: key.number), !run.isPartial else { return nil }
     return RowKey(entity: destination, number: key.number + run.offset)

@@ -68,7 +68,7 @@ struct KeyReservations: Sendable {
 }
 
 /// Arithmetic on ranges of primary keys, which can be any integers in a file.
-enum KeyRanges {
+enum KeyArithmetic {
   /// Returns the difference between the last and the first key.
   static func distance(_ keys: ClosedRange<Int64>) -> UInt64 {
     UInt64(bitPattern: keys.upperBound &- keys.lowerBound)

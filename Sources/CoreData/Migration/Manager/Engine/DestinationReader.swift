@@ -71,7 +71,7 @@ struct DestinationReader {
         associations.sources(of: key).forEach(note)
       }
     }
-    guard count > 0, KeyRanges.isDense(least...greatest, count: count) else { return [] }
+    guard count > 0, KeyArithmetic.isDense(least...greatest, count: count) else { return [] }
     var query = RowQuery(entity: entity, includesSubentities: false)
     query.keys = least...greatest
     return try (run.source.store.rows(for: query) ?? []).map { run.source.context.object(for: $0) }

@@ -156,7 +156,7 @@ final class SQLExecutor: MappingExecutor {
     let found: Int
 
     var description: String {
-      "'\(entity)' has \(count) rows in the source, but only \(found) of them were found. Check the source "
+      "'\(entity)' has \(count) rows in the source, and \(found) were found. Check the source "
         + "(PRAGMA integrity_check); if only an index is wrong, REINDEX repairs it."
     }
   }
@@ -192,11 +192,11 @@ final class SQLExecutor: MappingExecutor {
     _ statement: BoundSQL, _ keys: ClosedRange<Int64>, _ connection: SQLiteConnection,
     _ didChange: (Int) throws -> Void
   ) throws {
-    let step = max(Self.keysPerStep, KeyRanges.distance(keys) / Self.greatestStepCount)
+    let step = max(Self.keysPerStep, KeyArithmetic.distance(keys) / Self.greatestStepCount)
     var next: Int64? = keys.lowerBound
     while let first = next {
       try run.manager.checkCancellation()
-      let left = KeyRanges.distance(first...keys.upperBound)
+      let left = KeyArithmetic.distance(first...keys.upperBound)
       let last = left < step ? keys.upperBound : first &+ Int64(truncatingIfNeeded: step - 1)
       let before = connection.totalChanges
       try connection.run(statement.sql, statement.values + [.integer(first), .integer(last)])
@@ -233,7 +233,7 @@ final class SQLExecutor: MappingExecutor {
       let connection = try run.destination.store.state().connection
       try SQLRelationships(plan, run, from: source, to: target, inserted: inserted[ObjectIdentifier(plan)] ?? [])
         .set { statement, keys in try goThrough(statement, keys, connection) { _ in } }
-      run.didObjects(plan.sourceKeys.map { Int(clamping: KeyRanges.distance($0)) } ?? 0)
+      run.didObjects(plan.sourceKeys.map { Int(clamping: KeyArithmetic.distance($0)) } ?? 0)
       return true
     } catch let obstacle as SQLObstacle {
       plan.execution.obstacle = obstacle.reason

@@ -147,7 +147,7 @@ final class DestinationStore {
       if files.fileExists(atPath: url.path) {
         // Only an empty file, which SQLite takes for a new database, may be replaced.
         guard try StoreFile.isNew(url) else {
-          throw StoreErrors.operationFailed(url: url, reason: "Another process has created a store there.")
+          throw StoreErrors.operationFailed(url: url, reason: "Another store has been created at this location.")
         }
         try files.removeItem(at: url)
       }
