@@ -16,39 +16,41 @@ public let NSMigrationPropertyMappingKey = "propertyMapping"
 /// Key in expressions and their context: the policy, `$entityPolicy`.
 public let NSMigrationEntityPolicyKey = "entityPolicy"
 
-/// How the objects of one entity mapping are migrated: subclasses override what they want to be otherwise.
+/// The migration of the objects of one entity mapping. Subclasses override the methods whose default behaviour does
+/// not fit.
 ///
-/// A migration makes one policy for each entity mapping. Its methods are called in this order: `begin`,
-/// `createDestinationInstances` for each source object and `endInstanceCreation`, for all mappings; then
-/// `createRelationships` for each destination object and `endRelationshipCreation`, for all mappings; then
-/// `performCustomValidation`, the model's own validation, a save, and `end`, for all mappings.
+/// A migration creates one policy for each entity mapping. It calls `begin`, `createDestinationInstances` for each
+/// source object and `endInstanceCreation`, for all mappings; then `createRelationships` for each destination object
+/// and `endRelationshipCreation`, for all mappings; then `performCustomValidation`, the model's own validation, a
+/// save, and `end`, for all mappings.
 ///
-/// Source objects are read in batches, and what has been made of a batch is saved before the next. Objects that a policy
-/// keeps, for instance in the manager's `userInfo`, stay usable and can be changed later; they become faults meanwhile.
-/// Objects are of class `NSManagedObject` on both sides, whatever the models say.
+/// Source objects are read in batches, and each batch is saved before the next. Objects that a policy keeps, for
+/// instance in the manager's `userInfo`, become faults at each save, but stay usable and can be changed later.
+/// Objects are of class `NSManagedObject` on both sides, whatever class the models name.
 open class NSEntityMigrationPolicy: NSObject {
-  /// Makes a policy; the migration does so by the class's name, hence `required`.
+  /// Creates a policy. Required, because the migration creates policies by class name.
   public required override init() {
     super.init()
   }
 
-  /// Called before the first source object of a mapping. Does nothing unless overridden.
+  /// Called before the first source object of a mapping. The default implementation does nothing.
   ///
   /// - Parameters:
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
-  /// - Throws: whatever the migration is to fail with.
+  ///   - manager: the migration manager.
+  /// - Throws: the error with which the migration fails.
   open func begin(_ mapping: NSEntityMapping, with manager: NSMigrationManager) throws {}
 
-  /// Makes the destination objects of a source object: here one, with the attributes as mapped, associated with its source.
+  /// Makes the destination objects of a source object. The default implementation makes one, sets its attributes as
+  /// mapped, and associates it with its source.
   ///
-  /// An override that does not call this is to call `associate(sourceInstance:withDestinationInstance:for:)` itself for each
-  /// object that is to be found later by its source; it may make none, one or several objects.
+  /// An override that does not call `super` must call `associate(sourceInstance:withDestinationInstance:for:)` for
+  /// each object that is looked up by its source later. It may make no, one or several objects.
   ///
   /// - Parameters:
   ///   - sInstance: an object of the source context.
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
+  ///   - manager: the migration manager.
   /// - Throws: 134110 for an expression without a value that fits; what an override throws.
   open func createDestinationInstances(
     forSource sInstance: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager
@@ -56,20 +58,20 @@ open class NSEntityMigrationPolicy: NSObject {
     try manager.running.objects.createDestinationInstance(forSource: sInstance, in: mapping)
   }
 
-  /// Called when all source objects of a mapping have been through `createDestinationInstances`.
+  /// Called after `createDestinationInstances` was called for all source objects of a mapping.
   ///
   /// - Parameters:
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
-  /// - Throws: whatever the migration is to fail with.
+  ///   - manager: the migration manager.
+  /// - Throws: the error with which the migration fails.
   open func endInstanceCreation(forMapping mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
 
-  /// Sets the relationships of a destination object, here as mapped.
+  /// Sets the relationships of a destination object. The default implementation sets them as mapped.
   ///
   /// - Parameters:
   ///   - dInstance: an object of the destination context that is associated by this mapping.
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
+  ///   - manager: the migration manager.
   /// - Throws: 134110 for an expression without a value that fits; what an override throws.
   open func createRelationships(
     forDestination dInstance: NSManagedObject, in mapping: NSEntityMapping, manager: NSMigrationManager
@@ -77,34 +79,35 @@ open class NSEntityMigrationPolicy: NSObject {
     try manager.running.objects.createRelationships(forDestination: dInstance, in: mapping)
   }
 
-  /// Called when all destination objects of a mapping have been through `createRelationships`.
+  /// Called after `createRelationships` was called for all destination objects of a mapping.
   ///
   /// - Parameters:
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
-  /// - Throws: whatever the migration is to fail with.
+  ///   - manager: the migration manager.
+  /// - Throws: the error with which the migration fails.
   open func endRelationshipCreation(forMapping mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
 
-  /// Called before the destination objects are validated by the model's rules; objects are to be fetched.
+  /// Called before the destination objects are validated by the model's rules. An override fetches the objects it
+  /// needs.
   ///
   /// - Parameters:
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
-  /// - Throws: whatever the migration is to fail with.
+  ///   - manager: the migration manager.
+  /// - Throws: the error with which the migration fails.
   open func performCustomValidation(forMapping mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
 
-  /// Called last, when a mapping's objects are validated and saved.
+  /// Called last, after the objects of a mapping were validated and saved.
   ///
   /// - Parameters:
   ///   - mapping: the entity mapping.
-  ///   - manager: the migration.
-  /// - Throws: whatever the migration is to fail with.
+  ///   - manager: the migration manager.
+  /// - Throws: the error with which the migration fails.
   open func end(_ mapping: NSEntityMapping, manager: NSMigrationManager) throws {}
 
-  /// Answers `FUNCTION($entityPolicy, "name:", …)` in the expressions of a mapping model.
+  /// Computes `FUNCTION($entityPolicy, "name:", …)` in the expressions of a mapping model.
   ///
-  /// An addition to Apple's interface, in the place of Objective-C's selectors: a subclass switches over the names that its
-  /// mapping model uses, and passes others on.
+  /// An addition to Apple's interface that replaces Objective-C selectors: a subclass switches over the names its
+  /// mapping model uses, and passes others to `super`.
   ///
   ///     override func callFunction(_ name: String, arguments: [Any?]) throws -> Any? {
   ///       switch name {
@@ -114,13 +117,41 @@ open class NSEntityMigrationPolicy: NSObject {
   ///     }
   ///
   /// - Parameters:
-  ///   - name: the name as it stands in the expression, with its colons.
+  ///   - name: the name in the expression, with its colons.
   ///   - arguments: the values of the arguments.
   /// - Returns: the function's value.
-  /// - Throws: for a name that nobody knows; the migration fails with 134110 then. What an override throws.
+  /// - Throws: an error for an unknown name, with which the migration fails (134110); what an override throws.
   open func callFunction(_ name: String, arguments: [Any?]) throws -> Any? {
     throw EvaluationError.unknownFunction(name, operand: "the policy \(type(of: self))")
   }
 }
 
 extension NSEntityMigrationPolicy: FunctionProviding {}
+
+/// The migration policies that mapping models name.
+///
+/// A name in a mapping model may include its module (`App.NotePolicy`), begin with a dot, or be bare. In the last two
+/// cases the class is looked up in the main executable's module and among the registered classes.
+public enum MigrationPolicyClasses {
+  private static let registry = ClassRegistry()
+
+  /// Registers a policy under the name that mapping models use for it.
+  ///
+  /// Needed only for classes outside the main executable's module, or in a module with another name than in the
+  /// mapping model. An addition to Apple's API.
+  ///
+  /// - Parameters:
+  ///   - type: the class.
+  ///   - name: the name in the mapping model, including its module if it has one; the class's own name by default.
+  public static func register(_ type: NSEntityMigrationPolicy.Type, as name: String? = nil) {
+    registry.register(type, as: name ?? String(describing: type))
+  }
+
+  /// Returns the policy class of that name; nil if there is none.
+  static func type(named name: String) -> NSEntityMigrationPolicy.Type? {
+    registry.type(named: name, of: NSEntityMigrationPolicy.self)
+  }
+
+  /// Returns whether there is a class of that name, whether or not it is a policy.
+  static func isKnown(_ name: String) -> Bool { registry.anyType(named: name) != nil }
+}

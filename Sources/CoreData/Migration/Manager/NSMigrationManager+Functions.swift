@@ -31,10 +31,10 @@ extension NSMigrationManager: FunctionProviding {
     }
   }
 
-  /// The objects in an argument: one, a collection, or none.
+  /// Returns the objects in an argument: one, a collection, or none.
   ///
-  /// Unlike in a call by a program, no value means no objects, and not all of the mapping: it is the value of a relationship
-  /// that leads nowhere.
+  /// Unlike in a call from code, null means no objects, not all objects of the mapping: it is the value of an empty
+  /// relationship.
   private func objects(_ argument: Any?, _ name: String) throws -> [NSManagedObject] {
     guard let value = Operand.unwrapped(argument) else { return [] }
     return try (Operand.elements(value) ?? [value]).map { element in

@@ -1,28 +1,30 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataModelFiles
+import CoreDataStoreFiles
 import Foundation
 import Synchronization
 
-/// Migrates a store to another version of its model, by a mapping model and the policies that it names.
+/// Migrates a store to another version of its model, by a mapping model and the policies it names.
 ///
-/// The store is read, and a destination store is written; the source is never changed. A new destination appears at its
-/// place when it is complete and on the disk, and not before; it takes over the source's metadata and UUID. An existing one,
-/// which must be of the destination version, is appended to, in one transaction: a large store can be migrated in several
-/// passes with several mapping models.
+/// The migration reads the source, which never changes, and writes a destination store. A new destination appears at
+/// its location only once it is complete and synced to the disk; it takes over the source's metadata and UUID. An
+/// existing destination must be of the destination version, and is appended to in one transaction. So a large store
+/// can be migrated in several passes with several mapping models.
 ///
-/// Memory stays bounded: source objects are read in batches, what is made of a batch is saved, and what became of what is
-/// kept as numbers.
+/// Memory stays bounded: source objects are read in batches, each batch is saved before the next, and associations
+/// are stored as numbers.
 open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// The model of the source store.
   public let sourceModel: NSManagedObjectModel
   /// The model of the destination store.
   public let destinationModel: NSManagedObjectModel
-  /// The app's own values, for policies.
+  /// The app's own values, for use by policies.
   open var userInfo: [AnyHashable: Any]?
-  /// Whether the store's own way of migrating may be used: SQL, for entity mappings without a policy; true unless set. The
-  /// result is the same either way, except for an ordered relationship of which only the inverse is mapped: SQL keeps the
-  /// source's order, and objects are ordered as they were migrated.
+  /// Whether entity mappings without a policy may be run by SQL; true by default. The result is the same either way,
+  /// except for an ordered relationship of which only the inverse is mapped: SQL keeps the source's order, and
+  /// objects are ordered as they were migrated.
   ///
   /// A subclass of the manager migrates every mapping object by object.
   open var usesStoreSpecificMigrationManager = true
@@ -31,21 +33,21 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// An addition to Apple's interface, since there is no key-value observing without Objective-C.
   open var progressHandler: ((NSMigrationManager) -> Void)?
 
-  /// How many source objects are read before what was made of them is saved.
+  /// The number of source objects per batch.
   var batchSize = 500
   var run: MigrationRun?
   var associations = Associations()
-  /// Who carried out each entity mapping of the last migration.
+  /// How each entity mapping of the last migration was run.
   var executions: [MappingExecution] = []
   private let lock = NSLock()
   private var cancellation: (any Error)?
-  /// Whether there is a cancellation: asked with every object, and so without the lock.
+  /// Whether the migration was cancelled. Read for every object, hence without the lock.
   private let isCancelled = Atomic<Bool>(false)
   private var shownProgress: Float = 1
   private var shownMapping = NSEntityMapping()
   private var shownMappingModel = NSMappingModel()
 
-  /// Makes a manager. Models and mapping are checked when a store is migrated, not here.
+  /// Creates a manager. Models and mapping are checked when a store is migrated.
   ///
   /// - Parameters:
   ///   - sourceModel: the model of the source store, which becomes immutable.
@@ -58,26 +60,30 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     super.init()
   }
 
-  /// The mapping model of the migration that runs, or ran last; an empty one before the first.
+  /// The mapping model of the current or last migration; an empty one before the first.
   open var mappingModel: NSMappingModel { lock.withLock { shownMappingModel } }
 
-  /// The entity mapping that is being carried out, or was last; an empty one before the first. Each is seen three times.
+  /// The current or last entity mapping; an empty one before the first. Each mapping is current once in each of the
+  /// three passes.
   open var currentEntityMapping: NSEntityMapping { lock.withLock { shownMapping } }
 
-  /// How much of the migration is done, from 0 to 1; 1 when none runs. May be asked by any thread.
+  /// The progress of the migration from 0 to 1; 1 if none is running. May be read on any thread.
   open var migrationProgress: Float { lock.withLock { shownProgress } }
 
-  /// The context that source objects are in, while a migration runs; without one the program is stopped.
+  /// The context of the source objects. Available only during a migration; otherwise reading it is a programming
+  /// error.
   open var sourceContext: NSManagedObjectContext { running.source.context }
 
-  /// The context that destination objects are in, while a migration runs; without one the program is stopped.
+  /// The context of the destination objects. Available only during a migration; otherwise reading it is a programming
+  /// error.
   open var destinationContext: NSManagedObjectContext { running.destination.context }
 
-  /// Has the running migration stop, and `migrateStore` throw an error. May be called by any thread, and by policies.
+  /// Cancels the running migration, so that `migrateStore` throws an error. May be called on any thread, and by
+  /// policies.
   ///
-  /// Without a running migration nothing happens.
+  /// Does nothing if no migration is running.
   ///
-  /// - Parameter error: what `migrateStore` is to throw.
+  /// - Parameter error: the error for `migrateStore` to throw.
   open func cancelMigrationWithError(_ error: any Error) {
     lock.withLock {
       cancellation = cancellation ?? error
@@ -85,8 +91,8 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     }
   }
 
-  /// Forgets which objects have become which. Without it, a later pass over the same stores also finds what earlier ones
-  /// have associated.
+  /// Removes all associations. Without a reset, a later pass over the same stores also finds the associations of
+  /// earlier ones.
   open func reset() {
     associations = Associations(stores: associations.stores)
     run?.didResetAssociations()
@@ -94,7 +100,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   // MARK: Entities
 
-  /// The source entity of a mapping; nil where it has none.
+  /// Returns the source entity of a mapping; nil if it has none.
   ///
   /// - Parameter mEntity: an entity mapping.
   open func sourceEntity(for mEntity: NSEntityMapping) -> NSEntityDescription? {
@@ -102,7 +108,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     return mEntity.sourceEntityName.flatMap { model.entitiesByName[$0] }
   }
 
-  /// The destination entity of a mapping; nil where it has none.
+  /// Returns the destination entity of a mapping; nil if it has none.
   ///
   /// - Parameter mEntity: an entity mapping.
   open func destinationEntity(for mEntity: NSEntityMapping) -> NSEntityDescription? {
@@ -112,12 +118,12 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   // MARK: Associations
 
-  /// Notes that a source object has become a destination object.
+  /// Associates a source object with a destination object.
   ///
   /// - Parameters:
   ///   - sourceInstance: an object of the source context.
   ///   - destinationInstance: an object of the destination context.
-  ///   - entityMapping: the mapping by which it has.
+  ///   - entityMapping: the entity mapping by which the destination was made.
   open func associate(
     sourceInstance: NSManagedObject, withDestinationInstance destinationInstance: NSManagedObject,
     for entityMapping: NSEntityMapping
@@ -125,10 +131,10 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     running.associate(sourceInstance, destinationInstance, entityMapping)
   }
 
-  /// The objects that a mapping has made of source objects.
+  /// Returns the destination objects that a mapping has made of source objects.
   ///
   /// - Parameters:
-  ///   - mappingName: the name of an entity mapping; with one that is not known the migration ends (134110).
+  ///   - mappingName: the name of an entity mapping; an unknown name fails the migration (134110).
   ///   - sourceInstances: source objects; nil for all of the mapping.
   open func destinationInstances(
     forEntityMappingName mappingName: String, sourceInstances: [NSManagedObject]?
@@ -136,10 +142,10 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     running.lookUp(mappingName) { try running.destinations(in: $0, of: sourceInstances) }
   }
 
-  /// The objects of which a mapping has made destination objects.
+  /// Returns the source objects of which a mapping has made destination objects.
   ///
   /// - Parameters:
-  ///   - mappingName: the name of an entity mapping; with one that is not known the migration ends (134110).
+  ///   - mappingName: the name of an entity mapping; an unknown name fails the migration (134110).
   ///   - destinationInstances: destination objects; nil for all of the mapping.
   open func sourceInstances(
     forEntityMappingName mappingName: String, destinationInstances: [NSManagedObject]?
@@ -156,7 +162,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     return run
   }
 
-  /// Shows a mapping model and forgets an earlier cancellation.
+  /// Publishes the mapping model of a new migration, and clears the last cancellation.
   func begin(_ mappings: NSMappingModel) {
     lock.withLock {
       shownMappingModel = mappings
@@ -173,7 +179,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     progressHandler?(self)
   }
 
-  /// Shows progress, which never goes back.
+  /// Publishes progress, which never goes back.
   func show(progress: Float) {
     let isNew = lock.withLock {
       guard progress > shownProgress else { return false }
@@ -183,7 +189,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     if isNew { progressHandler?(self) }
   }
 
-  /// Ends the showing of progress after a failure: none is running any more.
+  /// Sets the progress to 1, since no migration is running any more.
   func showIdle() {
     lock.withLock { shownProgress = 1 }
   }
@@ -192,5 +198,134 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   func checkCancellation() throws {
     guard isCancelled.load(ordering: .acquiring) else { return }
     if let error = lock.withLock({ cancellation }) { throw error }
+  }
+}
+
+extension NSMigrationManager {
+  /// Migrates a store.
+  ///
+  /// The source is read in its state at the beginning, including its write-ahead log, and never changed. A new
+  /// destination takes over the source's UUID and the app's own metadata, keeps primary keys where possible, and
+  /// appears once it is complete and synced to the disk. An existing destination is appended to in one transaction.
+  /// After a failure there is no new destination, and an existing one is unchanged.
+  ///
+  /// - Parameters:
+  ///   - sourceURL: the location of the source.
+  ///   - sourceType: the type of the source.
+  ///   - sourceOptions: options for opening the source, which is always opened read-only.
+  ///   - mapping: the mapping model.
+  ///   - destinationURL: the location of the destination.
+  ///   - destinationType: the type of the destination.
+  ///   - destinationOptions: options for opening the destination.
+  /// - Throws: 134150 and 134160 for stores that cannot be used; 134110 for mappings that do not fit the models, with
+  ///   both hashes, and for expressions without a value; 134111 for duplicate values under a uniqueness constraint;
+  ///   1550 to 1680 for objects that are invalid in the destination model. Errors of policies, and the error of
+  ///   `cancelMigrationWithError(_:)`, are thrown unchanged.
+  public func migrateStore(
+    from sourceURL: URL, type sourceType: NSPersistentStore.StoreType, options sourceOptions: [AnyHashable: Any]? = nil,
+    mapping: NSMappingModel, to destinationURL: URL, type destinationType: NSPersistentStore.StoreType,
+    options destinationOptions: [AnyHashable: Any]? = nil
+  ) throws {
+    for type in [sourceType, destinationType] where type != .sqlite {
+      throw MappingErrors.unsupportedStore(type.rawValue)
+    }
+    try migrate(from: sourceURL, sourceOptions, by: mapping, to: destinationURL, destinationOptions, isDraft: false)
+  }
+
+  /// Migrates a store to a place, or to a new file in the work directory of another migration.
+  ///
+  /// - Throws: as `migrateStore(from:type:options:mapping:to:type:options:)`.
+  func migrate(
+    from sourceURL: URL, _ sourceOptions: [AnyHashable: Any]?, by mapping: NSMappingModel, to destinationURL: URL,
+    _ destinationOptions: [AnyHashable: Any]?, isDraft: Bool
+  ) throws {
+    precondition(run == nil, "A migration manager runs one migration at a time.")
+    begin(mapping)
+    defer { showIdle() }
+    try MappingResolver.check(mapping, from: sourceModel, to: destinationModel)
+    if sourceURL.standardizedFileURL.resolvingSymlinksInPath()
+      == destinationURL.standardizedFileURL.resolvingSymlinksInPath()
+    {
+      throw MigrationErrors.destinationStore(
+        url: destinationURL, reason: "The destination is the same file as the source, which a migration never changes.",
+        suggestion: "Choose another file as the destination, and replace the source with it afterwards.")
+    }
+    let source = try SourceStore(sourceModel, at: sourceURL, options: sourceOptions)
+    defer { source.close() }
+    let (earlier, earlierCount) = (associations, associations.tables.count)
+    func write(_ draft: URL?) throws {
+      try self.write(by: mapping, from: source, to: destinationURL, draft: draft, destinationOptions)
+    }
+    do {
+      if isDraft {
+        try write(destinationURL)
+      } else {
+        let journal = WorkJournal(
+          purpose: .migration, source: ModelVersions.name(of: sourceModel),
+          destination: ModelVersions.name(of: destinationModel))
+        try DestinationStore.write(
+          to: destinationURL, journal,
+          timeout: StoreOptions(destinationOptions).timeout ?? StoreMigration.defaultBusyTimeout, write)
+      }
+    } catch {
+      // The rows of new associations do not exist; those of earlier passes do.
+      if associations === earlier {
+        associations.removeTables(after: earlierCount)
+      } else {
+        associations = Associations()
+      }
+      throw error
+    }
+    show(progress: 1)
+  }
+
+  private func write(
+    by mapping: NSMappingModel, from source: SourceStore, to url: URL, draft: URL?, _ options: [AnyHashable: Any]?
+  ) throws {
+    let destination = try DestinationStore(destinationModel, at: url, draft: draft, options: options, from: source)
+    // Associations of an earlier migration name no rows of a new store.
+    if draft != nil { associations = Associations() }
+    do {
+      defer { run = nil }
+      let run = try MigrationRun(
+        manager: self, mappings: mapping, source: source.stack, destination: destination.stack, batchSize: batchSize,
+        sqlObstacle: destination.sqlObstacle)
+      self.run = run
+      defer { executions = run.plans.map { MappingExecution($0) } }
+      try run.migrate()
+      try destination.complete()
+    } catch {
+      destination.abandon()
+      throw error
+    }
+  }
+
+  /// Migrates a store; see `migrateStore(from:type:options:mapping:to:type:options:)`.
+  ///
+  /// - Parameters:
+  ///   - sourceURL: the location of the source.
+  ///   - sStoreType: the type of the source.
+  ///   - sOptions: options for opening the source.
+  ///   - mappings: the mapping model; nil fails with 134140.
+  ///   - dURL: the location of the destination.
+  ///   - dStoreType: the type of the destination.
+  ///   - dOptions: options for opening the destination.
+  /// - Throws: the errors of that method.
+  @available(*, deprecated, renamed: "migrateStore(from:type:options:mapping:to:type:options:)")
+  public func migrateStore(
+    from sourceURL: URL, sourceType sStoreType: String, options sOptions: [AnyHashable: Any]? = nil,
+    with mappings: NSMappingModel?, toDestinationURL dURL: URL, destinationType dStoreType: String,
+    destinationOptions dOptions: [AnyHashable: Any]? = nil
+  ) throws {
+    guard let mappings else {
+      throw MigrationErrors.missingMappingModel(
+        url: sourceURL,
+        models: .init(
+          .init(name: ModelVersions.name(of: sourceModel), model: sourceModel),
+          .init(name: ModelVersions.name(of: destinationModel), model: destinationModel)))
+    }
+    try migrateStore(
+      from: sourceURL, type: .init(rawValue: sStoreType), options: sOptions, mapping: mappings, to: dURL,
+      type: .init(rawValue: dStoreType), options: dOptions)
   }
 }

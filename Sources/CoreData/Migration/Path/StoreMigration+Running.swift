@@ -8,19 +8,20 @@ import CoreDataStoreFiles
 import Foundation
 
 extension StoreMigration {
-  /// Carries the migration out.
+  /// Runs the migration.
   ///
-  /// Where all steps are in place, everything happens in one transaction of the store's own file. Otherwise a new store is
-  /// made beside it, verified, and put in its place in one moment, files of large values included. When the migration fails,
-  /// is cancelled, or the process is killed, the store is as it was.
+  /// If all steps are in place, they run in one transaction of the store's own file. Otherwise a new store is made
+  /// next to it, verified, and replaces it atomically, including files of large values. If the migration fails, is
+  /// cancelled, or the process is killed, the store is unchanged.
   ///
-  /// Where several processes migrate one store, one of them does it; the others wait, and find that it is done.
+  /// If several processes migrate one store, one of them does the work; the others wait, and then find it migrated.
   ///
-  /// - Parameter progress: told how far the migration is; whatever it throws cancels the migration.
-  /// - Returns: what was done; nothing when the store has the wanted version already.
-  /// - Throws: 259 when the pages of the store contradict each other; 134110 for a change that cannot be made, for required values that are missing, and when another process
-  ///   migrates the store; 134111 for values that are not unique; 134120 when it was cancelled; 134160 when what was made is
-  ///   not whole; 134080 and its family when SQLite fails; 512, 513, 640 and 642 when the file system fails.
+  /// - Parameter progress: called with the progress of the migration. Any error it throws cancels the migration.
+  /// - Returns: the report, which is empty if the store already has the wanted version.
+  /// - Throws: 259 for a corrupt store; 134110 for a change that cannot be made, for missing values of required
+  ///   attributes, and if another process is migrating the store; 134111 for duplicate values under a uniqueness
+  ///   constraint; 134120 if it was cancelled; 134160 if the new store fails verification; 134080 and related codes
+  ///   for errors of SQLite; 512, 513, 640 and 642 for errors of the file system.
   @discardableResult
   public func run(progress: (MigrationProgress) throws -> Void = { _ in }) throws -> MigrationReport {
     guard isNeeded else { return MigrationReport(rows: [:], statements: []) }
@@ -30,7 +31,7 @@ extension StoreMigration {
       where error.domain == NSCocoaErrorDomain
       && [NSMigrationError, NSPersistentStoreTimeoutError].contains(error.code)
     {
-      // Whether others have done it meanwhile is looked at only to explain the failure, which is told otherwise.
+      // This check only looks for another explanation. If it fails, the original error is reported.
       guard (try? hasWantedVersion()) == true else { throw error }
       var report = MigrationReport(rows: [:], statements: [])
       report.wasDoneByOthers = true
@@ -38,7 +39,7 @@ extension StoreMigration {
     }
   }
 
-  /// Whether the store has the wanted version now, and all that comes with the last step.
+  /// Returns whether the store now has the wanted version, with all metadata of the last step.
   private func hasWantedVersion() throws -> Bool {
     guard let destination = steps.last?.destinationModel, addedMetadata.isEmpty else { return false }
     return destination.isConfiguration(
@@ -48,7 +49,7 @@ extension StoreMigration {
   private func runPlanned(_ progress: (MigrationProgress) throws -> Void) throws -> MigrationReport {
     try translating {
       try StoreLocation(storeURL).checkFile()
-      // SQLite makes files beside a store also where it finds then that it may not write.
+      // SQLite would create files next to the store even if it then finds that it may not write.
       guard !FileCalls.exists(storeURL) || FileManager.default.isWritableFile(atPath: storeURL.path) else {
         throw StoreErrors.readOnly(url: storeURL)
       }
@@ -74,7 +75,7 @@ extension StoreMigration {
     do {
       var report = try runInPlace(lock, progress)
       report.recoveryOutcome = settled.map(StoreRecovery.Outcome.init)
-      // The journal stays as long as files do.
+      // The journal stays as long as there are files to remove.
       guard report.leftover == nil else { return report }
       do {
         try lock?.removeWorkFolder()
@@ -83,13 +84,13 @@ extension StoreMigration {
       }
       return report
     } catch {
-      // Whoever opens the store next removes it; why the migration failed is what matters.
+      // The next process to open the store removes the directory. Report why the migration failed.
       try? lock?.removeWorkFolder()
       throw error
     }
   }
 
-  /// Whether files of values may not be needed any more after the migration.
+  /// Whether the migration may make files of large values obsolete.
   private var dropsFiles: Bool {
     steps.contains { step in
       step.sourceModel.entities.contains {
@@ -108,17 +109,17 @@ extension StoreMigration {
       try file.close()
       return report
     } catch {
-      // The transaction has been rolled back; the first error is the one to tell, whatever closing says.
+      // The transaction was rolled back. Report the first error, even if closing fails too.
       try? file.close()
       throw error
     }
   }
 
-  /// The store may have been migrated by someone else since the plan was made.
+  /// Throws if the store was migrated by another process after the migration was planned.
   func checkMetadata(of file: StoreFile) throws {
     let now = try file.metadata()
     let planned = metadata[NSStoreModelVersionHashesKey] as? [String: Data]
-    // Another file may have taken the store's name since it was opened.
+    // The store's file may have been replaced since it was opened.
     guard try !file.connection.hasMoved(), now[NSStoreModelVersionHashesKey] as? [String: Data] == planned else {
       throw InPlaceProblem(
         kind: .outdatedPlan,
@@ -127,7 +128,8 @@ extension StoreMigration {
     }
   }
 
-  /// Looks once more whether the store holds what the migration would drop and may not: it may have been written to since.
+  /// Checks again whether the store holds data that the migration would drop without permission, since it may have
+  /// been written to after planning.
   ///
   /// - Throws: 134110; 134130 for a store that no known version has written.
   func checkDropped(in file: StoreFile) throws {
@@ -144,17 +146,17 @@ extension StoreMigration {
     }
   }
 
-  /// The SQL that `run(progress:)` would carry out, without carrying it out.
+  /// Returns the SQL that `run(progress:)` would execute, without executing it.
   ///
-  /// Later steps are worked out over the tables as earlier steps leave them, so the migration is rehearsed on a copy in a
-  /// private directory, beside the store or in the temporary directory, which is removed again.
+  /// The statements of later steps depend on the tables that earlier steps leave. So the migration is rehearsed on a
+  /// copy in a private directory, next to the store or in the temporary directory, which is removed afterwards.
   ///
-  /// - Throws: as `run(progress:)`.
+  /// - Throws: the errors of `run(progress:)`.
   public func statements() throws -> [String] {
     guard isNeeded else { return [] }
     let directory = try translating { try CopyDirectory.make(for: storeURL) }
     defer {
-      // It stays private, and is removed by the next who makes a copy.
+      // If this fails, the directory stays private, and the next copy removes it.
       try? directory.remove()
     }
     let copy = directory.url.appendingPathComponent(storeURL.lastPathComponent)
@@ -174,12 +176,12 @@ extension StoreMigration {
     }
   }
 
-  /// The same migration of another file.
+  /// Creates the same migration for another file.
   package init(_ other: StoreMigration, at url: URL) {
     self.init(other, steps: other.steps, of: url, metadata: other.metadata)
   }
 
-  /// Some steps of a migration, of another file.
+  /// Creates a migration with some of the steps, for another file.
   init(_ other: StoreMigration, steps: [Step], of url: URL, metadata: [String: Any]) {
     storeURL = url
     self.metadata = metadata

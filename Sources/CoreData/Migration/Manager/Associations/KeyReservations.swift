@@ -1,10 +1,11 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// Gives each entity mapping an offset, so that a destination's primary key is its source's key plus the offset.
+/// Assigns each entity mapping an offset, so that a destination's primary key is its source's key plus the offset.
 ///
-/// The first mapping into an empty table gets the offset 0, and so keeps the keys. Mappings of different entities of one
-/// source table into different entities of one destination table share their offset: their keys differ already.
+/// The first mapping into an empty table gets the offset 0, which preserves keys. Mappings from different entities of
+/// one source table to different entities of one destination table share their offset, since their keys differ
+/// already.
 struct KeyReservations: Sendable {
   private struct Reservation {
     let sourceRoot: Int
@@ -16,21 +17,21 @@ struct KeyReservations: Sendable {
   }
 
   private var reservations: [Reservation] = []
-  /// The greatest key that may be in use in each destination table.
+  /// The greatest key that may be in use, by destination table.
   private var greatest: [Int: Int64] = [:]
 
-  /// An entity of a store, and the root whose table it stands in.
+  /// An entity, and the root entity whose table it shares.
   struct Place: Hashable {
     let entity: Int
     let root: Int
   }
 
-  /// Reserves keys for the rows that one mapping makes.
+  /// Reserves keys for the rows of one mapping.
   ///
   /// - Parameters:
-  ///   - keys: all keys of the source's table.
-  ///   - inUse: the greatest key that has been given out in the destination's table.
-  /// - Returns: the offset and the greatest reserved key; nil where no keys are left for that.
+  ///   - keys: the range of keys in the source's table.
+  ///   - inUse: the greatest key assigned in the destination's table.
+  /// - Returns: the offset and the greatest reserved key; nil if there are not enough keys left.
   mutating func reserve(
     _ keys: ClosedRange<Int64>, of source: Place, for destination: Place, inUse: Int64
   ) -> (offset: Int64, last: Int64)? {
@@ -48,7 +49,7 @@ struct KeyReservations: Sendable {
       return (reservations[position].offset, reservations[position].last)
     }
     let used = max(greatest[destination.root] ?? 0, inUse)
-    // A row that was put in by hand may have a key that is not positive.
+    // A row inserted by other programs may have a key below 1.
     var offset: Int64 = 0
     if used > 0 || keys.lowerBound <= 0 {
       let (next, overflow) = used.addingReportingOverflow(1)
@@ -63,5 +64,19 @@ struct KeyReservations: Sendable {
         sourceRoot: source.root, destinationRoot: destination.root, sources: [source.entity],
         destinations: [destination.entity], offset: offset, last: last))
     return (offset, last)
+  }
+}
+
+/// Arithmetic on ranges of primary keys, which can be any integers in a file.
+enum KeyArithmetic {
+  /// Returns the difference between the last and the first key.
+  static func distance(_ keys: ClosedRange<Int64>) -> UInt64 {
+    UInt64(bitPattern: keys.upperBound &- keys.lowerBound)
+  }
+
+  /// Returns whether the keys are close enough together that reading the whole range is faster than reading single
+  /// rows.
+  static func isDense(_ keys: ClosedRange<Int64>, count: Int) -> Bool {
+    distance(keys) < UInt64(count) * 8
   }
 }

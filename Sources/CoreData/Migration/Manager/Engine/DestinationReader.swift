@@ -1,23 +1,24 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import Foundation
 
-/// Reads the destination objects of a mapping, a batch at a time, together with the rows of their sources.
+/// Reads the destination objects of a mapping in batches, together with the rows of their sources.
 struct DestinationReader {
   let run: MigrationRun
   let table: Int
-  /// Whether rows are read together, before anybody asks for them.
+  /// Whether a batch of rows is read with one statement, before any value is used.
   var readsRows: Bool
 
   mutating func read(_ body: (NSManagedObject) throws -> Void, afterBatch: (Int) throws -> Void) throws {
-    // The table may grow meanwhile: those are destinations of what other policies do in this pass.
+    // The table may grow during the loop, by what other policies make in this pass. Those rows are not visited.
     let spans = run.manager.associations.tables[table].destinationSpans
     var batch: [NSManagedObject] = []
     func finishBatch() throws {
       let sources = try readSources(of: batch)
       for object in batch where !object.isDeleted { try body(object) }
-      // A policy that asks for the values of one object asks for those of others too.
+      // A policy that reads the values of one object is likely to read those of others too.
       if batch.contains(where: { !$0.isFault }) { readsRows = true }
       try withExtendedLifetime(sources) { try afterBatch(batch.count) }
       batch = []
@@ -50,7 +51,7 @@ struct DestinationReader {
     return (objects, keys.count < query.limit)
   }
 
-  /// The sources of a batch, read with one statement where they lie close together; kept alive by the caller.
+  /// Reads the sources of a batch with one statement if their keys lie close together. The caller keeps them alive.
   private func readSources(of batch: [NSManagedObject]) throws -> [NSManagedObject] {
     guard readsRows else { return [] }
     let associations = run.manager.associations.tables[table]
@@ -70,9 +71,157 @@ struct DestinationReader {
         associations.sources(of: key).forEach(note)
       }
     }
-    guard count > 0, KeyRanges.isDense(least...greatest, count: count) else { return [] }
+    guard count > 0, KeyArithmetic.isDense(least...greatest, count: count) else { return [] }
     var query = RowQuery(entity: entity, includesSubentities: false)
     query.keys = least...greatest
     return try (run.source.store.rows(for: query) ?? []).map { run.source.context.object(for: $0) }
+  }
+}
+
+/// The objects a policy finds when it lists those of the destination context.
+///
+/// A run releases objects batch by batch, so that memory stays bounded. A policy that searches the registered objects
+/// for what it has made must not notice this. So the run notes the rows it makes, as ranges of keys. The first such
+/// search loads the objects of all these rows with their values, and from then on the run keeps them.
+final class DestinationListing {
+  /// Unowned, since the run owns its listing.
+  private unowned(unsafe) let run: MigrationRun
+  /// The rows of objects that policies have inserted or fetched, by entity number.
+  private var rows: [Int32: [ClosedRange<Int64>]] = [:]
+  private var made: Set<NSManagedObject> = []
+  /// Whether a policy has listed objects, so that the run keeps all of them.
+  private(set) var isKeeping = false
+
+  init(run: MigrationRun) {
+    self.run = run
+  }
+
+  /// Installs the hooks of the destination context.
+  func listen() {
+    run.destination.context.madeByMigration = { [unowned self] in
+      do {
+        try keep()
+      } catch {
+        run.failure = run.failure ?? error
+      }
+      return made.filter { $0.context != nil }
+    }
+    run.destination.context.didFetch = { [unowned self] in note($0) }
+  }
+
+  /// Records the rows of saved or fetched objects.
+  func note(_ objects: [NSManagedObject]) {
+    for object in objects {
+      guard let key = run.destination.rowKey(of: object) else { continue }
+      var ranges = rows[key.entity] ?? []
+      // Keys mostly arrive in order.
+      if let last = ranges.last, last.upperBound < .max, last.upperBound + 1 == key.number {
+        ranges[ranges.count - 1] = last.lowerBound...key.number
+      } else if ranges.last?.contains(key.number) != true {
+        ranges.append(key.number...key.number)
+      }
+      rows[key.entity] = ranges
+    }
+    if isKeeping { made.formUnion(objects) }
+  }
+
+  /// Loads all objects that were made so far, and has the run keep them.
+  private func keep() throws {
+    if isKeeping { return }
+    try run.saveChanges()
+    isKeeping = true
+    run.destination.context.retainsRegisteredObjects = true
+    try load()
+  }
+
+  /// Reads all rows again, after some were made or changed without their objects.
+  func reload() throws {
+    guard isKeeping else { return }
+    run.destination.releaseValues()
+    try load()
+  }
+
+  private func load() throws {
+    for plan in run.plans {
+      guard let table = plan.table else { continue }
+      for span in run.manager.associations.tables[table].destinationSpans { try load(span.keys, of: span.entity) }
+    }
+    for (entity, ranges) in rows {
+      for range in ranges { try load(range, of: entity) }
+    }
+    // Objects that a policy holds, or that other objects refer to, need values too.
+    for object in run.destination.context.registry.objects where object.isFault { object.realize() }
+  }
+
+  private func load(_ keys: ClosedRange<Int64>, of number: Int32) throws {
+    guard let entity = run.destination.store.entity(number: Int(number)) else { return }
+    var query = RowQuery(entity: entity, includesSubentities: false)
+    query.limit = run.batchSize
+    var next = keys.lowerBound
+    while true {
+      query.keys = next...keys.upperBound
+      let found = try run.destination.store.rows(for: query) ?? []
+      for row in found {
+        let object = run.destination.context.object(for: row)
+        if !object.isDeleted { object.realize() }
+        made.insert(object)
+      }
+      guard found.count == query.limit, let last = found.last?.id.key.number, last < keys.upperBound else { return }
+      next = last + 1
+    }
+  }
+}
+
+/// Validates all objects that a migration has made, entity by entity.
+struct DestinationValidation {
+  private let run: MigrationRun
+  private var validated: Set<String> = []
+  /// The number of failures after which validation stops.
+  private static let mostFailures = 100
+
+  init(run: MigrationRun) {
+    self.run = run
+  }
+
+  /// Validates the objects of an entity, unless that has been done.
+  ///
+  /// - Throws: 1550 to 1680, or 1560 for several failures.
+  mutating func validate(_ entity: NSEntityDescription) throws {
+    guard validated.insert(entity.name ?? "").inserted, !entity.isAbstract else { return }
+    guard !entity.slotTable.restricted.isEmpty, let number = run.destination.store.number(of: entity),
+      let root = run.destination.store.rootNumber(ofEntity: number)
+    else { return }
+    if try run.sql?.hasValidRows(of: entity) ?? false { return }
+    var query = RowQuery(entity: entity, includesSubentities: false)
+    query.limit = run.batchSize
+    var next = (run.greatestKeysBefore[root] ?? 0) + 1
+    var failures: [NSError] = []
+    while failures.count < Self.mostFailures {
+      query.keys = next...Int64.max
+      guard let rows = try run.destination.store.rows(for: query), let last = rows.last else { break }
+      for row in rows where failures.count < Self.mostFailures {
+        let object = run.destination.context.object(for: row)
+        object.realize()
+        // A save skips relationships that were not read, since they cannot have changed. Here they have never been
+        // validated.
+        for position in entity.slotTable.restricted { object.readRelationship(at: position) }
+        do {
+          try object.validateForInsert()
+        } catch let error as NSError {
+          failures.append(error)
+        }
+      }
+      if let failure = run.destination.context.readingFailure { throw failure }
+      try run.manager.checkCancellation()
+      if failures.isEmpty { run.releaseDestinationValues() }
+      if rows.count < query.limit || last.id.key.number == Int64.max { break }
+      next = last.id.key.number + 1
+    }
+    if let error = ValidationErrors.combined(failures) { throw error }
+  }
+
+  /// Validates the objects of the entities that have no mapping.
+  mutating func validateRest() throws {
+    for entity in run.destination.model.entities { try validate(entity) }
   }
 }

@@ -5,18 +5,18 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
-/// Checks a mapping model against the models, and makes it ready.
+/// Checks a mapping model against both models, and resolves its entity mappings.
 struct MappingResolver {
   let manager: NSMigrationManager
   let mappings: NSMappingModel
   let source: MigrationStack
   let destination: MigrationStack
-  /// Names of mappings of earlier passes, which expressions may refer to as well.
+  /// The names of mappings in earlier passes, which expressions may also refer to.
   let earlierNames: Set<String>
 
-  /// The checks that need no stores.
+  /// Runs the checks that need no stores.
   ///
-  /// - Throws: 134110 for hashes, entities, policies and names that do not fit.
+  /// - Throws: 134110 for mismatched hashes, unknown entities and policies, and duplicate names.
   static func check(_ mappings: NSMappingModel, from source: NSManagedObjectModel, to destination: NSManagedObjectModel)
     throws
   {
@@ -31,7 +31,7 @@ struct MappingResolver {
     if let twice = names.first(where: { name in names.filter { $0 == name }.count > 1 }) {
       throw MappingErrors.failed(
         .init(mapping: twice), reason: "Several entity mappings are named '\(twice)'.",
-        suggestion: "Give each entity mapping a name of its own; expressions refer to them by name.")
+        suggestion: "Give each entity mapping a unique name; expressions refer to mappings by name.")
     }
   }
 
@@ -40,7 +40,7 @@ struct MappingResolver {
   ) throws {
     guard let entity else { return }
     let found = hashes[entity]
-    // A mapping that was built in code may leave the hash out; then it says nothing that could be wrong.
+    // A mapping built in code may leave the hash out, and then there is nothing to compare.
     if let found, expected == nil || expected == found { return }
     throw MappingErrors.hashMismatch(
       mapping: mapping, entity: entity, side: side, expected: expected, found: found)
@@ -61,7 +61,7 @@ struct MappingResolver {
     return type
   }
 
-  /// Makes all mappings ready, in their order.
+  /// Resolves all mappings, in their order.
   func plans() throws -> [ResolvedMapping] {
     try mappings.entityMappings.enumerated().map { try plan($1, at: $0) }
   }
@@ -112,7 +112,7 @@ struct MappingResolver {
     guard let destination, let attribute = destination.attributesByName[name],
       let position = destination.slotTable.position(of: name)
     else { throw unknown(property, mapping, "a value for the attribute") }
-    // What the model derives is computed from the other values with every save.
+    // Derived attributes are computed from the other values on every save.
     guard let syntax = property.valueSyntax, !(attribute is NSDerivedAttributeDescription) else { return nil }
     try checkNames(in: syntax, place(property, mapping))
     return ResolvedAttribute(
@@ -137,7 +137,7 @@ struct MappingResolver {
     return Self.isAlike(old, attribute) ? .copy(position: position) : .convert(position: position)
   }
 
-  /// Whether the slots of two attributes hold values of the same kind.
+  /// Returns whether the slots of two attributes hold values of the same kind.
   private static func isAlike(_ old: NSAttributeDescription, _ new: NSAttributeDescription) -> Bool {
     guard old.attributeType == new.attributeType else { return false }
     switch old.attributeType {
@@ -181,7 +181,7 @@ struct MappingResolver {
     }
   }
 
-  /// The key in `$source.key` and `FUNCTION($source, "valueForKey:", "key")`.
+  /// Returns the key in `$source.key` and `FUNCTION($source, "valueForKey:", "key")`.
   private static func sourceKey(_ syntax: ExpressionSyntax) -> String? {
     switch syntax {
     case .keyPathOf(.variable(NSMigrationSourceObjectKey), let path) where !path.contains("."): return path
@@ -192,7 +192,7 @@ struct MappingResolver {
     }
   }
 
-  /// Refuses names of mappings that do not exist before anything is done.
+  /// Throws for names of mappings that do not exist, before anything is written.
   private func checkNames(in syntax: ExpressionSyntax, _ place: MappingErrors.Place) throws {
     for name in syntax.mappingNames
     where !earlierNames.contains(name) && !mappings.entityMappings.contains(where: { $0.name == name }) {
@@ -202,14 +202,14 @@ struct MappingResolver {
 }
 
 extension NSAttributeDescription {
-  /// The kind of value that the attribute accepts, for error messages.
+  /// The kind of value the attribute accepts, for error messages.
   var wantedValue: String {
     "a value for the attribute type \(attributeValueClassName ?? "\(attributeType)")"
   }
 }
 
 extension ExpressionSyntax {
-  /// The names of entity mappings that an expression mentions as constants.
+  /// The names of entity mappings that appear as constants in the expression.
   fileprivate var mappingNames: [String] {
     switch self {
     case .function(let operand, let name, let arguments):

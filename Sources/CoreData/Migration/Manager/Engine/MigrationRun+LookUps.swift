@@ -3,9 +3,9 @@
 
 import Foundation
 
-/// What became of what.
+/// Lookups of destinations by source, and of sources by destination.
 extension MigrationRun {
-  /// Notes that a source object has become a destination object, and gives a new one its key.
+  /// Associates a source object with a destination object, and gives a new destination object its primary key.
   func associate(_ sourceObject: NSManagedObject, _ destinationObject: NSManagedObject, _ mapping: NSEntityMapping) {
     let plan = plan(of: mapping)
     precondition(
@@ -22,7 +22,8 @@ extension MigrationRun {
     }
   }
 
-  /// The table of a mapping; a mapping without entities of its own may associate objects as well.
+  /// Returns the association table of a mapping. A mapping without entities of its own gets one when it first
+  /// associates objects.
   private func table(of plan: ResolvedMapping) throws -> Int? {
     if let table = plan.table { return table }
     plan.table = manager.associations.add(
@@ -30,7 +31,7 @@ extension MigrationRun {
     return plan.table
   }
 
-  /// Gives a new object the key that goes with its source, or the next free one where that is taken.
+  /// Gives a new object the key that belongs to its source, or the next free key if that one is taken.
   private func adoptKey(_ object: NSManagedObject, _ source: RowKey, _ plan: ResolvedMapping) throws {
     guard let offset = plan.offset, source.entity == plan.sourceNumber, object.entity === plan.destinationEntity,
       let number = plan.destinationNumber, plan.sourceKeys?.contains(source.number) ?? false,
@@ -46,7 +47,7 @@ extension MigrationRun {
     }
   }
 
-  /// Whether the ordinary destination of a source has been made already.
+  /// Returns whether the destination row that belongs to a source has already been made.
   private func isTaken(_ key: RowKey, _ source: RowKey, _ plan: ResolvedMapping) throws -> Bool {
     guard let table = plan.table else { return false }
     let associations = manager.associations.tables[table]
@@ -54,21 +55,23 @@ extension MigrationRun {
     return try associations.destinations(of: source) { try exists($0) }.contains(key)
   }
 
-  /// The tables of an entity mapping; none for a name that is not known.
+  /// Returns the association tables of an entity mapping; an empty array if it has none yet.
   ///
-  /// - Throws: `EvaluationError` for an unknown name, which then is one in a mapping model.
+  /// - Throws: `EvaluationError` for an unknown name.
   func tables(named name: String) throws -> [Int] {
     if let tables = manager.associations.tables(named: name) { return tables }
     if plans.contains(where: { $0.name == name }) { return [] }
     throw EvaluationError.unknownKey(name, object: "The mapping model")
   }
 
-  /// Looks something up for a policy. The policy gets nothing where that fails, and the migration ends with the failure.
+  /// Runs a lookup for a policy. If it fails, the policy gets an empty array and the migration fails at the next
+  /// opportunity.
   func lookUp(_ name: String, _ body: ([Int]) throws -> [NSManagedObject]) -> [NSManagedObject] {
     do {
       return try body(tables(named: name))
     } catch is EvaluationError {
-      // A mapping model is a file: its names can change while the policy stays as it is.
+      // A mapping model is a file, whose names can change while the policy stays the same. So this is an error, not a
+      // trap.
       failure = failure ?? MappingErrors.unknownMapping(name, known: plans.map(\.name))
     } catch {
       failure = failure ?? error
@@ -76,7 +79,7 @@ extension MigrationRun {
     return []
   }
 
-  /// The objects that certain tables have for sources; for all of them when there are none given.
+  /// Returns the destinations of the given sources in some tables; all destinations if `sources` is nil.
   func destinations(in tables: [Int], of sources: [NSManagedObject]?) throws -> [NSManagedObject] {
     guard let sources else {
       return try objects(in: tables.flatMap { manager.associations.tables[$0].destinationSpans }, of: destination)
@@ -84,7 +87,7 @@ extension MigrationRun {
     return try destinationKeys(in: tables, of: sources.compactMap(source.rowKey)).compactMap(destination.object)
   }
 
-  /// The objects of which certain tables have destinations.
+  /// Returns the sources of the given destinations in some tables; all sources if `destinations` is nil.
   func sources(in tables: [Int], of destinations: [NSManagedObject]?) throws -> [NSManagedObject] {
     guard let destinations else {
       let all = try objects(in: tables.flatMap { manager.associations.tables[$0].sourceSpans }, of: source)
@@ -100,12 +103,12 @@ extension MigrationRun {
     return unique(found).compactMap(source.object)
   }
 
-  /// What any mapping has made of sources, as far as it fits the relationship that is being set.
+  /// Returns the destinations of sources by any mapping, if they fit the relationship being set.
   func destinations(of sources: [NSManagedObject]) throws -> [NSManagedObject] {
     try anyDestinationKeys(of: sources.compactMap(source.rowKey)).compactMap(destination.object)
   }
 
-  /// The rows that the tables of one mapping have for source rows.
+  /// Returns the destination rows of source rows in the tables of one mapping.
   func destinationKeys(in tables: [Int], of sources: [RowKey]) throws -> [RowKey] {
     var found: [RowKey] = []
     for source in sources {
@@ -114,7 +117,7 @@ extension MigrationRun {
     return try distinct(found)
   }
 
-  /// The rows that any mapping has for source rows, as far as they fit the relationship that is being set.
+  /// Returns the destination rows of source rows by any mapping, if they fit the relationship being set.
   func anyDestinationKeys(of sources: [RowKey]) throws -> [RowKey] {
     var found: [RowKey] = []
     for source in sources {
@@ -131,7 +134,7 @@ extension MigrationRun {
     return try distinct(found)
   }
 
-  /// Each row once, in the order given; and no rows that policies have deleted.
+  /// Removes duplicates, and rows that policies have deleted. Keeps the order.
   private func distinct(_ keys: [RowKey]) throws -> [RowKey] {
     try withoutDeleted(unique(keys))
   }
@@ -142,13 +145,13 @@ extension MigrationRun {
     return keys.filter { seen.insert($0).inserted }
   }
 
-  /// Leaves out what policies have deleted.
+  /// Removes the rows that policies have deleted.
   private func withoutDeleted(_ keys: [RowKey]) throws -> [RowKey] {
     guard destination.context.deletionCount > 0 else { return keys }
     return try keys.filter(exists)
   }
 
-  /// Whether a destination row is there, saved or not.
+  /// Returns whether a destination row exists, saved or not.
   func exists(_ key: RowKey) throws -> Bool {
     if let id = destination.identifier(of: key), let object = destination.context.registry[id.key], object.hasChanges {
       return !object.isDeleted
@@ -156,7 +159,7 @@ extension MigrationRun {
     return try destination.store.hasRow(entity: Int(key.entity), primaryKey: key.number)
   }
 
-  /// The objects of the rows in spans.
+  /// Returns the objects of the rows in the given spans.
   private func objects(in spans: [RowSpan], of stack: MigrationStack) throws -> [NSManagedObject] {
     if stack.context === destination.context { try saveChanges() }
     var found: [NSManagedObject] = []
@@ -175,9 +178,10 @@ extension MigrationRun {
 }
 
 extension NSManagedObject {
-  /// Tells the objects that are related to this one of its new identifier.
+  /// Replaces the temporary identifier of this object in the objects related to it.
   ///
-  /// - Parameter all: whether objects may be related to it that it does not know: by a relationship without inverse.
+  /// - Parameter all: whether there may be a relationship to it without an inverse. Then all changed objects are
+  ///   searched.
   fileprivate func tellRelatedObjects(all: Bool) {
     if all {
       for object in context?.changed.objects ?? [] { object.replaceTemporaryIDs() }

@@ -3,40 +3,40 @@
 
 import Foundation
 
-/// One migration: two stacks, the mappings made ready, and the three passes over them.
+/// One migration: two stacks, the resolved mappings, and three passes over them.
 final class MigrationRun {
-  /// The manager has the run, which ends before the manager's method does.
+  /// Unowned, since the run ends before the manager's method returns.
   unowned(unsafe) let manager: NSMigrationManager
   let source: MigrationStack
   let destination: MigrationStack
   private(set) var plans: [ResolvedMapping] = []
-  /// What a call that cannot throw has failed with; the migration fails with it at the next opportunity.
+  /// The first failure of a call that cannot throw. The migration throws it at the next opportunity.
   var failure: (any Error)?
-  /// The object that is being made into destinations, and the one of its entity that was read before it.
+  /// The source object being migrated, and the key of the object of the same entity read before it.
   ///
-  /// Set for every object, by one place.
+  /// Set for every object, in one place, hence without exclusivity checks.
   @exclusivity(unchecked) var reading: (object: NSManagedObject, previous: Int64?)?
-  /// The entity that the relationship which is being set leads to.
+  /// The destination entity of the relationship being set.
   var wantedDestination: NSEntityDescription?
   private var keys = KeyReservations()
-  /// Whether relationships have been set of which only one side is known, and not saved.
+  /// Whether there are unsaved relationships of which only one side is set.
   private var hasOneSides = false
-  /// The greatest keys in use before the migration, by the destination's root entities.
+  /// The greatest primary keys before the migration, by the destination's root entities.
   private(set) var greatestKeysBefore: [Int: Int64] = [:]
   private var progress: RunProgress
-  /// How many objects are read before what was made of them is saved.
+  /// The number of source objects per batch. Each batch is saved before the next is read.
   let batchSize: Int
-  /// Carries out what has a policy, and what SQL cannot do.
+  /// The executor for mappings with a policy, and for what SQL cannot do.
   private(set) lazy var objects = ObjectExecutor(run: self)
-  /// What policies find that list the destination's objects.
+  /// The objects that policies find when they list those of the destination context.
   private lazy var listing = DestinationListing(run: self)
-  /// Carries out the other mappings; nil until all are resolved.
+  /// The executor for the other mappings; nil until all mappings are resolved.
   private(set) var sql: SQLExecutor?
-  /// Whether no mapping has a policy, and the manager is none of the program's own.
+  /// Whether no mapping has a policy and the manager is not of a subclass.
   private(set) lazy var isPlain =
     type(of: manager) == NSMigrationManager.self && plans.allSatisfy(\.isPlain)
 
-  /// - Parameter sqlObstacle: why no mapping can be carried out by SQL; nil where that depends on the mapping.
+  /// - Parameter sqlObstacle: why SQL can run no mapping; nil if that depends on the mapping.
   init(
     manager: NSMigrationManager, mappings: NSMappingModel, source: MigrationStack, destination: MigrationStack,
     batchSize: Int, sqlObstacle: String?
@@ -63,7 +63,7 @@ final class MigrationRun {
     sql = try SQLExecutor(run: self, obstacle: sqlObstacle)
   }
 
-  /// Carries the mappings out. What is done last of all, keeping the destination, is the caller's.
+  /// Runs all mappings. The caller completes the destination store.
   func migrate() throws {
     listing.listen()
     for plan in plans {
@@ -96,10 +96,10 @@ final class MigrationRun {
     try manager.checkCancellation()
   }
 
-  /// Counts objects that are dealt with.
+  /// Adds to the number of objects done.
   func didObjects(_ count: Int) { progress.didObjects(count) }
 
-  /// Carries out one pass over a mapping, by SQL where that is possible.
+  /// Runs one pass of a mapping, by SQL if possible.
   private func carryOut(_ plan: ResolvedMapping, _ pass: (any MappingExecutor) throws -> Void) throws {
     guard let sql, sql.canCarryOut(plan) else { return try pass(objects) }
     do {
@@ -111,16 +111,16 @@ final class MigrationRun {
     try listing.reload()
   }
 
-  /// Whether a mapping makes objects of source objects.
+  /// Returns whether a mapping makes destination objects from source objects.
   func hasTable(_ plan: ResolvedMapping) -> Bool {
     if case .none = plan.sources { return false }
     return plan.sourceNumber != nil && plan.destinationNumber != nil
   }
 
-  /// Whether a policy lists the destination's objects, so that all of them stay in memory.
+  /// Whether a policy has listed the destination's objects, so that all of them stay in memory.
   var isKeepingObjects: Bool { listing.isKeeping }
 
-  /// The plan of a mapping that a policy was called with.
+  /// Returns the resolved form of an entity mapping.
   func plan(of mapping: NSEntityMapping) -> ResolvedMapping {
     guard let plan = plans.first(where: { $0.mapping === mapping }) ?? plans.first(where: { $0.name == mapping.name })
     else {
@@ -144,12 +144,12 @@ final class MigrationRun {
     guard let (offset, last) = reserved else { return }
     plan.offset = offset
     plan.sourceKeys = range
-    // Where keys stay as they are, those of objects that were deleted in the source stay unused too.
+    // If the keys stay the same, those of deleted source objects are not reused either.
     let through = offset == 0 ? max(last, try source.store.greatestKey(ofRoot: sourceRoot)) : last
     try destination.store.reserveKeys(ofRoot: root, through: through)
   }
 
-  /// New tables after a policy has had them forgotten.
+  /// Adds new association tables after a policy has reset the manager.
   func didResetAssociations() {
     for plan in plans {
       guard let from = plan.sourceNumber, let to = plan.destinationNumber else { continue }
@@ -159,7 +159,7 @@ final class MigrationRun {
 
   // MARK: Calls of policies
 
-  /// Calls a policy; what it throws ends the migration.
+  /// Calls a policy, whose errors end the migration.
   func call(_ plan: ResolvedMapping, _ body: () throws -> Void) throws {
     try manager.checkCancellation()
     do {
@@ -171,7 +171,7 @@ final class MigrationRun {
     try manager.checkCancellation()
   }
 
-  /// What a policy throws is the app's, and comes out as it is; of the errors beneath this framework its own are made.
+  /// Returns a policy's own errors unchanged, and translates errors of the lower layers into those of this framework.
   private func translated(_ error: any Error) -> any Error {
     do {
       return try SQLiteStoreErrors.translating(url: nil, isOpening: false) { throw error }
@@ -182,7 +182,7 @@ final class MigrationRun {
 
   // MARK: Saving
 
-  /// Saves what there is to save, and has all objects give up their values, unless a policy lists them.
+  /// Saves all changes, and turns all objects into faults, unless a policy lists them.
   func save() throws {
     try saveChanges()
     releaseDestinationValues()
@@ -190,19 +190,19 @@ final class MigrationRun {
     stopListening()
   }
 
-  /// Has destination objects give up their values, unless a policy lists them.
+  /// Turns destination objects into faults, unless a policy lists them.
   func releaseDestinationValues() {
     if !listing.isKeeping { destination.releaseValues() }
   }
 
-  /// Saves what there is to save; objects keep their values.
+  /// Saves all changes. Objects keep their values.
   func saveChanges() throws {
     let context = destination.context
     if let failure { throw failure }
     try objects.writeKeys()
     guard context.hasChanges else { return }
     try namingDuplicates {
-      // Saving asks the stores itself, and must not be asked to save then.
+      // Saving queries the stores itself, which must not cause another save.
       let hook = context.willAskStores
       context.willAskStores = nil
       defer { context.willAskStores = hook }
@@ -222,13 +222,13 @@ final class MigrationRun {
     }
   }
 
-  /// Sees to it that the stores know of relationships of which only one side was set, before they are asked.
+  /// Schedules a save of one-sided relationships before the next query.
   func saveBeforeAsking() {
     hasOneSides = true
     listen()
   }
 
-  /// Sees to it that the stores know of relationships that were set without objects, before they are asked.
+  /// Schedules a write of relationships that were set without objects before the next query.
   func writeKeysBeforeAsking() {
     listen()
   }
@@ -261,10 +261,10 @@ final class MigrationRun {
   }
 }
 
-/// What carries an entity mapping out: object by object, or by SQL.
+/// Runs entity mappings, either by SQL or object by object.
 ///
-/// In the first pass rows are made, and what became of what is noted in the mapping's association table; in the second
-/// their relationships are set.
+/// The first pass makes rows, and records them in the mapping's association table. The second sets their
+/// relationships.
 protocol MappingExecutor {
   func createInstances(of plan: ResolvedMapping) throws
   func createRelationships(of plan: ResolvedMapping) throws
@@ -274,12 +274,75 @@ extension NSError {
   /// Foundation's key for several underlying errors, which Foundation on Linux lacks.
   static let multipleUnderlyingErrorsKey = "NSMultipleUnderlyingErrorsKey"
 
-  /// The same error, with the error that SQL failed with before among the underlying ones.
+  /// Returns the same error with the earlier failure of SQL among its underlying errors.
   fileprivate func with(sqlFailure: any Error) -> NSError {
     var userInfo = userInfo
     let failures = [userInfo[NSUnderlyingErrorKey] as? any Error, sqlFailure].compactMap { $0 }
     userInfo[NSUnderlyingErrorKey] = failures[0]
     userInfo[Self.multipleUnderlyingErrorsKey] = failures
     return NSError(domain: domain, code: code, userInfo: userInfo)
+  }
+}
+
+/// The progress of a migration: objects done out of objects counted, in each pass.
+struct RunProgress {
+  /// The passes. Each covers a part of the whole.
+  enum Pass {
+    case creation
+    case relationships
+    case validation
+
+    fileprivate var part: (start: Double, end: Double) {
+      switch self {
+      case .creation: (0, 0.55)
+      case .relationships: (0.55, 0.95)
+      case .validation: (0.95, 1)
+      }
+    }
+  }
+
+  private unowned let manager: NSMigrationManager
+  private var pass = Pass.creation
+  private var done = 0
+  private var mappingCount = 0
+  private var objectCount = 0
+
+  init(manager: NSMigrationManager) {
+    self.manager = manager
+  }
+
+  /// Counts the source objects.
+  mutating func count(_ plans: [ResolvedMapping], in source: MigrationStack) throws {
+    mappingCount = plans.count
+    for plan in plans {
+      guard let entity = plan.sourceEntity else { continue }
+      switch plan.sources {
+      case .none: continue
+      case .all, .request, .collection:
+        // Objects that a filter excludes are counted too. They make progress faster, and never go back.
+        objectCount += try source.store.count(for: RowQuery(entity: entity, includesSubentities: false)) ?? 0
+      }
+    }
+  }
+
+  mutating func begin(_ pass: Pass) {
+    self.pass = pass
+    done = 0
+    show(0)
+  }
+
+  mutating func didObjects(_ count: Int) {
+    done += count
+    show(Double(done) / Double(max(objectCount, 1)))
+  }
+
+  mutating func didMapping() {
+    done += 1
+    show(Double(done) / Double(mappingCount + 1))
+  }
+
+  private func show(_ fraction: Double) {
+    let (start, end) = pass.part
+    manager.show(progress: Float(start + (end - start) * min(fraction, 1)))
   }
 }

@@ -4,16 +4,17 @@
 import CoreDataPredicates
 import Foundation
 
-/// Carries mappings out object by object, as policies want it.
+/// Runs mappings object by object, through their policies.
 final class ObjectExecutor: MappingExecutor {
-  /// The run has its engines.
+  /// Unowned, since the run owns its executors.
   unowned(unsafe) let run: MigrationRun
-  /// The values of variables in expressions.
+  /// The evaluator of expressions, with the values of their variables.
   private var evaluator = PredicateEvaluator()
   private var evaluatedPlan: ResolvedMapping?
-  /// Derived attributes may count the objects of a relationship, which then must be known to have changed on both sides.
+  /// Whether there are derived attributes. They may count the objects of a relationship, so both sides of it must be
+  /// marked as changed.
   private lazy var hasDerivations = !Derivations(run.destination.model).isEmpty
-  /// What sets the relationships of the mapping that is being carried out where objects are not needed for it.
+  /// Sets the relationships of the current mapping that need no objects; nil if all of them do.
   private var keys: WaitingKeys?
 
   init(run: MigrationRun) {
@@ -37,7 +38,7 @@ final class ObjectExecutor: MappingExecutor {
     }
   }
 
-  /// The framework's own way to make a destination object of a source object.
+  /// Makes the destination object of a source object, as a policy does unless overridden.
   func createDestinationInstance(forSource source: NSManagedObject, in mapping: NSEntityMapping) throws {
     let plan = run.plan(of: mapping)
     guard let entity = plan.destinationEntity else { return }
@@ -51,7 +52,7 @@ final class ObjectExecutor: MappingExecutor {
     _ attribute: ResolvedAttribute, of destination: NSManagedObject, from source: NSManagedObject,
     _ plan: ResolvedMapping
   ) throws {
-    // Positions are those of the mapping's own entity; a source of another one is asked by name.
+    // Positions are those of the mapping's own entity. A source of another entity is read by name.
     let isOrdinary = source.entity === plan.sourceEntity
     switch attribute.value {
     case .copy(let position) where isOrdinary:
@@ -90,7 +91,7 @@ final class ObjectExecutor: MappingExecutor {
     keys = hasDerivations ? nil : try WaitingKeys(plan, run)
     defer { keys = nil }
     if keys != nil { run.writeKeysBeforeAsking() }
-    // Where the mapping itself needs no values only the policy knows whether any are needed.
+    // If the mapping itself needs no values, the policy may still read some.
     var reader = DestinationReader(
       run: run, table: table, readsRows: !plan.relationships.isEmpty && keys == nil)
     try reader.read { object in
@@ -107,7 +108,7 @@ final class ObjectExecutor: MappingExecutor {
     }
   }
 
-  /// The framework's own way to set the relationships of a destination object.
+  /// Sets the relationships of a destination object, as a policy does unless overridden.
   func createRelationships(forDestination destination: NSManagedObject, in mapping: NSEntityMapping) throws {
     let plan = run.plan(of: mapping)
     guard !plan.relationships.isEmpty, let table = plan.table, let key = run.destination.rowKey(of: destination) else {
@@ -125,19 +126,19 @@ final class ObjectExecutor: MappingExecutor {
     for relationship in plan.relationships {
       run.wantedDestination = relationship.relationship.destinationEntity
       defer { run.wantedDestination = nil }
-      // Several sources that have become one object contribute to its relationships together.
+      // If several sources became one object, its relationships combine what each of them gives.
       var keys: [RowKey] = []
       for source in sources { keys += try objects(for: relationship, of: source, destination, plan) }
       try set(keys, for: relationship, of: destination, plan)
     }
   }
 
-  /// Writes the relationships that are set without objects.
+  /// Writes the relationships that were set without objects.
   func writeKeys() throws {
     try keys?.write()
   }
 
-  /// Sets relationships object by object until the next save: a policy has asked the stores.
+  /// Sets relationships object by object until the next save, after a policy has queried the stores.
   func suspendKeys() { keys?.suspend() }
 
   private func objects(
@@ -148,7 +149,8 @@ final class ObjectExecutor: MappingExecutor {
       do {
         let tables = try run.tables(named: name)
         return try run.destinationKeys(in: tables, of: rows(sources, of: key)).filter { key in
-          // A policy may have made objects of several entities; those of the mapping's own are to fit.
+          // A policy may have made objects of several entities. Those that do not fit are left out; those of the
+          // mapping's own entity must fit.
           fits(key, relationship.relationship)
             || tables.contains { run.manager.associations.tables[$0].destination == key.entity }
         }
@@ -171,7 +173,7 @@ final class ObjectExecutor: MappingExecutor {
     return run.destination.store.entity(number: Int(key.entity))?.isKindOf(entity: wanted) ?? false
   }
 
-  /// The rows of source objects, without making objects of them.
+  /// Returns the rows of source objects without making objects for them.
   private func rows(_ sources: ResolvedRelationship.Sources, of key: RowKey) throws -> [RowKey] {
     switch sources {
     case .itself: return [key]
@@ -185,7 +187,7 @@ final class ObjectExecutor: MappingExecutor {
     }
   }
 
-  /// The destination rows in the value of an expression.
+  /// Returns the destination rows in the value of an expression.
   private func rows(_ value: Any?, for relationship: ResolvedRelationship, _ plan: ResolvedMapping) throws -> [RowKey] {
     guard let value = Operand.unwrapped(value) else { return [] }
     let context = run.destination.context
@@ -195,7 +197,7 @@ final class ObjectExecutor: MappingExecutor {
           plan.place(relationship.name, relationship.syntax), found: Operand.description(element),
           wanted: "objects of the destination context")
       }
-      // A new object gets its identifier now: relationships are set by numbers.
+      // A new object gets its permanent identifier now, since relationships are set by row.
       if object.hasTemporaryID { try context.obtainPermanentIDs(for: [object]) }
       guard let key = run.destination.rowKey(of: object) else {
         throw ObjectGraphErrors.missingObject(object.identifier)
@@ -239,7 +241,7 @@ final class ObjectExecutor: MappingExecutor {
     evaluator.variables[NSMigrationSourceObjectKey] = source
     evaluator.variables[NSMigrationDestinationObjectKey] = destination
     evaluator.variables[NSMigrationPropertyMappingKey] = property
-    // Policies may be called from here, and may have others of their objects migrated.
+    // The expression may call policies that migrate other objects, so evaluate a copy.
     let evaluator = evaluator
     do {
       return try evaluator.value(syntax, with: source)
@@ -248,7 +250,7 @@ final class ObjectExecutor: MappingExecutor {
     }
   }
 
-  /// The value of the expression that gives a mapping's source objects.
+  /// Evaluates the source expression of a mapping.
   func evaluateSource(_ syntax: ExpressionSyntax, _ plan: ResolvedMapping) throws -> Any? {
     prepare(plan)
     do {
@@ -277,10 +279,10 @@ final class ObjectExecutor: MappingExecutor {
 extension NSManagedObject {
   /// Sets a relationship of a migrated object.
   ///
-  /// Where the other side is to-many, and not read yet, only this side is set: the store keeps both sides in one place, and
-  /// reading a large relationship to add one member to it, again and again, would take most of the time of a migration.
+  /// If the other side is to-many and has not been read, sets only this side. The store keeps both sides in one
+  /// place, and reading a large relationship again for each new member would take most of the time of a migration.
   ///
-  /// - Returns: whether only this side was set, so that the store is to be told before it is asked.
+  /// - Returns: whether only this side was set, so that the change must be saved before the next query.
   fileprivate func relate(
     _ objects: [NSManagedObject], at position: Int, _ relationship: NSRelationshipDescription, mayBeOneSided: Bool
   ) -> Bool {
@@ -312,7 +314,7 @@ extension NSManagedObject {
     return true
   }
 
-  /// Whether the members of a to-many inverse have not been read.
+  /// Returns whether the members of a to-many inverse have not been read.
   func hasUnreadInverse(of relationship: NSRelationshipDescription) -> Bool {
     guard isRealized else { return true }
     guard !hasTemporaryID, !isInserted, let inverse = relationship.inverseRelationship,
@@ -323,9 +325,69 @@ extension NSManagedObject {
 }
 
 extension NSRelationshipDescription {
-  /// Objects as the relationship takes them.
+  /// Returns objects as a value of the relationship.
   fileprivate func value(of objects: [NSManagedObject]) -> Any? {
     guard isToMany else { return objects.first }
     return isOrdered ? NSOrderedSet(array: objects) : NSSet(array: objects)
   }
+}
+
+/// To-one relationships of a policy's objects that SQL sets in ranges of rows, without reading values on either side.
+///
+/// An object qualifies as long as it is a fault. The relationships are written before anything can read them.
+final class WaitingKeys {
+  let plan: ResolvedMapping
+  /// Unowned, since the run owns its executors and they own this.
+  private unowned(unsafe) let run: MigrationRun
+  private var relationships: SQLRelationships?
+  /// The version of the associations from which the SQL was made.
+  private var associationCount: Int
+  private var rows: [RowSpan] = []
+  private var offsets: [Int64] = []
+  /// Whether the policy has queried the stores since the last save, so that it may hold members of the other sides.
+  private var isSuspended = false
+
+  /// - Returns: nil if the mapping has no relationships, or some that are not such keys.
+  init?(_ plan: ResolvedMapping, _ run: MigrationRun) throws {
+    guard let relationships = try run.sql?.keyRelationships(of: plan) else { return nil }
+    (self.plan, self.run, self.relationships) = (plan, run, relationships)
+    associationCount = run.manager.associations.changeCount
+  }
+
+  /// Adds an object whose relationships SQL is to set.
+  ///
+  /// - Returns: whether SQL can set them; if not, nothing was done.
+  func add(_ object: NSManagedObject, _ key: RowKey, from source: RowKey) throws -> Bool {
+    guard !isSuspended, !object.isRealized, object.snapshot == nil, !object.hasChanges,
+      source.entity == plan.sourceNumber, key.entity == plan.destinationNumber, !run.source.context.hasChanges,
+      run.destination.context.deletionCount == 0, !run.isKeepingObjects
+    else { return false }
+    if associationCount != run.manager.associations.changeCount {
+      try write()
+      relationships = try run.sql?.keyRelationships(of: plan)
+      associationCount = run.manager.associations.changeCount
+    }
+    guard relationships != nil else { return false }
+    let offset = key.number - source.number
+    if let last = rows.last, offsets.last == offset, last.keys.upperBound + 1 == key.number {
+      rows[rows.count - 1] = RowSpan(entity: key.entity, keys: last.keys.lowerBound...key.number)
+    } else {
+      rows.append(RowSpan(entity: key.entity, keys: key.number...key.number))
+      offsets.append(offset)
+    }
+    return true
+  }
+
+  /// Sets the relationships of the objects that were added.
+  func write() throws {
+    if rows.isEmpty { return }
+    defer { (rows, offsets) = ([], []) }
+    try relationships?.setKeys(rows, offsets: offsets)
+  }
+
+  /// Rejects further objects, because the policy has queried the stores.
+  func suspend() { isSuspended = true }
+
+  /// Accepts objects again after a save, which turned all objects into faults.
+  func resume() { isSuspended = false }
 }

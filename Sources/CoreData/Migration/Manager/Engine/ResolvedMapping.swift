@@ -4,12 +4,12 @@
 import CoreDataPredicates
 import Foundation
 
-/// An entity mapping resolved against both models: its entities and their numbers, its policy, where its source objects come
-/// from, and what kind of expression each property has.
+/// An entity mapping resolved against both models: its entities, its policy, its source objects, and the kind of each
+/// property's expression.
 final class ResolvedMapping {
   let mapping: NSEntityMapping
   let name: String
-  /// The place in the mapping model, which is the order of all passes.
+  /// The position in the mapping model, which is the order of all passes.
   let position: Int
   let sourceEntity: NSEntityDescription?
   let destinationEntity: NSEntityDescription?
@@ -20,34 +20,33 @@ final class ResolvedMapping {
   /// The numbers of the entities in their stores.
   let sourceNumber: Int32?
   let destinationNumber: Int32?
-  /// Where the mapping's associations are; nil for a mapping that has none.
+  /// The position of the mapping's association table; nil if it has none.
   var table: Int?
-  /// What is added to a source's key to get its destination's; nil where keys are given out one by one.
+  /// The difference between a destination's key and its source's key; nil if keys are assigned one by one.
   var offset: Int64?
-  /// All keys of the source's table; nil where keys are given out one by one.
+  /// The range of keys in the source's table; nil if keys are assigned one by one.
   var sourceKeys: ClosedRange<Int64>?
-  /// Who has carried the mapping out, and why SQL has not.
+  /// The executors that ran the mapping, and why SQL did not.
   var execution = Execution()
 
   struct Execution {
-    /// Whether SQL has made the rows, and set their relationships.
     var madeRowsInSQL = false
     var setRelationshipsInSQL = false
-    /// Why SQL did not carry out all of the mapping: a predicate of which the mapping is the subject.
+    /// Why SQL did not run all of the mapping: a predicate whose subject is the mapping.
     var obstacle: String?
-    /// What SQL failed with, after which objects have carried the mapping out.
+    /// The error of SQL, after which objects ran the mapping.
     var failure: (any Error)?
   }
 
-  /// Where source objects come from.
+  /// The origin of the source objects.
   enum Sources {
-    /// There are none: an added or removed entity.
+    /// None: an added or removed entity.
     case none
-    /// All objects of the source entity, without those of sub-entities.
+    /// All objects of the source entity, without those of its sub-entities.
     case all
-    /// What a fetch request finds.
+    /// The results of a fetch request.
     case request(ExpressionSyntax, context: ExpressionSyntax)
-    /// A collection.
+    /// The elements of a collection.
     case collection(ExpressionSyntax)
   }
 
@@ -70,7 +69,7 @@ final class ResolvedMapping {
     self.relationships = relationships
   }
 
-  /// Whether a relationship without inverse leads to objects of the destination entity.
+  /// Whether a relationship without an inverse has the destination entity as its destination.
   private(set) lazy var isTargetWithoutInverse =
     destinationEntity.map { destination in
       destination.managedObjectModel.entities.contains { entity in
@@ -81,10 +80,10 @@ final class ResolvedMapping {
       }
     } ?? true
 
-  /// Whether nobody but the framework has a say in this mapping.
+  /// Whether the mapping has no policy class of its own.
   var isPlain: Bool { type(of: policy) == NSEntityMigrationPolicy.self }
 
-  /// Where in the mapping model this is, for errors.
+  /// The location in the mapping model, for errors.
   var place: MappingErrors.Place {
     MappingErrors.Place(mapping: name, entity: mapping.destinationEntityName ?? mapping.sourceEntityName)
   }
@@ -97,11 +96,11 @@ final class ResolvedMapping {
   }
 }
 
-/// How one attribute gets its value. A class, since it is asked for every object, and a copy of a structure would retain all
-/// its parts.
+/// How an attribute gets its value. A class, because it is read for every object and a copy of a structure would
+/// retain all its parts.
 final class ResolvedAttribute {
   enum Value {
-    /// The value of a source attribute as it stands in its slot.
+    /// The value of a source attribute, copied from its slot.
     case copy(position: Int)
     /// The value of a source attribute, converted.
     case convert(position: Int)
@@ -115,7 +114,7 @@ final class ResolvedAttribute {
   let value: Value
   let syntax: ExpressionSyntax
   let mapping: NSPropertyMapping
-  /// Whether a missing value leaves the default value standing.
+  /// Whether the default value stays if the source has no value.
   let keepsDefault: Bool
 
   init(
@@ -132,12 +131,12 @@ final class ResolvedAttribute {
   }
 }
 
-/// How one relationship gets its objects.
+/// How a relationship gets its objects.
 struct ResolvedRelationship {
   enum Value {
-    /// What certain mappings have made of some source objects.
+    /// The destinations of some source objects by the mapping of that name.
     case mapping(name: String, of: Sources)
-    /// What any mapping has made of some source objects.
+    /// The destinations of some source objects by any mapping.
     case anyMapping(of: Sources)
     case expression
   }
@@ -147,7 +146,7 @@ struct ResolvedRelationship {
     case relationship(String)
   }
 
-  /// The source objects that the expression asks for; nil where that takes objects.
+  /// The source objects the expression refers to; nil if finding them takes objects.
   var sources: Sources? {
     switch value {
     case .mapping(_, let sources), .anyMapping(let sources): sources

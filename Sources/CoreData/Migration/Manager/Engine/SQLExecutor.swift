@@ -6,38 +6,38 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Carries out entity mappings without a policy by SQL over both stores, with Swift functions for operations SQL lacks.
+/// Runs entity mappings without a policy by SQL over both stores, with Swift functions for operations SQL lacks.
 ///
-/// Produces the same result as carrying them out object by object. What SQL cannot do is known before anything is written
-/// (`SQLObstacle`) and left to `ObjectExecutor`; a mapping that fails in SQL is retried with objects, whose errors are more
-/// precise.
+/// Produces the same result as migrating object by object. What SQL cannot do is known before anything is written
+/// (`SQLObstacle`) and left to `ObjectExecutor`. If a mapping fails in SQL, it is retried with objects, whose errors
+/// are more precise.
 final class SQLExecutor: MappingExecutor {
-  /// So many keys of the source are gone through in one statement.
+  /// The number of source keys that one statement covers.
   private static let keysPerStep: UInt64 = 20_000
-  /// At most so many statements are run for one table. Keys need not lie close together: a file can have one row at each end
-  /// of all numbers.
+  /// The greatest number of statements for one table. Keys can be far apart: a file may have one row at each end of
+  /// the range.
   private static let greatestStepCount: UInt64 = 10_000
 
-  /// The run has its executors.
+  /// Unowned, since the run owns its executors.
   private unowned(unsafe) let run: MigrationRun
   private let source: MappedStore
   private let target: MappedStore
-  /// Whether the destination's connection has the source.
+  /// Whether the source is attached to the destination's connection.
   private let isAttached: Bool
   /// Whether SQL may be used for any mapping.
   private let isAllowed: Bool
-  /// The mappings that SQL can carry out.
+  /// The mappings that SQL can run.
   private var mappings: [ObjectIdentifier: SQLMapping] = [:]
-  /// The mappings whose rows were made here, with the extent of their associations then.
+  /// The mappings whose rows SQL has made, with the number of stored associations at that time.
   private var made: [ObjectIdentifier: Int] = [:]
-  /// The relationships whose keys were inserted along with the rows.
+  /// The relationships whose keys were inserted together with the rows.
   private var inserted: [ObjectIdentifier: Set<String>] = [:]
-  /// Whether derived attributes wait until SQL has set all relationships.
+  /// Whether derived attributes are computed after SQL has set all relationships.
   private var derivesLast = false
 
-  /// Finds out which mappings of a run SQL can carry out.
+  /// Determines which mappings of a run SQL can run.
   ///
-  /// - Parameter obstacle: why the destination's connection does not have the source; nil where it has.
+  /// - Parameter obstacle: why the source is not attached to the destination's connection; nil if it is.
   init(run: MigrationRun, obstacle: String?) throws {
     self.run = run
     isAttached = obstacle == nil
@@ -52,7 +52,7 @@ final class SQLExecutor: MappingExecutor {
         if case .none = plan.sources, plan.isPlain { continue }
         let mapping = try SQLMapping(plan, from: source, to: target, objects: objects)
         if plan.offset == nil, try run.source.store.keyRange(ofEntity: mapping.rows.entity.number) != nil {
-          throw SQLObstacle("makes rows whose keys leave no room for others")
+          throw SQLObstacle("has no room left for the primary keys of its rows")
         }
         mappings[ObjectIdentifier(plan)] = mapping
       } catch let obstacle as SQLObstacle {
@@ -63,17 +63,17 @@ final class SQLExecutor: MappingExecutor {
   }
 
   private static func obstacle(of manager: NSMigrationManager) -> String? {
-    if type(of: manager) != NSMigrationManager.self { return "is carried out for a subclass of the migration manager" }
-    return manager.usesStoreSpecificMigrationManager ? nil : "is carried out by a manager that may not use SQL"
+    if type(of: manager) != NSMigrationManager.self { return "is run by a subclass of the migration manager" }
+    return manager.usesStoreSpecificMigrationManager ? nil : "is run by a manager that may not use SQL"
   }
 
-  /// Whether SQL can carry a mapping out, or there is nothing to be done.
+  /// Returns whether SQL can run a mapping, or there is nothing to do.
   func canCarryOut(_ plan: ResolvedMapping) -> Bool {
     if case .none = plan.sources, plan.isPlain { return isAllowed }
     return mappings[ObjectIdentifier(plan)] != nil
   }
 
-  /// Whether SQL has made the rows of a mapping.
+  /// Returns whether SQL has made the rows of a mapping.
   func hasMade(_ plan: ResolvedMapping) -> Bool { made[ObjectIdentifier(plan)] != nil }
 
   // MARK: First pass
@@ -83,7 +83,7 @@ final class SQLExecutor: MappingExecutor {
     guard let mapping = mappings[ObjectIdentifier(plan)], let table = plan.table else {
       return plan.execution.madeRowsInSQL = true
     }
-    // What policies have associated by this mapping, or changed in sources, is for the other executor.
+    // If policies have associated objects by this mapping, or changed sources, objects run it.
     if run.source.context.hasChanges || run.manager.associations.tables[table].storedCount > 0 {
       plan.execution.obstacle = "follows a policy that has changed or associated its source objects"
       return try run.objects.createInstances(of: plan)
@@ -96,7 +96,7 @@ final class SQLExecutor: MappingExecutor {
     plan.execution.madeRowsInSQL = true
   }
 
-  /// - Returns: whether the rows are there; where not, none of them is.
+  /// - Returns: whether all rows were made; if not, none were.
   private func make(_ mapping: SQLMapping) throws -> Bool {
     guard let keys = mapping.resolved.sourceKeys else { return true }
     let destination = try run.destination.store.state()
@@ -134,13 +134,13 @@ final class SQLExecutor: MappingExecutor {
         mappings[ObjectIdentifier(other)]?.takesWholeTable ?? false
       }
     } catch is SQLObstacle {
-      // Found again, and noted, when relationships are set.
+      // The same obstacle is found again, and recorded, when relationships are set.
       return nil
     }
   }
 
-  /// All rows of a mapping without a filter must have been found. They are counted without an index, since one that does not
-  /// fit its table hides rows.
+  /// Throws if a mapping without a filter has not found all rows. They are counted without an index, since an index
+  /// that does not fit its table hides rows.
   private func checkCount(of mapping: SQLMapping, _ count: Int, _ connection: SQLiteConnection) throws {
     let entity = mapping.rows.entity
     guard mapping.rows.filter == nil else { return }
@@ -156,14 +156,15 @@ final class SQLExecutor: MappingExecutor {
     let found: Int
 
     var description: String {
-      "'\(entity)' has \(count) rows in the source, and \(found) of them were found. Have SQLite check the source "
-        + "(PRAGMA integrity_check); where only an index is wrong, REINDEX repairs it."
+      "'\(entity)' has \(count) rows in the source, and \(found) were found. Check the source "
+        + "(PRAGMA integrity_check); if only an index is wrong, REINDEX repairs it."
     }
   }
 
-  /// Keeps a failure, after which objects are tried.
+  /// Records a failure, after which the mapping is retried with objects.
   ///
-  /// - Throws: the failure where objects would meet it too: a cancellation, a full disk, or a transaction that is gone.
+  /// - Throws: the failure if objects would meet it too: a cancellation, a full disk, or a transaction that was
+  ///   rolled back.
   private func handle(_ error: any Error, of plan: ResolvedMapping) throws {
     try run.manager.checkCancellation()
     if try Self.isAboutTheDisk(error) || !run.destination.store.state().connection.inTransaction {
@@ -186,16 +187,16 @@ final class SQLExecutor: MappingExecutor {
     }
   }
 
-  /// Runs a statement for one stretch of keys after another, which become its last two values.
+  /// Runs a statement for each part of a range of keys. The bounds of the part are its last two parameters.
   private func goThrough(
     _ statement: BoundSQL, _ keys: ClosedRange<Int64>, _ connection: SQLiteConnection,
     _ didChange: (Int) throws -> Void
   ) throws {
-    let step = max(Self.keysPerStep, KeyRanges.distance(keys) / Self.greatestStepCount)
+    let step = max(Self.keysPerStep, KeyArithmetic.distance(keys) / Self.greatestStepCount)
     var next: Int64? = keys.lowerBound
     while let first = next {
       try run.manager.checkCancellation()
-      let left = KeyRanges.distance(first...keys.upperBound)
+      let left = KeyArithmetic.distance(first...keys.upperBound)
       let last = left < step ? keys.upperBound : first &+ Int64(truncatingIfNeeded: step - 1)
       let before = connection.totalChanges
       try connection.run(statement.sql, statement.values + [.integer(first), .integer(last)])
@@ -217,7 +218,8 @@ final class SQLExecutor: MappingExecutor {
 
   private func relate(_ plan: ResolvedMapping) throws -> Bool {
     do {
-      // What a policy has associated meanwhile is for the other executor, and so is what others are derived from.
+      // If a policy has since associated objects, objects set the relationships; likewise if derived attributes
+      // depend on them.
       if run.source.context.hasChanges
         || plan.table.map({ run.manager.associations.tables[$0].storedCount }) != made[ObjectIdentifier(plan)]
       {
@@ -226,12 +228,12 @@ final class SQLExecutor: MappingExecutor {
       if !run.destination.context.coordinator.derivations.isEmpty,
         !derivesLast || !run.plans.allSatisfy({ hasMade($0) || !run.hasTable($0) })
       {
-        throw SQLObstacle("has relationships beside derived attributes and objects")
+        throw SQLObstacle("has relationships that derived attributes may depend on")
       }
       let connection = try run.destination.store.state().connection
       try SQLRelationships(plan, run, from: source, to: target, inserted: inserted[ObjectIdentifier(plan)] ?? [])
         .set { statement, keys in try goThrough(statement, keys, connection) { _ in } }
-      run.didObjects(plan.sourceKeys.map { Int(clamping: KeyRanges.distance($0)) } ?? 0)
+      run.didObjects(plan.sourceKeys.map { Int(clamping: KeyArithmetic.distance($0)) } ?? 0)
       return true
     } catch let obstacle as SQLObstacle {
       plan.execution.obstacle = obstacle.reason
@@ -242,7 +244,7 @@ final class SQLExecutor: MappingExecutor {
     }
   }
 
-  /// The relationships of a mapping that a policy carries out, where each is a key in the row that SQL can set; nil
+  /// Returns the relationships of a mapping with a policy if each is a foreign key in the row that SQL can set; nil
   /// otherwise.
   func keyRelationships(of plan: ResolvedMapping) throws -> SQLRelationships? {
     guard isAttached, !plan.relationships.isEmpty else { return nil }
@@ -254,7 +256,7 @@ final class SQLExecutor: MappingExecutor {
     }
   }
 
-  /// Computes the derived attributes that waited for relationships.
+  /// Computes the derived attributes that depend on relationships.
   func finishRelationships() throws {
     guard derivesLast else { return }
     for plan in run.plans where hasMade(plan) {
@@ -270,7 +272,7 @@ final class SQLExecutor: MappingExecutor {
 
   // MARK: Third pass
 
-  /// Whether SQL has made all rows of an entity, nobody else had a say in them, and they are valid.
+  /// Returns whether SQL alone has made all rows of an entity, and they are valid.
   func hasValidRows(of entity: NSEntityDescription) throws -> Bool {
     let plans = run.plans.filter { $0.destinationEntity === entity && run.hasTable($0) }
     guard run.isPlain, !plans.isEmpty, plans.allSatisfy(hasMade) else { return false }

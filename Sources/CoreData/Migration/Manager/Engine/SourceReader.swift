@@ -4,13 +4,12 @@
 import CoreDataPredicates
 import Foundation
 
-/// Reads the source objects of a mapping, a batch at a time, in the order of their keys.
+/// Reads the source objects of a mapping in batches, in the order of their keys.
 struct SourceReader {
   let run: MigrationRun
   let plan: ResolvedMapping
 
-  /// Calls a body for each source object, with the key of the object of the same entity that comes before it where nothing
-  /// lies between the two.
+  /// Calls a body for each source object and, if known, the key of the object of the same entity directly before it.
   func read(
     _ body: (NSManagedObject, Int64?) throws -> Void, afterBatch: (Int) throws -> Void
   ) throws {
@@ -46,7 +45,7 @@ struct SourceReader {
     return MappingErrors.unfitValue(place, found: found, wanted: wanted)
   }
 
-  /// The query that a request amounts to; nil for a request with an order, limits, or a predicate made of code.
+  /// Returns the query equivalent to a request; nil for a request with an order, limits, or a predicate made of code.
   private func query(_ specification: FetchSpecification, _ syntax: ExpressionSyntax) throws -> RowQuery? {
     guard specification.sortDescriptors?.isEmpty ?? true, specification.fetchLimit == 0, specification.fetchOffset == 0,
       specification.resultType == .managedObjectResultType,
@@ -62,7 +61,7 @@ struct SourceReader {
       return nil
     }
     for path in condition.keyPaths {
-      // An unknown key is a mistake in the mapping model, whether or not there is a row to try it on.
+      // An unknown key is a mistake in the mapping model even if there are no rows to evaluate it on.
       let key = path.split(separator: ".").first.map(String.init) ?? path
       guard entity.propertiesByName[key] != nil || key.hasPrefix("@") || ["self", "SELF", "objectID"].contains(key)
       else {
@@ -77,7 +76,7 @@ struct SourceReader {
     _ query: RowQuery, _ body: (NSManagedObject, Int64?) throws -> Void, _ afterBatch: (Int) throws -> Void
   ) throws {
     let (store, context) = (run.source.store, run.source.context)
-    // Whether the rows of the mapping's entity come without gaps other than those of rows that are not there.
+    // Without a predicate, no row of the entity is skipped, so that the previous key is known.
     let isWhole = query.predicate == nil
     var query = query
     query.limit = run.batchSize
@@ -88,7 +87,7 @@ struct SourceReader {
       query.keys = next...Int64.max
       var rows = try store.rows(for: query)
       if rows == nil {
-        // SQL cannot say the condition: rows are read without it, and looked at one by one.
+        // SQL cannot express the predicate: read all rows, and evaluate it on each object.
         filter = query.predicate
         query.predicate = nil
         rows = try store.rows(for: query)

@@ -5,17 +5,18 @@ import CoreDataModelFiles
 import CoreDataPredicates
 import CoreDataSQLite
 import CoreDataStoreFiles
+import Foundation
 
-/// The values of the columns of attributes, as SQL over a source row.
+/// The values of attribute columns, as SQL over a source row.
 struct AttributeColumns {
   typealias Column = (name: String, value: BoundSQL)
 
   let mapping: SQLMapping
   let scope: SQLScope
 
-  /// The columns of all attributes but derived ones, which are computed from the finished rows.
+  /// Returns the columns of all attributes except derived ones, which are computed from the finished rows.
   ///
-  /// - Throws: `SQLObstacle` for an expression that takes objects, or that is wrong.
+  /// - Throws: `SQLObstacle` for an invalid expression, or one that takes objects.
   func columns() throws -> [Column] {
     let resolved = Dictionary(mapping.resolved.attributes.map { ($0.name, $0) }) { $1 }
     return try mapping.destination.attributes.values.sorted { $0.name < $1.name }.flatMap { layout -> [Column] in
@@ -67,7 +68,7 @@ struct AttributeColumns {
     do {
       stored = try encoder(layout, attribute).stored(value)
     } catch let unfit as ColumnEncoder.UnfitValue {
-      throw SQLObstacle("has an unfit value for '\(layout.name)': \(unfit)", property: layout.name)
+      throw SQLObstacle("has an unsuitable value for '\(layout.name)': \(unfit)", property: layout.name)
     }
     return [(column, stored == .null ? "NULL" : "\(value: stored)")]
   }
@@ -112,13 +113,13 @@ struct AttributeColumns {
       return [(column, try converted())]
     case let (old, new) where old == new: return [(column, value)]
     case let (old, new) where old.isNumeric && new.isNumeric:
-      // A value that the new type cannot hold is refused, which a function does and a cast does not.
+      // A function throws for a value that the new type cannot hold; a cast would not.
       return [(column, Self.holdsAll(old, in: new) ? Self.number(value, old, new) : try converted())]
     default: throw incompatible(description, attribute)
     }
   }
 
-  /// Whether a type has room for all values of another.
+  /// Returns whether a type can hold all values of another.
   private static func holdsAll(_ old: AttributeKind, in new: AttributeKind) -> Bool {
     switch (old, new) {
     case (.boolean, _), (_, .boolean), (.integer16, _), (.integer32, .integer64), (_, .double): true
@@ -126,7 +127,7 @@ struct AttributeColumns {
     }
   }
 
-  /// A number as setting it on an object would turn it into one of another type.
+  /// Returns a number converted to another type as setting it on an object would convert it.
   private static func number(_ value: BoundSQL, _ old: AttributeKind, _ new: AttributeKind) -> BoundSQL {
     let isReal = [.double, .float, .decimal].contains(old)
     switch new {
@@ -164,7 +165,7 @@ struct AttributeColumns {
 
   typealias FunctionInput = (variable: String, value: BoundSQL, AttributeLayout, NSAttributeDescription)
 
-  /// A call of a function that computes the value from those of other columns.
+  /// Returns a call of a function that computes the value from the values of columns.
   private func valueFunction(
     _ expression: ExpressionSyntax, _ resolved: ResolvedAttribute?, _ inputs: [FunctionInput],
     _ layout: AttributeLayout, _ attribute: NSAttributeDescription
@@ -185,7 +186,7 @@ struct AttributeColumns {
     return "\(raw: name)(\(inputs.map(\.value).joined(", ")))"
   }
 
-  /// A call of a function that computes the value from the source object.
+  /// Returns a call of a function that computes the value from the source object.
   private func objectFunction(
     _ resolved: ResolvedAttribute, _ layout: AttributeLayout, _ attribute: NSAttributeDescription
   ) throws -> BoundSQL {
@@ -214,5 +215,71 @@ struct AttributeColumns {
     SQLObstacle(
       "has a value of type \(old.attributeType.kind.title) for '\(new.name)', which is of type "
         + "\(new.attributeType.kind.title)", property: new.name)
+  }
+}
+
+/// The statements that compute the derived attributes of the rows a mapping has made.
+struct DerivationStatements {
+  let mapping: SQLMapping
+
+  /// - Throws: `SQLObstacle` for a derivation that SQL cannot compute.
+  func statements() throws -> [BoundSQL] {
+    try mapping.destination.attributes.values.sorted { $0.name < $1.name }.compactMap { layout in
+      guard let attribute = mapping.destinationEntity.attributesByName[layout.name] as? NSDerivedAttributeDescription,
+        let derivation = attribute.derivation, let column = layout.column
+      else { return nil }
+      let builder = mapping.target.predicates()
+      let scope = SQLScope(entity: mapping.destination, names: builder.aliases)
+      let value = try value(derivation, layout, attribute, scope, builder)
+      let table = mapping.target.table(mapping.destination.table)
+      return """
+        UPDATE \(raw: table) AS r SET \(raw: SQLName.quoted(column)) = (SELECT \(value) FROM \(raw: table) \
+        \(raw: scope.alias)\(raw: scope.joins) WHERE \(raw: scope.alias).Z_PK = r.Z_PK) WHERE \(raw: mapping.madeRows("r"))
+        """
+    }
+  }
+
+  private func value(
+    _ derivation: ExpressionSyntax, _ layout: AttributeLayout, _ attribute: NSAttributeDescription,
+    _ scope: SQLScope, _ builder: PredicateSQL
+  ) throws -> BoundSQL {
+    var inputs: [String: (value: BoundSQL, decoder: ColumnDecoder)] = [:]
+    var keys = SourceKeys(path: SourceKeys.ownPath) { path in
+      let found = try SourcePath(path, of: mapping.destinationEntity, scope: scope, in: mapping.target)
+      guard case .column(let value, let from, let description) = found,
+        let decoder = ColumnDecoder(from, description, external: mapping.target.external)
+      else { return false }
+      inputs[path] = (value, decoder)
+      return true
+    }
+    let reduced = try keys.reduced(derivation)
+    guard keys.needsObject || keys.obstacle != nil else {
+      guard let encoder = ColumnEncoder(layout, attribute, external: mapping.target.external) else {
+        throw obstacle(layout)
+      }
+      let used = keys.paths.compactMap { path in inputs[path].map { (SourceKeys.variable(path), $0) } }
+      var evaluator = PredicateEvaluator()
+      let name = mapping.addFunction(argumentCount: used.count) { arguments in
+        for (position, input) in used.enumerated() {
+          evaluator.variables[input.0] = .some(try input.1.decoder.value(arguments[position]))
+        }
+        return try encoder.stored(try evaluator.value(reduced, with: nil))
+      }
+      return "\(raw: name)(\(used.map(\.1.value).joined(", ")))"
+    }
+    // Counts and sums over relationships.
+    do {
+      guard case .value(let sql, _) = try builder.operand(derivation, SQLNames(evaluated: scope)) else {
+        throw NotExpressibleInSQL()
+      }
+      return sql
+    } catch is NotExpressibleInSQL {
+      throw obstacle(layout)
+    }
+  }
+
+  private func obstacle(_ layout: AttributeLayout) -> SQLObstacle {
+    SQLObstacle(
+      "has the derived attribute '\(layout.name)', which SQL cannot compute", property: layout.name)
   }
 }

@@ -4,24 +4,23 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// What an entity mapping has made of source rows, as SQL that turns the key of a source row into that of the destination
-/// row.
+/// The destination rows of an entity mapping, as SQL that turns a source key into a destination key.
 struct MadeRows {
   /// The number of the source entity.
   let source: Int32
-  /// The entity of the rows.
+  /// The destination entity.
   let entity: EntityLayout
-  /// Whether the rows need not have been made yet: SQL will make one of each source row.
+  /// Whether the rows may not exist yet: SQL will make one for each source row.
   let isForeseen: Bool
-  /// The rows of each migration, the latest first.
+  /// The rows of each pass, the latest first.
   fileprivate let parts: [Part]
 
   fileprivate enum Part {
-    /// Keys with a common offset.
+    /// A range of keys with a common offset.
     case range(ClosedRange<Int64>, offset: Int64)
-    /// As `range`, with rows missing: the destination's table tells which.
+    /// As `range`, but with gaps: the row must be looked up in the destination's table.
     case checkedRange(ClosedRange<Int64>, offset: Int64, table: String, entity: Int)
-    /// A function finds the key.
+    /// A function that returns the key.
     case function(String)
 
     func key(_ key: String) -> BoundSQL {
@@ -47,10 +46,10 @@ struct MadeRows {
     MadeRows(source: 0, entity: entity, isForeseen: true, parts: [])
   }
 
-  /// The key of the row made of a source row, for which `hasKey` holds.
+  /// Returns the key of the destination row of a source row for which `hasKey` is true.
   func key(_ key: String) -> BoundSQL { parts.count == 1 ? parts[0].key(key) : keyOrNull(key) }
 
-  /// The key of the row made of a source row; NULL where there is none.
+  /// Returns the key of the destination row of a source row; NULL if there is none.
   func keyOrNull(_ key: String) -> BoundSQL {
     let keys = parts.map { part -> BoundSQL in
       guard case .range = part else { return part.key(key) }
@@ -59,13 +58,13 @@ struct MadeRows {
     return keys.isEmpty ? "NULL" : keys.count == 1 ? keys[0] : "COALESCE(\(keys.joined(", ")))"
   }
 
-  /// Whether a row was made of a source row.
+  /// Returns the condition that a source row has a destination row.
   func hasKey(_ key: String) -> BoundSQL {
     parts.isEmpty ? "0" : parts.count == 1 ? parts[0].hasKey(key) : "\(keyOrNull(key)) IS NOT NULL"
   }
 }
 
-/// Finds what the mappings that a relationship's expression asks have made.
+/// Finds the destination rows of the mappings that a relationship's expression refers to.
 final class MadeRowsFinder {
   private unowned(unsafe) let run: MigrationRun
   let source: MappedStore
@@ -80,10 +79,10 @@ final class MadeRowsFinder {
     (self.run, self.source, self.target, self.foreseen) = (run, source, target, foreseen)
   }
 
-  /// What the mappings have made that an expression asks.
+  /// Returns the destination rows of the mappings that an expression refers to.
   ///
-  /// - Parameter sources: the entities of the source rows that it is asked for.
-  /// - Throws: `SQLObstacle` where objects have to look.
+  /// - Parameter sources: the entities of the source rows.
+  /// - Throws: `SQLObstacle` if only objects can find them.
   func members(
     _ relationship: ResolvedRelationship, _ layout: RelationshipLayout, sources: [Int]
   ) throws -> [(rows: MadeRows, plan: ResolvedMapping?)] {
@@ -100,8 +99,8 @@ final class MadeRowsFinder {
     }
     return try names.compactMap { name in
       let tables = run.manager.associations.tables(named: name) ?? []
-      // Objects report a name that is unknown.
-      if tables.isEmpty { throw SQLObstacle("asks what '\(name)' makes, which is nothing", property: layout.name) }
+      // If the name is unknown, object migration reports it.
+      if tables.isEmpty { throw SQLObstacle("uses the objects of '\(name)', which makes none", property: layout.name) }
       let rows = try rows(tables)
       guard wanted.contains(rows.entity.number) else {
         if !isNamed { return nil }
@@ -112,12 +111,12 @@ final class MadeRowsFinder {
     }
   }
 
-  /// The rows in the association tables of one mapping.
+  /// Returns the rows in the association tables of one mapping.
   func rows(_ tables: [Int]) throws -> MadeRows {
     let all = tables.map { run.manager.associations.tables[$0] }
     guard let last = all.last, let entity = target.schema.entity(number: Int(last.destination)),
       all.allSatisfy({ $0.source == last.source && $0.destination == last.destination })
-    else { throw SQLObstacle("asks for objects of several entities") }
+    else { throw SQLObstacle("uses objects of several entities") }
     if let foreseen {
       guard tables.count == 1, let plan = run.plans.first(where: { $0.table == tables[0] }), foreseen(plan) else {
         return MadeRows(source: last.source, entity: entity, isForeseen: false, parts: [])
@@ -134,7 +133,7 @@ final class MadeRowsFinder {
     let isShared = source.schema.entity(number: Int(table.source)).map(source.sharesTable) ?? true
     let isChecked = isShared || run.destination.context.deletionCount > 0
     guard table.isOrdinary, !isChecked || table.runs.count <= 1 else {
-      throw SQLObstacle("asks for objects that a policy has associated")
+      throw SQLObstacle("uses objects that a policy has associated")
     }
     guard let first = table.runs.first else { return nil }
     if table.runs.count == 1 {
@@ -154,7 +153,8 @@ final class MadeRowsFinder {
     return .function(name)
   }
 
-  /// The mappings of a relationship's other end that lead back to a mapping, and whether they name the same pairs.
+  /// Returns the mappings of the inverse relationship that refer back to a mapping, and whether they name the same
+  /// pairs.
   func inverses(
     of layout: RelationshipLayout, _ origin: RelationshipLayout?, of plan: ResolvedMapping
   ) -> [(plan: ResolvedMapping, isExact: Bool)] {
@@ -184,7 +184,7 @@ final class MadeRowsFinder {
     }
   }
 
-  /// Whether a relationship's expression asks what a mapping has made.
+  /// Returns whether a relationship's expression refers to the destinations of a mapping.
   private func asks(_ relationship: ResolvedRelationship, _ plan: ResolvedMapping, _ sources: [Int32]) -> Bool {
     guard let number = plan.sourceNumber, sources.contains(number) else { return false }
     if case .mapping(let name, _) = relationship.value { return name == plan.name }

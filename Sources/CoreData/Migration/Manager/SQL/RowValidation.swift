@@ -7,15 +7,14 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// Checks by SQL whether the rows of a mapping are what the destination model wants. What is wrong with those that are not is
-/// reported by validating objects.
+/// Validates the rows of a mapping by SQL. If any row is invalid, validating objects reports the errors.
 struct RowValidation {
   let mapping: SQLMapping
   let connection: SQLiteConnection
 
   private var table: String { mapping.target.table(mapping.destination.table) }
 
-  /// Whether all rows are valid.
+  /// Returns whether all rows are valid.
   func isPassed() throws -> Bool {
     for layout in mapping.destination.attributes.values {
       guard let attribute = mapping.destinationEntity.attributesByName[layout.name],
@@ -30,7 +29,7 @@ struct RowValidation {
     return true
   }
 
-  /// Whether no row meets a condition.
+  /// Returns whether no row meets a condition.
   private func hasNone(_ condition: String) throws -> Bool {
     try connection.scalar("SELECT 1 FROM \(table) r WHERE \(mapping.madeRows("r")) AND \(condition) LIMIT 1") == nil
   }

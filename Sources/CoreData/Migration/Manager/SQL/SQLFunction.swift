@@ -10,7 +10,7 @@ import Foundation
 struct SQLFunction {
   let name: String
   let argumentCount: Int
-  /// Answers most calls by itself where it is given.
+  /// Answers most calls if present, without calling `body`.
   var texts: TextExpression?
   let body: ([SQLiteValue]) throws -> SQLiteValue
 
@@ -21,9 +21,9 @@ struct SQLFunction {
 }
 
 extension [SQLFunction] {
-  /// Runs statements that call the functions.
+  /// Registers the functions while a body runs.
   ///
-  /// - Throws: what the body throws; the error that a function gave, where one has ended a statement.
+  /// - Throws: the error of a function if one has ended a statement; otherwise what the body throws.
   func calling<Result>(on connection: SQLiteConnection, _ body: () throws -> Result) throws -> Result {
     var failure: (any Error)?
     for function in self {
@@ -31,14 +31,14 @@ extension [SQLFunction] {
         do {
           try function.answer(call)
         } catch {
-          // SQLite hands on the text of an error only.
+          // SQLite passes on only the text of an error.
           failure = error
           throw error
         }
       }
     }
     defer {
-      // They are found by nobody else, and go with the connection.
+      // No other statement calls them, and they disappear with the connection.
       for function in self {
         try? connection.unregister(function: function.name, argumentCount: function.argumentCount)
       }
@@ -51,7 +51,7 @@ extension [SQLFunction] {
   }
 }
 
-/// Turns what stands in a column into the value that expressions get, as an object would hand it out.
+/// Decodes a stored value into the value that expressions see, as an object would return it.
 struct ColumnDecoder {
   private let coding: ColumnCoding
   private let attribute: NSAttributeDescription
@@ -64,11 +64,11 @@ struct ColumnDecoder {
     self.external = external
   }
 
-  /// Whether values are texts in the column and in expressions alike.
+  /// Whether values are strings both in the column and in expressions.
   var isText: Bool { if case .string = coding { true } else { false } }
 
   func value(_ stored: SQLiteValue) throws -> Any? {
-    // The common case, without a slot in between.
+    // The common case needs no slot.
     if case .text(let text) = stored, case .string = coding { return text }
     guard let slot = try coding.slot(of: stored, external: external) else {
       throw UnreadableValue(attribute: attribute.name, found: stored.shortLiteral)
@@ -85,7 +85,7 @@ struct ColumnDecoder {
   }
 }
 
-/// Turns a value into what stands in a column, with the conversions that setting it on an object would make.
+/// Encodes a value for a column, with the conversions of setting it on an object.
 struct ColumnEncoder {
   private let coding: ColumnCoding
   private let attribute: NSAttributeDescription
@@ -98,10 +98,10 @@ struct ColumnEncoder {
     self.external = external
   }
 
-  /// Whether texts go into the column as they are.
+  /// Whether the column stores strings unchanged.
   var takesText: Bool { if case .string = coding { true } else { false } }
 
-  /// - Throws: `UnfitValue` for a value that is not of the attribute's type.
+  /// - Throws: `UnfitValue` for a value of another type than the attribute's.
   func stored(_ value: Any?) throws -> SQLiteValue {
     guard let value else { return .null }
     if case .string = coding, let text = value as? String { return .text(text) }
@@ -125,5 +125,50 @@ struct ColumnEncoder {
     let wanted: String
 
     var description: String { "The value of '\(attribute)' is \(found), and \(wanted) is needed." }
+  }
+}
+
+/// An expression compiled for evaluation on every row of a table.
+///
+/// Constants, inputs and function calls become closures. For everything else, the evaluator runs with the inputs as
+/// variables.
+struct CompiledExpression {
+  typealias Body = (_ inputs: [Any?]) throws -> Any?
+
+  private let body: Body
+
+  /// - Parameters:
+  ///   - inputs: the variables that stand for the inputs, in their order.
+  ///   - variables: variables with the same value for every row.
+  init(_ expression: ExpressionSyntax, inputs: [String], variables: [String: Any?]) {
+    body = Self.compiled(expression, inputs, variables)
+  }
+
+  func value(_ inputs: [Any?]) throws -> Any? { try body(inputs) }
+
+  private static func compiled(
+    _ expression: ExpressionSyntax, _ inputs: [String], _ variables: [String: Any?]
+  ) -> Body {
+    switch expression {
+    case .constant(let value):
+      let constant = value == .null ? nil : value.foundationValue()
+      return { _ in constant }
+    case .variable(let name):
+      if let position = inputs.firstIndex(of: name) { return { $0[position] } }
+    case .function(let operand?, let name, let arguments):
+      let target = compiled(operand, inputs, variables)
+      let values = arguments.map { compiled($0, inputs, variables) }
+      return { row in
+        // As in the evaluator, a function called on null returns null.
+        guard let target = try target(row) else { return nil }
+        return try PredicateEvaluator.callFunction(name, on: target, try values.map { try $0(row) })
+      }
+    default: break
+    }
+    var evaluator = PredicateEvaluator(variables: variables)
+    return { row in
+      for (position, name) in inputs.enumerated() { evaluator.variables[name] = .some(row[position]) }
+      return try evaluator.value(expression, with: nil)
+    }
   }
 }

@@ -4,30 +4,32 @@
 import CoreDataSQLite
 import CoreDataStoreFiles
 
-/// The relationships of one entity mapping as SQL: each is set from the relationship of the source rows that its
-/// expression names.
+/// The relationships of an entity mapping as SQL. Each is set from the source's relationship that its expression
+/// names.
 ///
-/// A source row's key becomes a destination row's key by the association tables (`MadeRows`). Every statement leaves what
-/// setting the relationship on all objects of the mapping, in the order of the mappings, would leave.
+/// The association tables turn the keys of source rows into those of destination rows (`MadeRows`). The statements
+/// have the same result as setting the relationships on all objects of the mapping, in the order of the mappings.
 final class SQLRelationships {
-  /// One relationship mapping.
+  /// A relationship mapping.
   private struct Link {
     let layout: RelationshipLayout
-    /// The relationship of the source; nil where the source object itself is asked for.
+    /// The relationship of the source; nil if the expression names the source object itself.
     let origin: RelationshipLayout?
-    /// What each mapping that the expression asks has made, with the mapping; nil for one of an earlier migration.
+    /// The destination rows of each mapping the expression refers to, with the mapping; nil for one of an earlier
+    /// pass.
     let members: [(rows: MadeRows, plan: ResolvedMapping?)]
-    /// The mappings of the relationship's other end that lead back to this mapping, and whether they name the same pairs.
+    /// The mappings of the inverse relationship that refer back to this mapping, and whether they name the same
+    /// pairs.
     let inverses: [(plan: ResolvedMapping, isExact: Bool)]
 
     var key: ForeignKeyLayout? {
       if case .foreignKey(let key) = layout.place { key } else { nil }
     }
 
-    /// Whether another end says what this one does not.
+    /// Whether a mapping of the inverse names other pairs.
     var isContradicted: Bool { inverses.contains { !$0.isExact } }
 
-    /// Whether a mapping sets the same pairs from the other end, with nobody else having a say in it.
+    /// Returns whether a mapping without a policy sets the same pairs from the inverse.
     func isTold(by plan: ResolvedMapping?) -> Bool {
       guard let plan, plan.isPlain else { return false }
       return inverses.contains { $0.plan === plan && $0.isExact }
@@ -41,15 +43,15 @@ final class SQLRelationships {
   private let target: MappedStore
   private let sourceEntity: EntityLayout
   private let entity: EntityLayout
-  /// The rows of this mapping.
+  /// The destination rows of this mapping.
   private let owners: MadeRows
   private let functions: [SQLFunction]
-  /// The relationships whose keys are inserted along with the rows.
+  /// The relationships whose keys are inserted together with the rows.
   private(set) var inserted: Set<String>
 
   /// - Parameters:
-  ///   - foreseen: the mappings whose rows SQL will make; nil when all rows have been made.
-  ///   - inserted: the relationships whose keys were inserted along with the rows.
+  ///   - foreseen: returns whether SQL will make the rows of a mapping; nil once all rows have been made.
+  ///   - inserted: the relationships whose keys were inserted together with the rows.
   /// - Throws: `SQLObstacle` for relationships that only objects can set.
   init(
     _ plan: ResolvedMapping, _ run: MigrationRun, from source: MappedStore, to target: MappedStore,
@@ -82,7 +84,7 @@ final class SQLRelationships {
     if case .relationship(let name) = asked {
       origin = sourceEntity.relationships[name]
       if origin == nil {
-        throw SQLObstacle("asks for '\(name)', which the source does not store", property: layout.name)
+        throw SQLObstacle("uses '\(name)', which the source does not store", property: layout.name)
       }
     }
     let numbers = origin.map { finder.source.schema[$0.destinationEntity]?.numbers ?? [] } ?? [sourceEntity.number]
@@ -95,38 +97,40 @@ final class SQLRelationships {
     func refuse(_ reason: String) throws { throw SQLObstacle(reason, property: link.layout.name) }
     let name = link.layout.name
     if link.inverses.contains(where: { $0.plan === plan && !$0.isExact }) {
-      // Row after row says first the one and then the other.
-      try refuse("says of '\(name)' what does not go with what it says of the other end")
+      // Each object would set first one side and then the other.
+      try refuse("sets the inverse of '\(name)' to other pairs")
     }
     if !link.layout.isToMany, Set(link.members.map(\.rows.source)).count < link.members.count {
-      try refuse("may give several objects for the to-one relationship '\(name)'")
+      try refuse("may find more than one object for the to-one relationship '\(name)'")
     }
     switch (link.layout.place, link.origin?.place) {
     case (.foreignKey, .foreignKey), (.foreignKey, nil):
       guard let opposite = opposite(of: link) else { return }
       if opposite.table == entity.table, opposite.key.column == link.key?.column {
-        try refuse("relates one-to-one objects by '\(name)', which is its own inverse")
+        try refuse("sets the one-to-one relationship '\(name)', which is its own inverse")
       }
       if let origin = link.origin, !isOneToOne(origin) || link.isContradicted {
-        try refuse("may give several objects for the one-to-one relationship '\(name)'")
+        try refuse("may find more than one object for the one-to-one relationship '\(name)'")
       }
       if !run.isPlain, !link.members.allSatisfy({ link.isTold(by: $0.plan) }) {
-        try refuse("sets the one-to-one relationship '\(name)' beside policies")
+        try refuse("sets the one-to-one relationship '\(name)', as policies may too")
       }
-    case (.foreignKey, _): try refuse("takes one object of several for '\(name)'")
-    case (.inverseForeignKey, .joinTable): try refuse("takes one owner of several for '\(name)'")
+    case (.foreignKey, _): try refuse("chooses one of several objects for '\(name)'")
+    case (.inverseForeignKey, .joinTable): try refuse("chooses one of several owners for '\(name)'")
     case (.inverseForeignKey, .foreignKey):
-      if let origin = link.origin, !isOneToOne(origin) { try refuse("takes one owner of several for '\(name)'") }
+      if let origin = link.origin, !isOneToOne(origin) { try refuse("chooses one of several owners for '\(name)'") }
     case (.inverseForeignKey, _): return
     case (.joinTable(let end), let place):
       var isReflexive = false
       if case .joinTable(let origin) = place { isReflexive = origin.isReflexive }
       if end.inverseOrderColumn != nil, !isAlone(link) {
-        try refuse("orders the other end of '\(name)' beside policies")
+        try refuse("orders the inverse of '\(name)', as policies may too")
       }
       if end.isReflexive, end.orderColumn != nil { try refuse("orders '\(name)', which is its own inverse") }
-      // Each pair of such a relationship is named twice, from both ends.
-      if end.isReflexive != isReflexive { try refuse("makes '\(name)' of a relationship with another inverse") }
+      // A reflexive relationship names each pair twice, once from each end.
+      if end.isReflexive != isReflexive {
+        try refuse("sets '\(name)' from a relationship with another kind of inverse")
+      }
     }
   }
 
@@ -135,7 +139,7 @@ final class SQLRelationships {
     return source.schema[origin.destinationEntity]?.relationships[inverse]?.isToMany == false
   }
 
-  /// The column of the other end of a one-to-one relationship.
+  /// Returns the foreign key of the inverse of a one-to-one relationship.
   private func opposite(of link: Link) -> (table: String, key: ForeignKeyLayout)? {
     guard let name = link.layout.inverseName, let far = target.schema[link.layout.destinationEntity],
       let inverse = far.relationships[name], !inverse.isToMany, case .foreignKey(let key) = inverse.place
@@ -145,15 +149,16 @@ final class SQLRelationships {
 
   // MARK: Keys in the mapping's own rows
 
-  /// Whether all relationships are keys in the row that have no place in an order and no other end in a row.
+  /// Whether all relationships are foreign keys in the row, without an order and without a foreign key for the
+  /// inverse.
   var areKeys: Bool {
     links.allSatisfy { link in link.key.map { $0.orderColumn == nil } ?? false && opposite(of: link) == nil }
   }
 
-  /// The columns of the relationships that can be inserted along with the rows: those whose keys follow from the keys of
-  /// the source, whatever is done before and after.
+  /// Returns the columns of the relationships that can be inserted together with the rows: those whose keys follow
+  /// from the source's keys alone.
   ///
-  /// - Parameter alias: the source row.
+  /// - Parameter alias: the alias of the source row.
   func insertedColumns(_ alias: String) -> [(name: String, value: BoundSQL)] {
     links.flatMap { link -> [(name: String, value: BoundSQL)] in
       guard link.key != nil, isAlone(link), link.members.allSatisfy({ $0.plan != nil && $0.rows.isForeseen }),
@@ -177,17 +182,17 @@ final class SQLRelationships {
     if isAlone(link) {
       columns.append((name, "\(raw: place ?? "NULL")"))
     } else {
-      // As for objects, a row that stays with its owner keeps its place, and others come last.
+      // As with objects, a row that keeps its owner keeps its place, and new members come last.
       let (old, order) = (SQLName.quoted(key.column), SQLName.quoted(name))
       columns.append((name, "CASE WHEN r.\(raw: old) IS \(columns[0].value) THEN r.\(raw: order) END"))
     }
     return columns
   }
 
-  /// Whether nobody else has set the relationship, from either end.
+  /// Returns whether only mappings without a policy set the relationship, and both ends agree.
   private func isAlone(_ link: Link) -> Bool { run.isPlain && !link.isContradicted }
 
-  /// The key that a to-one relationship of the source has in a row, and the row's place among those of that key.
+  /// Returns the foreign key of a to-one relationship of the source, and its order column.
   private func nearKey(_ origin: RelationshipLayout?, _ alias: String) -> (key: String, place: String?) {
     guard case .foreignKey(let key) = origin?.place else { return ("\(alias).Z_PK", nil) }
     return ("\(alias).\(SQLName.quoted(key.column))", key.orderColumn.map { "\(alias).\(SQLName.quoted($0))" })
@@ -197,9 +202,9 @@ final class SQLRelationships {
     values.isEmpty ? "NULL" : values.count == 1 ? values[0] : "COALESCE(\(values.joined(", ")))"
   }
 
-  /// Sets the keys in rows whose own keys lie from the first to the second value.
+  /// Returns the statement that sets foreign keys in a range of rows. Its parameters are the bounds of the range.
   ///
-  /// - Parameter offset: the difference between the rows' keys and those of their sources.
+  /// - Parameter offset: the difference between the keys of the rows and those of their sources.
   private func keyUpdate(_ links: [Link], offset: String) -> BoundSQL? {
     let columns = links.flatMap { self.columns(of: $0, "s") }
     if columns.isEmpty { return nil }
@@ -212,7 +217,7 @@ final class SQLRelationships {
       """
   }
 
-  /// Sets the relationships of some rows, where `areKeys` is true.
+  /// Sets the relationships of some rows. `areKeys` must be true.
   func setKeys(_ rows: [RowSpan], offsets: [Int64]) throws {
     try run.destination.store.asking { state in
       guard let update = keyUpdate(links, offset: "?3") else { return }
@@ -229,7 +234,7 @@ final class SQLRelationships {
 
   /// Sets the relationships of all rows that SQL has made for the mapping.
   ///
-  /// - Parameter step: runs a statement for one stretch of keys of the source after another.
+  /// - Parameter step: runs a statement for each part of a range of keys.
   func set(step: (BoundSQL, ClosedRange<Int64>) throws -> Void) throws {
     guard let keys = plan.sourceKeys, let offset = plan.offset else { return }
     let destinations = (keys.lowerBound + offset)...(keys.upperBound + offset)
@@ -281,7 +286,8 @@ final class SQLRelationships {
     }
   }
 
-  /// Whether the other end's mapping sets the same pairs: keys at any time, rows of join tables before this one does.
+  /// Returns whether the inverse's mapping sets the same pairs: foreign keys at any time, rows of join tables before
+  /// this mapping does.
   private func isAlreadyTold(_ link: Link, by other: ResolvedMapping?) -> Bool {
     guard let other, other.isPlain, !link.isContradicted, link.isTold(by: other) else { return false }
     guard case .joinTable(let end) = link.layout.place, !end.isReflexive else { return !isReflexive(link) }
@@ -297,7 +303,7 @@ final class SQLRelationships {
     if case .joinTable(let end) = link.layout.place { end.isReflexive } else { false }
   }
 
-  /// Takes away what the mapping's rows are related to so far.
+  /// Removes the relationships that the mapping's rows have so far.
   private func clear(_ link: Link, _ connection: SQLiteConnection) throws {
     guard let keys = plan.sourceKeys, let offset = plan.offset else { return }
     let range: [SQLiteValue] = [.integer(keys.lowerBound + offset), .integer(keys.upperBound + offset)]
@@ -323,21 +329,21 @@ final class SQLRelationships {
 
   // MARK: Pairs
 
-  /// The pairs that a relationship of the source makes, as parts of a query.
+  /// The pairs of a relationship in the source, as parts of a query.
   private struct Pairs {
     var owner: BoundSQL
     var member: BoundSQL
     var table: String
     var conditions: [BoundSQL]
-    /// The member's place among the owner's, and the owner's among the member's.
+    /// The order of the member among the owner's members, and of the owner among the member's owners.
     var place: String?
     var ownerPlace: String?
-    /// What numbers the rows of the query.
+    /// The integer key of the queried rows, and its range.
     var key: String
     var keys: ClosedRange<Int64>
   }
 
-  /// - Returns: nil where the source has none.
+  /// Returns the pairs of a relationship; nil if the source's table is empty.
   private func pairs(_ link: Link, _ member: MadeRows, _ connection: SQLiteConnection) throws -> Pairs? {
     func column(_ name: String) -> String { "s.\(SQLName.quoted(name))" }
     var (table, key, near, far) = (sourceEntity.table, "Z_PK", "s.Z_PK", "s.Z_PK")
@@ -352,7 +358,7 @@ final class SQLRelationships {
       (place, ownerPlace) = (end.orderColumn.map(column), end.inverseOrderColumn.map(column))
     }
     let name = source.table(table)
-    // Two questions: SQLite answers each with a look at one end of the table.
+    // Two statements: SQLite answers each by a single lookup at one end of the table.
     guard let least = try connection.scalar("SELECT MIN(\(key)) FROM \(name)")?.integer,
       let greatest = try connection.scalar("SELECT MAX(\(key)) FROM \(name)")?.integer
     else { return nil }
@@ -381,7 +387,7 @@ final class SQLRelationships {
     let values: [BoundSQL] = [
       "\(pairs.owner) AS O", "\(pairs.member) AS M", "\(raw: pairs.place ?? "NULL") AS P",
     ]
-    // The limit has SQLite go through the pairs and look the rows up, and not the other way round.
+    // The limit makes SQLite iterate over the pairs and look up the rows, not the other way round.
     try step(
       """
       UPDATE \(raw: target.table(table)) AS r SET \(raw: settings.joined(separator: ", ")), \
@@ -393,7 +399,7 @@ final class SQLRelationships {
     var columns = [end.sourceColumn, end.destinationColumn]
     var values = [pairs.owner, pairs.member]
     if end.isReflexive {
-      // Such a pair stands in the table once, for both directions.
+      // The table holds a pair once, for both directions.
       values = ["MIN(\(pairs.owner), \(pairs.member))", "MAX(\(pairs.owner), \(pairs.member))"]
     }
     for (column, place) in [(end.orderColumn, pairs.place), (end.inverseOrderColumn, pairs.ownerPlace)] {
@@ -408,7 +414,8 @@ final class SQLRelationships {
   }
 }
 
-/// Gives places in an ordered relationship to members that bring none along: after the others, in the order of their keys.
+/// Assigns order keys to members of an ordered relationship that have none: after the others, in the order of their
+/// primary keys.
 private struct MissingPlaces {
   let table: String
   let key: String
@@ -416,7 +423,7 @@ private struct MissingPlaces {
   let member: String
   let order: String
 
-  /// The orders that setting a relationship has a part in.
+  /// Returns the orders that setting a relationship affects.
   static func all(of relationship: RelationshipLayout, _ entity: EntityLayout, _ target: MappedStore) -> [MissingPlaces]
   {
     func places(_ table: String, _ key: String, _ owner: String, _ member: String, _ order: String?) -> [MissingPlaces]

@@ -2,30 +2,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPredicates
+import CoreDataSQLite
+import CoreDataStoreFiles
 
-/// Finds out what an expression of a mapping needs from its source object.
+/// Determines what an expression of a mapping needs from its source object.
 struct SourceKeys {
-  /// Key paths from the source object that are values of columns, in the order in which they were met.
+  /// The key paths from the source object that lead to columns, in the order of their occurrence.
   private(set) var paths: [String] = []
-  /// Whether the object itself is needed: for its relationships, or handed on as a whole.
+  /// Whether the expression needs the object itself, for its relationships or as an argument.
   private(set) var needsObject = false
-  /// What only the migration manager's objects can answer; nil where nothing is.
+  /// What only object migration can evaluate; nil if nothing.
   private(set) var obstacle: String?
   private let path: (ExpressionSyntax) -> String?
   private let isColumn: (String) throws -> Bool
 
   /// - Parameters:
-  ///   - path: finds the key path from the object.
-  ///   - isColumn: whether a key path leads to an attribute without passing a to-many relationship.
+  ///   - path: returns the key path from the object in an expression.
+  ///   - isColumn: returns whether a key path leads to an attribute without passing a to-many relationship.
   init(path: @escaping (ExpressionSyntax) -> String? = Self.path, isColumn: @escaping (String) throws -> Bool) {
     self.path = path
     self.isColumn = isColumn
   }
 
-  /// The variable that stands for the value of a key path.
+  /// Returns the variable that stands for the value of a key path.
   static func variable(_ path: String) -> String { "source.\(path)" }
 
-  /// The key path from the object that an expression is evaluated with: for derived attributes.
+  /// Returns the key path from the evaluated object, in expressions of derived attributes.
   static func ownPath(_ expression: ExpressionSyntax) -> String? {
     switch expression {
     case .keyPath(let path), .keyPathOf(.evaluatedObject, let path): path
@@ -33,7 +35,7 @@ struct SourceKeys {
     }
   }
 
-  /// The key path in `$source.path`, `FUNCTION($source, "valueForKey:", "path")` and their like.
+  /// Returns the key path in `$source.path`, `FUNCTION($source, "valueForKey:", "path")` and similar expressions.
   static func path(_ expression: ExpressionSyntax) -> String? {
     switch expression {
     case .keyPathOf(.variable("source"), let path): path
@@ -44,7 +46,7 @@ struct SourceKeys {
     }
   }
 
-  /// The expression with variables for the values of columns.
+  /// Returns the expression with variables in place of column values.
   mutating func reduced(_ expression: ExpressionSyntax) throws -> ExpressionSyntax {
     if let path = path(expression) {
       guard try isColumn(path) else {
@@ -67,7 +69,7 @@ struct SourceKeys {
     case .intersect(let left, let right): return .intersect(try reduced(left), try reduced(right))
     case .minus(let left, let right): return .minus(try reduced(left), try reduced(right))
     case .subquery:
-      // Its collection is a relationship of the object or of one that the object leads to.
+      // Its collection is a relationship of the object, or of an object reachable from it.
       needsObject = true
       return expression
     case .conditional(let condition, let whenTrue, let whenFalse):
@@ -101,5 +103,69 @@ struct SourceKeys {
       comparison.right = try reduced(comparison.right)
       return .comparison(comparison)
     }
+  }
+}
+
+/// The destination of a key path from an object.
+enum SourcePath {
+  /// The column of an attribute, or of an element of a composite attribute.
+  case column(BoundSQL, AttributeLayout, NSAttributeDescription)
+  /// A composite attribute in the row with the given alias.
+  case composite(AttributeLayout, NSAttributeDescription, alias: String)
+  /// One or more objects.
+  case relationship
+  /// A property without a stored value, such as a transient attribute.
+  case nothing
+  /// A property that depends on the object found, such as one of a sub-entity, or an operator.
+  case other
+
+  /// Follows a key path, and joins the rows along it to the scope.
+  ///
+  /// - Throws: `SQLObstacle` for a key that the entity does not have.
+  init(_ path: String, of start: NSEntityDescription, scope: SQLScope, in store: MappedStore) throws {
+    var (alias, layout, entity) = (scope.alias, scope.entity, start)
+    let names = path.split(separator: ".").map(String.init)
+    for (position, name) in names.enumerated() {
+      let rest = names[(position + 1)...]
+      if let attribute = layout.attributes[name], let description = entity.attributesByName[name] {
+        self = Self.attribute(attribute, description, rest, alias)
+        return
+      }
+      guard let relationship = layout.relationships[name], let far = store.schema[relationship.destinationEntity],
+        let farEntity = store.description(of: far)
+      else {
+        if position == 0, !name.hasPrefix("@"), entity.propertiesByName[name] == nil,
+          !["self", "SELF", "objectID", "entity"].contains(name)
+        {
+          throw SQLObstacle("uses '\(name)', which '\(entity.name ?? "")' does not have")
+        }
+        self = entity.attributesByName[name]?.isTransient == true && rest.isEmpty ? .nothing : .other
+        return
+      }
+      guard case .foreignKey(let key) = relationship.place, !relationship.isToMany else {
+        self = rest.isEmpty ? .relationship : .other
+        return
+      }
+      if rest.isEmpty {
+        self = .relationship
+        return
+      }
+      alias = scope.join(key, of: alias, to: far)
+      (layout, entity) = (far, farEntity)
+    }
+    self = .other
+  }
+
+  private static func attribute(
+    _ layout: AttributeLayout, _ description: NSAttributeDescription, _ rest: ArraySlice<String>, _ alias: String
+  ) -> SourcePath {
+    if let name = rest.first {
+      guard let element = layout.elements.first(where: { $0.name == name }),
+        let inner = (description as? NSCompositeAttributeDescription)?.elements.first(where: { $0.name == name })
+      else { return .other }
+      return attribute(element, inner, rest.dropFirst(), alias)
+    }
+    guard let column = layout.column else { return .composite(layout, description, alias: alias) }
+    return .column(BoundSQL("\(raw: alias).\(raw: SQLName.quoted(column))"), layout, description)
   }
 }

@@ -5,15 +5,15 @@ import CoreDataPredicates
 import CoreDataSQLite
 import Foundation
 
-/// An expression that makes a text of texts, evaluated on the bytes that SQLite has, without a value in between.
+/// A string expression over string arguments, evaluated directly on SQLite's bytes.
 ///
-/// A migration evaluates it for every row, where values of any type, arrays of parts and copies of texts would be most of
-/// the work. It knows the functions that migrations use most, and gives what `PredicateEvaluator` gives or leaves the answer
-/// to it: for arguments that are neither text nor null, and for everything that would be an error.
+/// A migration evaluates it for every row, and boxed values, arrays of components and copied strings would take most
+/// of the time. It covers the functions that migrations use most, with the results of `PredicateEvaluator`. Arguments
+/// that are neither text nor null, and all errors, are left to the evaluator.
 indirect enum TextExpression {
   case input(Int)
   case constant(String)
-  /// An element of the text's components.
+  /// A component of the string.
   case part(TextExpression, separator: [UInt8], Part)
   case changed(TextExpression, (String) -> String)
   case joined(TextExpression, TextExpression)
@@ -24,7 +24,7 @@ indirect enum TextExpression {
     case at(Int)
   }
 
-  /// Nil for an expression that holds anything else.
+  /// Returns nil for any other expression.
   ///
   /// - Parameter inputs: the variables that stand for the arguments.
   init?(_ expression: ExpressionSyntax, inputs: [String]) {
@@ -71,17 +71,17 @@ indirect enum TextExpression {
 
   // MARK: Answers
 
-  /// What came out.
+  /// The result of an evaluation.
   private enum Outcome<Value> {
     case value(Value)
     case nothing
-    /// The evaluator is to be asked.
+    /// Left to the evaluator.
     case unknown
   }
 
-  /// Gives the value back to SQL.
+  /// Returns the value to SQL.
   ///
-  /// - Returns: false where the evaluator is to be asked.
+  /// - Returns: false if the evaluator must compute the value.
   func answer(_ call: SQLiteFunctionCall) -> Bool {
     switch slice(call) {
     case .value(let bytes):
@@ -100,7 +100,8 @@ indirect enum TextExpression {
     return true
   }
 
-  /// The value as a part of an argument that is ASCII: of other texts some are no UTF-8, and need to be mended first.
+  /// Returns the value as a slice of an ASCII argument. Other text may be invalid UTF-8, which has to be repaired
+  /// first.
   private func slice(_ call: SQLiteFunctionCall) -> Outcome<UnsafeBufferPointer<UInt8>> {
     switch self {
     case .input(let position):
@@ -140,7 +141,7 @@ indirect enum TextExpression {
     }
   }
 
-  /// Literal search; nil where there are not so many parts.
+  /// Returns a component, found by literal search; nil if there are too few.
   private static func part(
     _ part: Part, of bytes: UnsafeBufferPointer<UInt8>, separatedBy separator: [UInt8]
   ) -> UnsafeBufferPointer<UInt8>? {

@@ -19,7 +19,7 @@ final class DestinationStore {
   private let journalMode: String
   private let indexes: DeferredIndexes
   private let source: AttachedSource
-  /// Why SQL cannot read the source on this store's connection; nil where it can.
+  /// Why SQL cannot read the source on this store's connection; nil if it can.
   var sqlObstacle: String? { source.obstacle }
 
   /// Writes a store: a draft that then gets its place, or the existing store itself.
@@ -74,7 +74,7 @@ final class DestinationStore {
         // Nobody else sees the store until it is complete, and after a failure it is removed as a whole.
         pragmas["journal_mode"] = "MEMORY"
         pragmas["synchronous"] = "OFF"
-        // What a table leaves of a page that it gives up was never in the store.
+        // A new store has no old content to overwrite.
         pragmas["secure_delete"] = "0"
         pragmas["cache_size"] = "-4096"
         options[NSSQLitePragmasOption] = pragmas
@@ -120,10 +120,10 @@ final class DestinationStore {
     }
   }
 
-  /// Keeps everything that was written, and closes the store.
+  /// Commits everything that was written, and closes the store.
   ///
-  /// - Throws: 134111 when values that must be unique are not; 134160 when the store cannot be completed. The caller then
-  ///   calls `abandon()`.
+  /// - Throws: 134111 for duplicate values under a uniqueness constraint; 134160 if the store cannot be completed.
+  ///   The caller then calls `abandon()`.
   func complete() throws {
     try stack.store.asking { try indexes.restore($0, url: url) }
     do {
@@ -150,11 +150,89 @@ final class DestinationStore {
       underlying: error)
   }
 
-  /// Undoes everything that was written, and closes the store.
+  /// Rolls back everything that was written, and closes the store.
   func abandon() {
-    // The error for which the migration has failed is the one to be told; SQLite undoes an open transaction when the
-    // store is closed or opened next.
+    // The migration reports its own error. SQLite rolls back an open transaction when the store is closed or opened
+    // next.
     try? stack.store.rollBackWriting()
     stack.close()
+  }
+}
+
+/// The indexes of a destination store while rows are written to it.
+///
+/// A new store gets its indexes once it has all its rows, which are then sorted once instead of inserted one by one;
+/// or earlier, before the first query that needs them.
+///
+/// Uniqueness constraints are enforced at the end, since policies may correct values after the objects were made.
+/// Until then an ordinary index replaces each unique one, so that lookups by such values stay fast.
+final class DeferredIndexes {
+  private struct Entry {
+    let index: IndexLayout
+    let sql: String
+    /// The name of the ordinary index that replaces it; nil for an index that is not unique.
+    let standIn: String?
+  }
+
+  private let entries: [Entry]
+  private var isSearchable = false
+
+  /// Drops the indexes that are created later.
+  ///
+  /// - Parameter isNew: whether the store is empty. Otherwise only unique indexes are dropped.
+  init(_ store: SQLiteStore.Opened, isNew: Bool) throws {
+    var entries: [Entry] = []
+    for index in store.entities.schema.indexes where isNew || index.isUnique {
+      let sql = "SELECT sql FROM sqlite_master WHERE type = 'index' AND name = ?"
+      // Stores of old frameworks have constraints in their table definitions, where they are always enforced.
+      guard let text = try store.connection.scalar(sql, [.text(index.name)])?.text else { continue }
+      try store.connection.run("DROP INDEX \(SQLName.quoted(index.name))")
+      entries.append(Entry(index: index, sql: text, standIn: index.isUnique ? "Z_MIGRATION_\(entries.count)" : nil))
+    }
+    self.entries = entries
+    if !isNew { try prepareSearch(store) }
+  }
+
+  /// Creates the indexes that queries need, if that has not been done. Must not be called within a savepoint, whose
+  /// rollback would drop them again.
+  func prepareSearch(_ store: SQLiteStore.Opened) throws {
+    if isSearchable { return }
+    isSearchable = true
+    for entry in entries {
+      guard let standIn = entry.standIn else {
+        try store.connection.run(entry.sql)
+        continue
+      }
+      let columns = entry.index.elements.map { SQLName.quoted($0.column) }.joined(separator: ", ")
+      try store.connection.run("CREATE INDEX \(standIn) ON \(SQLName.quoted(entry.index.table)) (\(columns))")
+    }
+  }
+
+  /// Creates all indexes in their final form, which enforces uniqueness constraints again.
+  ///
+  /// - Throws: 134111 with the duplicate values.
+  func restore(_ store: SQLiteStore.Opened, url: URL) throws {
+    for entry in entries {
+      guard let standIn = entry.standIn else {
+        let sql = "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?"
+        if try store.connection.scalar(sql, [.text(entry.index.name)]) == nil { try store.connection.run(entry.sql) }
+        continue
+      }
+      do {
+        try store.connection.run(entry.sql)
+      } catch let failure as SQLiteError where failure.isUniqueConstraint {
+        throw try violation(of: entry, store, url, failure)
+      }
+      try store.connection.run("DROP INDEX IF EXISTS \(standIn)")
+    }
+  }
+
+  private func violation(
+    of entry: Entry, _ store: SQLiteStore.Opened, _ url: URL, _ failure: SQLiteError
+  ) throws -> any Error {
+    let found = try DuplicateValues(violating: entry.index, of: store.entities.schema, on: store.connection)
+    guard let found else { return failure }
+    return MigrationErrors.constraintViolation(
+      url: url, entity: found.entity, properties: found.properties, values: found.summary, underlying: failure)
   }
 }

@@ -3,14 +3,14 @@
 
 import Foundation
 
-/// One side of a migration: a copy of the model whose objects are all plain, a store, and a context.
+/// One side of a migration: a model without custom classes, a store, and a context.
 struct MigrationStack {
   let model: NSManagedObjectModel
   let store: SQLiteStore
   let context: MigrationContext
   private let coordinator: NSPersistentStoreCoordinator
 
-  /// Opens a store that is known to fit the model.
+  /// Opens a store that fits the model.
   init(
     model: NSManagedObjectModel, configuration: String?, at url: URL, options: [AnyHashable: Any]
   ) throws {
@@ -24,7 +24,7 @@ struct MigrationStack {
     context.persistentStoreCoordinator = coordinator
   }
 
-  /// A copy of a model in which no entity has a class of its own: the code of today's classes knows nothing of other
+  /// Returns a copy of a model without custom classes. The classes of the current version do not fit objects of other
   /// versions.
   private static func plainCopy(of model: NSManagedObjectModel) throws -> NSManagedObjectModel {
     var document = model.document
@@ -32,7 +32,7 @@ struct MigrationStack {
     return try NSManagedObjectModel(document: document)
   }
 
-  /// Closes the store. Objects that are still around lose their context.
+  /// Closes the store. Objects that are still retained lose their context.
   func close() {
     context.willAskStores = nil
     context.willReadRow = nil
@@ -42,7 +42,7 @@ struct MigrationStack {
     store.willRemove(from: coordinator)
   }
 
-  /// The row that an object stands for; nil for one that no store has seen.
+  /// Returns the row of an object; nil for one that was never in a store.
   func rowKey(of object: NSManagedObject) -> RowKey? {
     guard let id = object.knownIdentifier, !id.isTemporaryID, let number = store.number(of: id.entityDescription)
     else { return nil }
@@ -57,11 +57,63 @@ struct MigrationStack {
     identifier(of: key).map { context.object(for: $0) }
   }
 
-  /// Has objects that are still held by somebody give up values which are in the store.
+  /// Turns all unchanged objects into faults.
   func releaseValues() {
     context.readAhead = [:]
     for object in context.registry.objects where !object.hasChanges && !object.isInaccessible {
       object.turnIntoFault(keeping: nil)
     }
+  }
+}
+
+/// A context for one of the two stores of a migration.
+///
+/// It posts no notifications and saves without validation, since `DestinationValidation` validates the objects once
+/// all are made. The destination's context also tells the run when a policy searches its objects.
+final class MigrationContext: NSManagedObjectContext, @unchecked Sendable {
+  /// The number of objects that were deleted in this context.
+  private(set) var deletionCount = 0
+  /// Called before a fetch, and before the members of a relationship are read.
+  var willAskStores: (() -> Void)?
+  /// Called before a single row is read.
+  var willReadRow: (() -> Void)?
+  /// Registers and returns all objects that the migration has made in this context.
+  var madeByMigration: (() -> Set<NSManagedObject>)?
+  /// Called with the objects that a policy has fetched.
+  var didFetch: (([NSManagedObject]) -> Void)?
+
+  override var postsNotifications: Bool { false }
+  override var validatesOnSave: Bool { false }
+
+  /// All objects that the migration has made so far, including saved ones.
+  override var insertedObjects: Set<NSManagedObject> {
+    let inserted = super.insertedObjects
+    guard let madeByMigration else { return inserted }
+    return inserted.union(madeByMigration().filter { !$0.isDeleted })
+  }
+
+  override var registeredObjects: Set<NSManagedObject> {
+    _ = madeByMigration?()
+    return super.registeredObjects
+  }
+
+  override func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
+    if let known = super.registeredObject(for: objectID) { return known }
+    guard let madeByMigration else { return nil }
+    _ = madeByMigration()
+    return super.registeredObject(for: objectID)
+  }
+
+  override func delete(_ object: NSManagedObject) {
+    if object.context === self, !object.isDeleted { deletionCount += 1 }
+    super.delete(object)
+  }
+
+  override func willQueryStores() { willAskStores?() }
+
+  override func willReadStoredRow() { willReadRow?() }
+
+  override func noteFetchResults<Result>(_ results: [Result]) {
+    if let didFetch { didFetch(results.compactMap { $0 as? NSManagedObject }) }
   }
 }

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataSQLite
+import CoreDataStoreFiles
 import Foundation
 
-/// The store that a migration reads: as it was at the beginning, with what its write-ahead log holds, and never changed.
+/// The store that a migration reads, in its state at the beginning, including its write-ahead log. It is never
+/// changed.
 struct SourceStore {
   let stack: MigrationStack
   let configuration: String?
@@ -12,7 +14,7 @@ struct SourceStore {
   private let url: URL
   private let hadLog: Bool
 
-  /// - Throws: 134150 when the store is not there, cannot be read, or is not of the source model.
+  /// - Throws: 134150 if the store does not exist, cannot be read, or does not fit the source model.
   init(_ model: NSManagedObjectModel, at url: URL, options: [AnyHashable: Any]?) throws {
     self.url = url
     hadLog = FileManager.default.fileExists(atPath: DatabaseFile.target(of: url.path) + "-wal")
@@ -37,7 +39,7 @@ struct SourceStore {
     }
   }
 
-  /// The configuration that a store was made with; no configuration where all entities fit.
+  /// Returns the configuration a store was created with; a nil name if all entities fit.
   static func configuration(
     of model: NSManagedObjectModel, fitting metadata: [String: Any]
   ) -> (name: String?, Void)? {
@@ -46,15 +48,87 @@ struct SourceStore {
       .map { ($0, ()) }
   }
 
-  /// Closes the store, and takes away the empty log that reading a store in WAL mode leaves where there was none.
+  /// Closes the store, and removes the empty log that reading a store in WAL mode creates if there was none.
   func close() {
     stack.close()
     let log = DatabaseFile.target(of: url.path) + "-wal"
     guard !hadLog, FileManager.default.fileExists(atPath: log) else { return }
-    // SQLite itself removes the files when the last user who may write goes, and knows whether others are there. A store
-    // that may not be written keeps two files that hold nothing; that is no reason to fail.
+    // SQLite removes these files itself when the last connection that may write closes, and knows whether there are
+    // others. For a read-only store the two empty files stay, which is no reason to fail.
     guard let connection = try? SQLiteConnection(url: url, mode: .readWrite) else { return }
     _ = try? connection.pragma("schema_version")
     try? connection.close()
+  }
+}
+
+/// The source attached to the destination's connection, so that one statement can read the one and write the other.
+struct AttachedSource {
+  /// The schema name, as in `name.table`.
+  static let name = "SOURCE"
+
+  private let source: MigrationStack
+  private let connection: SQLiteConnection
+  private let version: SQLiteValue?
+  /// Why statements on the destination's connection cannot be used: they might not see the state that source objects
+  /// are read from. A predicate whose subject is an entity mapping; nil if they can.
+  private(set) var obstacle: String?
+
+  /// Attaches the source. Must be called before the destination's transaction begins, since SQLite cannot attach a
+  /// database inside one.
+  init(_ source: MigrationStack, to destination: MigrationStack) throws {
+    self.source = source
+    connection = try destination.store.state().connection
+    do {
+      try connection.attach(source.store.state().connection.path, as: Self.name)
+      version = try connection.scalar("PRAGMA \(Self.name).data_version")
+    } catch {
+      version = nil
+      obstacle = "cannot read its source on the destination's connection: \(error)"
+    }
+  }
+
+  /// Makes both connections read the same state of the source from now on. Must be called after the destination's
+  /// transaction has begun.
+  mutating func hold() throws {
+    guard obstacle == nil else { return }
+    // The source's own snapshot is taken between two reads of this connection. If these read the same version,
+    // nothing was written in between.
+    try source.store.endReading()
+    try source.store.beginReading()
+    _ = try connection.scalar("SELECT COUNT(*) FROM \(Self.name).Z_METADATA")
+    if try connection.scalar("PRAGMA \(Self.name).data_version") != version {
+      obstacle = "has a source that was written to when the migration began"
+    }
+  }
+
+  /// Detaches the source after the transaction.
+  func detach() throws {
+    guard version != nil else { return }
+    try connection.detach(Self.name)
+  }
+}
+
+/// The check for source rows that no entity mapping sees, because their table holds several entities and their
+/// `Z_ENT` is the number of none of them.
+enum StrayRows {
+  /// - Parameter database: the schema name of the source on the connection.
+  /// - Throws: 134110 if there are such rows, which a migration would lose.
+  static func check(
+    _ schema: StoreSchema, _ connection: SQLiteConnection, database: String = "main", url: URL?
+  ) throws {
+    for table in schema.tables {
+      let numbers = schema.entities.filter { $0.table == table.name }.map(\.number)
+      guard numbers.count > 1 else { continue }
+      let list = numbers.map(String.init).joined(separator: ", ")
+      let name = "\(database).\(SQLName.quoted(table.name))"
+      let sql = "SELECT Z_PK, Z_ENT FROM \(name) WHERE IFNULL(Z_ENT NOT IN (\(list)), 1) LIMIT 1"
+      guard let row = try connection.rows(sql).first else { continue }
+      throw MigrationErrors.failed(
+        url: url,
+        reason:
+          "The row \(row[0].literal) of the table \(table.name) is of an entity with the number \(row[1].shortLiteral), which "
+          + "the store's model does not have there; the table holds the entities with the numbers \(list).",
+        suggestion: "Restore the store from a backup, or correct Z_ENT in such rows.", entity: table.rootEntity)
+    }
   }
 }

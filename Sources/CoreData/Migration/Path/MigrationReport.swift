@@ -1,0 +1,88 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// The report of a migration.
+public struct MigrationReport: Sendable {
+  /// The number of rows of an entity before and after. Entities have their names in the destination; removed ones
+  /// those in the source.
+  public struct RowCounts: Hashable, Sendable {
+    /// The number of rows before the migration.
+    public let before: Int
+    /// The number of rows after the migration.
+    public let after: Int
+  }
+
+  /// The numbers of rows by entity, without those of sub-entities.
+  public internal(set) var rows: [String: RowCounts]
+  /// The SQL statements that were executed, in order.
+  public internal(set) var statements: [String]
+  /// How each entity mapping was run, in order, in the steps with a mapping model: by SQL or by objects, and why not
+  /// by SQL. Inferred steps run in place and have none.
+  public internal(set) var mappings: [MappingExecution] = []
+  /// The location of the replaced store; nil if none was replaced, or it was not kept.
+  public internal(set) var replacedStore: URL?
+  /// The error for temporary files that could not be removed after the migration. Nothing depends on these files, and
+  /// opening the store removes them.
+  public internal(set) var leftover: (any Error)?
+  /// The outcome of interrupted work on the store that the migration has found; nil if there was none.
+  public internal(set) var recoveryOutcome: StoreRecovery.Outcome?
+  /// Whether another process migrated the store to the wanted version first. In that case nothing was done.
+  public internal(set) var wasDoneByOthers = false
+}
+
+/// How an entity mapping of a mapping model was run.
+public struct MappingExecution: Sendable {
+  /// The way to run a mapping.
+  public enum Executor: String, Hashable, Sendable {
+    /// SQL over both stores.
+    case sql
+    /// A migration policy, or the framework's default policy, object by object.
+    case objects
+  }
+
+  /// The number of the migration's step, from 1.
+  public internal(set) var step = 1
+  /// The name of the entity mapping.
+  public let mapping: String
+  /// The executor that made the rows and their attributes.
+  public let rows: Executor
+  /// The executor that set their relationships.
+  public let relationships: Executor
+  /// Why SQL did not run all of the mapping: a predicate whose subject is the mapping, such as "has a policy class";
+  /// nil if SQL ran all of it.
+  public let reason: String?
+  /// The error of SQL, after which objects ran the mapping; nil if SQL did not fail.
+  public let sqlFailure: (any Error)?
+
+  init(_ plan: ResolvedMapping) {
+    let execution = plan.execution
+    mapping = plan.name
+    rows = execution.madeRowsInSQL ? .sql : .objects
+    relationships = execution.setRelationshipsInSQL ? .sql : .objects
+    reason = execution.madeRowsInSQL && execution.setRelationshipsInSQL ? nil : execution.obstacle
+    sqlFailure = execution.failure
+  }
+}
+
+/// The progress of a migration: rows done out of rows counted.
+public struct MigrationProgress: Hashable, Sendable {
+  /// The number of the current step, from 1.
+  public let step: Int
+  /// The number of steps.
+  public let stepCount: Int
+  /// The table being migrated; nil between tables.
+  public let table: String?
+  /// The number of rows of the step that are done. Within a large table it is estimated from the range of primary
+  /// keys done, and exact if the keys have no gaps.
+  public let rowsDone: Int
+  /// The number of rows in the step.
+  public let rowCount: Int
+
+  let isStepDone: Bool
+
+  /// The fraction of the migration that is done, from 0 to 1.
+  public var fractionCompleted: Double {
+    let ofStep = isStepDone ? 1 : rowCount == 0 ? 0 : Double(rowsDone) / Double(rowCount)
+    return (Double(step - 1) + min(ofStep, 1)) / Double(max(stepCount, 1))
+  }
+}
