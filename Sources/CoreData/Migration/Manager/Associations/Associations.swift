@@ -44,11 +44,6 @@ final class Associations {
     return []
   }
 
-  /// Returns the destination of a source if a complete run holds it and the table has no pairs; nil otherwise.
-  func ordinaryDestination(of source: RowKey, in tables: [Int]) -> RowKey? {
-    tables.count == 1 ? self.tables[tables[0]].ordinaryDestination(of: source) : nil
-  }
-
   var knownNames: [String] { byName.keys.sorted() }
 
   func add(_ source: RowKey, _ destination: RowKey, to table: Int, after previous: Int64?) {
