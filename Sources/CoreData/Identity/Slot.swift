@@ -88,3 +88,237 @@ final class UnarchivedValue: @unchecked Sendable {
     }
   }
 }
+
+extension Slot {
+  /// Makes the slot of an attribute's default value.
+  init(defaultOf attribute: NSAttributeDescription) {
+    if let archived = attribute.archivedDefault {
+      // The stored form of the object in a store of Apple's.
+      self = attribute.attributeType == .transformableAttributeType ? .archived(archived.archive) : .null
+      return
+    }
+    guard let value = attribute.defaultValue, let slot = Slot(value, for: attribute) else {
+      self = .null
+      return
+    }
+    self = slot
+  }
+
+  /// Makes the slot of a value; nil if the value is not of the attribute's type.
+  ///
+  /// Accepts numbers as `NSNumber` and in any of Swift's number types, since callers pass either.
+  init?(_ value: Any?, for attribute: NSAttributeDescription) {
+    self.init(value, for: attribute, kind: attribute.attributeType)
+  }
+
+  /// Makes the slot of a value, when the attribute's type is already known.
+  init?(_ given: Any?, for attribute: NSAttributeDescription, kind: NSAttributeType) {
+    guard let given else {
+      self = .null
+      return
+    }
+    if let slot = Slot.plain(given, kind) {
+      self = slot
+      return
+    }
+    guard let value = Slot.unwrap(given) else {
+      self = .null
+      return
+    }
+    let slot: Slot? =
+      switch kind {
+      case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType:
+        Slot.integer(value).map { .integer($0) }
+      case .booleanAttributeType:
+        (value as? Bool).map { .boolean($0) } ?? Slot.real(value).map { .boolean($0 != 0) }
+      case .doubleAttributeType: Slot.real(value).map { .double($0) }
+      case .floatAttributeType: Slot.real(value).map { .float(Float($0)) }
+      case .decimalAttributeType: Slot.decimal(value).map { .object($0) }
+      case .stringAttributeType: (value as? String).map { .string($0) }
+      case .dateAttributeType: (value as? Date).map { .date($0.timeIntervalSinceReferenceDate) }
+      case .binaryDataAttributeType: (value as? Data).map { .data($0) }
+      case .UUIDAttributeType: (value as? UUID).map { .uuid($0) }
+      case .URIAttributeType: (value as? URL).flatMap { NSURL(string: $0.absoluteString) }.map { .object($0) }
+      case .objectIDAttributeType: (value as? NSManagedObjectID).map { .object($0) }
+      case .compositeAttributeType: Slot.composite(value, of: attribute)
+      case .transformableAttributeType, .undefinedAttributeType: .object(Slot.boxed(value))
+      }
+    guard let slot else { return nil }
+    self = slot
+  }
+
+  /// The value that `value(forKey:)` returns. The object that owns the slot resolves relationships.
+  var publicValue: Any? {
+    switch self {
+    case .null, .unread, .toOne, .toMany: nil
+    case .integer(let value): NSNumber(value: value)
+    case .boolean(let value): NSNumber(value: value)
+    case .double(let value): NSNumber(value: value)
+    case .float(let value): NSNumber(value: value)
+    case .date(let value): Date(timeIntervalSinceReferenceDate: value)
+    case .string(let value): value
+    case .data(let value): value
+    case .uuid(let value): value
+    case .archived(let value): value
+    case .unarchived(let value): Slot.unboxed(value.value)
+    case .object(let value): Slot.unboxed(value)
+    }
+  }
+
+  /// A fast path for values of the attribute's own type; nil for others.
+  ///
+  /// Nearly all values take it. A failed cast costs a hundred times as much as a comparison of types.
+  private static func plain(_ value: Any, _ kind: NSAttributeType) -> Slot? {
+    switch kind {
+    case .stringAttributeType: return (value as? String).map { .string($0) }
+    case .dateAttributeType: return (value as? Date).map { .date($0.timeIntervalSinceReferenceDate) }
+    case .UUIDAttributeType: return (value as? UUID).map { .uuid($0) }
+    case .binaryDataAttributeType: return (value as? Data).map { .data($0) }
+    case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType:
+      let type = Swift.type(of: value)
+      if type == Int.self { return (value as? Int).map { .integer(Int64($0)) } }
+      if type == Int64.self { return (value as? Int64).map { .integer($0) } }
+      return type == NSNumber.self ? (value as? NSNumber).flatMap { whole($0) }.map { .integer($0) } : nil
+    case .booleanAttributeType:
+      let type = Swift.type(of: value)
+      if type == Bool.self { return (value as? Bool).map { .boolean($0) } }
+      return type == NSNumber.self ? (value as? NSNumber).flatMap { whole($0) }.map { .boolean($0 != 0) } : nil
+    case .doubleAttributeType:
+      let type = Swift.type(of: value)
+      if type == Double.self { return (value as? Double).map { .double($0) } }
+      return type == NSNumber.self ? (value as? NSNumber).map { .double($0.doubleValue) } : nil
+    default: return nil
+    }
+  }
+
+  /// Returns the value of a number object that was made from a signed integer or a boolean.
+  private static func whole(_ number: NSNumber) -> Int64? {
+    switch UInt8(bitPattern: number.objCType.pointee) {
+    case UInt8(ascii: "q"), UInt8(ascii: "l"), UInt8(ascii: "i"), UInt8(ascii: "s"), UInt8(ascii: "c"),
+      UInt8(ascii: "B"):
+      number.int64Value
+    default: nil
+    }
+  }
+
+  private static func unwrap(_ value: Any?) -> Any? {
+    guard let value, !(value is NSNull) else { return nil }
+    // An optional that is passed as `Any` is wrapped twice.
+    if case Optional<Any>.none = value { return nil }
+    let mirror = Mirror(reflecting: value)
+    if mirror.displayStyle == .optional { return mirror.children.first.flatMap { unwrap($0.value) } }
+    return value
+  }
+
+  private static func integer(_ value: Any) -> Int64? {
+    switch value {
+    case let value as Int: return Int64(value)
+    case let value as Int64: return value
+    case let value as Int32: return Int64(value)
+    case let value as Int16: return Int64(value)
+    case let value as Bool: return value ? 1 : 0
+    case let value as any BinaryInteger: return Int64(exactly: value)
+    case let value as Double: return Int64(exactly: value.rounded(.towardZero))
+    case let value as NSDecimalNumber:
+      return Int64(exactly: value.doubleValue.rounded(.towardZero)).map { _ in value.int64Value }
+    case let value as NSNumber where isReal(value): return Int64(exactly: value.doubleValue.rounded(.towardZero))
+    case let value as NSNumber: return value.decimalValue > Decimal(Int64.max) ? nil : value.int64Value
+    default: return nil
+    }
+  }
+
+  private static func real(_ value: Any) -> Double? {
+    switch value {
+    case let value as Double: value
+    case let value as Float: Double(value)
+    case let value as NSNumber: value.doubleValue
+    default: integer(value).map { Double($0) }
+    }
+  }
+
+  private static func decimal(_ value: Any) -> NSDecimalNumber? {
+    switch value {
+    case let value as NSDecimalNumber: value
+    case let value as Decimal: NSDecimalNumber(decimal: value)
+    case let value as NSNumber:
+      isReal(value) ? decimal(real: value.doubleValue) : NSDecimalNumber(decimal: value.decimalValue)
+    case let value as Double: decimal(real: value)
+    default: integer(value).map { NSDecimalNumber(decimal: Decimal($0)) }
+    }
+  }
+
+  private static func isReal(_ number: NSNumber) -> Bool {
+    [UInt8(ascii: "d"), UInt8(ascii: "f")].contains(UInt8(bitPattern: number.objCType.pointee))
+  }
+
+  /// Converts a double; nil if it is out of range, which Foundation converts to NaN or traps on.
+  private static func decimal(real: Double) -> NSDecimalNumber? {
+    if real.isNaN { return .notANumber }
+    guard real.isFinite else { return nil }
+    let decimal = Decimal(real)
+    if decimal.isNaN { return abs(real) < 1 ? .zero : nil }
+    return NSDecimalNumber(decimal: decimal)
+  }
+
+  private static func composite(_ value: Any, of attribute: NSAttributeDescription) -> Slot? {
+    guard let values = value as? NSDictionary, let composite = attribute as? NSCompositeAttributeDescription else {
+      return nil
+    }
+    for (key, value) in values {
+      guard let element = composite.elements.first(where: { $0.name == key as? String }),
+        Slot(value, for: element) != nil
+      else { return nil }
+    }
+    return .object(values)
+  }
+
+  private static func boxed(_ value: Any) -> NSObject {
+    (value as? NSObject) ?? SwiftValueBox(value)
+  }
+
+  private static func unboxed(_ value: NSObject) -> Any {
+    switch value {
+    case let box as SwiftValueBox: box.value
+    case let url as NSURL: url as URL
+    default: value
+    }
+  }
+}
+
+/// Wraps a Swift value as an object: the value of a transformable or undefined attribute.
+final class SwiftValueBox: NSObject, @unchecked Sendable {
+  let value: Any
+
+  init(_ value: Any) {
+    self.value = value
+  }
+
+  override var hash: Int {
+    (value as? AnyHashable)?.hashValue ?? 0
+  }
+
+  override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? SwiftValueBox, let a = value as? AnyHashable, let b = other.value as? AnyHashable
+    else {
+      return false
+    }
+    return a == b
+  }
+}
+
+extension NSAttributeType {
+  /// Whether the type is an integer type of less than 64 bits.
+  var hasRange: Bool { self == .integer16AttributeType || self == .integer32AttributeType }
+}
+
+extension Slot {
+  /// Whether an integer is in the range of a type. Saves and migrations reject others instead of truncating them.
+  func isInRange(of type: NSAttributeType) -> Bool {
+    guard case .integer(let number) = self else { return true }
+    return switch type {
+    case .integer16AttributeType: Int16(exactly: number) != nil
+    case .integer32AttributeType: Int32(exactly: number) != nil
+    default: true
+    }
+  }
+}

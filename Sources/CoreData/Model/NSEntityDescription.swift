@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CSwiftRuntime
 import CoreDataModelFiles
 import Foundation
 import Synchronization
@@ -270,5 +271,140 @@ extension NSEntityDescription {
       child.invalidateDerivedState()
     }
     owningModel?.adoptDescendants()
+  }
+}
+
+/// The properties of an entity, inherited ones included. Recomputed after an edit.
+final class EntityDerivedState: Sendable {
+  let properties: [NSPropertyDescription]
+  let propertiesByName: [String: NSPropertyDescription]
+  let attributesByName: [String: NSAttributeDescription]
+  let relationshipsByName: [String: NSRelationshipDescription]
+
+  init(inherited: [NSPropertyDescription], own: [NSPropertyDescription]) {
+    let declared = Set(own.map(\.name))
+    let properties = inherited.filter { !declared.contains($0.name) } + own
+    var byName: [String: NSPropertyDescription] = [:]
+    for property in properties { byName[property.name] = property }
+    self.properties = properties
+    propertiesByName = byName
+    attributesByName = byName.compactMapValues { $0 as? NSAttributeDescription }
+    relationshipsByName = byName.compactMapValues { $0 as? NSRelationshipDescription }
+  }
+}
+
+/// The superclass of a table that another part of the framework derives from an entity and caches in it.
+class EntityTable: @unchecked Sendable {}
+
+/// A cache of state derived from a model, which edits drop. Locks while the model can be edited, but not once it is
+/// sealed.
+final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked Sendable {
+  private let isSealed = Atomic(false)
+  private let lock = NSRecursiveLock()
+  private var state: State?
+  private var isFinal = false
+
+  /// Returns the state, and makes it if needed.
+  func value(_ make: () -> State) -> State {
+    if isSealed.load(ordering: .acquiring), let state { return state }
+    lock.lock()
+    defer { lock.unlock() }
+    if let state { return state }
+    let made = make()
+    state = made
+    if isFinal { isSealed.store(true, ordering: .releasing) }
+    return made
+  }
+
+  func drop() {
+    lock.lock()
+    defer { lock.unlock() }
+    state = nil
+  }
+
+  /// Makes the state if needed, and lets readers pass without locking from now on. No edits may follow.
+  func seal(_ make: () -> State) {
+    _ = value(make)
+    isSealed.store(true, ordering: .releasing)
+  }
+
+  /// Drops the state, and seals it when it is next made. No edits may follow.
+  func sealWhenMade() {
+    lock.lock()
+    defer { lock.unlock() }
+    guard !isFinal else { return }
+    state = nil
+    isFinal = true
+  }
+}
+
+extension NSEntityDescription {
+  var derived: EntityDerivedState {
+    derivedState.value(makeDerivedState)
+  }
+
+  func sealDerivedState() {
+    derivedState.seal(makeDerivedState)
+    // Objects may have been made while the properties could still be edited.
+    slotTableState.sealWhenMade()
+  }
+
+  /// Drops the state derived from the entity, also in its sub-entities and its model.
+  func invalidateDerivedState() {
+    derivedState.drop()
+    slotTableState.drop()
+    for child in children { child.invalidateDerivedState() }
+    owningModel?.invalidateDerivedState()
+  }
+
+  private func makeDerivedState() -> EntityDerivedState {
+    var copies: [ObjectIdentifier: NSPropertyDescription] = [:]
+    let inherited = (parent?.properties ?? []).map { property -> NSPropertyDescription in
+      let original = property.inheritedFrom ?? property
+      let copy = inheritedCopies[ObjectIdentifier(original)] ?? type(of: original).init()
+      copy.owningEntity = nil
+      copy.inheritedFrom = nil
+      copy.adopt(original)
+      copy.owningEntity = self
+      copy.inheritedFrom = original
+      copies[ObjectIdentifier(original)] = copy
+      return copy
+    }
+    inheritedCopies = copies
+    return EntityDerivedState(inherited: inherited, own: ownProperties)
+  }
+}
+
+/// A reference to an entity that does not retain it.
+///
+/// A weak reference would be simpler, but makes a side table for the entity, through which all its reference counting
+/// goes from then on; and every object and every identifier retains its entity. This one holds the entity's address
+/// until the entity, before it is deallocated, clears it under the lock. `swift_tryRetain` refuses an entity that is
+/// being deallocated.
+final class EntityReference: @unchecked Sendable {
+  private let lock = NSLock()
+  private var address: UnsafeMutableRawPointer?
+
+  /// The entity; nil once it is being deallocated.
+  var entity: NSEntityDescription? {
+    lock.lock()
+    defer { lock.unlock() }
+    guard let address, let entity = swift_tryRetain(address) else { return nil }
+    return Unmanaged<NSEntityDescription>.fromOpaque(entity).takeRetainedValue()
+  }
+
+  fileprivate func point(to entity: NSEntityDescription?) {
+    lock.withLock { address = entity.map { Unmanaged.passUnretained($0).toOpaque() } }
+  }
+
+  /// Called by the entity when it is deallocated.
+  func clear() { point(to: nil) }
+}
+
+extension NSEntityDescription {
+  /// The reference to the entity, shared by all that do not retain it.
+  var reference: EntityReference {
+    ownReference.point(to: self)
+    return ownReference
   }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataMigration
+import CoreDataModelFiles
 import Foundation
 
 extension NSManagedObjectModel {
@@ -99,5 +100,98 @@ extension NSManagedObjectModel {
       }
       for url in model.origins where !origins.contains(url) { origins.append(url) }
     }
+  }
+}
+
+/// The merge of several models: which entities and templates it takes, and where the models conflict.
+struct ModelMerge {
+  /// An entity or fetch request template that differs between two models.
+  struct Conflict: Hashable {
+    enum Subject: String {
+      case entity
+      case template = "fetch request template"
+    }
+
+    let subject: Subject
+    let name: String
+    /// The members that differ, such as `attributes.text.isOptional`, with both values.
+    let differences: [ContentDifference]
+  }
+
+  /// The models in their order.
+  let models: [NSManagedObjectModel]
+  /// The first entity of each name.
+  private(set) var originals: [NSEntityDescription] = []
+  /// The other entities of each name, which equal the first.
+  private(set) var duplicates: [NSEntityDescription] = []
+  private(set) var templates: [String: StoredRequest] = [:]
+  private(set) var conflicts: [Conflict] = []
+
+  /// Compares the models.
+  ///
+  /// - Parameters:
+  ///   - models: the models.
+  ///   - settled: version hashes of entities. Entities with the same hash as here count as equal.
+  init(_ models: [NSManagedObjectModel], settled: [String: Data] = [:]) {
+    self.models = models
+    var known: [String: NSEntityDescription] = [:]
+    for entity in models.flatMap(\.entities) {
+      let name = entity.name ?? ""
+      guard let first = known[name] else {
+        known[name] = entity
+        originals.append(entity)
+        continue
+      }
+      duplicates.append(entity)
+      let isSettled = settled[name].map { first.versionHash == $0 && entity.versionHash == $0 } ?? false
+      if isSettled || first == entity { continue }
+      let differences = ContentDifference.between(
+        ContentTree(everythingIn: first.document), ContentTree(everythingIn: entity.document))
+      conflicts.append(Conflict(subject: .entity, name: name, differences: differences))
+    }
+    for (name, template) in models.flatMap({ $0.templates.sorted { $0.key < $1.key } }) {
+      guard let first = templates[name] else {
+        templates[name] = template
+        continue
+      }
+      if first.document == template.document { continue }
+      let differences = ContentDifference.between(
+        ContentTree(everythingIn: first.document), ContentTree(everythingIn: template.document))
+      conflicts.append(Conflict(subject: .template, name: name, differences: differences))
+    }
+    // If only ancestors differ, report those.
+    if conflicts.contains(where: { !$0.differences.isEmpty }) { conflicts.removeAll(where: \.differences.isEmpty) }
+  }
+
+  /// Chooses the models that a store was written with: as few as possible, with as few other entities as possible.
+  ///
+  /// - Parameters:
+  ///   - models: the models to choose from; earlier ones are preferred.
+  ///   - hashes: the version hashes of the store.
+  /// - Returns: the models chosen, and the entities that none of them has in the store's version.
+  static func choice(
+    among models: [NSManagedObjectModel], for hashes: [String: Data]
+  ) -> (models: [NSManagedObjectModel], missing: Set<String>) {
+    var candidates = models.compactMap { model -> (model: NSManagedObjectModel, names: Set<String>, others: Int)? in
+      let all = model.entityVersionHashesByName
+      let common = all.filter { hashes[$0.key] != nil }
+      guard !common.isEmpty, common.allSatisfy({ hashes[$0.key] == $0.value }) else { return nil }
+      return (model, Set(common.keys), all.count - common.count)
+    }
+    var missing = Set(hashes.keys)
+    var chosen: [NSManagedObjectModel] = []
+    while !missing.isEmpty {
+      let ranks = candidates.map { (gain: $0.names.intersection(missing).count, others: $0.others) }
+      let best = ranks.indices.reduce(nil as Int?) { best, next in
+        guard let best else { return next }
+        if ranks[next].gain != ranks[best].gain { return ranks[next].gain > ranks[best].gain ? next : best }
+        return ranks[next].others < ranks[best].others ? next : best
+      }
+      guard let best, ranks[best].gain > 0 else { break }
+      let candidate = candidates.remove(at: best)
+      missing.subtract(candidate.names)
+      chosen.append(candidate.model)
+    }
+    return (chosen, missing)
   }
 }

@@ -298,3 +298,110 @@ extension PredicateSyntax {
     }
   }
 }
+
+/// Makes the results of a fetch with the result type `dictionaryResultType`.
+struct DictionaryResults {
+  private struct Column {
+    let name: String
+    /// Computes the value of one object; nil for an aggregate.
+    var value: ((NSManagedObject) throws -> Any?)?
+    /// Computes an aggregate of all objects, such as the maximum of a property.
+    var summary: (([NSManagedObject]) throws -> Any?)?
+  }
+
+  private let columns: [Column]
+  private let isDistinct: Bool
+
+  /// Whether the request asks for aggregates, and so for one dictionary of all objects.
+  var isSummary: Bool { columns.contains { $0.summary != nil } }
+
+  init(_ specification: FetchSpecification, entity: NSEntityDescription) throws {
+    isDistinct = specification.returnsDistinctResults
+    if let wanted = specification.propertiesToFetch {
+      columns = try wanted.map { try DictionaryResults.column($0, entity) }
+    } else {
+      columns = try entity.attributesByName.filter { !$0.value.isTransient }.keys.sorted()
+        .map { try DictionaryResults.column($0, entity) }
+    }
+  }
+
+  private static func column(
+    _ property: Any, _ entity: NSEntityDescription
+  ) throws -> Column {
+    switch property {
+    case let expression as NSExpressionDescription:
+      guard let tree = expression.expression?.syntax else {
+        throw ObjectGraphErrors.badRequest(
+          "The expression description '\(expression.name)' has no expression.", entity: entity,
+          suggestion: "Set its expression.")
+      }
+      if let summary = summary(tree) { return Column(name: expression.name, summary: summary) }
+      return Column(name: expression.name) { object in
+        let value = try PredicateEvaluator().value(tree, with: object)
+        return (value as? NSManagedObject)?.objectID ?? value
+      }
+    case let description as NSPropertyDescription:
+      return try column(description.name, entity)
+    case let name as String:
+      let first = name.split(separator: ".").first.map(String.init) ?? name
+      if name == "objectID", entity.propertiesByName[name] == nil { return Column(name: name) { $0.objectID } }
+      guard entity.slotTable.position(of: first) != nil else {
+        throw ObjectGraphErrors.badRequest(
+          "'\(first)' is not an attribute or relationship of '\(entity.name ?? "")'.", entity: entity,
+          suggestion: "Correct propertiesToFetch.")
+      }
+      return Column(name: name) { object in
+        let value = try KeyPathReader.value(name, of: object)
+        return (value as? NSManagedObject)?.objectID ?? value
+      }
+    default:
+      throw ObjectGraphErrors.badRequest(
+        "propertiesToFetch contains a \(type(of: property)).", entity: entity,
+        suggestion: "Use names of properties, or property descriptions.")
+    }
+  }
+
+  /// Returns the aggregate that an expression asks for, as `max:(price)` or `@max.price`; nil for other expressions.
+  private static func summary(_ tree: ExpressionSyntax) -> (([NSManagedObject]) throws -> Any?)? {
+    switch tree {
+    case .keyPath(let path) where path.hasPrefix("@"):
+      return { try KeyPathReader.value(path, of: $0) }
+    case .function(operand: nil, let name, let arguments)
+    where arguments.count == 1 && FunctionLibrary.isAggregate(name):
+      return { objects in
+        let values = try objects.flatMap { object -> [Any] in
+          guard let value = Operand.unwrapped(try PredicateEvaluator().value(arguments[0], with: object)) else {
+            return []
+          }
+          return Operand.elements(value) ?? [value]
+        }
+        return try FunctionLibrary.call(name, [values])
+      }
+    default: return nil
+    }
+  }
+
+  /// Returns one dictionary of all objects. Values that are not aggregates are those of the first object.
+  private func summary(of objects: [NSManagedObject]) throws -> NSDictionary {
+    let dictionary = NSMutableDictionary()
+    for column in columns {
+      let value = try column.summary?(objects) ?? objects.first.flatMap { try column.value?($0) }
+      if let value { dictionary[column.name] = value }
+    }
+    return dictionary
+  }
+
+  func dictionaries(of objects: [NSManagedObject]) throws -> [NSDictionary] {
+    if isSummary { return [try summary(of: objects)] }
+    var seen: Set<NSDictionary> = []
+    var result: [NSDictionary] = []
+    for object in objects {
+      let dictionary = NSMutableDictionary()
+      for column in columns {
+        if let value = try column.value?(object) { dictionary[column.name] = value }
+      }
+      if !isDistinct || seen.insert(dictionary).inserted { result.append(dictionary) }
+    }
+    return result
+  }
+}

@@ -107,3 +107,154 @@ enum ObjectGraphErrors {
       ErrorDetail.place(entity: entity?.name))
   }
 }
+
+/// Validation errors: one for each rule, and the one that combines several.
+enum ValidationErrors {
+  /// The value that is not valid, and the property of an object that has it.
+  struct Subject {
+    let object: NSManagedObject
+    let entity: String
+    let property: String
+    let value: Any?
+
+    init(_ property: NSPropertyDescription, _ value: Any?, _ object: NSManagedObject) {
+      (self.object, self.value) = (object, value)
+      (entity, self.property) = (object.entity.name ?? "", property.name)
+    }
+  }
+
+  /// 1570
+  static func missingValue(_ subject: Subject) -> NSError {
+    error(
+      NSValidationMissingMandatoryPropertyError, subject, "\(subject.property) is a required value.",
+      reason: "'\(subject.property)' of '\(subject.entity)' has no value, but is not optional.",
+      suggestion: "Set a value, give the property a default value, or make it optional.")
+  }
+
+  /// 1580
+  static func tooFew(_ subject: Subject, count: Int, minimum: Int) -> NSError {
+    error(
+      NSValidationRelationshipLacksMinimumCountError, subject, "Too few items in \(subject.property).",
+      reason: "'\(subject.property)' of '\(subject.entity)' has \(count) objects, but needs at least \(minimum).",
+      suggestion: "Add objects to the relationship.")
+  }
+
+  /// 1590
+  static func tooMany(_ subject: Subject, count: Int, maximum: Int) -> NSError {
+    error(
+      NSValidationRelationshipExceedsMaximumCountError, subject, "Too many items in \(subject.property).",
+      reason: "'\(subject.property)' of '\(subject.entity)' has \(count) objects, but may have at most \(maximum).",
+      suggestion: "Remove objects from the relationship.")
+  }
+
+  /// 1600
+  static func deniedDelete(_ subject: Subject, count: Int) -> NSError {
+    error(
+      NSValidationRelationshipDeniedDeleteError, subject,
+      "Items cannot be deleted from \(subject.property).",
+      reason:
+        "An object of '\(subject.entity)' cannot be deleted while '\(subject.property)', whose deletion rule is deny, "
+        + "has \(count) objects.",
+      suggestion: "Delete those objects first, or remove them from the relationship.")
+  }
+
+  /// A value of the wrong class: 1550.
+  static func wrongClass(_ subject: Subject, expected: String) -> NSError {
+    let found = subject.value.map { String(describing: type(of: $0)) } ?? "nil"
+    return error(
+      NSManagedObjectValidationError, subject, "\(subject.property) is not valid.",
+      reason:
+        "'\(subject.property)' of '\(subject.entity)' takes values of class \(expected), but was given a value of "
+        + "class \(found).",
+      suggestion: "Set a value of class \(expected).")
+  }
+
+  /// An integer that its type cannot hold: 1610 or 1620.
+  static func outOfRange(_ subject: Subject, isTooLarge: Bool) -> NSError {
+    error(
+      isTooLarge ? NSValidationNumberTooLargeError : NSValidationNumberTooSmallError, subject,
+      "\(subject.property) is too \(isTooLarge ? "large" : "small").",
+      reason:
+        "'\(subject.property)' of '\(subject.entity)' is \(subject.value.map { "\($0)" } ?? "nil"), which its type "
+        + "cannot hold.",
+      suggestion: "Set a number in the type's range, or give the attribute the type Integer 64.")
+  }
+
+  /// A rule of the model that cannot be evaluated: 1550.
+  static func unevaluable(_ subject: Subject, rule: String, _ cause: any Error) -> NSError {
+    error(
+      NSManagedObjectValidationError, subject, "\(subject.property) cannot be validated.",
+      reason: "The rule '\(rule)' of '\(subject.property)' of '\(subject.entity)' cannot be evaluated: \(cause)",
+      suggestion: "Correct the rule in the model.")
+  }
+
+  /// An object of an entity other than the relationship's destination: 1550.
+  static func wrongEntity(_ subject: Subject, expected: String, found: String) -> NSError {
+    error(
+      NSManagedObjectValidationError, subject, "\(subject.property) is not valid.",
+      reason: "'\(subject.property)' of '\(subject.entity)' takes objects of '\(expected)', but was given an object of "
+        + "'\(found)'.",
+      suggestion: "Set an object of '\(expected)'.")
+  }
+
+  /// An object of another context: 1550.
+  static func otherContext(_ subject: Subject) -> NSError {
+    error(
+      NSManagedObjectValidationError, subject, "\(subject.property) is not valid.",
+      reason: "'\(subject.property)' of '\(subject.entity)' cannot refer to an object of another context.",
+      suggestion: "Use the same object in this context: object(with:) of its objectID.")
+  }
+
+  /// A value that violates a rule of the model.
+  ///
+  /// - Parameters:
+  ///   - rule: the rule in the format language, as `length <= 8`.
+  ///   - code: the rule's own code, as 1660 for a string that is too long; nil for 1550.
+  ///   - text: the developer's own message.
+  static func unmet(
+    _ predicate: NSPredicate?, rule: String, code: Int?, text: String?, _ subject: Subject
+  ) -> NSError {
+    let code = code ?? NSManagedObjectValidationError
+    let value = subject.value.map { "\($0)" } ?? "nil"
+    return error(
+      code, subject, text ?? "\(subject.property) \(words(for: code)).",
+      reason: "'\(subject.property)' of '\(subject.entity)' is '\(value.prefix(80))', which does not satisfy \(rule).",
+      suggestion: "Set another value, or change the rule.", predicate: predicate)
+  }
+
+  /// Combines errors into one: nil for none, the error itself for one, and 1560 for several, which are flattened.
+  static func combined(_ list: [NSError]) -> NSError? {
+    guard list.count > 1 else { return list.first }
+    let errors = list.flatMap { $0.userInfo[NSDetailedErrorsKey] as? [NSError] ?? [$0] }
+    return NSError.cocoa(
+      NSValidationMultipleErrorsError, "Multiple validation errors occurred.",
+      reason: errors.prefix(5).compactMap(\.localizedFailureReason).joined(separator: " "),
+      suggestion: "See each error under NSDetailedErrorsKey.", [NSDetailedErrorsKey: errors])
+  }
+
+  private static func error(
+    _ code: Int, _ subject: Subject, _ description: String, reason: String, suggestion: String,
+    predicate: NSPredicate? = nil
+  ) -> NSError {
+    var info = ErrorDetail.place(entity: subject.entity, property: subject.property)
+    info[NSValidationObjectErrorKey] = subject.object
+    info[NSValidationKeyErrorKey] = subject.property
+    info[NSValidationValueErrorKey] = subject.value
+    info[NSValidationPredicateErrorKey] = predicate
+    return NSError.cocoa(code, description, reason: reason, suggestion: suggestion, info)
+  }
+
+  private static func words(for code: Int) -> String {
+    switch code {
+    case NSValidationNumberTooLargeError: "is too large"
+    case NSValidationNumberTooSmallError: "is too small"
+    case NSValidationDateTooLateError: "is too late"
+    case NSValidationDateTooSoonError: "is too soon"
+    case NSValidationInvalidDateError: "is not a valid date"
+    case NSValidationStringTooLongError: "is too long"
+    case NSValidationStringTooShortError: "is too short"
+    case NSValidationStringPatternMatchingError: "does not match the pattern"
+    default: "is not valid"
+    }
+  }
+}

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import Foundation
 
 /// Errors of migrations with a mapping model, which name the entity mapping, the property and the expression.
@@ -117,5 +118,18 @@ extension MappingErrors {
       Place(mapping: name),
       reason: "A migration policy asked for the objects of the entity mapping '\(name)', which the mapping model does "
         + "not have; there are \(known.map { "'\($0)'" }.joined(separator: ", ")).")
+  }
+}
+
+extension MappingMismatch {
+  /// The mismatch as a sentence.
+  var sentence: String {
+    let subject = "The mapping '\(mapping)' is for the \(side.rawValue) entity '\(entity)'"
+    guard let found else { return "\(subject), which the \(side.rawValue) model does not have." }
+    guard let wanted else {
+      return "\(subject), but has no version hash for it; the model's is \(ErrorDetail.hex(found))."
+    }
+    return
+      "\(subject) with the version hash \(ErrorDetail.hex(wanted)); the \(side.rawValue) model's is \(ErrorDetail.hex(found))."
   }
 }

@@ -1,8 +1,10 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataMigration
 import CoreDataModelFiles
+import CoreDataStoreFiles
 import Foundation
 
 /// Errors of migration, from finding models to checking the result.
@@ -135,4 +137,296 @@ internal enum MigrationErrors {
 extension NSError {
   /// Whether a migration was planned for a version that the store no longer has.
   var isOutdatedPlan: Bool { userInfo[NSUnderlyingErrorKey] is MigrationErrors.OutdatedPlan }
+}
+
+/// Errors about mapping models: missing, unreadable, or made for other states of the models.
+extension MigrationErrors {
+  /// As for models: 260 for a missing file, 259 for one that is not a mapping model, `NSCoreDataError` for a contradictory
+  /// one.
+  static func cannotReadMapping(_ error: ModelFileError) -> NSError {
+    ModelErrors.cannotRead(error, "The mapping model could not be read.")
+  }
+
+  /// The versions that an error is about, as far as they are known.
+  struct Models {
+    var sourceName: String?
+    var destinationName: String?
+    var source: NSManagedObjectModel?
+    var destination: NSManagedObjectModel?
+
+    init() {}
+
+    init(_ source: ModelVersion?, _ destination: ModelVersion?) {
+      // A contradictory model is reported where it is used.
+      (sourceName, self.source) = (source?.name, try? source?.model())
+      (destinationName, self.destination) = (destination?.name, try? destination?.model())
+    }
+
+    /// Under Core Data's keys.
+    fileprivate var details: [String: Any] {
+      var info: [String: Any] = [:]
+      info[ErrorDetail.sourceModel] = source
+      info[ErrorDetail.destinationModel] = destination
+      return info
+    }
+  }
+
+  /// 134140
+  ///
+  /// - Parameters:
+  ///   - detail: more about what is missing, as a sentence.
+  ///   - underlying: why none could be inferred; its entity and property are told too.
+  static func missingMappingModel(
+    url: URL?, models: Models, detail: String? = nil, suggestion: String? = nil, underlying: (any Error)? = nil
+  ) -> NSError {
+    let versions =
+      (models.sourceName.map { " from '\($0)'" } ?? "") + (models.destinationName.map { " to '\($0)'" } ?? "")
+    let cause = underlying as NSError?
+    var info = ErrorDetail.place(
+      entity: cause?.userInfo[ErrorDetail.entity] as? String, property: cause?.userInfo[ErrorDetail.property] as? String
+    ).merging(models.details) { $1 }
+    info[ErrorDetail.url] = url
+    return NSError.cocoa(
+      NSMigrationMissingMappingModelError, missingMapping,
+      reason: "Can't find mapping model for migration\(versions)."
+        + ((detail ?? cause?.localizedFailureReason).map { " \($0)" } ?? ""),
+      suggestion: suggestion ?? "Add a mapping model, or make the change one that can be inferred.",
+      underlying: underlying, info)
+  }
+
+  /// 134140 for a mapping model that is meant for the two versions, and whose hashes no longer fit.
+  ///
+  /// - Parameters:
+  ///   - mapping: the mapping model's file; nil for one that was made in code.
+  static func staleMapping(
+    url: URL?, mapping: URL?, models: Models, mismatches: [MappingMismatch]
+  ) -> NSError {
+    let name = mapping.map { "'\($0.lastPathComponent)'" } ?? "that was made in code"
+    let first = mismatches.first
+    var info = ErrorDetail.place(entity: first?.entity).merging(models.details) { $1 }
+    info[ErrorDetail.url] = url
+    info[ErrorDetail.mappingModelURL] = mapping
+    info[ErrorDetail.mappingHash] = first?.wanted.map(ErrorDetail.hex)
+    info[ErrorDetail.modelHash] = first?.found.map(ErrorDetail.hex)
+    let opening =
+      "The mapping model \(name) is for the migration from '\(models.sourceName ?? "")' to "
+      + "'\(models.destinationName ?? "")', but was made for other states of these versions, so that it cannot be used."
+    return NSError.cocoa(
+      NSMigrationMissingMappingModelError, missingMapping,
+      reason: ([opening] + mismatches.map(\.sentence)).joined(separator: " "),
+      suggestion:
+        "Compile the mapping model again with the models as they are now, or undo the change of the models. If it "
+        + "is not needed any more, remove it from the program.", info)
+  }
+
+  private static let missingMapping = "Persistent store migration failed, missing mapping model."
+}
+
+/// Errors of migration managers about the two stores.
+extension MigrationErrors {
+  /// 134150
+  static func sourceStore(
+    url: URL?, destination: URL? = nil, reason: String, underlying: (any Error)? = nil
+  ) -> NSError {
+    NSError.cocoa(
+      NSMigrationManagerSourceStoreError, "Persistent store migration failed, trouble with the source store.",
+      reason: reason, suggestion: "Check that the source store exists and can be read.", underlying: underlying,
+      stores(url, destination))
+  }
+
+  /// 134160
+  static func destinationStore(
+    url: URL?, source: URL? = nil, reason: String, suggestion: String? = nil, underlying: (any Error)? = nil
+  ) -> NSError {
+    NSError.cocoa(
+      NSMigrationManagerDestinationStoreError, "Persistent store migration failed, trouble with the destination store.",
+      reason: reason,
+      suggestion: suggestion ?? (underlying as NSError?)?.localizedRecoverySuggestion
+        ?? "Check the path of the destination store, and that its directory exists and can be written.",
+      underlying: underlying, stores(source, url))
+  }
+
+  private static func stores(_ source: URL?, _ destination: URL?) -> [String: Any] {
+    var info: [String: Any] = [:]
+    info[ErrorDetail.sourceURL] = source
+    info[ErrorDetail.destinationURL] = destination
+    return info
+  }
+}
+
+/// Errors of staged migration.
+extension MigrationErrors {
+  /// 134504 for a store, or a destination model, that is not one of the stages.
+  ///
+  /// - Parameters:
+  ///   - checksum: the version checksum of the store.
+  ///   - known: the version checksums of the stages, in order.
+  static func unknownStage(url: URL?, metadata: [String: Any], checksum: String, known: [String]) -> NSError {
+    var info: [String: Any] = [ErrorDetail.metadata: metadata]
+    info[ErrorDetail.url] = url
+    return NSError.cocoa(
+      NSManagedObjectModelReferenceNotFoundError, "Staged migration could not begin.",
+      reason: "Cannot use staged migration with an unknown model version. The store's version checksum is "
+        + "\(checksum); the stages are for \(known.isEmpty ? "no version" : known.joined(separator: ", ")).",
+      suggestion: "Give the version that the store was made with a stage of its own, before the stages that lead on.",
+      info)
+  }
+
+  /// 134504 for a version of a stage whose model cannot be found.
+  static func missingStageModel(url: URL?, checksum: String, underlying: (any Error)? = nil) -> NSError {
+    NSError.cocoa(
+      NSManagedObjectModelReferenceNotFoundError, "The model of a migration stage could not be found.",
+      reason: "No model has the version checksum \(checksum), which a stage names."
+        + ((underlying as NSError?)?.localizedFailureReason.map { " \($0)" } ?? ""),
+      suggestion: "Keep the version beside the current one, or give the stage the checksum that the version has now.",
+      underlying: underlying, url.map { [ErrorDetail.url: $0] } ?? [:])
+  }
+
+  /// 134505
+  static func stagedFrameworkMismatch(url: URL?, metadata: [String: Any], reason: String) -> NSError {
+    var info: [String: Any] = [ErrorDetail.metadata: metadata]
+    info[ErrorDetail.url] = url
+    return NSError.cocoa(
+      NSStagedMigrationFrameworkVersionMismatchError,
+      "The metadata of the persistent store must be updated before staged migration can be used.", reason: reason,
+      suggestion: "Open the store once with the model it was made with, change something, and save; its metadata are "
+        + "written anew then.", info)
+  }
+
+  /// 134506
+  static func backwardStages(url: URL?, source: String, destination: String) -> NSError {
+    NSError.cocoa(
+      NSStagedMigrationBackwardMigrationError, "Staged migration would go backwards.",
+      reason: "A store file cannot be migrated backwards with staged migration. The store is of the version "
+        + "\(source), which comes after the version \(destination) of the model in the order of the stages.",
+      suggestion: "Put the stages into the order of the versions, or open the store with a later version.",
+      url.map { [ErrorDetail.url: $0] } ?? [:])
+  }
+
+  /// 134110 for stages that do not lead to the model.
+  static func stagesEndElsewhere(url: URL?, destination: String, known: [String]) -> NSError {
+    failed(
+      url: url,
+      reason:
+        "Incompatible metadata after migration because the store version hashes didn't migrate: no stage leads to "
+        + "the version \(destination); the stages are for \(known.joined(separator: ", ")).",
+      suggestion: "Add a stage for the version that the store is opened with. The store was not changed.")
+  }
+
+  /// 134110 for a handler that has thrown.
+  ///
+  /// - Parameters:
+  ///   - handler: `willMigrateHandler` or `didMigrateHandler`.
+  static func stageHandler(
+    url: URL?, handler: String, stage: String, state: String, underlying: any Error
+  ) -> NSError {
+    let error = underlying as NSError
+    let words = error.localizedFailureReason ?? error.localizedDescription
+    return failed(
+      url: url, reason: "The \(handler) of the stage \(stage) has failed: \(words) \(state)",
+      suggestion:
+        "Remove the cause and open the store again: the migration goes on with this stage, and runs the handler "
+        + "again.", entity: error.userInfo[ErrorDetail.entity] as? String, underlying: underlying)
+  }
+}
+
+/// Errors of work on stores as a whole: migration by copying, replacement, setting aside, recovery.
+internal enum RecoveryErrors {
+  /// Runs a body, and translates errors of `CoreDataStoreFiles` to `NSError`.
+  static func translating<Result>(url: URL, _ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let failure as MigrationByCopy.AppFailure {
+      throw failure.error
+    } catch let failure as FileFailure {
+      throw FileErrors.error(failure, store: url)
+    } catch let problem as RegularFile.Problem {
+      throw FileErrors.error(problem, store: url)
+    } catch let error as CocoaError where error.localizedFailureReasonIsMissing {
+      throw FileErrors.error(error, store: url)
+    } catch let held as MigrationLock.Held {
+      throw inProgress(held.journal, url: url)
+    } catch let intrusion as StoreWriteLock.Intrusion {
+      throw error(for: intrusion, url: url)
+    } catch let problem as StoreVerification.Problem {
+      throw MigrationErrors.destinationStore(
+        url: url,
+        reason: "The new store is not whole, and has not taken the place of the old one. \(problem.reason)",
+        suggestion: "The store is as it was. Migrate it again; if that fails too, report it as a defect.")
+    } catch let journal as WorkJournal.Unreadable {
+      throw unreadable(journal, url: url)
+    } catch let note as SetAsideNote.Unreadable {
+      throw NSError.cocoa(
+        NSPersistentStoreOperationError, "The note about a store that was set aside cannot be read.",
+        reason: "The note at \(note.path) cannot be read: \(note.reason)",
+        suggestion: "Move the note away; the store beside it is left as it is.",
+        [ErrorDetail.url: url, NSFilePathErrorKey: note.path])
+    } catch let refusal as WorkDirectory.Refusal {
+      throw refused(refusal, url: url)
+    } catch let refusal as StoreReplacement.Refusal {
+      throw refused(refusal, url: url)
+    }
+  }
+
+  private static func refused(_ refusal: StoreReplacement.Refusal, url: URL) -> NSError {
+    switch refusal {
+    case .linkToOtherFile:
+      StoreErrors.notAStore(
+        url: url, reason: "'\(url.path)' is a symbolic link to a file that is no store; nothing was changed.")
+    case .readOnly: StoreErrors.readOnly(url: url)
+    case .ownDirectory(let path):
+      StoreErrors.operationFailed(
+        url: url, reason: "'\(path)' is in a directory that belongs to the store itself, which is no place for backups."
+      )
+    case .sameStore(let backup):
+      StoreErrors.operationFailed(
+        url: url, reason: "The backup '\(backup)' is the store itself; nothing was restored.")
+    }
+  }
+
+  /// 134070: a work directory that this framework cannot have made.
+  private static func refused(_ refusal: WorkDirectory.Refusal, url: URL) -> NSError {
+    .cocoa(
+      NSPersistentStoreOperationError, "The work directory beside the persistent store is not used.",
+      reason: "'\(refusal.path)' cannot have been made by this framework. \(refusal.reason)",
+      suggestion: "Find out where it comes from, move it away, and try again. Nothing was changed.",
+      [ErrorDetail.url: url, NSFilePathErrorKey: refusal.path])
+  }
+
+  /// 134110: another process is at work.
+  private static func inProgress(_ journal: WorkJournal?, url: URL) -> NSError {
+    let work =
+      journal.map { "Process \($0.process) has been doing so since \($0.started.formatted(.iso8601))." } ?? ""
+    return MigrationErrors.failed(
+      url: url, reason: "The store at \(url.path) is being migrated or replaced by another process. \(work)",
+      suggestion: "Wait until it is done, and open the store again.")
+  }
+
+  private static func error(for intrusion: StoreWriteLock.Intrusion, url: URL) -> NSError {
+    switch intrusion {
+    case .inUse:
+      .cocoa(
+        NSPersistentStoreTimeoutError, "The persistent store is in use.",
+        reason: "Somebody has the store at \(url.path) open, so that no other can take its place.",
+        suggestion: "Close other programs that use the store, remove it from other coordinators, and try again.",
+        [ErrorDetail.url: url, NSFilePathErrorKey: url.path])
+    case .changed:
+      MigrationErrors.failed(
+        url: url, reason: "The store at \(url.path) was written by somebody else while it was migrated.",
+        suggestion: "The store is as it was left by them. Migrate it again.")
+    case .moved:
+      MigrationErrors.failed(
+        url: url, reason: "The file at \(url.path) was replaced or moved away while it was migrated.",
+        suggestion: "Look at what is there now, and migrate it again.")
+    }
+  }
+
+  /// 134070: unfinished work with an unreadable journal.
+  private static func unreadable(_ journal: WorkJournal.Unreadable, url: URL) -> NSError {
+    .cocoa(
+      NSPersistentStoreOperationError, "Unfinished work on the persistent store can be neither finished nor undone.",
+      reason: "The journal at \(journal.path) tells of it. \(journal.reason)",
+      suggestion: "Update the framework, or move the journal's directory away: the store is whole with and without it.",
+      [ErrorDetail.url: url, NSFilePathErrorKey: journal.path])
+  }
 }

@@ -19,3 +19,56 @@ open class NSMigrationStage: NSObject, @unchecked Sendable {
     return label.isEmpty ? "from \(checksums.joined(separator: " to "))" : "'\(label)'"
   }
 }
+
+/// A series of versions connected by inferred mappings.
+///
+/// Differs from Apple: where a stage cannot be inferred as one step, it is migrated version by version.
+open class NSLightweightMigrationStage: NSMigrationStage, @unchecked Sendable {
+  /// The version checksums of the models, in the order of the versions.
+  public let versionChecksums: [String]
+
+  /// Makes a stage.
+  ///
+  /// - Parameter checksums: the `versionChecksum` of each version, in their order.
+  public init(_ checksums: [String]) {
+    versionChecksums = checksums
+  }
+
+  override var checksums: [String] { versionChecksums }
+}
+
+/// A step from one version to the next by an inferred mapping, with code of the program before and after it.
+open class NSCustomMigrationStage: NSMigrationStage, @unchecked Sendable {
+  /// Code of a stage. It receives the manager, whose `container` has the store open, and the stage.
+  public typealias Handler = (NSStagedMigrationManager, NSCustomMigrationStage) throws -> Void
+
+  /// The source model.
+  public let currentModel: NSManagedObjectModelReference
+  /// The destination model.
+  public let nextModel: NSManagedObjectModelReference
+
+  /// Runs before the step; the manager's container has the store open with `currentModel`.
+  ///
+  /// Its saves reach the store. When it throws, the migration stops, and the store keeps the version of `currentModel`. It
+  /// runs again the next time the store is opened, even after a kill, so it must be safe to run twice.
+  open var willMigrateHandler: Handler?
+
+  /// Runs after the step; the manager's container has the store open with `nextModel`.
+  ///
+  /// Its saves reach the store. When it throws, or the process is killed, a mark in the store's metadata shows that the stage
+  /// is unfinished. The next time the store is opened with this stage the handler runs again, before anything else, so it
+  /// must be safe to run twice.
+  open var didMigrateHandler: Handler?
+
+  /// Makes a stage.
+  ///
+  /// - Parameters:
+  ///   - currentModel: the model that the stage begins with.
+  ///   - nextModel: the model that the stage ends with.
+  public init(migratingFrom currentModel: NSManagedObjectModelReference, to nextModel: NSManagedObjectModelReference) {
+    self.currentModel = currentModel
+    self.nextModel = nextModel
+  }
+
+  override var checksums: [String] { [currentModel.versionChecksum, nextModel.versionChecksum] }
+}

@@ -97,3 +97,134 @@ private protocol OptionalValue {
 extension Optional: OptionalValue {
   fileprivate var wrappedValue: Any? { self }
 }
+
+/// A number in a calculation: an exact integer, a decimal, or a double.
+enum Number {
+  case integer(Int64)
+  case real(Double)
+  case decimal(Decimal)
+
+  init?(_ value: Any) {
+    switch value {
+    case let number as NSDecimalNumber: self = .decimal(number.decimalValue)
+    case let number as Decimal where !(value is NSNumber): self = .decimal(number)
+    case let number as NSNumber:
+      switch UInt8(bitPattern: number.objCType.pointee) {
+      case UInt8(ascii: "d"), UInt8(ascii: "f"): self = .real(number.doubleValue)
+      case UInt8(ascii: "Q") where number.uint64Value > Int64.max: self = .decimal(Decimal(number.uint64Value))
+      default: self = .integer(number.int64Value)
+      }
+    default: return nil
+    }
+  }
+
+  init(_ value: Any?, for operation: String) throws {
+    guard let unwrapped = Operand.unwrapped(value), let number = Number(unwrapped) else {
+      throw EvaluationError.wrongType(operation, value: Operand.description(value), expected: "a number")
+    }
+    self = number
+  }
+
+  var value: Any {
+    switch self {
+    case .integer(let value): NSNumber(value: value)
+    case .real(let value): NSNumber(value: value)
+    case .decimal(let value): NSDecimalNumber(decimal: value)
+    }
+  }
+
+  var real: Double {
+    switch self {
+    case .integer(let value): Double(value)
+    case .real(let value): value
+    case .decimal(let value): NSDecimalNumber(decimal: value).doubleValue
+    }
+  }
+
+  /// Returns the order of two numbers; nil if either is NaN.
+  static func compare(_ left: Number, _ right: Number) -> ComparisonResult? {
+    switch (left, right) {
+    case (.integer(let left), .integer(let right)): return order(left, right)
+    case (.integer(let left), .real(let right)): return order(left, right)
+    case (.real(let left), .integer(let right)):
+      return order(right, left).flatMap { ComparisonResult(rawValue: -$0.rawValue) }
+    case (.decimal(let left), .decimal(let right)): return order(left, right)
+    case (.decimal(let left), .integer(let right)): return order(left, Decimal(right))
+    case (.integer(let left), .decimal(let right)): return order(Decimal(left), right)
+    default:
+      let (left, right) = (left.real, right.real)
+      return left.isNaN || right.isNaN ? nil : order(left, right)
+    }
+  }
+
+  private static func order<Value: Comparable>(_ left: Value, _ right: Value) -> ComparisonResult {
+    left < right ? .orderedAscending : left == right ? .orderedSame : .orderedDescending
+  }
+
+  /// Compares without converting the integer to a double, which is inexact beyond 53 bits.
+  private static func order(_ left: Int64, _ right: Double) -> ComparisonResult? {
+    if right.isNaN { return nil }
+    guard let whole = Int64(exactly: right.rounded(.down)) else {
+      return right > 0 ? .orderedAscending : .orderedDescending
+    }
+    if left != whole { return order(left, whole) }
+    return right == right.rounded(.down) ? .orderedSame : .orderedAscending
+  }
+
+  /// Applies an arithmetic function. An integer result that overflows becomes a double.
+  static func calculate(_ name: String, _ left: Number, _ right: Number) -> Number? {
+    switch (left, right) {
+    case (.integer(let a), .integer(let b)):
+      if let exact = integer(name, a, b) { return .integer(exact) }
+      return real(name, Double(a), Double(b)).map { .real($0) }
+    case (.real, _), (_, .real): return real(name, left.real, right.real).map { .real($0) }
+    case (.decimal(let a), .decimal(let b)): return decimal(name, a, b)
+    case (.decimal(let a), .integer(let b)): return decimal(name, a, Decimal(b))
+    case (.integer(let a), .decimal(let b)): return decimal(name, Decimal(a), b)
+    }
+  }
+
+  private static func integer(_ name: String, _ a: Int64, _ b: Int64) -> Int64? {
+    func exact(_ result: (partialValue: Int64, overflow: Bool)) -> Int64? {
+      result.overflow ? nil : result.partialValue
+    }
+    switch name {
+    case "add:to:": return exact(a.addingReportingOverflow(b))
+    case "from:subtract:": return exact(a.subtractingReportingOverflow(b))
+    case "multiply:by:": return exact(a.multipliedReportingOverflow(by: b))
+    case "divide:by:": return exact(a.dividedReportingOverflow(by: b))
+    case "modulus:by:": return exact(a.remainderReportingOverflow(dividingBy: b))
+    case "bitwiseAnd:with:": return a & b
+    case "bitwiseOr:with:": return a | b
+    case "bitwiseXor:with:": return a ^ b
+    case "leftshift:by:": return a << b
+    case "rightshift:by:": return a >> b
+    case "raise:toThePower:", "raise:to:":
+      return Int64(exactly: pow(Double(a), Double(b))).flatMap { abs($0) < 1 << 53 ? $0 : nil }
+    default: return nil
+    }
+  }
+
+  private static func real(_ name: String, _ a: Double, _ b: Double) -> Double? {
+    switch name {
+    case "add:to:": a + b
+    case "from:subtract:": a - b
+    case "multiply:by:": a * b
+    case "divide:by:": a / b
+    case "modulus:by:": fmod(a, b)
+    case "raise:toThePower:", "raise:to:": pow(a, b)
+    default: nil
+    }
+  }
+
+  private static func decimal(_ name: String, _ a: Decimal, _ b: Decimal) -> Number? {
+    switch name {
+    case "add:to:": .decimal(a + b)
+    case "from:subtract:": .decimal(a - b)
+    case "multiply:by:": .decimal(a * b)
+    case "divide:by:" where b != 0: .decimal(a / b)
+    default:
+      real(name, Number.decimal(a).real, Number.decimal(b).real).map { .real($0) }
+    }
+  }
+}

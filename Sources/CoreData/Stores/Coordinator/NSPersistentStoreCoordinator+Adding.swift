@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataFileSystem
+import CoreDataMigration
+import CoreDataModelFiles
 import CoreDataStoreFiles
 import Foundation
 
@@ -188,5 +190,95 @@ enum StoreKinds {
       throw StoreErrors.invalidType(type, known: [NSSQLiteStoreType])
     }
     return SQLiteStore.self
+  }
+}
+
+/// The differences between a store and a model.
+enum StoreCompatibility {
+  /// The error for a store that was written by another version of the model: 134100.
+  static func error(
+    metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL
+  ) -> NSError {
+    let stored = storeModel(metadata: metadata, model: model, configuration: configuration, url: url)
+    return StoreErrors.incompatibleVersionHash(
+      url: url, metadata: metadata,
+      differences: differences(metadata: metadata, model: model, configuration: configuration, storeModel: stored))
+  }
+
+  /// Returns the model that a store was written with: the one cached in it, or another version of the given one. It
+  /// only adds detail to an error, so nil if it cannot be read: the hashes still show which entities differ.
+  private static func storeModel(
+    metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL
+  ) -> NSManagedObjectModel? {
+    // An unreadable cache counts as none; see above.
+    if let cached = (try? SQLiteStore.cachedModel(at: url)) ?? nil,
+      cached.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
+    {
+      return cached
+    }
+    // The same for unreadable versions.
+    let known = try? ModelVersions(around: model)
+    return try? known?.version(fitting: metadata, configuration: configuration)?.model()
+  }
+
+  /// Returns the differences by entity, and by property if the store's own model is known.
+  static func differences(
+    metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, storeModel: NSManagedObjectModel?
+  ) -> [VersionDifference] {
+    let stored = metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]
+    let members = model.entityNames(forConfigurationName: configuration, in: stored) ?? []
+    let wanted = model.entityVersionHashesByName.filter { members.contains($0.key) }
+    return VersionDifference.between(
+      store: stored, model: wanted, documents: storeModel.map { ($0.document, model.document) })
+  }
+}
+
+extension NSPersistentStoreCoordinator {
+  /// Finishes the cleanup that migrations with `NSPersistentStoreDeferredLightweightMigrationOptionKey` have deferred.
+  ///
+  /// Each table is cleaned up in its own transaction. If the process is killed partway through, the store remains
+  /// usable, and the next call continues.
+  ///
+  /// - Throws: 134080 and its family if SQLite fails. Tables that have been cleaned up stay so.
+  public func finishDeferredLightweightMigration() throws {
+    while try runDeferredTask() {}
+  }
+
+  /// Runs one task of the cleanup that migrations with `NSPersistentStoreDeferredLightweightMigrationOptionKey` have
+  /// deferred: one table of one store. The last task removes the key from the store's metadata.
+  ///
+  /// - Throws: the errors of `finishDeferredLightweightMigration()`.
+  public func finishDeferredLightweightMigrationTask() throws {
+    _ = try runDeferredTask()
+  }
+
+  /// Runs a task, if there is one.
+  ///
+  /// - Returns: whether there may be more to do.
+  private func runDeferredTask() throws -> Bool {
+    try withLock {
+      let key = NSPersistentStoreDeferredLightweightMigrationOptionKey
+      guard let store = stores.lazy.compactMap({ $0 as? SQLiteStore }).first(where: { $0.metadata[key] != nil }),
+        let url = store.url
+      else { return false }
+      if store.isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(store.options).isReadOnly) }
+      let settings = StoreOptions(store.options)
+      do {
+        try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+          let file = try StoreFile.open(
+            url, isReadOnly: false, timeout: settings.timeout ?? StoreMigration.defaultBusyTimeout)
+          defer {
+            // Closing does not affect whether the transaction was committed.
+            try? file.close()
+          }
+          let cleanup = DeferredCleanup(
+            file: file, document: managedObjectModel.document, configuration: store.customConfigurationName)
+          if try !cleanup.runTask() { store.forgetMetadata(key) }
+        }
+      } catch let problem as InPlaceProblem {
+        throw problem.error(url: url)
+      }
+      return true
+    }
   }
 }

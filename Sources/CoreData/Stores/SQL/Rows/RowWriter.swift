@@ -213,3 +213,239 @@ extension RowWriter {
     RowProblem(kind: .unwritableValue(found: "\(slot)"), table: layout.table, primaryKey: row, property: property)
   }
 }
+
+extension RowWriter {
+  /// Writes the parts of relationships outside the changed rows: join tables, keys of relationships without inverse, and
+  /// positions in ordered relationships.
+  func writeRelationships(of changes: [RowChange]) throws {
+    // Positions come last: they belong to rows whose keys must be there.
+    var ordered: [(RelationshipLayout, owner: Int64, members: [NSManagedObjectID])] = []
+    let arranged = try arrangedOwners(of: changes)
+    for position in changes.indices where changes[position].kind != .delete {
+      let plan = try plans.plan(for: changes[position].id.entityDescription)
+      if plan.outside.isEmpty { continue }
+      let change = changes[position]
+      let owner = change.id.key.number
+      for (position, relationship) in plan.outside where change.changed.contains(position) {
+        switch change.slots[position] {
+        case .toMany(let members) where relationship.isToMany:
+          let before = try membersBefore(change, position, relationship)
+          try replace(before, by: members.ids, of: relationship, owner: owner, arranged)
+          if relationship.isOrdered { ordered.append((relationship, owner, members.ids)) }
+        case .toOne(let id):
+          guard case .foreignKey(let key) = relationship.place, let order = key.orderColumn else { continue }
+          let place = ArrangedOwner(table: plan.layout.table, column: key.column, owner: id.key.number)
+          if !arranged.contains(place) {
+            try appendToOrder(plan.layout.table, key: key.column, order: order, row: owner)
+          } else if change.kind == .update {
+            try forgetOrder(plan.layout.table, order: order, row: owner)
+          }
+        case .null:
+          guard case .foreignKey(let key) = relationship.place, let order = key.orderColumn else { continue }
+          try forgetOrder(plan.layout.table, order: order, row: owner)
+        default: continue
+        }
+      }
+    }
+    for (relationship, owner, members) in ordered { try arrange(members, of: relationship, owner: owner) }
+  }
+
+  /// An object whose own change gives all its ordered members their positions.
+  private struct ArrangedOwner: Hashable {
+    let table: String
+    /// The column with the object's key, in the members' rows or in a join table.
+    let column: String
+    let owner: Int64
+  }
+
+  private func arrangedOwners(of changes: [RowChange]) throws -> Set<ArrangedOwner> {
+    var owners: Set<ArrangedOwner> = []
+    for change in changes where change.kind != .delete {
+      let plan = try plans.plan(for: change.id.entityDescription)
+      for (position, relationship) in plan.outside where change.changed.contains(position) {
+        guard case .toMany = change.slots[position], relationship.isOrdered else { continue }
+        let owner = change.id.key.number
+        switch relationship.place {
+        case .foreignKey: continue
+        case .inverseForeignKey(let table, let key):
+          owners.insert(ArrangedOwner(table: table, column: key.column, owner: owner))
+        case .joinTable(let end):
+          owners.insert(ArrangedOwner(table: end.table, column: end.sourceColumn, owner: owner))
+        }
+      }
+    }
+    return owners
+  }
+
+  /// Removes references to a deleted row from rows that have no change of their own.
+  func forgetRelationships(of key: SQLiteValue, _ layout: EntityLayout) throws {
+    for relationship in layout.relationships.values {
+      switch relationship.place {
+      case .foreignKey: continue
+      case .inverseForeignKey(let table, let foreign):
+        guard relationship.inverseName == nil else { continue }
+        let column = SQLName.quoted(foreign.column)
+        try connection.run("UPDATE \(SQLName.quoted(table)) SET \(column) = NULL WHERE \(column) = ?", [key])
+      case .joinTable(let end):
+        let (table, source) = (SQLName.quoted(end.table), SQLName.quoted(end.sourceColumn))
+        try connection.run("DELETE FROM \(table) WHERE \(source) = ?", [key])
+        if end.isReflexive {
+          try connection.run("DELETE FROM \(table) WHERE \(SQLName.quoted(end.destinationColumn)) = ?", [key])
+        }
+      }
+    }
+  }
+
+  private func membersBefore(
+    _ change: RowChange, _ position: Int, _ relationship: RelationshipLayout
+  ) throws -> [NSManagedObjectID] {
+    if change.kind == .insert { return [] }
+    if case .toMany(let members)? = change.old?.slots[position] { return members.ids }
+    return try MemberReader(connection: connection, entities: entities)
+      .members(of: relationship, primaryKey: change.id.key.number)
+  }
+
+  private func replace(
+    _ before: [NSManagedObjectID], by after: [NSManagedObjectID], of relationship: RelationshipLayout, owner: Int64,
+    _ arranged: Set<ArrangedOwner>
+  ) throws {
+    let kept = Set(before.map(\.key)).intersection(after.map(\.key))
+    let removed = before.filter { !kept.contains($0.key) }.map(\.key.number)
+    let added = after.filter { !kept.contains($0.key) }.map(\.key.number)
+    switch relationship.place {
+    case .foreignKey: return
+    case .inverseForeignKey(let table, let key):
+      // If there is an inverse, the members' own changes write the column.
+      guard relationship.inverseName == nil else { return }
+      let (table, column) = (SQLName.quoted(table), SQLName.quoted(key.column))
+      for member in removed {
+        try connection.run(
+          "UPDATE \(table) SET \(column) = NULL WHERE Z_PK = ? AND \(column) = ?", [.integer(member), .integer(owner)])
+      }
+      for member in added {
+        try connection.run(
+          "UPDATE \(table) SET \(column) = ? WHERE Z_PK = ?", [.integer(owner), .integer(member)])
+      }
+    case .joinTable(let end):
+      for member in removed { try disconnect(end, owner, member) }
+      for member in added { try connect(end, owner, member, arranged) }
+    }
+  }
+
+  /// Adds a pair to a join table, unless the inverse's change has already added it. Members that are arranged afterwards get no
+  /// positions here.
+  private func connect(_ end: JoinEnd, _ owner: Int64, _ member: Int64, _ arranged: Set<ArrangedOwner>) throws {
+    let table = SQLName.quoted(end.table)
+    let (source, target) = (SQLName.quoted(end.sourceColumn), SQLName.quoted(end.destinationColumn))
+    if end.isReflexive {
+      let sql = "SELECT 1 FROM \(table) WHERE \(source) = ? AND \(target) = ?"
+      if try connection.scalar(sql, [.integer(member), .integer(owner)]) != nil { return }
+    }
+    var columns = [source, target]
+    var values = ["?1", "?2"]
+    let inverse = ArrangedOwner(table: end.table, column: end.destinationColumn, owner: member)
+    if let order = end.inverseOrderColumn.map(SQLName.quoted), !arranged.contains(inverse) {
+      columns.append(order)
+      values.append("(SELECT \(OrderKeys.next(order)) FROM \(table) WHERE \(target) = ?2)")
+    }
+    try connection.run(
+      "INSERT OR IGNORE INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(values.joined(separator: ", ")))",
+      [.integer(owner), .integer(member)])
+  }
+
+  private func disconnect(_ end: JoinEnd, _ owner: Int64, _ member: Int64) throws {
+    let sql =
+      "DELETE FROM \(SQLName.quoted(end.table)) WHERE \(SQLName.quoted(end.sourceColumn)) = ? "
+      + "AND \(SQLName.quoted(end.destinationColumn)) = ?"
+    try connection.run(sql, [.integer(owner), .integer(member)])
+    if end.isReflexive { try connection.run(sql, [.integer(member), .integer(owner)]) }
+  }
+
+  /// Clears the position of a row in an order.
+  private func forgetOrder(_ table: String, order: String, row: Int64) throws {
+    try connection.run(
+      "UPDATE \(SQLName.quoted(table)) SET \(SQLName.quoted(order)) = NULL WHERE Z_PK = ?", [.integer(row)])
+  }
+
+  /// Moves a row whose key has changed to the end of the rows with that key.
+  private func appendToOrder(_ table: String, key: String, order: String, row: Int64) throws {
+    let (table, key, order) = (SQLName.quoted(table), SQLName.quoted(key), SQLName.quoted(order))
+    try connection.run(
+      "UPDATE \(table) SET \(order) = (SELECT \(OrderKeys.next("o.\(order)")) FROM \(table) o "
+        + "WHERE o.\(key) = \(table).\(key) AND o.Z_PK <> ?1) WHERE Z_PK = ?1", [.integer(row)])
+  }
+
+  /// Gives members positions in the given order, and keeps the positions that already fit.
+  private func arrange(_ members: [NSManagedObjectID], of relationship: RelationshipLayout, owner: Int64) throws {
+    let (table, member, column, filter): (String, String, String, String)
+    switch relationship.place {
+    case .foreignKey: return
+    case .inverseForeignKey(let name, let key):
+      guard let order = key.orderColumn else { return }
+      (table, member, column, filter) = (name, "Z_PK", order, key.column)
+    case .joinTable(let end):
+      guard let order = end.orderColumn else { return }
+      (table, member, column, filter) = (end.table, end.destinationColumn, order, end.sourceColumn)
+    }
+    let (quotedTable, quotedMember) = (SQLName.quoted(table), SQLName.quoted(member))
+    let (quotedColumn, quotedFilter) = (SQLName.quoted(column), SQLName.quoted(filter))
+    let rows = try connection.rows(
+      "SELECT \(quotedMember), \(quotedColumn) FROM \(quotedTable) WHERE \(quotedFilter) = ?", [.integer(owner)])
+    let current = Dictionary(
+      rows.compactMap { row in row[0].integer.map { ($0, row[1].integer) } }, uniquingKeysWith: { first, _ in first })
+    let keys = OrderKeys.arranged(members.map { current[$0.key.number] ?? nil })
+    for (id, place) in zip(members, keys) where (current[id.key.number] ?? nil) != place {
+      try connection.run(
+        "UPDATE \(quotedTable) SET \(quotedColumn) = ? WHERE \(quotedMember) = ? AND \(quotedFilter) = ?",
+        [.integer(place), .integer(id.key.number), .integer(owner)])
+    }
+  }
+}
+
+/// The positions in `Z_FOK_` columns: 2048, 3072, 4096 …, with gaps for later insertions.
+enum OrderKeys {
+  static let first: Int64 = 2048
+  static let step: Int64 = 1024
+
+  /// SQL for the position after the last one in a column. The result is an integer even where a file has other values, or no
+  /// room after the last one; such positions are renumbered the next time the order is written.
+  static func next(_ column: String) -> String {
+    "MIN(CAST(IFNULL(MAX(\(column)), \(first - step)) AS INTEGER), \(Int64.max - step)) + \(step)"
+  }
+
+  /// Returns ascending positions for a list. Ascending positions are kept, and new members get positions between their
+  /// neighbours; where there is no gap left, all are renumbered.
+  static func arranged(_ current: [Int64?]) -> [Int64] {
+    let fixed = current.compactMap { $0 }
+    let isGrowing = zip(fixed, fixed.dropFirst()).allSatisfy { $0 < $1 }
+    guard isGrowing, !fixed.isEmpty else { return renumbered(current.count) }
+    var keys: [Int64] = []
+    var position = 0
+    while position < current.count {
+      if let key = current[position] {
+        keys.append(key)
+        position += 1
+        continue
+      }
+      let end = current[position...].firstIndex { $0 != nil } ?? current.count
+      let count = Int64(end - position)
+      let lower = keys.last ?? 0
+      if end == current.count {
+        guard lower <= Int64.max - count * step else { return renumbered(current.count) }
+        keys += (1...count).map { lower + $0 * step }
+      } else {
+        // In a damaged file the distance can overflow.
+        guard let upper = current[end], case (let distance, false) = upper.subtractingReportingOverflow(lower),
+          distance / (count + 1) > 0
+        else { return renumbered(current.count) }
+        keys += (1...count).map { lower + distance / (count + 1) * $0 }
+      }
+      position = end
+    }
+    return keys
+  }
+
+  private static func renumbered(_ count: Int) -> [Int64] {
+    (0..<count).map { first + Int64($0) * step }
+  }
+}

@@ -1,0 +1,250 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataMigration
+import CoreDataPredicates
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+extension SQLiteStore {
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? {
+    try asking { state in
+      if query.criteria.isSearch { try willSearch?(state) }
+      let reader = try reader(for: query.entity, includesSubentities: query.includesSubentities)
+      return try answer {
+        let select = try state.entities.selects.select(
+          reader.columns, of: state.entities.layout(of: query.entity), query.criteria)
+        return try state.connection.cached(select.sql) { statement in
+          try statement.bind(select.values)
+          var rows: [RowSnapshot] = []
+          while try statement.step() { rows.append(try reader.snapshot(statement)) }
+          return rows
+        }
+      }
+    }
+  }
+
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
+    try asking { state in
+      if query.criteria.isSearch { try willSearch?(state) }
+      return try answer {
+        let layout = try state.entities.layout(of: query.entity)
+        let select = try state.entities.selects.select(["Z_PK", "Z_ENT"], of: layout, query.criteria)
+        return try state.connection.cached(select.sql) { statement in
+          try statement.bind(select.values)
+          var ids: [NSManagedObjectID] = []
+          while try statement.step() {
+            let (key, number) = (statement.int64(at: 0), statement.int64(at: 1))
+            guard let entity = state.entities.number(ofRow: number, like: layout),
+              let id = state.entities.id(entity: entity, primaryKey: key)
+            else {
+              throw RowProblem(kind: .unknownEntity(number: number), table: layout.table, primaryKey: key, property: "")
+            }
+            ids.append(id)
+          }
+          return ids
+        }
+      }
+    }
+  }
+
+  func count(for query: RowQuery) throws -> Int? {
+    try asking { state in
+      if query.criteria.isSearch { try willSearch?(state) }
+      return try answer {
+        let select = try state.entities.selects.count(
+          of: state.entities.layout(of: query.entity), query.criteria)
+        return Int(try state.connection.scalar(select.sql, select.values)?.integer ?? 0)
+      }
+    }
+  }
+
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
+    try asking { state in
+      guard state.entities.owns(id) else { return nil }
+      // The identifier of a to-one relationship's destination may have an ancestor of the row's entity.
+      let reader = try reader(for: id.entity, includesSubentities: true)
+      let columns = reader.columns.map { "t0.\(SQLName.quoted($0))" }.joined(separator: ", ")
+      let table = SQLName.quoted(try state.entities.layout(of: id.entity).table)
+      return try state.connection.cached("SELECT \(columns) FROM \(table) t0 WHERE t0.Z_PK = ?") { statement in
+        try statement.bind(id.key.number, at: 1)
+        return try statement.step() ? try reader.snapshot(statement) : nil
+      }
+    }
+  }
+
+  func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID] {
+    try asking { state in
+      guard state.entities.owns(id),
+        let layout = try state.entities.layout(of: id.entity).relationships[relationship.name]
+      else { return [] }
+      try willSearch?(state)
+      return try MemberReader(connection: state.connection, entities: state.entities)
+        .members(of: layout, primaryKey: id.key.number)
+    }
+  }
+
+  func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
+    guard let entities = opened?.entities, let entity = entities.schema[entityName], reference.hasPrefix("p"),
+      let key = Int64(reference.dropFirst()), key > 0
+    else { return nil }
+    return entities.id(entity: entity.number, primaryKey: key)
+  }
+
+  private func reader(for entity: NSEntityDescription, includesSubentities: Bool) throws -> RowReader {
+    let state = try state()
+    let layout = try state.entities.layout(of: entity)
+    let key = "\(layout.number) \(includesSubentities)"
+    if let reader = state.readers[key] { return reader }
+    let reader = RowReader(
+      entity: layout, includesSubentities: includesSubentities, entities: state.entities, external: state.external)
+    opened?.readers[key] = reader
+    return reader
+  }
+
+  /// Runs a query; returns nil if it cannot be expressed in SQL.
+  private func answer<Result>(_ body: () throws -> Result) throws -> Result? {
+    do {
+      return try body()
+    } catch is NotExpressibleInSQL {
+      return nil
+    } catch let error as InvalidPattern {
+      throw EvaluationError.invalidPattern(error.pattern)
+    }
+  }
+}
+
+extension SQLiteStore {
+  func makeIdentifiers(for entities: [NSEntityDescription]) throws -> [NSManagedObjectID] {
+    let state = try writableState()
+    return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+      let plans = try entities.map { try state.plans.plan(for: $0) }
+      var wanted: [Int: Int] = [:]
+      for plan in plans { wanted[plan.layout.rootNumber, default: 0] += 1 }
+      var next: [Int: Int64] = [:]
+      try state.connection.transaction {
+        for (root, count) in wanted.sorted(by: { $0.key < $1.key }) {
+          next[root] = try reserve(count, root: root, state)
+        }
+      }
+      return plans.compactMap { plan in
+        let key = next[plan.layout.rootNumber, default: 1]
+        // Wraps around only after the last key requested.
+        next[plan.layout.rootNumber] = key &+ 1
+        return state.entities.id(entity: plan.layout.number, primaryKey: key)
+      }
+    }
+  }
+
+  /// Reserves primary keys of a root entity, and returns the first.
+  private func reserve(_ count: Int, root: Int, _ state: Opened) throws -> Int64 {
+    guard let entity = state.entities.schema.entity(number: root) else { return 1 }
+    let kept = "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?"
+    let recorded = try state.connection.scalar(kept, [.integer(Int64(root))])?.integer ?? 0
+    // Stores edited by hand or migrated by others may have keys greater than the one recorded.
+    let present = try state.connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer ?? 0
+    let last = max(recorded, present, 0)
+    let (maximum, overflow) = last.addingReportingOverflow(Int64(count))
+    guard !overflow else {
+      throw StoreErrors.keysExhausted(url: url, entity: entity.name, table: entity.table, last: last)
+    }
+    try state.connection.run(
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", [.integer(maximum), .integer(Int64(root))])
+    return last + 1
+  }
+
+  func write(_ changes: [RowChange]) throws {
+    let state = try writableState()
+    return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+      let mark = state.external.mark
+      do {
+        let writer = RowWriter(
+          connection: state.connection, entities: state.entities, external: state.external,
+          plans: state.plans)
+        if let willSearch, try writer.isSearching(for: changes) { try willSearch(state) }
+        try state.connection.transaction {
+          try writer.write(changes)
+          if hasUnsavedMetadata { try state.file.setMetadata(metadata) }
+        }
+        state.external.didCommit { try state.connection.synchronizeCommit() }
+        hasUnsavedMetadata = false
+      } catch {
+        state.external.didRollBack(to: mark)
+        throw error
+      }
+    }
+  }
+
+  private func writableState() throws -> Opened {
+    if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
+    return try state()
+  }
+}
+
+/// Transactions around several reads or writes.
+extension SQLiteStore {
+  /// Begins a read transaction, so that all reads see the same state of the store.
+  func beginReading() throws {
+    try asking { state in
+      try state.connection.begin(.deferred)
+      _ = try state.connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
+    }
+  }
+
+  /// Ends what `beginReading()` began.
+  func endReading() throws {
+    try asking { try $0.connection.rollback() }
+  }
+
+  /// Runs SQLite's integrity check.
+  func checkIntegrity() throws {
+    try asking { state in try IntegrityGuard.check(state.connection, url: state.file.url) }
+  }
+
+  func beginWriting() throws {
+    try beginWriting { try $0.begin(.immediate) }
+  }
+
+  /// As `beginWriting()`, with other databases attached that are only read: an immediate transaction would lock them too.
+  func beginWritingBesideAttached() throws {
+    try beginWriting { connection in
+      try connection.begin(.deferred)
+      try connection.run("UPDATE main.Z_METADATA SET Z_VERSION = Z_VERSION WHERE 0")
+    }
+  }
+
+  private func beginWriting(_ begin: (SQLiteConnection) throws -> Void) throws {
+    try asking { state in
+      if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
+      do {
+        try begin(state.connection)
+      } catch {
+        // The failure to take the lock is the error to report.
+        try? state.connection.rollback()
+        throw error
+      }
+      hadUnsavedMetadata = hasUnsavedMetadata
+      state.external.isHoldingBack = true
+    }
+  }
+
+  func commitWriting() throws {
+    try asking { state in
+      try state.connection.commit()
+      state.external.isHoldingBack = false
+      state.external.didCommit { try state.connection.synchronizeCommit() }
+    }
+  }
+
+  func rollBackWriting() throws {
+    try asking { state in
+      defer {
+        state.external.isHoldingBack = false
+        state.external.didRollBack()
+        hasUnsavedMetadata = hasUnsavedMetadata || hadUnsavedMetadata
+      }
+      try state.connection.rollback()
+    }
+  }
+}
