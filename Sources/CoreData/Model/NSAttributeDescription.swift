@@ -127,6 +127,32 @@ public enum NSAttributeType: UInt, Sendable {
   case objectIDAttributeType = 2000
   /// A group of attributes.
   case compositeAttributeType = 2100
+
+  init(_ kind: AttributeKind) {
+    self = NSAttributeType(rawValue: UInt(kind.rawValue)) ?? .undefinedAttributeType
+  }
+
+  var kind: AttributeKind {
+    AttributeKind(rawValue: UInt32(rawValue)) ?? .undefined
+  }
+
+  /// The default name of the class of values.
+  var valueClassName: String? {
+    switch self {
+    case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType, .doubleAttributeType,
+      .floatAttributeType, .booleanAttributeType:
+      return "NSNumber"
+    case .decimalAttributeType: return "NSDecimalNumber"
+    case .stringAttributeType: return "NSString"
+    case .dateAttributeType: return "NSDate"
+    case .binaryDataAttributeType: return "NSData"
+    case .UUIDAttributeType: return "NSUUID"
+    case .URIAttributeType: return "NSURL"
+    case .objectIDAttributeType: return "NSManagedObjectID"
+    case .compositeAttributeType: return "NSDictionary"
+    case .undefinedAttributeType, .transformableAttributeType: return nil
+    }
+  }
 }
 
 extension NSAttributeDescription {
@@ -172,34 +198,6 @@ extension NSAttributeDescription {
     public static let objectID = AttributeType(rawValue: .objectIDAttributeType)
     /// A group of attributes.
     public static let composite = AttributeType(rawValue: .compositeAttributeType)
-  }
-}
-
-extension NSAttributeType {
-  init(_ kind: AttributeKind) {
-    self = NSAttributeType(rawValue: UInt(kind.rawValue)) ?? .undefinedAttributeType
-  }
-
-  var kind: AttributeKind {
-    AttributeKind(rawValue: UInt32(rawValue)) ?? .undefined
-  }
-
-  /// The default name of the class of values.
-  var valueClassName: String? {
-    switch self {
-    case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType, .doubleAttributeType,
-      .floatAttributeType, .booleanAttributeType:
-      return "NSNumber"
-    case .decimalAttributeType: return "NSDecimalNumber"
-    case .stringAttributeType: return "NSString"
-    case .dateAttributeType: return "NSDate"
-    case .binaryDataAttributeType: return "NSData"
-    case .UUIDAttributeType: return "NSUUID"
-    case .URIAttributeType: return "NSURL"
-    case .objectIDAttributeType: return "NSManagedObjectID"
-    case .compositeAttributeType: return "NSDictionary"
-    case .undefinedAttributeType, .transformableAttributeType: return nil
-    }
   }
 }
 

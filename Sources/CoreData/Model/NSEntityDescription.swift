@@ -272,6 +272,59 @@ extension NSEntityDescription {
     }
     owningModel?.adoptDescendants()
   }
+
+  var derived: EntityDerivedState {
+    derivedState.value(makeDerivedState)
+  }
+
+  func sealDerivedState() {
+    derivedState.seal(makeDerivedState)
+    // Objects may have been made while the properties could still be edited.
+    slotTableState.sealWhenMade()
+  }
+
+  /// Drops the state derived from the entity, also in its sub-entities and its model.
+  func invalidateDerivedState() {
+    derivedState.drop()
+    slotTableState.drop()
+    for child in children { child.invalidateDerivedState() }
+    owningModel?.invalidateDerivedState()
+  }
+
+  private func makeDerivedState() -> EntityDerivedState {
+    var copies: [ObjectIdentifier: NSPropertyDescription] = [:]
+    let inherited = (parent?.properties ?? []).map { property -> NSPropertyDescription in
+      let original = property.inheritedFrom ?? property
+      let copy = inheritedCopies[ObjectIdentifier(original)] ?? type(of: original).init()
+      copy.owningEntity = nil
+      copy.inheritedFrom = nil
+      copy.adopt(original)
+      copy.owningEntity = self
+      copy.inheritedFrom = original
+      copies[ObjectIdentifier(original)] = copy
+      return copy
+    }
+    inheritedCopies = copies
+    return EntityDerivedState(inherited: inherited, own: ownProperties)
+  }
+
+  /// The reference to the entity, shared by all that do not retain it.
+  var reference: EntityReference {
+    ownReference.point(to: self)
+    return ownReference
+  }
+}
+
+/// The keys of an entity in expressions, as in `entity.name`.
+extension NSEntityDescription: KeyValueReading {
+  func value(forKeyPathComponent key: String) throws -> Any? {
+    switch key {
+    case "name": name
+    case "userInfo": userInfo
+    case "managedObjectClassName": managedObjectClassName
+    default: throw EvaluationError.unknownKey(key, object: "The entity '\(name ?? "")'")
+    }
+  }
 }
 
 /// The properties of an entity, inherited ones included. Recomputed after an edit.
@@ -338,43 +391,6 @@ final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked Sendable {
   }
 }
 
-extension NSEntityDescription {
-  var derived: EntityDerivedState {
-    derivedState.value(makeDerivedState)
-  }
-
-  func sealDerivedState() {
-    derivedState.seal(makeDerivedState)
-    // Objects may have been made while the properties could still be edited.
-    slotTableState.sealWhenMade()
-  }
-
-  /// Drops the state derived from the entity, also in its sub-entities and its model.
-  func invalidateDerivedState() {
-    derivedState.drop()
-    slotTableState.drop()
-    for child in children { child.invalidateDerivedState() }
-    owningModel?.invalidateDerivedState()
-  }
-
-  private func makeDerivedState() -> EntityDerivedState {
-    var copies: [ObjectIdentifier: NSPropertyDescription] = [:]
-    let inherited = (parent?.properties ?? []).map { property -> NSPropertyDescription in
-      let original = property.inheritedFrom ?? property
-      let copy = inheritedCopies[ObjectIdentifier(original)] ?? type(of: original).init()
-      copy.owningEntity = nil
-      copy.inheritedFrom = nil
-      copy.adopt(original)
-      copy.owningEntity = self
-      copy.inheritedFrom = original
-      copies[ObjectIdentifier(original)] = copy
-      return copy
-    }
-    inheritedCopies = copies
-    return EntityDerivedState(inherited: inherited, own: ownProperties)
-  }
-}
-
 /// A reference to an entity that does not retain it.
 ///
 /// A weak reference would be simpler, but makes a side table for the entity, through which all its reference counting
@@ -399,12 +415,4 @@ final class EntityReference: @unchecked Sendable {
 
   /// Called by the entity when it is deallocated.
   func clear() { point(to: nil) }
-}
-
-extension NSEntityDescription {
-  /// The reference to the entity, shared by all that do not retain it.
-  var reference: EntityReference {
-    ownReference.point(to: self)
-    return ownReference
-  }
 }

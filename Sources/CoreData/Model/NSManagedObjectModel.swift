@@ -226,44 +226,7 @@ extension NSManagedObjectModel {
     for copy in copies { copy.redirectRelationships(to: twins) }
     entities += copies
   }
-}
 
-/// The copies of entities, by the original, by its equals in other models, or by name.
-struct EntityTwins {
-  private var byOriginal: [ObjectIdentifier: NSEntityDescription] = [:]
-  private var byName: [String: NSEntityDescription] = [:]
-
-  mutating func add(_ twin: NSEntityDescription, of original: NSEntityDescription) {
-    byOriginal[ObjectIdentifier(original)] = twin
-    byName[twin.name ?? ""] = twin
-  }
-
-  /// Adds an entity that the copy of another one with the same name replaces.
-  mutating func add(_ duplicate: NSEntityDescription) {
-    byOriginal[ObjectIdentifier(duplicate)] = byName[duplicate.name ?? ""]
-  }
-
-  subscript(entity: NSEntityDescription) -> NSEntityDescription? {
-    byOriginal[ObjectIdentifier(entity)] ?? byName[entity.name ?? ""]
-  }
-}
-
-extension NSEntityDescription {
-  /// Redirects relationships from originals to their copies.
-  func redirectRelationships(to twins: EntityTwins) {
-    for case let relationship as NSRelationshipDescription in ownProperties {
-      let inverse = relationship.inverseRelationship
-      if let destination = relationship.destinationEntity, let twin = twins[destination] {
-        relationship.destinationEntity = twin
-      }
-      if let inverse, let owner = inverse.owningEntity, let twin = twins[owner] {
-        relationship.inverseRelationship = twin.relationshipsByName[inverse.name]
-      }
-    }
-  }
-}
-
-extension NSManagedObjectModel {
   /// The key of the entity hashes in a store's metadata.
   static let hashesMetadataKey = "NSStoreModelVersionHashes"
 
@@ -312,6 +275,50 @@ extension NSManagedObjectModel {
   }
 }
 
+/// The copies of entities, by the original, by its equals in other models, or by name.
+struct EntityTwins {
+  private var byOriginal: [ObjectIdentifier: NSEntityDescription] = [:]
+  private var byName: [String: NSEntityDescription] = [:]
+
+  mutating func add(_ twin: NSEntityDescription, of original: NSEntityDescription) {
+    byOriginal[ObjectIdentifier(original)] = twin
+    byName[twin.name ?? ""] = twin
+  }
+
+  /// Adds an entity that the copy of another one with the same name replaces.
+  mutating func add(_ duplicate: NSEntityDescription) {
+    byOriginal[ObjectIdentifier(duplicate)] = byName[duplicate.name ?? ""]
+  }
+
+  subscript(entity: NSEntityDescription) -> NSEntityDescription? {
+    byOriginal[ObjectIdentifier(entity)] ?? byName[entity.name ?? ""]
+  }
+}
+
+extension NSEntityDescription {
+  /// Redirects relationships from originals to their copies.
+  func redirectRelationships(to twins: EntityTwins) {
+    for case let relationship as NSRelationshipDescription in ownProperties {
+      let inverse = relationship.inverseRelationship
+      if let destination = relationship.destinationEntity, let twin = twins[destination] {
+        relationship.destinationEntity = twin
+      }
+      if let inverse, let owner = inverse.owningEntity, let twin = twins[owner] {
+        relationship.inverseRelationship = twin.relationshipsByName[inverse.name]
+      }
+    }
+  }
+
+  /// The version hash of the entity, 32 bytes: of its name, superentity, persistent properties, uniqueness constraints,
+  /// and `isAbstract`.
+  public var versionHash: Data {
+    let name = name ?? ""
+    if let hash = owningModel?.versionHashes.entities[name] { return hash }
+    let hashes = VersionHashes(ModelDocument(entities: lineage.map(\.document)))
+    return hashes.entities[name] ?? Data()
+  }
+}
+
 /// The version hashes of a model. Recomputed after an edit.
 final class ModelHashes: Sendable {
   let hashes: VersionHashes
@@ -322,17 +329,6 @@ final class ModelHashes: Sendable {
 
   init(of model: NSManagedObjectModel) {
     hashes = VersionHashes(model.document)
-  }
-}
-
-extension NSEntityDescription {
-  /// The version hash of the entity, 32 bytes: of its name, superentity, persistent properties, uniqueness constraints,
-  /// and `isAbstract`.
-  public var versionHash: Data {
-    let name = name ?? ""
-    if let hash = owningModel?.versionHashes.entities[name] { return hash }
-    let hashes = VersionHashes(ModelDocument(entities: lineage.map(\.document)))
-    return hashes.entities[name] ?? Data()
   }
 }
 

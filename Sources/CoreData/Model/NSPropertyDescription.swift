@@ -170,6 +170,18 @@ extension NSPropertyDescription {
   }
 }
 
+/// The keys of a property in expressions, as in `$FETCHED_PROPERTY.userInfo.search`.
+extension NSPropertyDescription: KeyValueReading {
+  func value(forKeyPathComponent key: String) throws -> Any? {
+    switch key {
+    case "name": name
+    case "userInfo": userInfo
+    case "entity": owningEntity
+    default: throw EvaluationError.unknownKey(key, object: "The property '\(name)'")
+    }
+  }
+}
+
 extension PredicateSyntax {
   /// Makes the tree of a predicate that becomes part of a model. Traps for a block predicate.
   ///

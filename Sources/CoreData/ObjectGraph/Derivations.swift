@@ -73,19 +73,7 @@ struct Derivations: @unchecked Sendable {
     }
     return keys.isEmpty || path.last == "@count" ? nil : keys.joined(separator: ".")
   }
-}
 
-extension ExpressionSyntax {
-  fileprivate var isTimed: Bool {
-    switch self {
-    case .function(_, "now", _): true
-    case .function(let operand, _, let arguments): (operand?.isTimed ?? false) || arguments.contains(where: \.isTimed)
-    default: false
-    }
-  }
-}
-
-extension Derivations {
   /// Computes derived attributes during one save.
   struct Update {
     /// How deep derived values may depend on one another; deeper ones are taken for a cycle.
@@ -195,6 +183,16 @@ extension Derivations {
       object.slots[position] = slot
       object.noteChange()
       return true
+    }
+  }
+}
+
+extension ExpressionSyntax {
+  fileprivate var isTimed: Bool {
+    switch self {
+    case .function(_, "now", _): true
+    case .function(let operand, _, let arguments): (operand?.isTimed ?? false) || arguments.contains(where: \.isTimed)
+    default: false
     }
   }
 }

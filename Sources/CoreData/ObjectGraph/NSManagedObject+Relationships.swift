@@ -209,6 +209,34 @@ extension NSManagedObject {
     remove(object, at: position, of: relationship)
     didChangeValue(forKey: table.names[position])
   }
+
+  /// Holds the value that a relationship was read as or set to.
+  final func hold(_ value: Any?, at position: Int) {
+    guard position >= table.firstRelationship, let registry, registry.isHolding else { return }
+    let destination: AnyObject? =
+      switch value {
+      case let object as NSManagedObject: object
+      case let set as NSSet: set
+      case let set as NSOrderedSet: set
+      default: nil
+      }
+    if destination == nil, holds == nil { return }
+    makeHolds().hold(destination, at: position)
+  }
+
+  final func makeHolds() -> RelationshipHolds {
+    if let holds { return holds }
+    let made = RelationshipHolds()
+    holds = made
+    return made
+  }
+
+  /// Returns the members of a to-many relationship, and holds them.
+  final func heldMembers(at position: Int) -> [NSManagedObject] {
+    let members = linkedObjects(at: position)
+    if let registry, registry.isHolding, !members.isEmpty { makeHolds().hold(HeldObjects(members), at: position) }
+    return members
+  }
 }
 
 /// The objects and live sets that an object keeps for its relationships, besides the identifiers in its slots.
@@ -308,36 +336,6 @@ enum ReleaseChain {
     pthread_setspecific(key, Unmanaged.passUnretained(queue).toOpaque())
     while let next = queue.objects.popLast() { withExtendedLifetime(next) {} }
     pthread_setspecific(key, nil)
-  }
-}
-
-extension NSManagedObject {
-  /// Holds the value that a relationship was read as or set to.
-  final func hold(_ value: Any?, at position: Int) {
-    guard position >= table.firstRelationship, let registry, registry.isHolding else { return }
-    let destination: AnyObject? =
-      switch value {
-      case let object as NSManagedObject: object
-      case let set as NSSet: set
-      case let set as NSOrderedSet: set
-      default: nil
-      }
-    if destination == nil, holds == nil { return }
-    makeHolds().hold(destination, at: position)
-  }
-
-  final func makeHolds() -> RelationshipHolds {
-    if let holds { return holds }
-    let made = RelationshipHolds()
-    holds = made
-    return made
-  }
-
-  /// Returns the members of a to-many relationship, and holds them.
-  final func heldMembers(at position: Int) -> [NSManagedObject] {
-    let members = linkedObjects(at: position)
-    if let registry, registry.isHolding, !members.isEmpty { makeHolds().hold(HeldObjects(members), at: position) }
-    return members
   }
 }
 

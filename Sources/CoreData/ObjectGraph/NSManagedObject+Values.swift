@@ -209,9 +209,7 @@ extension NSManagedObject {
       holds?.update()
     }
   }
-}
 
-extension NSManagedObject {
   /// Returns the value of a key path: `department.name`, `employees.@count`, `location.x`.
   ///
   /// - Parameter keyPath: names of properties with dots between them, and collection operators.
@@ -272,45 +270,13 @@ extension NSManagedObject {
       setValue(value is NSNull ? nil : value, forKey: key)
     }
   }
-}
 
-extension NSDictionary {
-  /// Returns the dictionary of a composite attribute with another value for one of its elements.
-  fileprivate func setting(_ value: Any?, at keyPath: String) -> NSDictionary {
-    let changed = mutableCopy() as? NSMutableDictionary ?? NSMutableDictionary()
-    if let dot = keyPath.firstIndex(of: ".") {
-      let key = String(keyPath[..<dot])
-      let inner = self[key] as? NSDictionary ?? NSDictionary()
-      changed[key] = inner.setting(value, at: String(keyPath[keyPath.index(after: dot)...]))
-    } else if let value {
-      changed[keyPath] = value
-    } else {
-      changed.removeObject(forKey: keyPath)
-    }
-    return changed
-  }
-}
+  // Key-value coding with keys that come from outside the program: a form, a file, a request.
+  //
+  // `value(forKey:)` and its relatives stop the program for an unknown key or a value of another type, as Apple's do,
+  // since keys in source code are the programmer's responsibility. These methods throw an error instead. They are
+  // additions to Apple's API.
 
-extension NSManagedObject: KeyValueReading, ObjectIdentified {
-  final func value(forKeyPathComponent key: String) throws -> Any? {
-    guard entity.propertiesByName[key] != nil else {
-      switch key {
-      case "self", "SELF": return self
-      case "objectID": return objectID
-      case "entity": return entity
-      default: throw EvaluationError.unknownKey(key, object: "The entity \(entity.name ?? "")")
-      }
-    }
-    return value(forKey: key)
-  }
-}
-
-/// Key-value coding with keys that come from outside the program: a form, a file, a request.
-///
-/// `value(forKey:)` and its relatives stop the program for an unknown key or a value of another type, as Apple's do,
-/// since keys in source code are the programmer's responsibility. These methods throw an error instead. They are
-/// additions to Apple's API.
-extension NSManagedObject {
   /// Returns the value of a key path, or throws.
   ///
   /// - Parameter keyPath: names of properties with dots between them, and collection operators.
@@ -376,5 +342,36 @@ extension NSManagedObject {
       if isInaccessible, context.readingFailure == nil { throw ObjectGraphErrors.missingObject(identifier) }
       return try body()
     }
+  }
+}
+
+extension NSDictionary {
+  /// Returns the dictionary of a composite attribute with another value for one of its elements.
+  fileprivate func setting(_ value: Any?, at keyPath: String) -> NSDictionary {
+    let changed = mutableCopy() as? NSMutableDictionary ?? NSMutableDictionary()
+    if let dot = keyPath.firstIndex(of: ".") {
+      let key = String(keyPath[..<dot])
+      let inner = self[key] as? NSDictionary ?? NSDictionary()
+      changed[key] = inner.setting(value, at: String(keyPath[keyPath.index(after: dot)...]))
+    } else if let value {
+      changed[keyPath] = value
+    } else {
+      changed.removeObject(forKey: keyPath)
+    }
+    return changed
+  }
+}
+
+extension NSManagedObject: KeyValueReading, ObjectIdentified {
+  final func value(forKeyPathComponent key: String) throws -> Any? {
+    guard entity.propertiesByName[key] != nil else {
+      switch key {
+      case "self", "SELF": return self
+      case "objectID": return objectID
+      case "entity": return entity
+      default: throw EvaluationError.unknownKey(key, object: "The entity \(entity.name ?? "")")
+      }
+    }
+    return value(forKey: key)
   }
 }

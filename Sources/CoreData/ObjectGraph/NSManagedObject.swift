@@ -329,9 +329,7 @@ extension NSManagedObject {
   public class func fetchRequest() -> NSFetchRequest<any NSFetchRequestResult> {
     NSFetchRequest(entityName: String(describing: self))
   }
-}
 
-extension NSManagedObject {
   /// Fires the fault, that is reads its row; does nothing for an object that has its values.
   ///
   /// A fault whose row is gone or cannot be read becomes a deleted object without values, as on Apple's systems with

@@ -115,36 +115,7 @@ struct StoreOptions {
     default: fallback
     }
   }
-}
 
-/// Options, besides Apple's, of the migration when a store is opened. An addition to Apple's API.
-///
-/// Core Data searches all bundles of the program for models and mapping models. In tests, and in programs with many
-/// bundles, it may find the wrong ones; the first two options name the files to use instead.
-public enum MigrationOption {
-  /// An array of `URL`s: the files to search for the store's model, besides the destination model's own file and the
-  /// model cached in the store.
-  public static let models = "OpenCoreDataMigrationModels"
-  /// An array of `URL`s of mapping models or directories of them, and of `NSMappingModel`s: the only ones to use.
-  public static let mappings = "OpenCoreDataMigrationMappings"
-  /// A Bool, by default true: whether a migration may go through intermediate versions, by the rules of
-  /// `MigrationPath`. If false, a single step must lead to the destination, as in Core Data.
-  public static let isProgressive = "OpenCoreDataMigrationIsProgressive"
-  /// A Bool, by default true: whether a store that a mapping-model migration replaces is kept beside the new one, as
-  /// `Data~.sqlite` for `Data.sqlite`.
-  public static let keepsReplacedStore = "OpenCoreDataMigrationKeepsReplacedStore"
-  /// A `MigrationManagerFactory`, which makes the migration manager of each step with a mapping model.
-  public static let managerFactory = "OpenCoreDataMigrationManagerFactory"
-  /// A `StoreIntegrityCheck` or its raw value, by default `automatic`: when SQLite checks the store's file before a
-  /// migration.
-  public static let integrityCheck = "OpenCoreDataMigrationIntegrityCheck"
-  /// A Bool, an `AllowedLosses`, or an array of entities and properties such as `Legacy` and `Order.note`, by default
-  /// false: what a migration may drop. Otherwise rows of entities that a mapping model leaves out are an error
-  /// (134110), and so is content of a store that no known version has, only the model cached in it (134130).
-  public static let allowsLoss = "OpenCoreDataMigrationAllowsLoss"
-}
-
-extension StoreOptions {
   /// The value of `MigrationOption.models`, or nil.
   ///
   /// - Throws: 134080 for a value of another type.
@@ -221,4 +192,31 @@ extension StoreOptions {
 
   var isProgressive: Bool { flag(MigrationOption.isProgressive, default: true) }
   var keepsReplacedStore: Bool { flag(MigrationOption.keepsReplacedStore, default: true) }
+}
+
+/// Options, besides Apple's, of the migration when a store is opened. An addition to Apple's API.
+///
+/// Core Data searches all bundles of the program for models and mapping models. In tests, and in programs with many
+/// bundles, it may find the wrong ones; the first two options name the files to use instead.
+public enum MigrationOption {
+  /// An array of `URL`s: the files to search for the store's model, besides the destination model's own file and the
+  /// model cached in the store.
+  public static let models = "OpenCoreDataMigrationModels"
+  /// An array of `URL`s of mapping models or directories of them, and of `NSMappingModel`s: the only ones to use.
+  public static let mappings = "OpenCoreDataMigrationMappings"
+  /// A Bool, by default true: whether a migration may go through intermediate versions, by the rules of
+  /// `MigrationPath`. If false, a single step must lead to the destination, as in Core Data.
+  public static let isProgressive = "OpenCoreDataMigrationIsProgressive"
+  /// A Bool, by default true: whether a store that a mapping-model migration replaces is kept beside the new one, as
+  /// `Data~.sqlite` for `Data.sqlite`.
+  public static let keepsReplacedStore = "OpenCoreDataMigrationKeepsReplacedStore"
+  /// A `MigrationManagerFactory`, which makes the migration manager of each step with a mapping model.
+  public static let managerFactory = "OpenCoreDataMigrationManagerFactory"
+  /// A `StoreIntegrityCheck` or its raw value, by default `automatic`: when SQLite checks the store's file before a
+  /// migration.
+  public static let integrityCheck = "OpenCoreDataMigrationIntegrityCheck"
+  /// A Bool, an `AllowedLosses`, or an array of entities and properties such as `Legacy` and `Order.note`, by default
+  /// false: what a migration may drop. Otherwise rows of entities that a mapping model leaves out are an error
+  /// (134110), and so is content of a store that no known version has, only the model cached in it (134130).
+  public static let allowsLoss = "OpenCoreDataMigrationAllowsLoss"
 }

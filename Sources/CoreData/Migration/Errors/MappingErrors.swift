@@ -101,9 +101,7 @@ internal enum MappingErrors {
       reason: "A migration with a mapping model reads and writes SQLite stores, not '\(type)'.",
       suggestion: "Use NSSQLiteStoreType on both sides.")
   }
-}
 
-extension MappingErrors {
   /// 134110: an expression names an entity mapping that does not exist.
   static func unknownMapping(_ name: String, known: [String], _ place: Place) -> NSError {
     failed(

@@ -132,15 +132,9 @@ internal enum MigrationErrors {
         + "MigrationOption.allowsLoss, or use --allow or --allow-loss. The store was not changed.",
       entity: dropped.first?.entity)
   }
-}
 
-extension NSError {
-  /// Whether a migration was planned for a version that the store no longer has.
-  var isOutdatedPlan: Bool { userInfo[NSUnderlyingErrorKey] is MigrationErrors.OutdatedPlan }
-}
+  // Errors about mapping models: missing, unreadable, or made for other states of the models.
 
-/// Errors about mapping models: missing, unreadable, or made for other states of the models.
-extension MigrationErrors {
   /// As for models: 260 for a missing file, 259 for one that is not a mapping model, `NSCoreDataError` for a contradictory
   /// one.
   static func cannotReadMapping(_ error: ModelFileError) -> NSError {
@@ -220,10 +214,9 @@ extension MigrationErrors {
   }
 
   private static let missingMapping = "Persistent store migration failed, missing mapping model."
-}
 
-/// Errors of migration managers about the two stores.
-extension MigrationErrors {
+  // Errors of migration managers about the two stores.
+
   /// 134150
   static func sourceStore(
     url: URL?, destination: URL? = nil, reason: String, underlying: (any Error)? = nil
@@ -252,10 +245,9 @@ extension MigrationErrors {
     info[ErrorDetail.destinationURL] = destination
     return info
   }
-}
 
-/// Errors of staged migration.
-extension MigrationErrors {
+  // Errors of staged migration.
+
   /// 134504 for a store, or a destination model, that is not one of the stages.
   ///
   /// - Parameters:
@@ -328,6 +320,11 @@ extension MigrationErrors {
         "Remove the cause and open the store again: the migration goes on with this stage, and runs the handler "
         + "again.", entity: error.userInfo[ErrorDetail.entity] as? String, underlying: underlying)
   }
+}
+
+extension NSError {
+  /// Whether a migration was planned for a version that the store no longer has.
+  var isOutdatedPlan: Bool { userInfo[NSUnderlyingErrorKey] is MigrationErrors.OutdatedPlan }
 }
 
 /// Errors of work on stores as a whole: migration by copying, replacement, setting aside, recovery.

@@ -259,9 +259,7 @@ public enum StoreIntegrityCheck: String, Sendable {
   case always
   /// The check never runs. A migration of a damaged store may lose rows without an error.
   case never
-}
 
-extension StoreIntegrityCheck {
   /// The corresponding policy of `CoreDataMigration`.
   var policy: IntegrityGuard.Policy {
     switch self {

@@ -114,17 +114,7 @@ extension NSEntityMapping {
     mapping.valueSyntax = value
     return mapping
   }
-}
 
-extension NSMappingModel {
-  /// Returns the source entities whose rows some entity mapping covers: it migrates them, passes them to a policy, or removes
-  /// them.
-  package func takenEntities(of source: NSManagedObjectModel) -> Set<String> {
-    (entityMappings ?? []).reduce(into: []) { $0.formUnion($1.takenEntities(of: source)) }
-  }
-}
-
-extension NSEntityMapping {
   /// Returns the source entities whose rows the mapping covers.
   package func takenEntities(of source: NSManagedObjectModel) -> Set<String> {
     guard mappingType != .addEntityMappingType else { return [] }
@@ -139,6 +129,14 @@ extension NSEntityMapping {
       taken.formUnion((entity?.descendants ?? []).compactMap(\.name))
     }
     return taken
+  }
+}
+
+extension NSMappingModel {
+  /// Returns the source entities whose rows some entity mapping covers: it migrates them, passes them to a policy, or removes
+  /// them.
+  package func takenEntities(of source: NSManagedObjectModel) -> Set<String> {
+    (entityMappings ?? []).reduce(into: []) { $0.formUnion($1.takenEntities(of: source)) }
   }
 }
 

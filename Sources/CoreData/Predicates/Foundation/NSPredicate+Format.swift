@@ -63,6 +63,44 @@ extension NSPredicate {
       return self
     }
   }
+
+  /// Makes the predicate of a tree, of the class that Apple's parser uses.
+  static func make(_ syntax: PredicateSyntax) -> NSPredicate {
+    switch syntax {
+    case .constant(let value): NSPredicate(value: value)
+    case .comparison(let comparison): NSComparisonPredicate(syntax: comparison)
+    case .and(let operands): FormatCompoundPredicate(type: .and, subpredicates: operands.map(make))
+    case .or(let operands): FormatCompoundPredicate(type: .or, subpredicates: operands.map(make))
+    case .not(let operand): FormatCompoundPredicate(type: .not, subpredicates: [make(operand)])
+    }
+  }
+
+  /// The predicate in the format language, for messages and files. Foundation's compound predicates have no usable
+  /// `predicateFormat`.
+  var format: String {
+    do {
+      return PredicatePrinter().format(try PredicateSyntax(self))
+    } catch {
+      return "BLOCKPREDICATE"
+    }
+  }
+
+  /// Returns whether an object satisfies the predicate, or throws.
+  func holds(for object: Any?, variables: [String: Any] = [:]) throws -> Bool {
+    switch self {
+    case is NSComparisonPredicate:
+      return try PredicateEvaluator(variables: variables).evaluate(PredicateSyntax(self), with: object)
+    case let compound as NSCompoundPredicate:
+      switch compound.compoundPredicateType {
+      case .and: return try compound.subpredicates.allSatisfy { try $0.holds(for: object, variables: variables) }
+      case .or: return try compound.subpredicates.contains { try $0.holds(for: object, variables: variables) }
+      case .not:
+        return try compound.subpredicates.first.map { try !$0.holds(for: object, variables: variables) } ?? false
+      }
+    default:
+      return evaluate(with: object, substitutionVariables: variables)
+    }
+  }
 }
 
 /// Thrown for a predicate or sort descriptor that is made from code, which a store cannot translate.
@@ -108,46 +146,6 @@ extension PredicateSyntax {
       } else {
         throw OpaqueCriterion(kind: .blockPredicate)
       }
-    }
-  }
-}
-
-extension NSPredicate {
-  /// Makes the predicate of a tree, of the class that Apple's parser uses.
-  static func make(_ syntax: PredicateSyntax) -> NSPredicate {
-    switch syntax {
-    case .constant(let value): NSPredicate(value: value)
-    case .comparison(let comparison): NSComparisonPredicate(syntax: comparison)
-    case .and(let operands): FormatCompoundPredicate(type: .and, subpredicates: operands.map(make))
-    case .or(let operands): FormatCompoundPredicate(type: .or, subpredicates: operands.map(make))
-    case .not(let operand): FormatCompoundPredicate(type: .not, subpredicates: [make(operand)])
-    }
-  }
-
-  /// The predicate in the format language, for messages and files. Foundation's compound predicates have no usable
-  /// `predicateFormat`.
-  var format: String {
-    do {
-      return PredicatePrinter().format(try PredicateSyntax(self))
-    } catch {
-      return "BLOCKPREDICATE"
-    }
-  }
-
-  /// Returns whether an object satisfies the predicate, or throws.
-  func holds(for object: Any?, variables: [String: Any] = [:]) throws -> Bool {
-    switch self {
-    case is NSComparisonPredicate:
-      return try PredicateEvaluator(variables: variables).evaluate(PredicateSyntax(self), with: object)
-    case let compound as NSCompoundPredicate:
-      switch compound.compoundPredicateType {
-      case .and: return try compound.subpredicates.allSatisfy { try $0.holds(for: object, variables: variables) }
-      case .or: return try compound.subpredicates.contains { try $0.holds(for: object, variables: variables) }
-      case .not:
-        return try compound.subpredicates.first.map { try !$0.holds(for: object, variables: variables) } ?? false
-      }
-    default:
-      return evaluate(with: object, substitutionVariables: variables)
     }
   }
 }

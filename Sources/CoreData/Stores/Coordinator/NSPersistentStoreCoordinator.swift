@@ -223,10 +223,9 @@ extension NSPersistentStoreCoordinator {
   ) throws {
     try StoreKinds.kind(of: storeType).setMetadata(metadata, forPersistentStoreAt: url)
   }
-}
 
-/// The operations of contexts: the coordinator finds the stores, and serializes access to them.
-extension NSPersistentStoreCoordinator {
+  // The operations of contexts: the coordinator finds the stores, and serializes access to them.
+
   /// Returns the stores that may hold rows of an entity.
   func rowStores(for entity: NSEntityDescription, among affected: [NSPersistentStore]? = nil) throws -> [any RowStore] {
     let wanted = withLock { stores }.filter { store in affected?.contains { $0 === store } ?? true }

@@ -113,9 +113,7 @@ extension SQLiteStore {
       throw EvaluationError.invalidPattern(error.pattern)
     }
   }
-}
 
-extension SQLiteStore {
   func makeIdentifiers(for entities: [NSEntityDescription]) throws -> [NSManagedObjectID] {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
@@ -180,10 +178,9 @@ extension SQLiteStore {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     return try state()
   }
-}
 
-/// Transactions around several reads or writes.
-extension SQLiteStore {
+  // Transactions around several reads or writes.
+
   /// Begins a read transaction, so that all reads see the same state of the store.
   func beginReading() throws {
     try asking { state in

@@ -113,9 +113,7 @@ struct RowWriter {
       if let bytes = try connection.scalar(sql, [.integer(change.id.key.number)])?.blob { external.willReplace(bytes) }
     }
   }
-}
 
-extension RowWriter {
   /// A column and its value.
   typealias ColumnValue = (column: String, value: SQLiteValue)
 
@@ -212,9 +210,7 @@ extension RowWriter {
   private func unwritable(_ slot: Slot, _ property: String, in layout: EntityLayout, row: Int64) -> RowProblem {
     RowProblem(kind: .unwritableValue(found: "\(slot)"), table: layout.table, primaryKey: row, property: property)
   }
-}
 
-extension RowWriter {
   /// Writes the parts of relationships outside the changed rows: join tables, keys of relationships without inverse, and
   /// positions in ordered relationships.
   func writeRelationships(of changes: [RowChange]) throws {
