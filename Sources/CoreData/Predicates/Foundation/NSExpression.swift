@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPredicates
-import Foundation
+// Like Apple's Core Data, this module re-exports Foundation. A file that imports only `CoreData` sees our
+// `NSExpression` and `NSComparisonPredicate` instead of Foundation's, which do nothing on Linux.
+@_exported import Foundation
 
 /// An expression in a predicate, a derived attribute or a mapping.
 open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
