@@ -23,7 +23,6 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
     self.store = store
   }
 
-  /// Makes a temporary identifier.
   init(temporaryFor entity: NSEntityDescription) {
     entityDescription = entity
     key = ObjectKey(store: 0, root: 0, number: TemporaryNumbers.next())
@@ -57,9 +56,7 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
   }
 
   /// Records the permanent identifier that replaces this temporary one.
-  func becomes(_ permanent: NSManagedObjectID) {
-    successor.withLock { $0 = permanent }
-  }
+  func becomes(_ permanent: NSManagedObjectID) { successor.withLock { $0 = permanent } }
 
   /// Returns the identifier itself, which is immutable.
   open func copy(with zone: NSZone? = nil) -> Any { self }
@@ -82,9 +79,7 @@ private enum TemporaryNumbers {
   /// Distinguishes the temporary identifiers of different processes.
   static let process = UUID().uuidString + "-"
 
-  static func next() -> Int64 {
-    last.add(1, ordering: .relaxed).newValue
-  }
+  static func next() -> Int64 { last.add(1, ordering: .relaxed).newValue }
 }
 
 /// The identity of an object as numbers, the key of sets and dictionaries inside the framework.
@@ -124,7 +119,5 @@ final class StoreReference: Sendable {
   var store: AnyObject? { place.withLock { $0.store } }
 
   /// Redirects all identifiers to a copy of the store.
-  func move(to copy: AnyObject) {
-    place.withLock { $0.store = copy }
-  }
+  func move(to copy: AnyObject) { place.withLock { $0.store = copy } }
 }

@@ -239,9 +239,7 @@ enum Slot: @unchecked Sendable {
     return .object(values)
   }
 
-  private static func boxed(_ value: Any) -> NSObject {
-    (value as? NSObject) ?? SwiftValueBox(value)
-  }
+  fileprivate static func boxed(_ value: Any) -> NSObject { (value as? NSObject) ?? SwiftValueBox(value) }
 
   private static func unboxed(_ value: NSObject) -> Any {
     switch value {
@@ -302,9 +300,7 @@ final class SwiftValueBox: NSObject, @unchecked Sendable {
     self.value = value
   }
 
-  override var hash: Int {
-    (value as? AnyHashable)?.hashValue ?? 0
-  }
+  override var hash: Int { (value as? AnyHashable)?.hashValue ?? 0 }
 
   override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? SwiftValueBox, let a = value as? AnyHashable, let b = other.value as? AnyHashable
@@ -335,7 +331,7 @@ enum TransformableValues {
       // Without an object, the data are returned; see above.
       case nil: try? ObjectArchiveReader.object(in: data, programClasses: classes(of: attribute).type)
       }
-    return value.map(boxed) ?? data as NSData
+    return value.map(Slot.boxed) ?? data as NSData
   }
 
   /// Encodes a value; nil if the attribute's transformer returns nil.
@@ -408,9 +404,5 @@ enum TransformableValues {
     case .keyedUnarchiveFromDataTransformerName?, .unarchiveFromDataTransformerName?: .any
     default: .secure
     }
-  }
-
-  private static func boxed(_ value: Any) -> NSObject {
-    (value as? NSObject) ?? SwiftValueBox(value)
   }
 }

@@ -55,13 +55,9 @@ final class SlotTable: EntityTable, @unchecked Sendable {
   var count: Int { properties.count }
 
   /// Returns the position of a property; nil if the entity has no such attribute or relationship.
-  func position(of name: String) -> Int? {
-    positions.position(of: name)
-  }
+  func position(of name: String) -> Int? { positions.position(of: name) }
 
-  func isTransient(at position: Int) -> Bool {
-    transient[position]
-  }
+  func isTransient(at position: Int) -> Bool { transient[position] }
 
   func attribute(at position: Int) -> NSAttributeDescription? {
     if case .attribute(let attribute) = properties[position] { return attribute }

@@ -46,9 +46,7 @@ struct ToMany: @unchecked Sendable {
     }
 
     /// Must be called only by a single owner.
-    func removeTable() {
-      table.exchange(nil, ordering: .acquiringAndReleasing)?.release()
-    }
+    func removeTable() { table.exchange(nil, ordering: .acquiringAndReleasing)?.release() }
   }
 
   /// The number of members up to which a linear search needs no table.
@@ -71,9 +69,7 @@ struct ToMany: @unchecked Sendable {
   var count: Int { storage.ids.count }
   var isEmpty: Bool { storage.ids.isEmpty }
 
-  func contains(_ id: NSManagedObjectID) -> Bool {
-    position(of: id) != nil
-  }
+  func contains(_ id: NSManagedObjectID) -> Bool { position(of: id) != nil }
 
   /// Appends a member; returns false if it is there already.
   mutating func insert(_ id: NSManagedObjectID) -> Bool {

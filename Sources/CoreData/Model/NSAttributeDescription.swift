@@ -54,9 +54,7 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
     set { declaredValueClassName = newValue }
   }
 
-  open override var entity: NSEntityDescription {
-    owningComposite?.entity ?? super.entity
-  }
+  open override var entity: NSEntityDescription { owningComposite?.entity ?? super.entity }
 
   /// Sets the default value from a document.
   func setDefault(_ value: PlainValue?) {
@@ -132,9 +130,7 @@ public enum NSAttributeType: UInt, Sendable {
     self = NSAttributeType(rawValue: UInt(kind.rawValue)) ?? .undefinedAttributeType
   }
 
-  var kind: AttributeKind {
-    AttributeKind(rawValue: UInt32(rawValue)) ?? .undefined
-  }
+  var kind: AttributeKind { AttributeKind(rawValue: UInt32(rawValue)) ?? .undefined }
 
   /// The default name of the class of values.
   var valueClassName: String? {

@@ -117,9 +117,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   /// Returns a copy without a model, superentity and sub-entities. Inherited properties become its own.
   ///
   /// The copy's relationships have the same destinations as the original's.
-  open func copy(with zone: NSZone? = nil) -> Any {
-    copy(properties: properties)
-  }
+  open func copy(with zone: NSZone? = nil) -> Any { copy(properties: properties) }
 
   func copy(properties: [NSPropertyDescription]) -> NSEntityDescription {
     let copy = type(of: self).init()
@@ -241,14 +239,10 @@ extension NSEntityDescription {
   }
 
   /// The entity and its ancestors, from the entity to the root.
-  var lineage: [NSEntityDescription] {
-    Array(sequence(first: self) { $0.parent })
-  }
+  var lineage: [NSEntityDescription] { Array(sequence(first: self) { $0.parent }) }
 
   /// The entity and its descendants, ancestors before descendants.
-  var family: [NSEntityDescription] {
-    [self] + children.flatMap(\.family)
-  }
+  var family: [NSEntityDescription] { [self] + children.flatMap(\.family) }
 
   private func setSubentities(_ list: [NSEntityDescription]) {
     willEdit("subentities")
@@ -273,9 +267,7 @@ extension NSEntityDescription {
     owningModel?.adoptDescendants()
   }
 
-  var derived: EntityDerivedState {
-    derivedState.value(makeDerivedState)
-  }
+  var derived: EntityDerivedState { derivedState.value(makeDerivedState) }
 
   func sealDerivedState() {
     derivedState.seal(makeDerivedState)

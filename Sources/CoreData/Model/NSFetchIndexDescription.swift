@@ -44,9 +44,7 @@ open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
   open var entity: NSEntityDescription? { owningEntity }
 
   /// Returns a copy over the same properties, without an entity.
-  open func copy(with zone: NSZone? = nil) -> Any {
-    copy { $0 }
-  }
+  open func copy(with zone: NSZone? = nil) -> Any { copy { $0 } }
 
   /// Returns a copy over other properties, those of a copied entity.
   func copy(
@@ -58,9 +56,7 @@ open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
     return copy
   }
 
-  func willEdit(_ member: String = #function) {
-    owningEntity?.willEdit("index \(name).\(member)")
-  }
+  func willEdit(_ member: String = #function) { owningEntity?.willEdit("index \(name).\(member)") }
 
   var document: FetchIndexDocument {
     FetchIndexDocument(name: name, elements: parts.map(\.document), partialIndexPredicate: partialIndexSyntax)
@@ -112,9 +108,7 @@ open class NSFetchIndexElementDescription: NSObject, NSCopying, @unchecked Senda
   open var indexDescription: NSFetchIndexDescription? { owningIndex }
 
   /// Returns a copy over the same property, without an index.
-  open func copy(with zone: NSZone? = nil) -> Any {
-    copy(over: indexedProperty)
-  }
+  open func copy(with zone: NSZone? = nil) -> Any { copy(over: indexedProperty) }
 
   func copy(over property: NSPropertyDescription?) -> NSFetchIndexElementDescription {
     let copy = NSFetchIndexElementDescription(

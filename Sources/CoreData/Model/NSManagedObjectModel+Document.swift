@@ -60,9 +60,7 @@ extension NSManagedObjectModel {
 
 extension ModelDocument {
   /// Whether both have the same content, in any order.
-  func isEquivalent(to other: ModelDocument) -> Bool {
-    sorted == other.sorted
-  }
+  func isEquivalent(to other: ModelDocument) -> Bool { sorted == other.sorted }
 
   private var sorted: ModelDocument {
     var copy = self
@@ -159,7 +157,6 @@ extension NSEntityDescription {
 }
 
 extension NSAttributeDescription {
-  /// Makes an attribute from a document.
   static func make(from document: AttributeDocument) -> NSAttributeDescription {
     let attribute: NSAttributeDescription
     if let derivation = document.derivation {
@@ -259,7 +256,6 @@ extension NSRelationshipDescription {
 }
 
 extension NSFetchedPropertyDescription {
-  /// Makes a fetched property from a document.
   static func make(from document: FetchedPropertyDocument) -> NSFetchedPropertyDescription {
     let property = NSFetchedPropertyDescription()
     property.name = document.name
@@ -288,7 +284,6 @@ struct StoredRequest: @unchecked Sendable {
   let document: FetchRequestDocument
   private let specification: FetchSpecification
 
-  /// Copies a request from a document.
   init(_ document: FetchRequestDocument) {
     self.document = document
     var specification = FetchSpecification()

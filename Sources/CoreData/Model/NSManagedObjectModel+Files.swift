@@ -316,9 +316,7 @@ struct ModelSearch {
     var name: String { (file as NSString).deletingPathExtension }
   }
 
-  private static func resources(of bundle: Bundle) -> URL {
-    bundle.resourceURL ?? bundle.bundleURL
-  }
+  private static func resources(of bundle: Bundle) -> URL { bundle.resourceURL ?? bundle.bundleURL }
 
   /// Returns the resource bundles in a directory in the order of their names, but first those named after the
   /// executable, as `Package_executable`, since others may belong to libraries or other programs.

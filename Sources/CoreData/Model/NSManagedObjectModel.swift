@@ -49,14 +49,10 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   open var entitiesByName: [String: NSEntityDescription] { derived.entitiesByName }
 
   /// Returns an iterator over the entities.
-  public func makeIterator() -> IndexingIterator<[NSEntityDescription]> {
-    members.makeIterator()
-  }
+  public func makeIterator() -> IndexingIterator<[NSEntityDescription]> { members.makeIterator() }
 
   /// Whether the model can be edited: true until a coordinator uses it.
-  var isEditable: Bool {
-    freezing.withLock { !isFrozen }
-  }
+  var isEditable: Bool { freezing.withLock { !isFrozen } }
 
   /// Makes the model and its parts immutable. Called by every coordinator that uses it.
   func freeze() {
@@ -70,9 +66,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   }
 
   /// Adds sub-entities that are not members yet.
-  func adoptDescendants() {
-    take(members)
-  }
+  func adoptDescendants() { take(members) }
 
   private func take(_ list: [NSEntityDescription]) {
     var complete: [NSEntityDescription] = []
@@ -105,15 +99,12 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
     invalidateDerivedState()
   }
 
-  /// Drops the state derived from the model.
   func invalidateDerivedState() {
     derivedState.drop()
     hashState.drop()
   }
 
-  var derived: ModelDerivedState {
-    derivedState.value { ModelDerivedState(of: self) }
-  }
+  var derived: ModelDerivedState { derivedState.value { ModelDerivedState(of: self) } }
 
   /// Models are equal if their contents are.
   open override func isEqual(_ object: Any?) -> Bool {
@@ -265,14 +256,10 @@ extension NSManagedObjectModel {
     return Set((members + related).compactMap(\.name))
   }
 
-  var versionHashes: VersionHashes {
-    hashState.value { ModelHashes(of: self) }.hashes
-  }
+  var versionHashes: VersionHashes { hashState.value { ModelHashes(of: self) }.hashes }
 
   /// Sets the hashes, which have been computed from the model's document.
-  func takeVersionHashes(_ hashes: VersionHashes) {
-    _ = hashState.value { ModelHashes(hashes) }
-  }
+  func takeVersionHashes(_ hashes: VersionHashes) { _ = hashState.value { ModelHashes(hashes) } }
 }
 
 /// The copies of entities, by the original, by its equals in other models, or by name.

@@ -120,9 +120,7 @@ struct FetchExecution {
   }
 
   /// Runs a query while holding the coordinator's lock.
-  private func locked<T>(_ body: () throws -> T) rethrows -> T {
-    try context.coordinator.withLock(body)
-  }
+  private func locked<T>(_ body: () throws -> T) rethrows -> T { try context.coordinator.withLock(body) }
 
   /// Returns the objects that match the request, in order, within offset and limit.
   private func matching() throws -> [NSManagedObject] {

@@ -98,9 +98,7 @@ final class ClassRegistry: @unchecked Sendable {
   }
 
   /// Returns the class of that name, whatever its superclass, for error messages.
-  func anyType(named name: String) -> AnyClass? {
-    lock.withLock { candidates(for: name).first }
-  }
+  func anyType(named name: String) -> AnyClass? { lock.withLock { candidates(for: name).first } }
 
   private func candidates(for name: String) -> [AnyClass] {
     let bare = name.hasPrefix(".") ? String(name.dropFirst()) : name

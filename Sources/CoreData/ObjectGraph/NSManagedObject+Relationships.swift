@@ -257,9 +257,7 @@ final class RelationshipHolds {
   /// Whether a change in several steps is in progress, after which the views are updated.
   private var isChanging = false
 
-  func hold(_ destination: AnyObject?, at position: Int) {
-    destinations[position] = destination
-  }
+  func hold(_ destination: AnyObject?, at position: Int) { destinations[position] = destination }
 
   /// Releases all objects, which may release others in turn.
   func release() {

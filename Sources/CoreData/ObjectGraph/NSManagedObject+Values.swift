@@ -152,9 +152,7 @@ extension NSManagedObject {
   }
 
   /// Returns the values that differ from those last fetched or saved, by property name.
-  public final func changedValues() -> [String: Any] {
-    values(at: changedSlots(), in: slots)
-  }
+  public final func changedValues() -> [String: Any] { values(at: changedSlots(), in: slots) }
 
   /// Returns, by property name, the earlier values of properties that have changed since the last
   /// `processPendingChanges()`.

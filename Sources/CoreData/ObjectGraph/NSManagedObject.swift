@@ -198,22 +198,16 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// Called before a property is read. Reads the object's row if the object is a fault.
   ///
   /// - Parameter key: the property about to be read.
-  open func willAccessValue(forKey key: String?) {
-    realize()
-  }
+  open func willAccessValue(forKey key: String?) { realize() }
 
   /// Called after a property has been read.
   open func didAccessValue(forKey key: String?) {}
 
   /// Called before a property changes. Reads the object's row if the object is a fault.
-  open func willChangeValue(forKey key: String) {
-    realize()
-  }
+  open func willChangeValue(forKey key: String) { realize() }
 
   /// Called after a property has changed. Marks the object as updated.
-  open func didChangeValue(forKey key: String) {
-    noteChange()
-  }
+  open func didChangeValue(forKey key: String) { noteChange() }
 
   /// Returns the value of a property: an `NSNumber`, `NSDecimalNumber`, `String`, `Date`, `Data`, `UUID`, `URL`, a
   /// managed object, an `NSSet` or `NSOrderedSet` of managed objects, the value of a transformable attribute, or the
@@ -282,16 +276,12 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// Validates a new object before it is saved.
   ///
   /// - Throws: as `validateValue(_:forKey:)`; 1560 for several failures.
-  open func validateForInsert() throws {
-    try validateProperties()
-  }
+  open func validateForInsert() throws { try validateProperties() }
 
   /// Validates a changed object before it is saved.
   ///
   /// - Throws: as `validateValue(_:forKey:)`; 1560 for several failures.
-  open func validateForUpdate() throws {
-    try validateProperties()
-  }
+  open func validateForUpdate() throws { try validateProperties() }
 
   /// Validates the deletion of the object.
   ///

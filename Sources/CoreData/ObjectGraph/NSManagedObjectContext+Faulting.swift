@@ -7,9 +7,7 @@ extension NSManagedObjectContext {
   /// Returns the object of an identifier: the registered one, or a new fault. Reads nothing.
   ///
   /// - Parameter objectID: a permanent identifier, or the temporary one of an object of this context.
-  public func object(with objectID: NSManagedObjectID) -> NSManagedObject {
-    object(for: objectID)
-  }
+  public func object(with objectID: NSManagedObjectID) -> NSManagedObject { object(for: objectID) }
 
   /// Returns the object of an identifier, with its values.
   ///

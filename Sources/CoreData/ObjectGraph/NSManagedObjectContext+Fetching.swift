@@ -97,9 +97,7 @@ extension NSFetchRequest {
   ///
   /// Differs from Apple: unavailable, since there is no current context here; use `NSManagedObjectContext.fetch(_:)`.
   @available(*, unavailable, message: "Use NSManagedObjectContext.fetch(_:), which names the context to fetch in.")
-  public func execute() throws -> [ResultType] {
-    preconditionFailure("Unavailable.")
-  }
+  public func execute() throws -> [ResultType] { preconditionFailure("Unavailable.") }
 }
 
 /// Reads the destinations of relationships with one query per entity, instead of one per object.

@@ -302,9 +302,7 @@ final class ContextQueue: @unchecked Sendable {
       self.body = body
     }
 
-    func result() -> Result<Transfer<T>, any Error> {
-      Result { Transfer(value: try body()) }
-    }
+    func result() -> Result<Transfer<T>, any Error> { Result { Transfer(value: try body()) } }
   }
 
   private struct Transfer<T>: @unchecked Sendable {
@@ -338,9 +336,7 @@ extension NSManagedObjectContext {
   /// - Parameter block: work with the context's objects.
   /// - Returns: what the block returns.
   /// - Throws: what the block throws.
-  public func performAndWait<T>(_ block: () throws -> T) rethrows -> T {
-    try queue.sync(block)
-  }
+  public func performAndWait<T>(_ block: () throws -> T) rethrows -> T { try queue.sync(block) }
 
   /// Runs a block on the context's queue.
   ///

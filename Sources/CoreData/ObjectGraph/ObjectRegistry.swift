@@ -154,7 +154,6 @@ final class ObjectRegistry: @unchecked Sendable {
     if entries[key] == ObjectRegistry.address(of: object) { entries.remove(key) }
   }
 
-  /// Removes all objects.
   func removeAll() {
     let (alive, released) = lock.withLock {
       let alive = entries.addresses.compactMap { ObjectRegistry.object(at: $0) }

@@ -35,13 +35,9 @@ final class RelationshipSet: NSMutableSet {
 
   override var allObjects: [Any] { owner.heldMembers(at: position) }
 
-  override func add(_ object: Any) {
-    owner.insertMember(object, at: position)
-  }
+  override func add(_ object: Any) { owner.insertMember(object, at: position) }
 
-  override func remove(_ object: Any) {
-    owner.removeMember(object, at: position)
-  }
+  override func remove(_ object: Any) { owner.removeMember(object, at: position) }
 
   override func removeAllObjects() {
     for object in owner.heldMembers(at: position) { owner.removeMember(object, at: position) }

@@ -64,9 +64,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   }
 
   /// The store's type as in its metadata, such as `NSSQLiteStoreType`.
-  open var type: String {
-    preconditionFailure("\(Swift.type(of: self)) must override type.")
-  }
+  open var type: String { preconditionFailure("\(Swift.type(of: self)) must override type.") }
 
   /// The store's UUID.
   open var identifier: String! {

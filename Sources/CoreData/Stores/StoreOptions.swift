@@ -68,9 +68,7 @@ struct StoreOptions {
   var vacuums: Bool { flag(NSSQLiteManualVacuumOption) }
 
   /// The time to wait for a lock, in seconds; nil if not given.
-  var timeout: TimeInterval? {
-    (values[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue
-  }
+  var timeout: TimeInterval? { (values[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue }
 
   /// The pragmas by name, with all values as strings.
   var pragmas: [String: String] {

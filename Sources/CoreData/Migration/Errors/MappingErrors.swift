@@ -120,7 +120,6 @@ internal enum MappingErrors {
 }
 
 extension MappingMismatch {
-  /// The mismatch as a sentence.
   var sentence: String {
     let subject = "The mapping '\(mapping)' is for the \(side.rawValue) entity '\(entity)'"
     guard let found else { return "\(subject), which the \(side.rawValue) model does not have." }

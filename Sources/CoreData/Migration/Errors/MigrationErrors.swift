@@ -41,7 +41,6 @@ internal enum MigrationErrors {
     failed(url: url, reason: reason, suggestion: suggestion, underlying: OutdatedPlan())
   }
 
-  /// Marks the error.
   struct OutdatedPlan: Error {}
 
   /// 134110 for rows without a value of a required attribute.

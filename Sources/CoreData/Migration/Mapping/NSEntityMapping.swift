@@ -75,9 +75,7 @@ open class NSEntityMapping: NSObject {
     set { declaredName = newValue }
   }
 
-  open override var description: String {
-    "(\(type(of: self)) \(name ?? ""))"
-  }
+  open override var description: String { "(\(type(of: self)) \(name ?? ""))" }
 }
 
 extension NSEntityMapping {
@@ -167,7 +165,5 @@ open class NSPropertyMapping: NSObject {
     super.init()
   }
 
-  open override var description: String {
-    "(\(type(of: self)) \(name ?? ""))"
-  }
+  open override var description: String { "(\(type(of: self)) \(name ?? ""))" }
 }

@@ -38,7 +38,6 @@ open class NSMappingModel: NSObject {
 }
 
 extension NSMappingModel {
-  /// Makes a mapping model from plain values.
   internal convenience init(document: MappingDocument) {
     self.init()
     entityMappings = document.entityMappings.map(NSEntityMapping.init)
@@ -72,7 +71,6 @@ extension NSMappingModel {
     }
   }
 
-  /// Makes a mapping model from an inferred mapping.
   convenience init(_ inferred: InferredMapping, from source: ModelSide, to destination: ModelSide) {
     self.init()
     entityMappings = InferredMappings(source: source, destination: destination).mappings(of: inferred)
@@ -324,7 +322,6 @@ struct MappingPlaces {
   /// Mapping models made in code.
   var models: [NSMappingModel] = []
 
-  /// Nowhere.
   static var none: MappingPlaces { MappingPlaces() }
 
   /// The resources of the program.

@@ -283,7 +283,6 @@ struct SourceModelSearch {
   /// The model files, in search order.
   let files: [URL]
 
-  /// Searches the given files.
   init(files: [URL]) {
     self.files = files
   }

@@ -85,9 +85,7 @@ enum Operand {
     (value as? any ObjectIdentified)?.objectID ?? value as? NSManagedObjectID
   }
 
-  static func text(_ value: Any) -> String? {
-    value as? String
-  }
+  static func text(_ value: Any) -> String? { value as? String }
 }
 
 private protocol OptionalValue {

@@ -94,9 +94,7 @@ open class NSComparisonPredicate: NSPredicate {
   }
 
   /// Returns the comparison itself, which is immutable.
-  open override func copy(with zone: NSZone? = nil) -> Any {
-    self
-  }
+  open override func copy(with zone: NSZone? = nil) -> Any { self }
 
   /// Returns whether an object is an equal comparison.
   open override func isEqual(_ object: Any?) -> Bool {

@@ -60,9 +60,7 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
   }
 
   /// Returns the expression for any key.
-  open class func expressionForAnyKey() -> NSExpression {
-    NSExpression(syntax: .anyKey)
-  }
+  open class func expressionForAnyKey() -> NSExpression { NSExpression(syntax: .anyKey) }
 
   /// Makes an expression for a variable: `$name`.
   public convenience init(forVariable string: String) {
@@ -157,14 +155,10 @@ open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
   // MARK: NSObject
 
   /// Returns the expression itself, which is immutable.
-  open func copy(with zone: NSZone? = nil) -> Any {
-    self
-  }
+  open func copy(with zone: NSZone? = nil) -> Any { self }
 
   /// Returns whether an object is an equal expression.
-  open override func isEqual(_ object: Any?) -> Bool {
-    (object as? NSExpression)?.syntax == syntax
-  }
+  open override func isEqual(_ object: Any?) -> Bool { (object as? NSExpression)?.syntax == syntax }
 
   /// A hash of the expression.
   open override var hash: Int { syntax.hashValue }

@@ -152,9 +152,7 @@ extension PredicateSyntax {
 
 extension DefaultStringInterpolation {
   /// Prints a predicate in the format language. Foundation's description on Linux is its address.
-  public mutating func appendInterpolation(_ predicate: NSPredicate) {
-    appendLiteral(predicate.format)
-  }
+  public mutating func appendInterpolation(_ predicate: NSPredicate) { appendLiteral(predicate.format) }
 }
 
 /// A compound predicate that prints itself and equals an equal one, unlike Foundation's class on Linux.
@@ -162,9 +160,7 @@ final class FormatCompoundPredicate: NSCompoundPredicate {
   override var predicateFormat: String { format }
   override var description: String { format }
 
-  override func copy(with zone: NSZone? = nil) -> Any {
-    self
-  }
+  override func copy(with zone: NSZone? = nil) -> Any { self }
 
   override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSCompoundPredicate else { return false }

@@ -10,9 +10,7 @@ public protocol KeyedSortDescriptor {}
 
 extension NSSortDescriptor: KeyedSortDescriptor {
   /// The key path to sort by; nil if the descriptor was made from a Swift key path.
-  public var key: String? {
-    (self as? KeySortDescriptor)?.sortKey.keyPath
-  }
+  public var key: String? { (self as? KeySortDescriptor)?.sortKey.keyPath }
 }
 
 extension KeyedSortDescriptor where Self: NSSortDescriptor {
@@ -96,9 +94,7 @@ final class KeySortDescriptor: NSSortDescriptor {
     return KeySortDescriptor(reversed, comparator: customComparator)
   }
 
-  override func copy(with zone: NSZone? = nil) -> Any {
-    self
-  }
+  override func copy(with zone: NSZone? = nil) -> Any { self }
 
   override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? KeySortDescriptor else { return false }

@@ -166,17 +166,13 @@ extension NSPersistentStoreCoordinator {
   /// usable, and the next call continues.
   ///
   /// - Throws: 134080 and its family if SQLite fails. Tables that have been cleaned up stay so.
-  public func finishDeferredLightweightMigration() throws {
-    while try runDeferredTask() {}
-  }
+  public func finishDeferredLightweightMigration() throws { while try runDeferredTask() {} }
 
   /// Runs one task of the cleanup that migrations with `NSPersistentStoreDeferredLightweightMigrationOptionKey` have
   /// deferred: one table of one store. The last task removes the key from the store's metadata.
   ///
   /// - Throws: the errors of `finishDeferredLightweightMigration()`.
-  public func finishDeferredLightweightMigrationTask() throws {
-    _ = try runDeferredTask()
-  }
+  public func finishDeferredLightweightMigrationTask() throws { _ = try runDeferredTask() }
 
   /// Runs a task, if there is one.
   ///

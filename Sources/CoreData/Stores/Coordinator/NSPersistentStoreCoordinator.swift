@@ -44,16 +44,12 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// Returns the location of a store.
   ///
   /// - Parameter store: a store of this coordinator.
-  open func url(for store: NSPersistentStore) -> URL {
-    store.url ?? URL(fileURLWithPath: "/dev/null")
-  }
+  open func url(for store: NSPersistentStore) -> URL { store.url ?? URL(fileURLWithPath: "/dev/null") }
 
   /// Returns the metadata of a store.
   ///
   /// - Parameter store: a store of this coordinator.
-  open func metadata(for store: NSPersistentStore) -> [String: Any] {
-    withLock { store.metadata }
-  }
+  open func metadata(for store: NSPersistentStore) -> [String: Any] { withLock { store.metadata } }
 
   /// Sets the metadata of a store. The next save writes them.
   ///
@@ -107,9 +103,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// - Parameter block: work with the stores.
   /// - Returns: what the block returns.
   /// - Throws: what the block throws.
-  open func performAndWait<T>(_ block: () throws -> T) rethrows -> T {
-    try withLock(block)
-  }
+  open func performAndWait<T>(_ block: () throws -> T) rethrows -> T { try withLock(block) }
 
   func withLock<T>(_ body: () throws -> T) rethrows -> T {
     lock.lock()

@@ -37,9 +37,7 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
   /// - Parameters:
   ///   - option: the option's value; nil to remove it.
   ///   - key: the option's key, such as `NSReadOnlyPersistentStoreOption`.
-  open func setOption(_ option: NSObject?, forKey key: String) {
-    options[key] = option
-  }
+  open func setOption(_ option: NSObject?, forKey key: String) { options[key] = option }
 
   /// Whether the store is read-only; false by default.
   open var isReadOnly: Bool {
@@ -110,7 +108,5 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
     "<NSPersistentStoreDescription> (type: \(type), url: \(url?.absoluteString ?? "nil"))"
   }
 
-  private func flag(_ key: String) -> Bool {
-    (options[key] as? NSNumber)?.boolValue ?? false
-  }
+  private func flag(_ key: String) -> Bool { (options[key] as? NSNumber)?.boolValue ?? false }
 }

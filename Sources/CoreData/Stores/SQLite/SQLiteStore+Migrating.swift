@@ -10,9 +10,7 @@ import Foundation
 /// Operations for migrations with objects, besides those for contexts.
 extension SQLiteStore {
   /// Returns the number of an entity in this store; nil if the store does not have it.
-  func number(of entity: NSEntityDescription) -> Int? {
-    opened?.entities.number(of: entity)
-  }
+  func number(of entity: NSEntityDescription) -> Int? { opened?.entities.number(of: entity) }
 
   /// Returns the number of the root entity, in whose table an entity is stored.
   func rootNumber(ofEntity number: Int) -> Int? {

@@ -190,18 +190,14 @@ extension SQLiteStore {
   }
 
   /// Ends what `beginReading()` began.
-  func endReading() throws {
-    try asking { try $0.connection.rollback() }
-  }
+  func endReading() throws { try asking { try $0.connection.rollback() } }
 
   /// Runs SQLite's integrity check.
   func checkIntegrity() throws {
     try asking { state in try IntegrityGuard.check(state.connection, url: state.file.url) }
   }
 
-  func beginWriting() throws {
-    try beginWriting { try $0.begin(.immediate) }
-  }
+  func beginWriting() throws { try beginWriting { try $0.begin(.immediate) } }
 
   /// As `beginWriting()`, with other databases attached that are only read: an immediate transaction would lock them too.
   func beginWritingBesideAttached() throws {

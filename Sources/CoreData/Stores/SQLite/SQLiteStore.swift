@@ -181,9 +181,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   }
 
   /// Removes a key that has been removed from the metadata in the file.
-  func forgetMetadata(_ key: String) {
-    values[key] = nil
-  }
+  func forgetMetadata(_ key: String) { values[key] = nil }
 
   /// Returns the state of the open store.
   func state() throws -> Opened {
