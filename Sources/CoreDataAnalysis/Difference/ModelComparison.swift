@@ -239,9 +239,7 @@ struct EntityComparison {
       entity: new.name, property: property, subject: subject, kind: kind, changesVersionHash: hashed,
       migration: migration, sourceEntity: old.name, sourceProperty: source)
   }
-}
 
-extension EntityComparison {
   func attributeChanges() -> [ModelChange] {
     let pairs = Pairing(old.attributes, new.attributes, name: \.name, declared: \.renamingIdentifier)
     var changes = pairs.added.map { added($0) }.demandingCustom(pairs.ambiguous)

@@ -302,9 +302,7 @@ extension StoreReader {
     }
     return try StoreReader(url: url)
   }
-}
 
-extension StoreReader {
   /// A remark about triggers that Core Data does not make: they do not run here, but in other programs that write.
   static func remarks(onTriggersOf catalog: DatabaseCatalog, store name: String) -> [String] {
     let foreign = catalog.triggers.filter { trigger in
@@ -319,9 +317,7 @@ extension StoreReader {
         + "other programs that write to the store run them."
     ]
   }
-}
 
-extension StoreReader {
   /// The rows of exactly each entity, including zeros.
   /// - Throws: `StoreProblem`.
   package func rowCounts() throws -> [String: Int] {

@@ -56,9 +56,7 @@ package struct DroppedContent: Hashable, Sendable {
     let rest = items.count - shown.count
     return shown.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
   }
-}
 
-extension DroppedContent {
   /// A step by an inferred mapping.
   package struct InferredLeg {
     package let source: ModelDocument

@@ -127,9 +127,7 @@ public indirect enum ExpressionSyntax: Hashable, Sendable {
   case conditional(PredicateSyntax, ExpressionSyntax, ExpressionSyntax)
   /// `FETCH(request, context, countOnly)`
   case fetch(request: ExpressionSyntax, context: ExpressionSyntax, countOnly: Bool)
-}
 
-extension ExpressionSyntax {
   /// Returns the expression with its variables replaced. The variable of a subquery is not replaced inside the
   /// subquery.
   public func substituting(_ values: [String: ExpressionSyntax]) -> ExpressionSyntax {

@@ -208,9 +208,7 @@ extension SchemaBuilder {
       "Z\(number(of: destination))_\(relationship.name.uppercased())", .integer, .integer,
       .foreignEntity(entity: relationship.entity, relationship: relationship.name))
   }
-}
 
-extension SchemaBuilder {
   /// A pair of to-many relationships that are each other's inverses, the owner's first.
   private typealias Pair = (relationship: DeclaredRelationship, inverse: DeclaredRelationship)
 
@@ -297,9 +295,7 @@ extension SchemaBuilder {
       destinationColumn: isReflexive ? "REFLEXIVE" : columns[relationship] ?? "", orderColumn: order,
       inverseOrderColumn: inverseOrder)
   }
-}
 
-extension SchemaBuilder {
   /// Lays out the indexes of a hierarchy in Core Data's order: keys, entity number, join tables, then those of the model.
   package mutating func layOutIndexes(of root: EntityDocument) {
     let entities = hierarchy(of: root)

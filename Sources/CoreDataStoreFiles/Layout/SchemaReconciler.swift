@@ -188,9 +188,7 @@ package struct SchemaReconciler {
       } ?? relationship.place
     }
   }
-}
 
-extension SchemaReconciler {
   /// The join table as the file has it.
   ///
   /// It is searched under the expected name, then under that of the inverse (the model does not tell which of two names a
