@@ -297,7 +297,7 @@ struct EntityComparison {
     if before.name != after.name { recorder.renamed() }
     recorder.compare(
       .type, before.kind.title, after.kind.title, hashed: true,
-      migration: before.kind.isNumber && after.kind.isNumber ? .inferred : .custom)
+      migration: before.kind.isNumeric && after.kind.isNumeric ? .inferred : .custom)
     recorder.compare(.optional, before.isOptional, after.isOptional, hashed: true)
     recorder.compare(
       .transient, before.isTransient, after.isTransient, hashed: true,
@@ -351,7 +351,7 @@ struct EntityComparison {
     let pairs = Pairing(before.elements, after.elements, name: \.name, declared: \.renamingIdentifier)
     var demands = pairs.added.map { demand(adding: $0) }
     for (old, new) in pairs.matched where old.kind != new.kind {
-      demands.append(old.kind.isNumber && new.kind.isNumber ? .inferred : .custom)
+      demands.append(old.kind.isNumeric && new.kind.isNumeric ? .inferred : .custom)
     }
     return demands.max() ?? .inferred
   }

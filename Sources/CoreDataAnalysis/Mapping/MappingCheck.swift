@@ -120,17 +120,6 @@ struct EntityMappingCheck {
   let staleLevel: Finding.Level
   private(set) var problems: [MappingCheck.Problem] = []
 
-  init(
-    mapping: EntityMappingDocument, source: MappedVersion, destination: MappedVersion, names: Set<String>,
-    staleLevel: Finding.Level
-  ) {
-    self.mapping = mapping
-    self.source = source
-    self.destination = destination
-    self.names = names
-    self.staleLevel = staleLevel
-  }
-
   mutating func run() {
     checkEntity(mapping.sourceEntityName, hash: mapping.sourceEntityVersionHash, in: source, side: "source")
     checkEntity(

@@ -117,35 +117,3 @@ package struct RelationshipRules {
       advice: "Make it optional.", entity: entity, property: relationship.name)
   }
 }
-
-extension AttributeKind {
-  /// Whether values are numbers, which can be converted into one another. Booleans are stored as 0 and 1.
-  package var isNumeric: Bool {
-    switch self {
-    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: true
-    default: false
-    }
-  }
-
-  /// The name of the type as model editors spell it.
-  package var title: String {
-    switch self {
-    case .undefined: "Undefined"
-    case .integer16: "Integer 16"
-    case .integer32: "Integer 32"
-    case .integer64: "Integer 64"
-    case .decimal: "Decimal"
-    case .double: "Double"
-    case .float: "Float"
-    case .string: "String"
-    case .boolean: "Boolean"
-    case .date: "Date"
-    case .binaryData: "Binary Data"
-    case .uuid: "UUID"
-    case .uri: "URI"
-    case .transformable: "Transformable"
-    case .objectID: "Object ID"
-    case .composite: "Composite"
-    }
-  }
-}

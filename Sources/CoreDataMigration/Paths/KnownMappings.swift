@@ -191,15 +191,6 @@ package struct MappingFile {
     package let side: MappingMismatch.Side
     package let entity: String
     package let hash: Data?
-
-    package init(
-      mapping: String, side: MappingMismatch.Side, entity: String, hash: Data?
-    ) {
-      self.mapping = mapping
-      self.side = side
-      self.entity = entity
-      self.hash = hash
-    }
   }
 
   /// Returns the entities that the mapping model names.

@@ -12,14 +12,6 @@ package struct PathSearch {
     package let destination: Int
     /// Nil for an inferred step.
     package let mapping: MappingFile?
-
-    package init(
-      source: Int, destination: Int, mapping: MappingFile?
-    ) {
-      self.source = source
-      self.destination = destination
-      self.mapping = mapping
-    }
   }
 
   /// The versions in order; no two have the same hashes.

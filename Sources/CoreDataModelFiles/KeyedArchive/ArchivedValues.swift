@@ -182,10 +182,4 @@ package struct ArchivedInstance: Hashable, Sendable {
   package let className: String
   /// A keyed archive of the object.
   package let archive: Data
-
-  /// Wraps an archived object.
-  package init(className: String, archive: Data) {
-    self.className = className
-    self.archive = archive
-  }
 }

@@ -290,22 +290,9 @@ extension AttributeKind {
   /// The name of the type in a source.
   var sourceName: String {
     switch self {
-    case .undefined: "Undefined"
-    case .integer16: "Integer 16"
-    case .integer32: "Integer 32"
-    case .integer64: "Integer 64"
-    case .decimal: "Decimal"
-    case .double: "Double"
-    case .float: "Float"
-    case .string: "String"
-    case .boolean: "Boolean"
-    case .date: "Date"
     case .binaryData: "Binary"
-    case .uuid: "UUID"
-    case .uri: "URI"
-    case .transformable: "Transformable"
     case .objectID: "ObjectID"
-    case .composite: "Composite"
+    default: title
     }
   }
 

@@ -134,12 +134,6 @@ package struct ColumnLayout: Hashable, Sendable {
   package var name: String
   package var type: ColumnType
   package var role: ColumnRole
-
-  package init(name: String, type: ColumnType, role: ColumnRole) {
-    self.name = name
-    self.type = type
-    self.role = role
-  }
 }
 
 /// The table of a root entity and all its sub-entities.
@@ -235,12 +229,7 @@ package struct IndexLayout: Hashable, Sendable {
   /// A column of an index.
   package struct Element: Hashable, Sendable {
     package var column: String
-    package var isAscending: Bool
-
-    package init(column: String, isAscending: Bool = true) {
-      self.column = column
-      self.isAscending = isAscending
-    }
+    package var isAscending = true
   }
 
   package var name: String

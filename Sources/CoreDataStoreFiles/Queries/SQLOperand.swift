@@ -66,14 +66,6 @@ package struct SQLCollection {
   package let relationship: RelationshipLayout
   /// The key path from a member; empty for the member itself.
   package let rest: [String]
-
-  package init(
-    source: String, relationship: RelationshipLayout, rest: [String]
-  ) {
-    self.source = source
-    self.relationship = relationship
-    self.rest = rest
-  }
 }
 
 /// The rows that expressions can refer to: the evaluated object and the variables of subqueries.

@@ -298,13 +298,6 @@ package struct StoreVerification {
     package let external: Set<String>
     /// Rows by entity, without those of sub-entities.
     package let rows: [String: Int]
-
-    package init(
-      external: Set<String>, rows: [String: Int]
-    ) {
-      self.external = external
-      self.rows = rows
-    }
   }
 
   /// Checks pages, metadata, tables and files of values, and leaves the store without a log.

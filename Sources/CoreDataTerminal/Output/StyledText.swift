@@ -84,7 +84,6 @@ package enum TextStyle: Int, Hashable, Sendable {
   case dim = 2
   case red = 31
   case yellow = 33
-  case cyan = 36
 }
 
 /// Applies styles to text, or leaves it plain.
