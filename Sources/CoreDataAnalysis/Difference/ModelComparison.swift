@@ -85,8 +85,7 @@ struct ModelComparison {
   }
 
   private func requestChanges() -> [ModelChange] {
-    let pairs = Pairing(
-      old.fetchRequestTemplates, new.fetchRequestTemplates, name: \.name, declared: { _ in nil })
+    let pairs = Pairing(old.fetchRequestTemplates, new.fetchRequestTemplates, name: \.name, declared: { _ in nil })
     var changes = pairs.added.map { loose($0.name, .fetchRequest, .added("of \($0.entityName)")) }
     changes += pairs.removed.map { loose($0.name, .fetchRequest, .removed) }
     for (old, new) in pairs.matched {
@@ -164,9 +163,7 @@ struct EntityComparison {
     changes.append(self.aspect(aspect, AspectText.flag(before), AspectText.flag(after), hashed: hashed))
   }
 
-  private func compare(
-    _ aspect: ModelAspect, _ before: String?, _ after: String?, into changes: inout [ModelChange]
-  ) {
+  private func compare(_ aspect: ModelAspect, _ before: String?, _ after: String?, into changes: inout [ModelChange]) {
     let successor = before.flatMap { models.newName(of: $0) }
     guard before != after, successor == nil || successor != after else { return }
     changes.append(
@@ -188,17 +185,14 @@ struct EntityComparison {
     entityChange(.changed(aspect, from: before, to: after), hashed: hashed)
   }
 
-  private func entityChange(
-    _ kind: ModelChange.Kind, hashed: Bool, migration: MigrationDemand? = nil
-  ) -> ModelChange {
+  private func entityChange(_ kind: ModelChange.Kind, hashed: Bool, migration: MigrationDemand? = nil) -> ModelChange {
     ModelChange(
       entity: new.name, property: nil, subject: .entity, kind: kind, changesVersionHash: hashed,
       migration: migration ?? (hashed ? .inferred : .none), sourceEntity: old.name, sourceProperty: nil)
   }
 
   private func fetchedChanges() -> [ModelChange] {
-    let pairs = Pairing(
-      old.fetchedProperties, new.fetchedProperties, name: \.name, declared: \.renamingIdentifier)
+    let pairs = Pairing(old.fetchedProperties, new.fetchedProperties, name: \.name, declared: \.renamingIdentifier)
     var changes = pairs.added.map {
       change($0.name, nil, .fetchedProperty, .added("of \(AspectText.name($0.request?.entityName))"))
     }
@@ -279,8 +273,7 @@ struct EntityComparison {
     let demand: MigrationDemand = isTransient ? .none : .inferred
     func has(_ entity: EntityDocument) -> Bool { entity.propertyNames.contains(name) }
     if let heir = models.newIndex.lineage(of: new.name).dropFirst().first(where: has) {
-      return change(
-        name, name, subject, .moved(from: new.name, to: heir.name), hashed: !isTransient, migration: demand)
+      return change(name, name, subject, .moved(from: new.name, to: heir.name), hashed: !isTransient, migration: demand)
     }
     let heirs = models.newIndex.subentities(of: new.name)
     if old.isAbstract, !heirs.isEmpty, heirs.allSatisfy(has) {
@@ -356,17 +349,14 @@ struct EntityComparison {
     return demands.max() ?? .inferred
   }
 
-  private func compareRules(
-    _ before: AttributeDocument, _ after: AttributeDocument, _ recorder: inout AspectRecorder
-  ) {
+  private func compareRules(_ before: AttributeDocument, _ after: AttributeDocument, _ recorder: inout AspectRecorder) {
     let old = ValidationLimits(before.validations)
     let new = ValidationLimits(after.validations)
     for aspect in ValidationLimits.aspects {
       recorder.compare(aspect, AspectText.value(old.limits[aspect]), AspectText.value(new.limits[aspect]))
     }
     if Set(old.others) != Set(new.others) {
-      recorder.compare(
-        .validation, rules(old.others.count), rules(new.others.count), evenIfEqual: true)
+      recorder.compare(.validation, rules(old.others.count), rules(new.others.count), evenIfEqual: true)
     }
   }
 
@@ -465,8 +455,7 @@ extension EntityComparison {
     recorder.compare(.ordered, before.isOrdered, after.isOrdered, hashed: true)
     recorder.compare(.deleteRule, before.deleteRule.words, after.deleteRule.words)
     if before.validations != after.validations {
-      recorder.compare(
-        .validation, "\(before.validations.count)", "\(after.validations.count)", evenIfEqual: true)
+      recorder.compare(.validation, "\(before.validations.count)", "\(after.validations.count)", evenIfEqual: true)
     }
     recorder.compare(.spotlight, before.isIndexedBySpotlight, after.isIndexedBySpotlight)
     recorder.compareModifiers(before.versionHashModifier, after.versionHashModifier)
@@ -479,9 +468,7 @@ extension EntityComparison {
 
   /// The destination may be renamed, or widened to an ancestor. Otherwise the relationship loses its links, which is not
   /// possible for a required to-one relationship.
-  private func destinationDemand(
-    _ before: RelationshipDocument, _ after: RelationshipDocument
-  ) -> MigrationDemand {
+  private func destinationDemand(_ before: RelationshipDocument, _ after: RelationshipDocument) -> MigrationDemand {
     isRedirected(before, after) && !after.isOptional && !after.isToMany ? .custom : .inferred
   }
 

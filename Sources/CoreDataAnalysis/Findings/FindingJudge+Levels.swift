@@ -9,9 +9,7 @@ import Foundation
 /// Weighs findings by the rows of a store.
 extension FindingJudge {
   /// A loss of data: an error if something would be lost, or may be; information if there is nothing to lose.
-  func loss(
-    _ code: FindingCode, _ change: ModelChange, _ count: Int?, _ plain: String, _ counted: String?
-  ) -> Finding {
+  func loss(_ code: FindingCode, _ change: ModelChange, _ count: Int?, _ plain: String, _ counted: String?) -> Finding {
     finding(
       code, count == 0 ? .information : .error, change, count == 0 ? "\(plain); it holds nothing" : counted ?? plain)
   }

@@ -212,9 +212,7 @@ struct EntityMappingCheck {
     }
   }
 
-  private mutating func report(
-    _ kind: Kind, _ level: Finding.Level, _ message: String, property: String? = nil
-  ) {
+  private mutating func report(_ kind: Kind, _ level: Finding.Level, _ message: String, property: String? = nil) {
     problems.append(
       MappingCheck.Problem(kind: kind, level: level, mapping: mapping.name, property: property, message: message))
   }

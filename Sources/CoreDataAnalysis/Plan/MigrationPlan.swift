@@ -153,8 +153,7 @@ package struct MigrationPlan {
     self.steps = steps
     bytesNeeded = reader.file.sizes.store + reader.file.sizes.log
     // The plan omits what the file system does not tell.
-    let attributes = try? FileManager.default.attributesOfFileSystem(
-      forPath: url.deletingLastPathComponent().path)
+    let attributes = try? FileManager.default.attributesOfFileSystem(forPath: url.deletingLastPathComponent().path)
     bytesFree = attributes?[.systemFreeSize] as? Int
   }
 

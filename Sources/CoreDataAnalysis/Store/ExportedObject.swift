@@ -319,8 +319,7 @@ extension StoreReader {
         let values = try explaining {
           try plan.steps.map { step in (step.name, try step.value(statement, key, references)) }
         }
-        try body(
-          ExportedObject(entity: entity.name, id: references.id(entity.name, key), values: values))
+        try body(ExportedObject(entity: entity.name, id: references.id(entity.name, key), values: values))
         left -= 1
       }
     }

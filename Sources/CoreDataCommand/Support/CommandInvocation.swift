@@ -247,8 +247,7 @@ struct CommandFailure: Error {
     case let error as ModelFileError:
       self.init(.invalidModel, error.description)
     case let failure as FileFailure:
-      self.init(
-        .failed, "Cannot \(failure.operation) '\(failure.path)': \(String(cString: strerror(failure.number))).")
+      self.init(.failed, "Cannot \(failure.operation) '\(failure.path)': \(String(cString: strerror(failure.number))).")
     case let problem as SchemaProblem:
       self.init(.invalidModel, problem.description)
     case let problem as StoreProblem:

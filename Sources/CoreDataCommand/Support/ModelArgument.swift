@@ -113,8 +113,7 @@ struct ModelArgument {
   /// - Throws: The `ModelFileError` of the version; a `CommandFailure` that lists the versions.
   func version(_ wanted: String?) throws -> Version {
     if let wanted, let namedVersion, wanted != namedVersion {
-      throw CommandFailure(
-        .usage, "\(name)@\(namedVersion) and \"\(wanted)\" are two versions. Name only one.")
+      throw CommandFailure(.usage, "\(name)@\(namedVersion) and \"\(wanted)\" are two versions. Name only one.")
     }
     let wanted = wanted ?? namedVersion
     if let name = wanted ?? currentName, names.contains(name) {

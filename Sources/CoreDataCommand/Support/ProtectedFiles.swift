@@ -51,8 +51,7 @@ struct ProtectedFiles {
           files.append((Self.sibling(of: url, url.lastPathComponent + suffix), "a companion file of \(meaning)"))
         }
         files.append((StoreFiles.externalData(of: url), "the external data of \(meaning)"))
-        files.append(
-          (Self.sibling(of: url, ".\(url.lastPathComponent)-migration"), "the work directory of \(meaning)"))
+        files.append((Self.sibling(of: url, ".\(url.lastPathComponent)-migration"), "the work directory of \(meaning)"))
       }
     }
   }

@@ -67,16 +67,14 @@ package struct VersionDifference: Hashable, Sendable {
 
   /// Compares two models.
   package static func between(store: ModelDocument, model: ModelDocument) -> [VersionDifference] {
-    between(
-      store: VersionHashes(store).entities, model: VersionHashes(model).entities, documents: (store, model))
+    between(store: VersionHashes(store).entities, model: VersionHashes(model).entities, documents: (store, model))
   }
 
   private init(entity: String, _ difference: ContentDifference) {
     let property = difference.path[0].isEmpty ? nil : difference.path[0]
     switch (difference.path.dropFirst().first, difference.first, difference.second) {
     case (let aspect?, let store, let model):
-      self.init(
-        entity: entity, property: property, .aspect(aspect, store: store ?? "none", model: model ?? "none"))
+      self.init(entity: entity, property: property, .aspect(aspect, store: store ?? "none", model: model ?? "none"))
     case (nil, nil, _): self.init(entity: entity, property: property, .missingInStore)
     default: self.init(entity: entity, property: property, .missingInModel)
     }

@@ -230,8 +230,7 @@ package struct InPlaceStepRun {
     for table in step.destinationSchema.tables where counter.mayHaveStrays(table) {
       let hierarchy = step.destinationSchema.entities.filter { $0.table == table.name }
       guard hierarchy.count == 1, let number = hierarchy.first?.number else { continue }
-      try connection.run(
-        "UPDATE \(SQLName.quoted(table.name)) SET Z_ENT = \(number) WHERE Z_ENT IS NOT \(number)")
+      try connection.run("UPDATE \(SQLName.quoted(table.name)) SET Z_ENT = \(number) WHERE Z_ENT IS NOT \(number)")
     }
   }
 

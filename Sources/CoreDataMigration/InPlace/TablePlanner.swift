@@ -215,9 +215,7 @@ package struct JoinTablePlanner {
     [table.ownerColumn, table.destinationColumn] + [table.inverseOrderColumn, table.orderColumn].compactMap { $0 }
   }
 
-  private func sources(
-    of table: JoinTableLayout
-  ) -> (forward: [RelationshipLayout], backward: [RelationshipLayout]) {
+  private func sources(of table: JoinTableLayout) -> (forward: [RelationshipLayout], backward: [RelationshipLayout]) {
     let layouts = step.sourceLayouts(
       of: table.relationship, in: table.ownerEntity, inverse: table.inverse, in: table.inverseEntity)
     return (layouts.own, layouts.inverse)

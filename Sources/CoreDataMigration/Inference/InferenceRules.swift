@@ -18,8 +18,7 @@ package enum AttributeRules {
           + "identifier.", entity: entity, property: destination.name)
     }
     guard destination.kind == .composite else { return nil }
-    let elements = Pairing(
-      source.elements, destination.elements, name: \.name, declared: \.renamingIdentifier)
+    let elements = Pairing(source.elements, destination.elements, name: \.name, declared: \.renamingIdentifier)
     return elements.matched.lazy.compactMap { obstacle(from: $0.source, to: $0.destination, entity: entity) }.first
       ?? elements.added.lazy.compactMap { obstacle(addingElement: $0, entity: entity) }.first
   }
@@ -98,9 +97,7 @@ package struct RelationshipRules {
     !leadsToSame(source, destination, orBelow: true)
   }
 
-  private func leadsToSame(
-    _ source: RelationshipDocument, _ destination: RelationshipDocument, orBelow: Bool
-  ) -> Bool {
+  private func leadsToSame(_ source: RelationshipDocument, _ destination: RelationshipDocument, orBelow: Bool) -> Bool {
     guard let old = source.destinationEntityName, let new = destination.destinationEntityName else { return true }
     guard let successor = inference.destinationNames[old] else { return false }
     let index = inference.destination.index

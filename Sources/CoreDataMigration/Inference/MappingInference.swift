@@ -52,8 +52,7 @@ package struct MappingInference {
       matched.append(match(old.name, new.name))
     }
     matched.sort { $0.destination < $1.destination }
-    return InferredMapping(
-      matched: matched, added: entities.added.map(\.name), removed: entities.removed.map(\.name))
+    return InferredMapping(matched: matched, added: entities.added.map(\.name), removed: entities.removed.map(\.name))
   }
 
   private mutating func match(_ old: String, _ new: String) -> InferredMapping.EntityMatch {

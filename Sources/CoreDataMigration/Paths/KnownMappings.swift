@@ -19,9 +19,7 @@ package struct KnownMappings {
     package let source: Int
     package let destination: Int
 
-    package init(
-      source: Int, destination: Int
-    ) {
+    package init(source: Int, destination: Int) {
       self.source = source
       self.destination = destination
     }
@@ -201,8 +199,7 @@ package struct MappingFile {
           NamedEntity(mapping: mapping.name, side: .source, entity: $0, hash: mapping.sourceEntityVersionHash)
         },
         mapping.destinationEntityName.map {
-          NamedEntity(
-            mapping: mapping.name, side: .destination, entity: $0, hash: mapping.destinationEntityVersionHash)
+          NamedEntity(mapping: mapping.name, side: .destination, entity: $0, hash: mapping.destinationEntityVersionHash)
         },
       ].compactMap { $0 }
     }
@@ -243,9 +240,7 @@ package struct MappingMismatch: Hashable, Sendable {
   /// The version hash in the model; nil where it lacks the entity.
   package var found: Data?
 
-  package init(
-    mapping: String, side: Side, entity: String, wanted: Data? = nil, found: Data? = nil
-  ) {
+  package init(mapping: String, side: Side, entity: String, wanted: Data? = nil, found: Data? = nil) {
     self.mapping = mapping
     self.side = side
     self.entity = entity

@@ -71,8 +71,7 @@ package struct PathSearch {
     }
     var arrivals: [State: Arrival] = [:]
     var queue = CheapestFirst<Arrival>()
-    queue.insert(
-      Arrival(state: State(version: source, runStart: source), previous: nil, mapping: nil), PathCost())
+    queue.insert(Arrival(state: State(version: source, runStart: source), previous: nil, mapping: nil), PathCost())
     while let (arrival, cost) = queue.removeCheapest() {
       guard arrivals[arrival.state] == nil else { continue }
       // Inference is expensive, so it is tried only where nothing cheaper leads on.
@@ -116,8 +115,7 @@ package struct PathSearch {
         found.append(
           (
             Arrival(state: State(version: next, runStart: state.runStart), previous: state, mapping: nil),
-            PathCost(
-              passedOver: passedOver(state, to: next), skipped: abs(next - state.version) - 1, steps: 1)
+            PathCost(passedOver: passedOver(state, to: next), skipped: abs(next - state.version) - 1, steps: 1)
           ))
       }
     }

@@ -16,9 +16,7 @@ package struct VersionSearch {
   package let stored: [String: Data]
   package let fits: (ModelVersion) -> Bool
 
-  package init(
-    shelf: VersionShelf, current: Int?, stored: [String: Data], fits: @escaping (ModelVersion) -> Bool
-  ) {
+  package init(shelf: VersionShelf, current: Int?, stored: [String: Data], fits: @escaping (ModelVersion) -> Bool) {
     self.shelf = shelf
     self.current = current
     self.stored = stored
@@ -270,9 +268,7 @@ package struct NearestVersion {
   package let entities: Set<String>
   package let counted: Counter
 
-  package init(
-    model: ModelVersion, entities: Set<String>, counted: @escaping Counter
-  ) {
+  package init(model: ModelVersion, entities: Set<String>, counted: @escaping Counter) {
     self.model = model
     self.entities = entities
     self.counted = counted

@@ -161,9 +161,7 @@ package struct ModelBundle: Sendable {
   }
 
   /// Reads a version in the format identified by its first bytes.
-  private static func document(
-    at url: URL, isDirectory: Bool, warnings: ModelWarnings
-  ) throws -> ModelDocument {
+  private static func document(at url: URL, isDirectory: Bool, warnings: ModelWarnings) throws -> ModelDocument {
     guard !isDirectory else { return try XCDataModelReader.document(at: url, warnings: warnings) }
     let opening = try ModelFile.firstBytes(6, of: url)
     if opening == Data("bplist".utf8) { return try CompiledModelReader.document(at: url, warnings: warnings) }
@@ -267,9 +265,7 @@ extension ModelBundle {
   ///   - module: The Swift module for classes in the "current product module" (`.Person`).
   /// - Throws: `ModelFileError` for an invalid model or a name that cannot be the name of a file; errors of the file
   ///   system.
-  package static func writeCompiled(
-    _ versions: [Version], current: String, module: String? = nil, to url: URL
-  ) throws {
+  package static func writeCompiled(_ versions: [Version], current: String, module: String? = nil, to url: URL) throws {
     let compiled = versions.map { Version($0.name, $0.document.namingClasses(inModule: module)) }
     try checkNames(of: versions, current: current, for: url)
     try DirectoryReplacement.write(to: url) { directory in

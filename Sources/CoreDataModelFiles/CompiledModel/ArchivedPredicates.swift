@@ -193,8 +193,7 @@ enum ArchivedExpressions {
       return .subquery(
         collection: try inner("NSCollection"), variable: variable, predicate: try predicate("NSPredicate"))
     case "NSTernaryExpression":
-      return .conditional(
-        try predicate("NSPredicate"), try inner("NSTrueExpression"), try inner("NSFalseExpression"))
+      return .conditional(try predicate("NSPredicate"), try inner("NSTrueExpression"), try inner("NSFalseExpression"))
     case "NSFetchRequestExpression":
       return .fetch(
         request: try inner("NSFRExpression"), context: try inner("NSMOCExpression"),
@@ -310,16 +309,12 @@ extension KeyedArchiveBuilder {
       ])
   }
 
-  private mutating func set(
-    _ left: ExpressionSyntax, _ right: ExpressionSyntax, _ type: Int64
-  ) throws -> ArchiveValue {
+  private mutating func set(_ left: ExpressionSyntax, _ right: ExpressionSyntax, _ type: Int64) throws -> ArchiveValue {
     node(
       "NSSetExpression", type, ["NSLeftExpression": try expression(left), "NSRightExpression": try expression(right)])
   }
 
-  private mutating func node(
-    _ className: String, _ type: Int64, _ fields: [String: ArchiveValue]
-  ) -> ArchiveValue {
+  private mutating func node(_ className: String, _ type: Int64, _ fields: [String: ArchiveValue]) -> ArchiveValue {
     add(className, fields.merging(["NSExpressionType": .integer(type)]) { own, _ in own })
   }
 }

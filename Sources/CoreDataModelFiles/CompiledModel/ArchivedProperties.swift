@@ -44,8 +44,7 @@ enum ArchivedProperties {
     let name = try required("NSPropertyName", of: object)
     let type = try object.integer("NSAttributeType") ?? 0
     guard let code = UInt32(exactly: type), let kind = AttributeKind(rawValue: code) else {
-      throw ArchiveFailure(
-        kind: .unknownAttributeType, found: "The type \(type) of the attribute \(name) is unknown.")
+      throw ArchiveFailure(kind: .unknownAttributeType, found: "The type \(type) of the attribute \(name) is unknown.")
     }
     var attribute = AttributeDocument(name: name, kind: kind, isOptional: try object.flag("NSIsOptional"))
     attribute.isTransient = try object.flag("NSIsTransient")

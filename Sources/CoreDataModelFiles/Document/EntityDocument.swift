@@ -58,9 +58,7 @@ public struct FetchIndexDocument: Hashable, Sendable {
   public var partialIndexPredicate: PredicateSyntax?
 
   /// Creates an index.
-  public init(
-    name: String, elements: [FetchIndexElementDocument], partialIndexPredicate: PredicateSyntax? = nil
-  ) {
+  public init(name: String, elements: [FetchIndexElementDocument], partialIndexPredicate: PredicateSyntax? = nil) {
     self.name = name
     self.elements = elements
     self.partialIndexPredicate = partialIndexPredicate

@@ -179,9 +179,7 @@ extension ModelDocument {
     }
   }
 
-  private func validate(
-    _ relationship: RelationshipDocument, of entity: EntityDocument, _ index: EntityIndex
-  ) throws {
+  private func validate(_ relationship: RelationshipDocument, of entity: EntityDocument, _ index: EntityIndex) throws {
     guard let destination = relationship.destinationEntityName else {
       throw ModelFileError(
         .missingDestination, found: "The relationship has no destination entity.", advice: "Choose one.",

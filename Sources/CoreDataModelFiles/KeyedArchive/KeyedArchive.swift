@@ -244,8 +244,7 @@ struct KeyedArchiveBuilder {
   private mutating func reference(toClass name: String) -> ArchiveValue {
     if let reference = classes[name] { return reference }
     let line = [name] + (Self.ancestors[name] ?? ["NSObject"])
-    objects.append(
-      .dictionary(["$classname": .string(name), "$classes": .array(line.map { .string($0) })]))
+    objects.append(.dictionary(["$classname": .string(name), "$classes": .array(line.map { .string($0) })]))
     let reference = ArchiveValue.uid(objects.count - 1)
     classes[name] = reference
     return reference

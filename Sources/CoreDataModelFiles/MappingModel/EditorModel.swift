@@ -73,8 +73,7 @@ struct EditorModelReader {
     let facts = try facts(of: object)
     let code = try integer("XD_PAttK_attributeType", facts) ?? 0
     guard let kind = UInt32(exactly: code).flatMap(AttributeKind.init(rawValue:)) else {
-      throw ArchiveFailure(
-        kind: .unknownAttributeType, found: "The type \(code) of the attribute \(name) is unknown.")
+      throw ArchiveFailure(kind: .unknownAttributeType, found: "The type \(code) of the attribute \(name) is unknown.")
     }
     var attribute = AttributeDocument(name: name, kind: kind, isOptional: try flag("XD_PPSK_isOptional", facts))
     attribute.isTransient = try flag("XD_PPSK_isTransient", facts)

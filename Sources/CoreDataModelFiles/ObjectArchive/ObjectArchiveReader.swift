@@ -142,16 +142,12 @@ package final class ObjectArchiveReader {
     return (objects, weights, weight)
   }
 
-  private func array(
-    _ object: ArchivedObject, depth: Int, _ make: ([NSObject]) -> NSArray
-  ) throws -> Made {
+  private func array(_ object: ArchivedObject, depth: Int, _ make: ([NSObject]) -> NSArray) throws -> Made {
     let elements = try elements(object, depth: depth)
     return (make(elements.objects), elements.weight)
   }
 
-  private func set(
-    _ object: ArchivedObject, depth: Int, _ make: ([NSObject]) -> NSObject
-  ) throws -> Made {
+  private func set(_ object: ArchivedObject, depth: Int, _ make: ([NSObject]) -> NSObject) throws -> Made {
     let elements = try elements(object, depth: depth)
     try checkHashes(elements.objects, elements.weights)
     return (make(elements.objects), elements.weight)
@@ -409,8 +405,7 @@ final class ObjectArchiveDecoder: NSCoder {
     guard let found = decodeObject(forKey: key) else { return nil }
     guard let classes else { return found }
     if let object = found as? NSObject, classes.contains(where: { object.isKind(of: $0) }) { return found }
-    failWithError(
-      ArchiveFailure.unknownClass("\(type(of: found))", classes.map { "\($0)" }.joined(separator: " or ")))
+    failWithError(ArchiveFailure.unknownClass("\(type(of: found))", classes.map { "\($0)" }.joined(separator: " or ")))
     return nil
   }
 

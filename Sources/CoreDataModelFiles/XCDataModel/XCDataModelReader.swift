@@ -18,9 +18,7 @@ struct XCDataModelReader {
   var composites: [String: XMLElementNode] = [:]
 
   /// Reads an `.xcdatamodel`: the package, or the XML file itself.
-  static func document(
-    at url: URL, warnings: ModelWarnings = ModelWarnings()
-  ) throws -> ModelDocument {
+  static func document(at url: URL, warnings: ModelWarnings = ModelWarnings()) throws -> ModelDocument {
     var isDirectory: ObjCBool = false
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isDirectory) else {
       throw ModelFileError(
@@ -41,9 +39,7 @@ struct XCDataModelReader {
   }
 
   /// Reads the XML of a model source.
-  static func document(
-    of data: Data, file: URL, warnings: ModelWarnings = ModelWarnings()
-  ) throws -> ModelDocument {
+  static func document(of data: Data, file: URL, warnings: ModelWarnings = ModelWarnings()) throws -> ModelDocument {
     let root = try XMLTreeReader.root(of: data, file: file)
     guard root.name == "model" else {
       throw ModelFileError(
@@ -212,9 +208,7 @@ extension XCDataModelReader {
   ) { first, _ in first }
   private static let deleteRules = Dictionary(uniqueKeysWithValues: DeleteRuleKind.allCases.map { ($0.sourceName, $0) })
 
-  func attribute(
-    _ element: XMLElementNode, entity: String?, enclosing: [String] = []
-  ) throws -> AttributeDocument {
+  func attribute(_ element: XMLElementNode, entity: String?, enclosing: [String] = []) throws -> AttributeDocument {
     let name = try name(of: element, entity: entity)
     attributeCount.value += 1
     guard attributeCount.value <= AttributeCount.most, enclosing.count <= AttributeCount.deepest else {
@@ -331,9 +325,7 @@ final class AttributeCount {
 
 /// Default values and validation rules.
 extension XCDataModelReader {
-  func defaultValue(
-    of element: XMLElementNode, kind: AttributeKind, entity: String?, property: String
-  ) -> PlainValue? {
+  func defaultValue(of element: XMLElementNode, kind: AttributeKind, entity: String?, property: String) -> PlainValue? {
     if kind == .date, let text = element["defaultDateTimeInterval"] {
       if let date = value(text, kind: .date) { return date }
       return replaceInvalid(

@@ -148,11 +148,9 @@ public indirect enum ExpressionSyntax: Hashable, Sendable {
       return .subquery(
         collection: collection.substituting(values), variable: variable, predicate: predicate.substituting(inner))
     case .conditional(let condition, let whenTrue, let whenFalse):
-      return .conditional(
-        condition.substituting(values), whenTrue.substituting(values), whenFalse.substituting(values))
+      return .conditional(condition.substituting(values), whenTrue.substituting(values), whenFalse.substituting(values))
     case .fetch(let request, let context, let countOnly):
-      return .fetch(
-        request: request.substituting(values), context: context.substituting(values), countOnly: countOnly)
+      return .fetch(request: request.substituting(values), context: context.substituting(values), countOnly: countOnly)
     }
   }
 }

@@ -15,9 +15,7 @@ package final class StoreFile {
   /// The state of the files when they were opened without locks.
   let stamps: [[Int64]?]?
 
-  package init(
-    url: URL, connection: SQLiteConnection, copy: PrivateDirectory? = nil, stamps: [[Int64]?]? = nil
-  ) {
+  package init(url: URL, connection: SQLiteConnection, copy: PrivateDirectory? = nil, stamps: [[Int64]?]? = nil) {
     self.url = url
     self.connection = connection
     self.copy = copy

@@ -276,9 +276,7 @@ extension SchemaBuilder {
     return isNamed == isInverseNamed ? relationship.name >= inverse.name : isNamed
   }
 
-  private mutating func joinTable(
-    of pair: Pair, _ columns: [DeclaredRelationship: String]
-  ) -> JoinTableLayout {
+  private mutating func joinTable(of pair: Pair, _ columns: [DeclaredRelationship: String]) -> JoinTableLayout {
     let (relationship, inverse) = pair
     let name = "\(number(of: relationship.entity))\(relationship.name.uppercased())"
     let destination = "\(number(of: inverse.entity))\(relationship.name.uppercased())"

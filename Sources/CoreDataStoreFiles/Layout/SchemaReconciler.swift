@@ -202,8 +202,7 @@ package struct SchemaReconciler {
     for table in exact + alike {
       if let found = columns(of: join, in: table) { return found }
     }
-    throw SchemaProblem.joinTableNotInStore(
-      entity: join.ownerEntity, relationship: join.relationship, table: join.name)
+    throw SchemaProblem.joinTableNotInStore(entity: join.ownerEntity, relationship: join.relationship, table: join.name)
   }
 
   private func number(in column: String) -> Substring { NumberedName(column).number }

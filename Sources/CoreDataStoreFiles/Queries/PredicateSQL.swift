@@ -370,8 +370,7 @@ extension PredicateSQL {
     }
     let operators = ["add:to:": "+", "from:subtract:": "-", "multiply:by:": "*"]
     guard let sign = operators[name], arguments.count == 2 else { throw NotExpressibleInSQL() }
-    return .value(
-      "(\(try number(arguments[0], names)) \(raw: sign) \(try number(arguments[1], names)))", .number)
+    return .value("(\(try number(arguments[0], names)) \(raw: sign) \(try number(arguments[1], names)))", .number)
   }
 
   private func number(_ expression: ExpressionSyntax, _ names: SQLNames) throws -> BoundSQL {

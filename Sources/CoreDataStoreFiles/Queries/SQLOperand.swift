@@ -73,9 +73,7 @@ package struct SQLNames {
   package let evaluated: SQLScope
   package var variables: [String: SQLScope] = [:]
 
-  package init(
-    evaluated: SQLScope, variables: [String: SQLScope] = [:]
-  ) {
+  package init(evaluated: SQLScope, variables: [String: SQLScope] = [:]) {
     self.evaluated = evaluated
     self.variables = variables
   }

@@ -29,9 +29,7 @@ package struct SelectBuilder {
   package let schema: StoreSchema
   package let objects: any ObjectKeys
 
-  package init(
-    schema: StoreSchema, objects: any ObjectKeys
-  ) {
+  package init(schema: StoreSchema, objects: any ObjectKeys) {
     self.schema = schema
     self.objects = objects
   }

@@ -198,8 +198,7 @@ package struct StoreExchange {
     }
     hold?.letGo()
     do {
-      return Outcome(
-        kept: try InterruptedWork(lock: lock, journal: exchange.journal).finish(), recovered: lock.settled)
+      return Outcome(kept: try InterruptedWork(lock: lock, journal: exchange.journal).finish(), recovered: lock.settled)
     } catch {
       // The new store is in place; only the cleanup has failed.
       return Outcome(kept: keptAt, leftover: error, recovered: lock.settled)
@@ -326,9 +325,7 @@ package struct StoreVerification {
   package struct Problem: Error {
     package let reason: String
 
-    package init(
-      reason: String
-    ) {
+    package init(reason: String) {
       self.reason = reason
     }
   }

@@ -191,8 +191,7 @@ private struct ArgumentParser {
       let siblings = tool.commands.filter { $0.path.starts(with: words) && $0.path.count > words.count }
       let candidates = Set(siblings.map { $0.path[words.count] })
       let place = words.isEmpty ? "" : " of \(words.joined(separator: " "))"
-      throw error(
-        "unknown command\(place) \"\(word)\"" + Likeness.question(word, among: candidates.sorted()))
+      throw error("unknown command\(place) \"\(word)\"" + Likeness.question(word, among: candidates.sorted()))
     }
     words = path
   }

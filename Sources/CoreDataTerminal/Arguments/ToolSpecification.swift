@@ -201,9 +201,7 @@ package struct OptionSpecification: Hashable, Sendable {
   package var summary: String
 
   /// Creates an option with a value.
-  package init(
-    _ name: String, short: Character? = nil, _ value: Value, repeats: Bool = false, summary: String
-  ) {
+  package init(_ name: String, short: Character? = nil, _ value: Value, repeats: Bool = false, summary: String) {
     self.name = name
     self.short = short
     self.value = value
