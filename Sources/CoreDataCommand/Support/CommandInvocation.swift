@@ -93,7 +93,6 @@ struct CommandInvocation {
   /// Writes a JSON result, which contains no control characters.
   func write(_ json: JSONText) throws { try result.write(safe: json.pretty()) }
 
-  /// Writes a text result.
   func write(_ report: TextReport) throws { try result.write(safe: report.text) }
 
   /// Writes a note to standard error, unless `--quiet` was given.
@@ -116,7 +115,6 @@ struct CommandStreams {
   /// Writes text to standard error, escaping control characters that could affect a terminal.
   func say(_ text: String) { error(StyledText.escaped(text)) }
 
-  /// The streams of the process.
   static var process: CommandStreams {
     CommandStreams(
       output: { try TextSink.standardOutput.write($0) },

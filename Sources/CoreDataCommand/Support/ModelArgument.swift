@@ -11,7 +11,6 @@ import Foundation
 /// The model that a MODEL argument names: all versions of a source or compiled model, or the model contained in a
 /// store.
 struct ModelArgument {
-  /// A version and its name.
   typealias Version = (name: String, document: ModelDocument)
 
   let url: URL

@@ -29,7 +29,6 @@ package struct VersionDifference: Hashable, Sendable {
     self.change = change
   }
 
-  /// The difference as a sentence.
   package var sentence: String {
     let subject = property.map { "The property '\($0)' of entity '\(entity)'" } ?? "Entity '\(entity)'"
     switch change {
@@ -97,7 +96,6 @@ package struct ContentDifference: Hashable, Sendable {
   /// The value in the second tree; nil where it has nothing there.
   package let second: String?
 
-  /// The difference as words.
   package var words: String {
     "\(path.joined(separator: ".")) is \(first ?? "absent") in one, \(second ?? "absent") in the other"
   }

@@ -225,7 +225,6 @@ package struct MappingFile {
 
 /// An entity whose version hash differs between a mapping model and a model.
 package struct MappingMismatch: Hashable, Sendable {
-  /// The side of the mapping.
   package enum Side: String, Hashable, Sendable {
     case source, destination
   }

@@ -178,7 +178,6 @@ package struct ModelVersion {
     nonmutating set { content.object = newValue }
   }
 
-  /// The model of the version.
   package var document: ModelDocument { content.made.0 }
 
   /// The hashes of its entities and properties.

@@ -56,7 +56,6 @@ final class VersionFiles: @unchecked Sendable {
     }
   }
 
-  /// All versions.
   var all: [VersionReading] { readings(at: Array(names.indices)) }
 
   /// The versions read so far.

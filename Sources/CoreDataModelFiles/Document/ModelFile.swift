@@ -45,7 +45,6 @@ package enum ModelFile {
 
 /// An error of an unreadable model file or an invalid model: what was found, where, and what to do.
 package struct ModelFileError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The kind of error.
   package enum Kind: Hashable, Sendable {
     case missingFile
     case missingContents
@@ -82,7 +81,6 @@ package struct ModelFileError: Error, Hashable, Sendable, CustomStringConvertibl
   package var entity: String?
   package var property: String?
 
-  /// Creates an error.
   package init(
     _ kind: Kind, found: String, advice: String, file: URL? = nil, line: Int? = nil, entity: String? = nil,
     property: String? = nil
@@ -124,7 +122,6 @@ package final class ModelWarnings {
   /// The warnings without duplicates: a composite type is read once for every attribute that uses it.
   package private(set) var list: [ModelFileError] = []
 
-  /// Creates an empty list.
   package init() {}
 
   func add(_ warning: ModelFileError) {

@@ -178,7 +178,6 @@ enum ArchivedDecimal {
 
 /// An object of a class known only to an app, kept in archived form so that it can be written unchanged.
 package struct ArchivedInstance: Hashable, Sendable {
-  /// The name of the class.
   package let className: String
   /// A keyed archive of the object.
   package let archive: Data

@@ -25,7 +25,6 @@ struct KeyedArchive {
     self.allowance = allowance ?? ReadingAllowance(bytes: data.count)
   }
 
-  /// Returns the root object.
   func root() throws -> ArchivedObject {
     guard let root = try object(rootReference) else {
       throw ArchiveFailure.broken("The root object of the archive is missing.")

@@ -142,7 +142,6 @@ struct EditorModelWriter {
   private var relationships: [[String]: ArchiveValue] = [:]
   private var lastIdentifier = 1_000_000_000
 
-  /// Returns the archive of a model.
   static func archive(of document: ModelDocument) -> Data {
     var writer = EditorModelWriter(document)
     return writer.write()

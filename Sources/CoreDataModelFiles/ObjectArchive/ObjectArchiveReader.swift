@@ -15,7 +15,6 @@ package final class ObjectArchiveReader {
 
   /// The greatest depth of nested collections.
   package static let deepest = 256
-  /// The limits of an archive.
   package static let limits = PropertyListLimits(bytes: 1 << 26, objects: 1_000_000, elements: 3_000_000)
   /// The greatest number of comparisons between set elements or dictionary keys with equal hashes.
   private static let mostComparisons = 5_000_000
@@ -332,7 +331,6 @@ struct VariableLengthNumbers {
     throw ArchiveFailure.broken("The runs of a string's attributes are damaged.")
   }
 
-  /// Returns the bytes of a number.
   static func bytes(of number: Int) -> [UInt8] {
     var rest = number
     var bytes: [UInt8] = []

@@ -194,7 +194,6 @@ package struct SourceStyle: Hashable, Sendable {
   /// Whether attributes of scalar types that use objects are marked `usesScalarValueType="NO"`.
   package var marksObjectValues: Bool
 
-  /// Creates a style.
   package init(syncable: Syncable, marksObjectValues: Bool) {
     self.syncable = syncable
     self.marksObjectValues = marksObjectValues

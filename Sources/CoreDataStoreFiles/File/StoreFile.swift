@@ -41,7 +41,6 @@ package final class StoreFile {
   /// Whether nothing can be written.
   package var isReadOnly: Bool { copy != nil || connection.isReadOnly }
 
-  /// Closes the connection.
   package func close() throws { try connection.close() }
 
   // MARK: Housekeeping tables

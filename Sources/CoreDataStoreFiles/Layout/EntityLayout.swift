@@ -217,7 +217,6 @@ package struct JoinTableLayout: Hashable, Sendable {
 
 /// An index of a store.
 package struct IndexLayout: Hashable, Sendable {
-  /// The purpose of an index.
   package enum Purpose: Hashable, Sendable {
     case foreignKey
     case entityNumber

@@ -153,7 +153,6 @@ package enum StringFunction: String, CaseIterable {
     "\(raw: rawValue)(\(subject), \(pattern), \(value: .integer(Int64(options.rawValue))))"
   }
 
-  /// Registers the functions with a connection.
   package static func register(with connection: SQLiteConnection) throws {
     for function in allCases {
       try connection.register(function: function.rawValue, argumentCount: 3, deterministic: true) { arguments in

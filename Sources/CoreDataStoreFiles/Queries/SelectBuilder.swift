@@ -120,7 +120,6 @@ package enum SortCollation {
     names.first { $0.0 == method }.map { " COLLATE \($0.1)" } ?? ""
   }
 
-  /// Registers the collations with a connection.
   package static func register(with connection: SQLiteConnection) throws {
     for (method, name) in names {
       try connection.register(collation: name) { method.order($0, $1) }

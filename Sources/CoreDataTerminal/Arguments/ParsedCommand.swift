@@ -8,7 +8,6 @@ import Foundation
 /// Values are looked up by the names of the specification. To use a name that is not declared there is a programming
 /// error.
 package struct ParsedCommand: Hashable, Sendable {
-  /// The command.
   package let specification: CommandSpecification
   private let options: [OptionSpecification]
   private let optionValues: [String: [String]]
@@ -75,7 +74,6 @@ package struct ParsedCommand: Hashable, Sendable {
     return value
   }
 
-  /// Returns an optional argument.
   package func optionalArgument(_ name: String) -> String? {
     arguments(name).first
   }
@@ -89,7 +87,6 @@ package struct ParsedCommand: Hashable, Sendable {
   private var path: String { specification.path.joined(separator: " ") }
 }
 
-/// The request of a command line.
 package enum CommandLineRequest: Hashable, Sendable {
   /// Run a command.
   case command(ParsedCommand)
@@ -351,7 +348,6 @@ package struct CommonOptions: Hashable, Sendable {
     isVerbose = command.flag("verbose")
   }
 
-  /// The specifications of the options.
   package static let specifications: [OptionSpecification] = [
     OptionSpecification(
       "format", .oneOf(OutputFormat.allCases.map(\.rawValue)), summary: "The format of the result (default: text)."),

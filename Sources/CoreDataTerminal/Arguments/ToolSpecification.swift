@@ -10,7 +10,6 @@ package struct GroupSpecification: Hashable, Sendable {
   /// A line for help.
   package var summary: String
 
-  /// Creates a group.
   package init(_ name: String, summary: String) {
     self.name = name
     self.summary = summary
@@ -19,7 +18,6 @@ package struct GroupSpecification: Hashable, Sendable {
 
 /// A command line tool: its groups, commands and common options.
 package struct ToolSpecification: Hashable, Sendable {
-  /// The name of the tool.
   package var name: String
   /// The version that `--version` prints.
   package var version: String
@@ -32,7 +30,6 @@ package struct ToolSpecification: Hashable, Sendable {
   /// The options of every command.
   package var commonOptions: [OptionSpecification]
 
-  /// Creates a tool.
   package init(
     name: String, version: String, summary: String, groups: [GroupSpecification], commands: [CommandSpecification],
     commonOptions: [OptionSpecification] = CommonOptions.specifications
@@ -72,7 +69,6 @@ extension ToolSpecification {
     return words.joined(separator: " ")
   }
 
-  /// The help of the tool.
   package var help: String {
     var lines = ["\(name) \(version): \(summary)", "", "Usage: \(name) COMMAND [OPTIONS]"]
     for group in groups {
@@ -100,7 +96,6 @@ extension ToolSpecification {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Returns the help of a command.
   package func help(of command: CommandSpecification) -> String {
     var lines = ["\(([name] + command.path).joined(separator: " ")): \(command.summary)", ""]
     lines += TextLayout.wrapped("Usage: " + usage(of: command), width: Self.width, indent: 0, hanging: 2)
@@ -159,7 +154,6 @@ package struct CommandSpecification: Hashable, Sendable {
   /// Options beyond the common ones. An option with the name of a common one replaces it.
   package var options: [OptionSpecification]
 
-  /// Creates a command.
   package init(
     _ path: [String], summary: String, discussion: String = "", positionals: [PositionalSpecification] = [],
     options: [OptionSpecification] = []
@@ -200,7 +194,6 @@ package struct OptionSpecification: Hashable, Sendable {
   /// A line for help.
   package var summary: String
 
-  /// Creates an option with a value.
   package init(_ name: String, short: Character? = nil, _ value: Value, repeats: Bool = false, summary: String) {
     self.name = name
     self.short = short
@@ -209,7 +202,6 @@ package struct OptionSpecification: Hashable, Sendable {
     self.summary = summary
   }
 
-  /// Creates a flag.
   package static func flag(_ name: String, short: Character? = nil, summary: String) -> OptionSpecification {
     OptionSpecification(name, short: short, .none, summary: summary)
   }
@@ -263,7 +255,6 @@ package struct PositionalSpecification: Hashable, Sendable {
   /// A line for help.
   package var summary: String
 
-  /// Creates an argument.
   package init(_ name: String, _ count: Count = .one, summary: String) {
     self.name = name
     self.count = count

@@ -10,7 +10,6 @@ package struct TextReport: Sendable {
   private var lines: [String] = []
   private var depth = 0
 
-  /// Creates an empty report.
   package init(styler: TextStyler = TextStyler(isEnabled: false)) {
     self.styler = styler
   }
@@ -51,21 +50,18 @@ package struct TextReport: Sendable {
 
 /// A table, written in aligned columns for a terminal or as Markdown.
 package struct TextTable: Hashable, Sendable {
-  /// A column of the table.
   package struct Column: Hashable, Sendable {
     /// The title above the column.
     package var title: String
     /// The alignment of the cells.
     package var alignment: Alignment
 
-    /// Creates a column.
     package init(_ title: String = "", _ alignment: Alignment = .leading) {
       self.title = title
       self.alignment = alignment
     }
   }
 
-  /// The columns.
   package var columns: [Column]
   /// The rows; missing cells are empty.
   package private(set) var rows: [[StyledText]] = []
