@@ -103,16 +103,6 @@ enum AspectText {
   }
 }
 
-extension AttributeKind {
-  /// Whether the values are numbers, which Core Data converts to each other.
-  var isNumber: Bool {
-    switch self {
-    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: true
-    default: false
-    }
-  }
-}
-
 extension DeleteRuleKind {
   /// The rule as text.
   package var words: String {
@@ -134,16 +124,6 @@ struct AspectRecorder {
   /// Whether the property is stored in either version; version hashes ignore transient properties.
   let isStored: Bool
   private(set) var changes: [ModelChange] = []
-
-  init(
-    comparison: EntityComparison, property: String, source: String, subject: ModelChange.Subject, isStored: Bool
-  ) {
-    self.comparison = comparison
-    self.property = property
-    self.source = source
-    self.subject = subject
-    self.isStored = isStored
-  }
 
   mutating func renamed() {
     record(.renamed(from: source), hashed: true, migration: .inferred)

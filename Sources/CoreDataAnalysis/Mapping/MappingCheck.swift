@@ -120,17 +120,6 @@ struct EntityMappingCheck {
   let staleLevel: Finding.Level
   private(set) var problems: [MappingCheck.Problem] = []
 
-  init(
-    mapping: EntityMappingDocument, source: MappedVersion, destination: MappedVersion, names: Set<String>,
-    staleLevel: Finding.Level
-  ) {
-    self.mapping = mapping
-    self.source = source
-    self.destination = destination
-    self.names = names
-    self.staleLevel = staleLevel
-  }
-
   mutating func run() {
     checkEntity(mapping.sourceEntityName, hash: mapping.sourceEntityVersionHash, in: source, side: "source")
     checkEntity(
@@ -223,9 +212,7 @@ struct EntityMappingCheck {
     }
   }
 
-  private mutating func report(
-    _ kind: Kind, _ level: Finding.Level, _ message: String, property: String? = nil
-  ) {
+  private mutating func report(_ kind: Kind, _ level: Finding.Level, _ message: String, property: String? = nil) {
     problems.append(
       MappingCheck.Problem(kind: kind, level: level, mapping: mapping.name, property: property, message: message))
   }

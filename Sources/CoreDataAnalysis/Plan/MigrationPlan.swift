@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataFileSystem
+import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataSQLite
 import CoreDataStoreFiles
@@ -152,8 +153,7 @@ package struct MigrationPlan {
     self.steps = steps
     bytesNeeded = reader.file.sizes.store + reader.file.sizes.log
     // The plan omits what the file system does not tell.
-    let attributes = try? FileManager.default.attributesOfFileSystem(
-      forPath: url.deletingLastPathComponent().path)
+    let attributes = try? FileManager.default.attributesOfFileSystem(forPath: url.deletingLastPathComponent().path)
     bytesFree = attributes?[.systemFreeSize] as? Int
   }
 
@@ -181,5 +181,126 @@ package struct MigrationPlan {
     return old.entityVersionHashesByName.reduce(0) { sum, entry in
       hashes.contains(entry.value) ? sum : sum + (counts.rows[entry.key] ?? 0)
     }
+  }
+}
+
+extension StoreCounts {
+  /// The counts after a step, as far as the models determine them.
+  func after(_ difference: ModelDifference, from old: ModelDocument, to new: ModelDocument) -> StoreCounts {
+    let (oldIndex, newIndex) = (EntityIndex(old), EntityIndex(new))
+    let pairs = Pairing(old.entities, new.entities, name: \.name, declared: \.renamingIdentifier).matched
+    var result = StoreCounts(rows: [:])
+    for entity in new.entities { result.rows[entity.name] = 0 }
+    for (before, after) in pairs {
+      result.rows[after.name] = rows[before.name] ?? 0
+      result.origins[after.name] = origins[before.name]
+      guard let known = values[before.name] else { continue }
+      // The changes of the entity and of its ancestors, before and after the step.
+      let lines = Set(oldIndex.lineage(of: before.name).map(\.name) + newIndex.lineage(of: after.name).map(\.name))
+      var next = known
+      for change in difference.changes where change.property != nil && lines.contains(change.sourceEntity ?? "") {
+        apply(change, known, rows: rows[before.name] ?? 0, newIndex, to: &next)
+        Self.move(change, origins[before.name] ?? [:], to: &result.origins[after.name, default: [:]])
+      }
+      result.values[after.name] = next
+    }
+    return result
+  }
+
+  private func apply(
+    _ change: ModelChange, _ known: [String: Int], rows: Int, _ index: EntityIndex, to next: inout [String: Int]
+  ) {
+    guard let property = change.property else { return }
+    let attribute = change.entity.flatMap { index[$0]?.attributes.first { $0.name == property } }
+    switch change.kind {
+    case .removed:
+      next[property] = nil
+    case .renamed(let old):
+      next[old] = nil
+      next[property] = known[old]
+    case .added:
+      // A new relationship may take over the links of an existing inverse, whose number is unknown.
+      next[property] = change.subject == .relationship ? nil : attribute?.defaultValue == nil ? 0 : rows
+    case .changed(.optional, _, "no"):
+      if attribute?.defaultValue != nil { next[property] = rows }
+    case .moved, .changed: break
+    }
+  }
+
+  /// Follows the values of an attribute over a step.
+  private static func move(
+    _ change: ModelChange, _ known: [String: AttributeOrigin], to next: inout [String: AttributeOrigin]
+  ) {
+    guard let property = change.property else { return }
+    switch change.kind {
+    case .removed, .added: next[property] = nil
+    case .renamed(let old):
+      next[old] = nil
+      next[property] = known[old]
+    case .moved, .changed: break
+    }
+  }
+}
+
+extension StoreReader {
+  /// Plans the migration of this store without opening the store's own file.
+  ///
+  /// A plan needs the store's metadata and its model, but no rows. Both are put into a temporary database, so that no `-wal`
+  /// or `-shm` file appears beside a store that is only inspected.
+  ///
+  /// - Throws: as `StoreMigration.init(storeAt:modelsAt:version:mappings:isProgressive:allowsLoss:)`.
+  package func planningMigration(
+    known: ModelVersions, version: String?, mappings: [URL] = [], allowsLoss: AllowedLosses = .none
+  ) throws -> StoreMigration {
+    try withPrivateDirectory(holdsRows: false) { folder in
+      let standIn = folder.appendingPathComponent(url.lastPathComponent)
+      try reading {
+        let target = try SQLiteConnection(url: standIn, mode: .create)
+        // The database is temporary and need not be synced.
+        try target.execute("PRAGMA synchronous = OFF")
+        for name in ["Z_METADATA", "Z_PRIMARYKEY", "Z_MODELCACHE"] {
+          guard let table = catalog.table(named: name) else { continue }
+          try target.execute(table.sql)
+          let places = table.columns.map { _ in "?" }.joined(separator: ", ")
+          for row in try connection.rows("SELECT * FROM \(SQLName.quoted(name))") {
+            try target.run("INSERT INTO \(SQLName.quoted(name)) VALUES (\(places))", row.values)
+          }
+        }
+        try target.close()
+      }
+      return try StoreMigration(
+        storeAt: standIn, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
+      ) { items in
+        // If the tables do not fit the model that the store carries, its content is unknown.
+        guard let schema = self.schema else { return items }
+        return try self.reading { try StoreContents(self.connection, schema: schema).counted(items) }
+      }
+    }
+  }
+
+  /// The SQL of a migration, recorded while a copy is migrated.
+  ///
+  /// - Throws: as `StoreMigration.run(progress:)`.
+  package func migrationStatements(
+    known: ModelVersions, version: String?, mappings: [URL] = [], allowsLoss: AllowedLosses = .none
+  ) throws -> [String] {
+    try withPrivateDirectory(holdsRows: true) { folder in
+      let copy = folder.appendingPathComponent(url.lastPathComponent)
+      try FileCalls.makePrivateFile(copy)
+      try reading { try connection.backup(toPath: copy.path) }
+      try StoreFiles.linkValues(of: url, to: copy)
+      return try StoreMigration(
+        storeAt: copy, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
+      ).statements()
+    }
+  }
+
+  private func withPrivateDirectory<Result>(holdsRows: Bool, _ body: (URL) throws -> Result) throws -> Result {
+    let directory = try CopyDirectory.make(for: url, holdsRows: holdsRows)
+    defer {
+      // A leftover is private, and the next copy of the store removes it.
+      try? directory.remove()
+    }
+    return try body(directory.url)
   }
 }

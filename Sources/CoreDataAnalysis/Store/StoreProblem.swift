@@ -56,8 +56,7 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
   }
 
   private static func uncopied(_ name: String, _ reason: String) -> StoreProblem {
-    StoreProblem(
-      .noAccess, "\(name) has a write-ahead log, and could not be copied to be read safely: \(reason)")
+    StoreProblem(.noAccess, "\(name) has a write-ahead log, and could not be copied to be read safely: \(reason)")
   }
 
   /// Translates an error of SQLite.

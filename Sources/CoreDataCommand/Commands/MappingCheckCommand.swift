@@ -30,8 +30,7 @@ enum MappingCheckCommand: Command {
     if mapping.lacksModels {
       mapping = try MappingDocument(contentsOf: url, source: old.document, destination: new.document)
     }
-    let check = MappingCheck(
-      mapping, source: old.document, destination: new.document, isCompiled: try isCompiled(url))
+    let check = MappingCheck(mapping, source: old.document, destination: new.document, isCompiled: try isCompiled(url))
     if invocation.options.format == .json {
       try invocation.write(
         [

@@ -23,8 +23,7 @@ enum MappingShowCommand: Command {
     let document = try MappingDocument(contentsOf: url)
     let mapping = MappingDescription(document)
     if invocation.options.format == .json {
-      try invocation.write(
-        .object([.init("format", "coredata.mapping/1")] + MappingText.members(of: mapping)))
+      try invocation.write(.object([.init("format", "coredata.mapping/1")] + MappingText.members(of: mapping)))
     } else {
       let comment = "\(url.lastPathComponent)   \(MappingText.count(mapping))"
       try invocation.result.write(source: document.text(comment: comment))

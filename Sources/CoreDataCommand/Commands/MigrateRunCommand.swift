@@ -144,8 +144,7 @@ enum MigrateRunCommand: Command {
     let mode: ProgressWriter.Mode =
       invocation.arguments.choice("progress") ?? (invocation.options.isQuiet ? .none : .auto)
     let streams = invocation.streams
-    let writer = ProgressWriter(
-      mode, isTerminal: streams.isErrorTerminal, width: streams.columns, write: streams.error)
+    let writer = ProgressWriter(mode, isTerminal: streams.isErrorTerminal, width: streams.columns, write: streams.error)
     defer { writer.finish() }
     let steps = migration.steps
     let report = try migration.run { progress in

@@ -29,3 +29,27 @@ enum ModelCompileCommand: Command {
     return .done
   }
 }
+
+/// `coredata model decompile`
+enum ModelDecompileCommand: Command {
+  static let specification = CommandSpecification(
+    ["model", "decompile"], summary: "Convert a compiled model to source.",
+    discussion:
+      "An .xcdatamodeld contains all versions and the name of the current one; an .xcdatamodel contains one version. "
+      + "Version hashes stay the same. An existing file is never replaced.",
+    positionals: [.model],
+    options: [
+      NewFile.option("X.xcdatamodeld"),
+      OptionSpecification(
+        "version", .text("V"), summary: "For an .xcdatamodel: the version (default: the current one)."),
+      .format(.text, .json),
+    ])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    try MadeModel.make(
+      "model source", bundle: "xcdatamodeld", version: "xcdatamodel", format: "coredata.model-decompile/1", invocation,
+      writeBundle: { try ModelBundle.writeSource($0, current: $1, to: $2) },
+      writeVersion: { try ModelBundle.writeSource($0, to: $1) })
+    return .done
+  }
+}

@@ -1,6 +1,11 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
+import CoreDataAnalysis
+import CoreDataFileSystem
+import CoreDataModelFiles
+import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
 
@@ -88,7 +93,6 @@ struct CommandInvocation {
   /// Writes a JSON result, which contains no control characters.
   func write(_ json: JSONText) throws { try result.write(safe: json.pretty()) }
 
-  /// Writes a text result.
   func write(_ report: TextReport) throws { try result.write(safe: report.text) }
 
   /// Writes a note to standard error, unless `--quiet` was given.
@@ -111,7 +115,6 @@ struct CommandStreams {
   /// Writes text to standard error, escaping control characters that could affect a terminal.
   func say(_ text: String) { error(StyledText.escaped(text)) }
 
-  /// The streams of the process.
   static var process: CommandStreams {
     CommandStreams(
       output: { try TextSink.standardOutput.write($0) },
@@ -121,5 +124,169 @@ struct CommandStreams {
       },
       isOutputTerminal: TextSink.standardOutput.isTerminal, isErrorTerminal: TextSink.standardError.isTerminal,
       columns: TextSink.standardError.columns, environment: ProcessInfo.processInfo.environment)
+  }
+}
+
+/// Arguments that several commands have.
+extension PositionalSpecification {
+  static let store = PositionalSpecification("STORE", summary: "An SQLite store.")
+  static let model = PositionalSpecification(
+    "MODEL",
+    summary:
+      "An .xcdatamodeld, .xcdatamodel, .momd or .mom, or a store with its model; MODEL@VERSION for one version."
+  )
+  static let olderModel = PositionalSpecification("A", summary: "The older model: MODEL or MODEL@VERSION.")
+  static let newerModel = PositionalSpecification("B", summary: "The newer model: MODEL or MODEL@VERSION.")
+  static let mapping = PositionalSpecification(
+    "FILE", summary: "A mapping model: an .xcmappingmodel, .cdm or .mapping.")
+}
+
+/// Options that several commands have.
+extension OptionSpecification {
+  /// The version to migrate to.
+  static let targetVersion = OptionSpecification(
+    "to", .text("V"), summary: "The version to migrate to (default: the current one).")
+  static let mappings = OptionSpecification(
+    "mappings", .text("DIR"), repeats: true,
+    summary: "A mapping model (.cdm or .xcmappingmodel), or a directory of them.")
+  static let allowDowngrade = OptionSpecification.flag(
+    "allow-downgrade", summary: "Allow migrating to an earlier version, which can hold less.")
+
+  /// The common option, with the formats that a command supports.
+  static func format(_ formats: OutputFormat...) -> OptionSpecification {
+    OptionSpecification("format", .oneOf(formats.map(\.rawValue)), summary: "The format of the result (default: text).")
+  }
+}
+
+/// The options of `migrate plan`, `run` and `status` that allow findings.
+enum AllowanceArguments {
+  /// The paragraph about findings in the help of a command.
+  static let help =
+    "Each finding has a code, such as DS102; coredata explain DS102 describes it and what to do about it. An allowed "
+    + "finding is information only, and so is one about objects that a migration policy creates. A finding that would "
+    + "make the migration fail cannot be allowed."
+
+  /// `DS101 to DS108 and CM305`
+  fileprivate static var losses: String {
+    let codes = FindingCode.allCases.filter(\.isLoss).map(\.rawValue)
+    let family = codes.filter { $0.hasPrefix("DS") }
+    let others = codes.filter { !$0.hasPrefix("DS") }
+    return (["\(family.first ?? "") to \(family.last ?? "")"] + others).joined(separator: " and ")
+  }
+}
+
+extension OptionSpecification {
+  static let allow = OptionSpecification(
+    "allow", .text("CODE[:Entity[.property]]"), repeats: true,
+    summary: "Allow findings with a code, everywhere or for one entity or property.")
+  static let allowances = OptionSpecification(
+    "allowances", .text("FILE"), repeats: true,
+    summary: "Allow the findings listed in a file, one per line: CODE:Entity.property  reason. # starts a comment.")
+  static let allowLoss = OptionSpecification.flag(
+    "allow-loss", summary: "Allow any data loss: findings \(AllowanceArguments.losses).")
+}
+
+extension CommandInvocation {
+  /// Returns the allowances of the command line, the narrowest first.
+  ///
+  /// - Throws: `CommandFailure` for an allowance or a file that cannot be read.
+  func allowances() throws -> FindingAllowances {
+    do {
+      var items = try arguments.values("allow").map { try FindingAllowances.item(ofOption: "--allow", $0) }
+      for path in arguments.values("allowances") {
+        items += try FindingAllowances(contentsOf: URL(fileURLWithPath: path)).items
+      }
+      items.sort { Self.breadth($0) < Self.breadth($1) }
+      if arguments.flag("allow-loss") { items += FindingAllowances.losses(origin: .option("--allow-loss")).items }
+      return FindingAllowances(items)
+    } catch let problem as AllowanceProblem {
+      throw CommandFailure(.usage, problem.description)
+    }
+  }
+
+  private static func breadth(_ item: FindingAllowance) -> Int {
+    item.entity == nil ? 2 : item.property == nil ? 1 : 0
+  }
+
+  /// Notes which allowances have no effect, so that lists of them do not go stale.
+  func remarkAllowances(_ plan: MigrationPlan) {
+    guard !plan.steps.isEmpty else { return }
+    for item in plan.unmatchedAllowances where item.origin != .option("--allow-loss") {
+      switch item.origin {
+      case .file(let path, let line):
+        remark("\(path), line \(line): no finding matches \(item.text). Remove the line if it is no longer needed.")
+      default: remark("\(item.author ?? item.text): no finding matches.")
+      }
+    }
+    for item in plan.powerlessAllowances where item.origin != .option("--allow-loss") {
+      remark("\(item.author ?? item.text): the migration would fail, which cannot be allowed.")
+    }
+  }
+}
+
+/// The failure of a command: a message and an exit status.
+struct CommandFailure: Error {
+  let status: ExitStatus
+  let message: String
+  /// Lines to indent below the message, such as commands to try.
+  var advice: [String] = []
+
+  init(_ status: ExitStatus, _ message: String, advice: [String] = []) {
+    self.status = status
+    self.message = message
+    self.advice = advice
+  }
+
+  /// Translates an error of the library.
+  init(_ error: any Error) {
+    switch error {
+    case let failure as CommandFailure:
+      self = failure
+    case let error as ModelFileError:
+      self.init(.invalidModel, error.description)
+    case let failure as FileFailure:
+      self.init(.failed, "Cannot \(failure.operation) '\(failure.path)': \(String(cString: strerror(failure.number))).")
+    case let problem as SchemaProblem:
+      self.init(.invalidModel, problem.description)
+    case let problem as StoreProblem:
+      self.init(problem.kind == .interrupted ? .interruptedWorkFound : .unreadableStore, problem.description)
+    default:
+      self.init(Self.status(of: error as NSError), Self.sentence(of: error as NSError))
+    }
+  }
+
+  /// The text for standard error.
+  var text: String {
+    (["error: \(message)"] + advice.map { "  \($0)" }).joined(separator: "\n") + "\n"
+  }
+
+  /// The failure as a line of JSON, like the other events on standard error.
+  var json: String {
+    let text: JSONText = [
+      "event": "error", "status": .integer(Int(status.rawValue)), "message": .string(message),
+      "advice": .array(advice.map { .string($0) }),
+    ]
+    return text.line() + "\n"
+  }
+
+  private static func status(of error: NSError) -> ExitStatus {
+    guard error.domain == NSCocoaErrorDomain else { return .failed }
+    // A model or a mapping model could not be read.
+    if error.userInfo[NSUnderlyingErrorKey] is ModelFileError { return .invalidModel }
+    switch error.code {
+    case NSMigrationMissingMappingModelError, NSInferredMappingModelError: return .migrationImpossible
+    case NSMigrationMissingSourceModelError, NSPersistentStoreIncompatibleVersionHashError, NSPersistentStoreOpenError,
+      NSPersistentStoreInvalidTypeError, NSPersistentStoreTypeMismatchError, NSPersistentStoreTimeoutError:
+      return .unreadableStore
+    case NSMigrationCancelledError: return .stopped
+    default: return .failed
+    }
+  }
+
+  private static func sentence(of error: NSError) -> String {
+    let parts = [error.localizedDescription, error.localizedFailureReason, error.localizedRecoverySuggestion]
+    var sentences: [String] = []
+    for part in parts.compactMap({ $0 }) where !sentences.contains(part) { sentences.append(part) }
+    return sentences.joined(separator: " ")
   }
 }

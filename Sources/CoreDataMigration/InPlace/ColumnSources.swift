@@ -48,8 +48,7 @@ package struct ColumnSources {
           elementDocument.defaultValue = value
         }
         let source = sources[element.name]
-        try add(
-          element, elementDocument, from: old?.elements.first { $0.name == source?.name }, source, to: &result)
+        try add(element, elementDocument, from: old?.elements.first { $0.name == source?.name }, source, to: &result)
       }
       return
     }

@@ -15,9 +15,7 @@ package struct DroppedFiles {
 
   package let connection: SQLiteConnection
 
-  package init(
-    connection: SQLiteConnection
-  ) {
+  package init(connection: SQLiteConnection) {
     self.connection = connection
   }
 

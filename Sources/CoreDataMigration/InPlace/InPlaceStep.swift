@@ -203,7 +203,6 @@ package enum ColumnCleanup: Hashable {
   case necessary
   /// None, unless the table is rebuilt.
   case deferred
-  /// All.
   case all
   /// Those of one table.
   case table(String)

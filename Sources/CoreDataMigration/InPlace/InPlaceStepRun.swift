@@ -230,8 +230,7 @@ package struct InPlaceStepRun {
     for table in step.destinationSchema.tables where counter.mayHaveStrays(table) {
       let hierarchy = step.destinationSchema.entities.filter { $0.table == table.name }
       guard hierarchy.count == 1, let number = hierarchy.first?.number else { continue }
-      try connection.run(
-        "UPDATE \(SQLName.quoted(table.name)) SET Z_ENT = \(number) WHERE Z_ENT IS NOT \(number)")
+      try connection.run("UPDATE \(SQLName.quoted(table.name)) SET Z_ENT = \(number) WHERE Z_ENT IS NOT \(number)")
     }
   }
 
@@ -274,5 +273,134 @@ package struct InPlaceStepRun {
     let list = renumbering.map { String($0.old) }.joined(separator: ", ")
     try connection.run(
       "UPDATE ACHANGE SET ZENTITY = CASE ZENTITY \(InPlaceStep.cases(renumbering)) END WHERE ZENTITY IN (\(list))")
+  }
+}
+
+/// Has SQLite check a store's file within the transaction that changes it, before rows are moved and after.
+package final class IntegrityGuard {
+  /// When a file is checked.
+  package enum Policy {
+    /// Where the check is quick compared with the migration.
+    case automatic
+    case always
+    case never
+  }
+
+  /// The size up to which a file is always checked, in bytes; the check takes a quarter of a second.
+  package static let smallFile: Int64 = 32 << 20
+  /// How many contradictions an error lists.
+  private static let limit = 3
+
+  private let connection: SQLiteConnection
+  private let url: URL
+  private let policy: Policy
+  package private(set) var hasChecked = false
+
+  package init(_ connection: SQLiteConnection, url: URL, policy: Policy) {
+    self.connection = connection
+    self.url = url
+    self.policy = policy
+  }
+
+  /// Checks the file, unless the policy depends on what the migration does.
+  ///
+  /// - Throws: `StoreFileProblem.contradictory`; `SQLiteError`.
+  package func begin() throws {
+    switch policy {
+    case .never: return
+    case .always: try check()
+    case .automatic:
+      let pages = try connection.pragma("page_count")?.integer ?? 0
+      let size = pages.multipliedReportingOverflow(by: try connection.pragma("page_size")?.integer ?? 0)
+      let free = try connection.pragma("freelist_count")?.integer ?? 0
+      if free != 0 || (!size.overflow && size.partialValue <= Self.smallFile) { try check() }
+    }
+  }
+
+  /// Checks the file, unless it has been checked.
+  ///
+  /// - Throws: as `begin()`.
+  package func willMoveRows() throws {
+    if policy != .never, !hasChecked { try check() }
+  }
+
+  /// Checks rebuilt tables before the transaction is committed.
+  ///
+  /// - Throws: `InPlaceProblem`; `SQLiteError`.
+  package func didMake(_ tables: [String]) throws {
+    guard policy != .never else { return }
+    for table in tables {
+      let found = try connection.integrityCheck(quick: true, limit: Self.limit, of: table)
+      guard found.isEmpty else {
+        throw InPlaceProblem(
+          reason:
+            "What was written to the table \(table) is not sound. SQLite finds: \(found.joined(separator: "; ")).",
+          suggestion: "The store was not changed. Check the disk, and try again with a copy of the store.")
+      }
+    }
+  }
+
+  private func check() throws {
+    try Self.check(connection, url: url)
+    hasChecked = true
+  }
+
+  /// Checks all pages of a file.
+  ///
+  /// - Throws: as `begin()`.
+  package static func check(_ connection: SQLiteConnection, url: URL) throws {
+    let found = try connection.integrityCheck(quick: true, limit: limit)
+    guard found.isEmpty else { throw StoreFileProblem.contradictory(path: url.path, found: found) }
+  }
+}
+
+/// Ranges of primary keys that together hold every row of a table, so that a large table can be worked through in parts.
+///
+/// Where keys are dense, the ranges are equally wide, and the rows done follow from the width. Where they are sparse, each
+/// range is found by stepping over its rows.
+struct KeyRanges: Sequence, IteratorProtocol {
+  /// The rows up to the end of a range. Exact where the keys have no gaps, otherwise in proportion.
+  typealias Range = (keys: ClosedRange<Int64>, rowsDone: Int)
+
+  private let rows: Int
+  /// The last key of each range but the last one.
+  private let ends: [Int64]
+  private var position = 0
+
+  /// - Parameters:
+  ///   - table: a table of which `StoreSchema` has made sure that `Z_PK` is its row identifier.
+  ///   - rows: how many rows the table has.
+  /// - Returns: nil for an empty table.
+  init?(table: String, rows: Int, rowsAtOnce: Int, _ connection: SQLiteConnection) throws {
+    let name = SQLName.quoted(table)
+    guard let first = try connection.scalar("SELECT MIN(Z_PK) FROM \(name)")?.integer,
+      let last = try connection.scalar("SELECT MAX(Z_PK) FROM \(name)")?.integer
+    else { return nil }
+    self.rows = rows
+    let span = UInt64(bitPattern: last &- first)
+    var ends: [Int64] = []
+    if span / 4 <= UInt64(rows), first > Int64.min / 2, last < Int64.max / 2 {
+      let count = Int64((rows + rowsAtOnce - 1) / rowsAtOnce)
+      let width = Int64(span) / count + 1
+      ends = (1..<count).map { first + $0 * width - 1 }
+    } else {
+      let next = "SELECT Z_PK FROM \(name) WHERE Z_PK > ? ORDER BY Z_PK LIMIT 1 OFFSET \(rowsAtOnce - 1)"
+      var end = try connection.scalar("SELECT Z_PK FROM \(name) ORDER BY Z_PK LIMIT 1 OFFSET \(rowsAtOnce - 1)")
+      while let key = end?.integer {
+        ends.append(key)
+        end = try connection.scalar(next, [.integer(key)])
+      }
+      if ends.last == Int64.max { ends.removeLast() }
+    }
+    self.ends = ends
+  }
+
+  mutating func next() -> Range? {
+    guard position <= ends.count else { return nil }
+    // The first and the last range are open, so that no key can fall outside.
+    let lower = position == 0 ? Int64.min : ends[position - 1] + 1
+    let upper = position == ends.count ? Int64.max : ends[position]
+    position += 1
+    return (lower...upper, Int(Double(rows) * Double(position) / Double(ends.count + 1)))
   }
 }

@@ -98,9 +98,7 @@ package struct RowCounter {
   ///   - includingAll: whether tables are counted that need no counting.
   ///   - allowsStrays: whether rows with unknown entity numbers are ignored in tables that need no counting.
   ///   - known: rows by entity that have been counted before; tables whose entities are all known are not counted again.
-  package func before(
-    includingAll: Bool, allowsStrays: Bool, known: [String: Int] = [:]
-  ) throws -> [String: Int] {
+  package func before(includingAll: Bool, allowsStrays: Bool, known: [String: Int] = [:]) throws -> [String: Int] {
     let kept = Set(
       step.sourceSchema.tables.map(\.name).filter { table in
         step.sourceSchema.entities.allSatisfy { $0.table != table || known[$0.name] != nil }

@@ -195,8 +195,7 @@ package struct StatementBuilder {
       .filter { $0.old != $0.new }
     if !renumbering.isEmpty {
       let list = renumbering.map { String($0.old) }.joined(separator: ", ")
-      change(
-        "UPDATE \(name) SET Z_ENT = CASE Z_ENT \(InPlaceStep.cases(renumbering)) END", where: "Z_ENT IN (\(list))")
+      change("UPDATE \(name) SET Z_ENT = CASE Z_ENT \(InPlaceStep.cases(renumbering)) END", where: "Z_ENT IN (\(list))")
     }
     return statements
   }

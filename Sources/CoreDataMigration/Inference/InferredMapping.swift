@@ -67,12 +67,10 @@ package struct InferredMapping: Hashable, Sendable {
     return nil
   }
 
-  /// The match of a source entity.
   package func match(ofSource name: String) -> EntityMatch? {
     matched.first { $0.source == name }
   }
 
-  /// The match of a destination entity.
   package func match(ofDestination name: String) -> EntityMatch? {
     matched.first { $0.destination == name }
   }
@@ -134,7 +132,6 @@ package struct InferenceObstacle: Hashable, Sendable {
   package var entity: String?
   package var property: String?
 
-  /// Describes an obstacle.
   package init(_ reason: String, advice: String, entity: String? = nil, property: String? = nil) {
     self.reason = reason
     self.advice = advice

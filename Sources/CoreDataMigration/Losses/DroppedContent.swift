@@ -17,9 +17,7 @@ package struct DroppedContent: Hashable, Sendable {
   /// Its names in the intermediate versions, and in parents of the entity.
   package var aliases: Set<Place>
 
-  package init(
-    entity: String, property: String?, isRelationship: Bool, count: Int = 0, aliases: Set<Place> = []
-  ) {
+  package init(entity: String, property: String?, isRelationship: Bool, count: Int = 0, aliases: Set<Place> = []) {
     self.count = count
     self.entity = entity
     self.property = property
@@ -32,9 +30,7 @@ package struct DroppedContent: Hashable, Sendable {
     package let entity: String
     package let property: String?
 
-    package init(
-      entity: String, property: String?
-    ) {
+    package init(entity: String, property: String?) {
       self.entity = entity
       self.property = property
     }
@@ -56,9 +52,7 @@ package struct DroppedContent: Hashable, Sendable {
     let rest = items.count - shown.count
     return shown.joined(separator: ", ") + (rest > 0 ? " and \(rest) more" : "")
   }
-}
 
-extension DroppedContent {
   /// A step by an inferred mapping.
   package struct InferredLeg {
     package let source: ModelDocument

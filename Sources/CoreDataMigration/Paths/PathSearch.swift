@@ -12,14 +12,6 @@ package struct PathSearch {
     package let destination: Int
     /// Nil for an inferred step.
     package let mapping: MappingFile?
-
-    package init(
-      source: Int, destination: Int, mapping: MappingFile?
-    ) {
-      self.source = source
-      self.destination = destination
-      self.mapping = mapping
-    }
   }
 
   /// The versions in order; no two have the same hashes.
@@ -79,8 +71,7 @@ package struct PathSearch {
     }
     var arrivals: [State: Arrival] = [:]
     var queue = CheapestFirst<Arrival>()
-    queue.insert(
-      Arrival(state: State(version: source, runStart: source), previous: nil, mapping: nil), PathCost())
+    queue.insert(Arrival(state: State(version: source, runStart: source), previous: nil, mapping: nil), PathCost())
     while let (arrival, cost) = queue.removeCheapest() {
       guard arrivals[arrival.state] == nil else { continue }
       // Inference is expensive, so it is tried only where nothing cheaper leads on.
@@ -124,8 +115,7 @@ package struct PathSearch {
         found.append(
           (
             Arrival(state: State(version: next, runStart: state.runStart), previous: state, mapping: nil),
-            PathCost(
-              passedOver: passedOver(state, to: next), skipped: abs(next - state.version) - 1, steps: 1)
+            PathCost(passedOver: passedOver(state, to: next), skipped: abs(next - state.version) - 1, steps: 1)
           ))
       }
     }
@@ -319,5 +309,35 @@ package struct CheapestFirst<Element> {
 
   private func precedes(_ a: Int, _ b: Int) -> Bool {
     heap[a].cost == heap[b].cost ? heap[a].order < heap[b].order : heap[a].cost < heap[b].cost
+  }
+}
+
+/// The inferred mappings between versions, each computed once, when it is first needed.
+package final class InferredSteps {
+  private struct Pair: Hashable {
+    let source: Int
+    let destination: Int
+  }
+
+  package let sides: [ModelSide]
+  private var results: [Pair: Result<InferredMapping, any Error>] = [:]
+
+  package init(_ versions: [ModelVersion]) {
+    sides = versions.map { ModelSide($0.document, hashes: $0.hashes) }
+  }
+
+  /// The mapping between two versions, or the reason why it cannot be inferred.
+  package func result(from source: Int, to destination: Int) -> Result<InferredMapping, any Error> {
+    let pair = Pair(source: source, destination: destination)
+    if let known = results[pair] { return known }
+    let result = Result { try MappingInference(source: sides[source], destination: sides[destination]).run() }
+    results[pair] = result
+    return result
+  }
+
+  /// The mapping between two versions; nil where none can be inferred.
+  package func mapping(from source: Int, to destination: Int) -> InferredMapping? {
+    guard case .success(let mapping) = result(from: source, to: destination) else { return nil }
+    return mapping
   }
 }

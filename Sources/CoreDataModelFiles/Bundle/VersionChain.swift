@@ -15,7 +15,6 @@
 /// with none in alphabetical order. The misses are mostly versions that differ little from two others, and bundles
 /// whose current version is not the last.
 struct VersionChain {
-  /// A version with its name and hashes.
   typealias Version = (name: String, document: ModelDocument, hashes: VersionHashes)
 
   private let names: [String]

@@ -104,3 +104,138 @@ extension ModelDocument {
     configurations.contains { $0.name == name } ? name : nil
   }
 }
+
+/// Validation of a model, independent of its file format.
+extension ModelDocument {
+  /// Checks that names are unique, that parents, destinations and inverses exist, and that inheritance has no cycles.
+  /// - Throws: `ModelFileError` for the first error found.
+  package func validate() throws {
+    var names: Set<String> = []
+    for entity in entities {
+      guard !entity.name.isEmpty else {
+        throw ModelFileError(.missingName, found: "An entity has no name.", advice: "Give it one.")
+      }
+      guard names.insert(entity.name).inserted else {
+        throw ModelFileError(
+          .duplicateEntity, found: "There are two entities with this name.", advice: "Rename or remove one of them.",
+          entity: entity.name)
+      }
+    }
+    let index = EntityIndex(self)
+    for entity in entities {
+      try validateInheritance(of: entity, index)
+    }
+    for entity in entities {
+      try validateProperties(of: entity, index)
+    }
+    for configuration in configurations {
+      for name in configuration.entityNames where index[name] == nil {
+        throw ModelFileError(
+          .missingEntity, found: "The configuration \(configuration.name) lists \(name), which does not exist.",
+          advice: "Remove it from the configuration, or add the entity.", entity: name)
+      }
+    }
+    for request in fetchRequestTemplates where index[request.entityName] == nil {
+      throw ModelFileError(
+        .missingEntity,
+        found: "The fetch request \(request.name) fetches \(request.entityName), which does not exist.",
+        advice: "Correct the entity's name, or add the entity.", entity: request.entityName)
+    }
+  }
+
+  private func validateInheritance(of entity: EntityDocument, _ index: EntityIndex) throws {
+    let line = index.lineage(of: entity.name)
+    guard let parent = line.last?.parentName else { return }
+    if index[parent] == nil {
+      throw ModelFileError(
+        .missingParent, found: "The parent entity \(parent) does not exist.",
+        advice: "Correct the parent's name, or add the entity.", entity: line.last?.name)
+    }
+    throw ModelFileError(
+      .inheritanceCycle,
+      found: "The entity inherits from itself: \((line.map(\.name) + [parent]).joined(separator: " -> ")).",
+      advice: "Remove one parent of the cycle.", entity: entity.name)
+  }
+
+  private func validateProperties(of entity: EntityDocument, _ index: EntityIndex) throws {
+    var names: Set<String> = []
+    for name in entity.propertyNames where !names.insert(name).inserted {
+      throw ModelFileError(
+        .duplicateProperty, found: "There are two properties with this name.", advice: "Rename or remove one of them.",
+        entity: entity.name, property: name)
+    }
+    for relationship in entity.relationships {
+      try validate(relationship, of: entity, index)
+    }
+    let line = index.lineage(of: entity.name)
+    let known = Set(line.flatMap(\.propertyNames))
+    for constraint in entity.uniquenessConstraints {
+      // A constraint may refer to an element of a composite attribute: only its first key is a property of the entity.
+      for name in constraint where !known.contains(String(name.prefix { $0 != "." })) {
+        throw ModelFileError(
+          .missingProperty, found: "A uniqueness constraint names \(name), which is not a property of the entity.",
+          advice: "Correct the constraint, or add the property.", entity: entity.name, property: name)
+      }
+    }
+  }
+
+  private func validate(_ relationship: RelationshipDocument, of entity: EntityDocument, _ index: EntityIndex) throws {
+    guard let destination = relationship.destinationEntityName else {
+      throw ModelFileError(
+        .missingDestination, found: "The relationship has no destination entity.", advice: "Choose one.",
+        entity: entity.name, property: relationship.name)
+    }
+    guard index[destination] != nil else {
+      throw ModelFileError(
+        .missingDestination, found: "The destination entity \(destination) does not exist.",
+        advice: "Correct the destination's name, or add the entity.", entity: entity.name,
+        property: relationship.name)
+    }
+    guard let inverse = relationship.inverseName else { return }
+    let candidates = index.lineage(of: destination).flatMap(\.relationships)
+    guard candidates.contains(where: { $0.name == inverse }) else {
+      throw ModelFileError(
+        .missingInverse, found: "The inverse \(destination).\(inverse) does not exist.",
+        advice: "Correct the inverse's name, or add the relationship.", entity: entity.name,
+        property: relationship.name)
+    }
+  }
+}
+
+extension EntityDocument {
+  /// The names of all properties declared by the entity.
+  package var propertyNames: [String] {
+    attributes.map(\.name) + relationships.map(\.name) + fetchedProperties.map(\.name)
+  }
+}
+
+/// Removal of repetitions: model caches repeat inherited properties, and sources may do so.
+extension ModelDocument {
+  /// Removes from every entity the properties that it inherits in the same form.
+  ///
+  /// A property that differs from the inherited one stays, because it overrides it.
+  package mutating func removeRepeatedProperties() {
+    let index = EntityIndex(self)
+    entities = entities.map { entity in
+      let ancestors = index.lineage(of: entity.name).dropFirst()
+      guard !ancestors.isEmpty else { return entity }
+      var entity = entity
+      entity.attributes.removeAll { own in
+        ancestors.lazy.compactMap { $0.attributes.first { $0.name == own.name } }.first.map {
+          // Indexes belong to the entity that declares them, and are not repeated.
+          var (left, right) = (own, $0)
+          left.isIndexed = false
+          right.isIndexed = false
+          return left == right
+        } ?? false
+      }
+      entity.relationships.removeAll { own in
+        ancestors.lazy.compactMap { $0.relationships.first { $0.name == own.name } }.first == own
+      }
+      entity.fetchedProperties.removeAll { own in
+        ancestors.lazy.compactMap { $0.fetchedProperties.first { $0.name == own.name } }.first == own
+      }
+      return entity
+    }
+  }
+}

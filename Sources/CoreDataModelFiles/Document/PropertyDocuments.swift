@@ -21,6 +21,36 @@ public enum AttributeKind: UInt32, Hashable, Sendable, CaseIterable {
   case transformable = 1800
   case objectID = 2000
   case composite = 2100
+
+  /// Whether values are numbers, which can be converted into one another. Booleans are stored as 0 and 1.
+  package var isNumeric: Bool {
+    switch self {
+    case .integer16, .integer32, .integer64, .decimal, .double, .float, .boolean: true
+    default: false
+    }
+  }
+
+  /// The name of the type as model editors spell it.
+  package var title: String {
+    switch self {
+    case .undefined: "Undefined"
+    case .integer16: "Integer 16"
+    case .integer32: "Integer 32"
+    case .integer64: "Integer 64"
+    case .decimal: "Decimal"
+    case .double: "Double"
+    case .float: "Float"
+    case .string: "String"
+    case .boolean: "Boolean"
+    case .date: "Date"
+    case .binaryData: "Binary Data"
+    case .uuid: "UUID"
+    case .uri: "URI"
+    case .transformable: "Transformable"
+    case .objectID: "Object ID"
+    case .composite: "Composite"
+    }
+  }
 }
 
 /// An attribute, possibly derived or composite.

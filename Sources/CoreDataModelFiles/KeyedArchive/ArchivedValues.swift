@@ -178,14 +178,7 @@ enum ArchivedDecimal {
 
 /// An object of a class known only to an app, kept in archived form so that it can be written unchanged.
 package struct ArchivedInstance: Hashable, Sendable {
-  /// The name of the class.
   package let className: String
   /// A keyed archive of the object.
   package let archive: Data
-
-  /// Wraps an archived object.
-  package init(className: String, archive: Data) {
-    self.className = className
-    self.archive = archive
-  }
 }

@@ -181,9 +181,7 @@ extension MappingDocument {
   ///   - destination: The destination version, likewise.
   /// - Throws: `ModelFileError` if the form cannot express the document, or for another extension; errors of the file
   ///   system.
-  package func write(
-    to url: URL, source: ModelBundle.Version? = nil, destination: ModelBundle.Version? = nil
-  ) throws {
+  package func write(to url: URL, source: ModelBundle.Version? = nil, destination: ModelBundle.Version? = nil) throws {
     do {
       switch url.pathExtension {
       case "cdm": try writeCompiled(to: url)

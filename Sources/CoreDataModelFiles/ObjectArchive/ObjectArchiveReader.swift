@@ -15,7 +15,6 @@ package final class ObjectArchiveReader {
 
   /// The greatest depth of nested collections.
   package static let deepest = 256
-  /// The limits of an archive.
   package static let limits = PropertyListLimits(bytes: 1 << 26, objects: 1_000_000, elements: 3_000_000)
   /// The greatest number of comparisons between set elements or dictionary keys with equal hashes.
   private static let mostComparisons = 5_000_000
@@ -142,16 +141,12 @@ package final class ObjectArchiveReader {
     return (objects, weights, weight)
   }
 
-  private func array(
-    _ object: ArchivedObject, depth: Int, _ make: ([NSObject]) -> NSArray
-  ) throws -> Made {
+  private func array(_ object: ArchivedObject, depth: Int, _ make: ([NSObject]) -> NSArray) throws -> Made {
     let elements = try elements(object, depth: depth)
     return (make(elements.objects), elements.weight)
   }
 
-  private func set(
-    _ object: ArchivedObject, depth: Int, _ make: ([NSObject]) -> NSObject
-  ) throws -> Made {
+  private func set(_ object: ArchivedObject, depth: Int, _ make: ([NSObject]) -> NSObject) throws -> Made {
     let elements = try elements(object, depth: depth)
     try checkHashes(elements.objects, elements.weights)
     return (make(elements.objects), elements.weight)
@@ -336,7 +331,6 @@ struct VariableLengthNumbers {
     throw ArchiveFailure.broken("The runs of a string's attributes are damaged.")
   }
 
-  /// Returns the bytes of a number.
   static func bytes(of number: Int) -> [UInt8] {
     var rest = number
     var bytes: [UInt8] = []
@@ -409,8 +403,7 @@ final class ObjectArchiveDecoder: NSCoder {
     guard let found = decodeObject(forKey: key) else { return nil }
     guard let classes else { return found }
     if let object = found as? NSObject, classes.contains(where: { object.isKind(of: $0) }) { return found }
-    failWithError(
-      ArchiveFailure.unknownClass("\(type(of: found))", classes.map { "\($0)" }.joined(separator: " or ")))
+    failWithError(ArchiveFailure.unknownClass("\(type(of: found))", classes.map { "\($0)" }.joined(separator: " or ")))
     return nil
   }
 

@@ -201,9 +201,7 @@ package final class ObjectArchiveWriter {
     return place
   }
 
-  private func dictionary(
-    _ entries: [(key: Any, value: Any)], _ className: String, depth: Int
-  ) throws -> ArchiveValue {
+  private func dictionary(_ entries: [(key: Any, value: Any)], _ className: String, depth: Int) throws -> ArchiveValue {
     let place = builder.reserve()
     // Sort string keys, so that equal dictionaries give equal bytes.
     let sorted = entries.sorted { ($0.key as? String ?? "") < ($1.key as? String ?? "") }

@@ -94,9 +94,7 @@ extension SHA2 {
     }
     for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= word }
   }
-}
 
-extension SHA2 {
   /// Returns the SHA-512 hash of a message (FIPS 180-4).
   package static func hash512(_ message: Data) -> Data {
     var state = SHA2Constants.start512

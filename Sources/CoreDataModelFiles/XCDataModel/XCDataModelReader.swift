@@ -18,9 +18,7 @@ struct XCDataModelReader {
   var composites: [String: XMLElementNode] = [:]
 
   /// Reads an `.xcdatamodel`: the package, or the XML file itself.
-  static func document(
-    at url: URL, warnings: ModelWarnings = ModelWarnings()
-  ) throws -> ModelDocument {
+  static func document(at url: URL, warnings: ModelWarnings = ModelWarnings()) throws -> ModelDocument {
     var isDirectory: ObjCBool = false
     guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isDirectory) else {
       throw ModelFileError(
@@ -41,9 +39,7 @@ struct XCDataModelReader {
   }
 
   /// Reads the XML of a model source.
-  static func document(
-    of data: Data, file: URL, warnings: ModelWarnings = ModelWarnings()
-  ) throws -> ModelDocument {
+  static func document(of data: Data, file: URL, warnings: ModelWarnings = ModelWarnings()) throws -> ModelDocument {
     let root = try XMLTreeReader.root(of: data, file: file)
     guard root.name == "model" else {
       throw ModelFileError(
@@ -202,4 +198,242 @@ extension XCDataModelReader {
       },
       partialIndexPredicate: try predicate(predicateName, of: element, entity: entity))
   }
+}
+
+/// Attributes and relationships.
+extension XCDataModelReader {
+  /// The types by their names in sources, including older names.
+  private static let kinds = Dictionary(
+    AttributeKind.allCases.map { ($0.sourceName, $0) } + [("Binary Data", .binaryData), ("Object ID", .objectID)]
+  ) { first, _ in first }
+  private static let deleteRules = Dictionary(uniqueKeysWithValues: DeleteRuleKind.allCases.map { ($0.sourceName, $0) })
+
+  func attribute(_ element: XMLElementNode, entity: String?, enclosing: [String] = []) throws -> AttributeDocument {
+    let name = try name(of: element, entity: entity)
+    attributeCount.value += 1
+    guard attributeCount.value <= AttributeCount.most, enclosing.count <= AttributeCount.deepest else {
+      throw ModelFileError(
+        .unsupportedFile,
+        found: "The model has more than \(AttributeCount.most) attributes, or composite types nested more than "
+          + "\(AttributeCount.deepest) deep.",
+        advice: "Use fewer composite types inside others.", file: file, line: element.line, entity: entity,
+        property: name)
+    }
+    let typeName = element["attributeType"] ?? "Undefined"
+    guard let kind = Self.kinds[typeName] else {
+      throw ModelFileError(
+        .unknownAttributeType, found: "The attribute type \"\(typeName)\" is unknown.",
+        advice: "Known types are \(Self.kinds.keys.sorted().joined(separator: ", ")).", file: file,
+        line: element.line, entity: entity, property: name)
+    }
+    var attribute = AttributeDocument(name: name, kind: kind, isOptional: element.flag("optional"))
+    attribute.isTransient = element.flag("transient")
+    attribute.defaultValue = defaultValue(of: element, kind: kind, entity: entity, property: name)
+    attribute.valueClassName = element["customClassName"]
+    attribute.valueTransformerName = element["valueTransformerName"]
+    attribute.allowsExternalBinaryDataStorage = element.flag("allowsExternalBinaryDataStorage")
+    attribute.preservesValueInHistoryOnDeletion =
+      element.flag("preserveAfterDeletion") || element.flag("preservesValueInHistoryOnDeletion")
+    attribute.allowsCloudEncryption = element.flag("allowsCloudEncryption")
+    attribute.isIndexed = element.flag("indexed")
+    attribute.isIndexedBySpotlight = element.flag("spotlightIndexingEnabled")
+    attribute.usesScalarValueType = element.flag("usesScalarValueType")
+    attribute.renamingIdentifier = renamingIdentifier(of: element)
+    attribute.versionHashModifier = element["versionHashModifier"]
+    attribute.userInfo = userInfo(of: element)
+    attribute.validations = validations(of: element, kind: kind, entity: entity, property: name)
+    if element.flag("derived") {
+      attribute.derivation = try expression("derivationExpression", of: element, entity: entity, property: name)
+    }
+    if kind == .composite {
+      attribute.compositeName = element["composite"]
+      attribute.elements = try elements(of: element, entity: entity, property: name, enclosing: enclosing)
+    }
+    return attribute
+  }
+
+  /// Returns the elements of a composite attribute, from the composite type that it names.
+  private func elements(
+    of element: XMLElementNode, entity: String?, property: String, enclosing: [String]
+  ) throws -> [AttributeDocument] {
+    let typeName = element["composite"] ?? ""
+    guard let type = composites[typeName] else {
+      throw ModelFileError(
+        .missingComposite, found: "The composite type \"\(typeName)\" does not exist.",
+        advice: "Correct its name, or add it.", file: file, line: element.line, entity: entity, property: property)
+    }
+    guard !enclosing.contains(typeName) else {
+      throw ModelFileError(
+        .missingComposite, found: "The composite type \"\(typeName)\" contains itself.",
+        advice: "Remove the attribute that closes the cycle.", file: file, line: type.line, entity: entity,
+        property: property)
+    }
+    return try type.children("attribute").map {
+      try attribute($0, entity: entity, enclosing: enclosing + [typeName])
+    }
+  }
+
+  func relationship(_ element: XMLElementNode, entity: String) throws -> RelationshipDocument {
+    let name = try name(of: element, entity: entity)
+    let isToMany = element.flag("toMany")
+    var relationship = RelationshipDocument(
+      name: name, destinationEntityName: element["destinationEntity"], inverseName: element["inverseName"],
+      isToMany: isToMany, isOptional: element.flag("optional"))
+    if let count = try integer("maxCount", of: element, entity: entity, property: name) {
+      relationship.maxCount = count
+    }
+    relationship.minCount = try integer("minCount", of: element, entity: entity, property: name) ?? 0
+    relationship.isTransient = element.flag("transient")
+    relationship.isOrdered = element.flag("ordered")
+    let rule = element["deletionRule"] ?? "Nullify"
+    guard let deleteRule = Self.deleteRules[rule] else {
+      throw ModelFileError(
+        .unreadableValue, found: "The delete rule \"\(rule)\" is unknown.",
+        advice: "Known rules are \(Self.deleteRules.keys.sorted().joined(separator: ", ")).", file: file,
+        line: element.line, entity: entity, property: name)
+    }
+    relationship.deleteRule = deleteRule
+    relationship.isIndexedBySpotlight = element.flag("spotlightIndexingEnabled")
+    relationship.renamingIdentifier = renamingIdentifier(of: element)
+    relationship.versionHashModifier = element["versionHashModifier"]
+    relationship.userInfo = userInfo(of: element)
+    return relationship
+  }
+
+  func fetchedProperty(_ element: XMLElementNode, entity: String) throws -> FetchedPropertyDocument {
+    let name = try name(of: element, entity: entity)
+    let request = try element.children("fetchRequest").first.map {
+      try fetchRequest($0, entity: entity, property: name)
+    }
+    var property = FetchedPropertyDocument(name: name, request: request, isOptional: element.flag("optional"))
+    property.renamingIdentifier = renamingIdentifier(of: element)
+    property.versionHashModifier = element["versionHashModifier"]
+    property.userInfo = userInfo(of: element)
+    return property
+  }
+}
+
+/// Counts attributes. Composite types that contain others several times could otherwise represent more than fits in
+/// memory.
+final class AttributeCount {
+  static let most = 300_000
+  /// The greatest depth, the same as in compiled models.
+  static let deepest = 15
+
+  var value = 0
+}
+
+/// Default values and validation rules.
+extension XCDataModelReader {
+  func defaultValue(of element: XMLElementNode, kind: AttributeKind, entity: String?, property: String) -> PlainValue? {
+    if kind == .date, let text = element["defaultDateTimeInterval"] {
+      if let date = value(text, kind: .date) { return date }
+      return replaceInvalid(
+        "defaultDateTimeInterval", text, "a number", nil, element, entity: entity, property: property)
+    }
+    guard let text = element.attributes["defaultValueString"] else { return nil }
+    // An empty text is a value only for strings.
+    guard kind == .string || !text.isEmpty else { return nil }
+    if let value = value(text, kind: kind) { return value }
+    return replaceInvalid(
+      "defaultValueString", text, "a value of the type \(kind)", DefaultValues.fitted(.string(text), to: kind), element,
+      entity: entity, property: property)
+  }
+
+  /// Warns about an invalid value and returns its replacement.
+  private func replaceInvalid(
+    _ attribute: String, _ text: String, _ wanted: String, _ value: PlainValue?, _ element: XMLElementNode,
+    entity: String?, property: String
+  ) -> PlainValue? {
+    let taken =
+      switch value {
+      case .boolean(let flag)?: "\(flag ? "true" : "false") is used instead."
+      case .integer(let number)?: "\(number) is used instead."
+      case .real(let number)?: "\(number) is used instead."
+      case .decimal(let number)?: "\(number) is used instead."
+      default: "It is ignored."
+      }
+    warnings.add(
+      ModelFileError(
+        .unreadableValue, found: "\(attribute) is \"\(text)\", which is not \(wanted). \(taken)",
+        advice: "Correct it in the model.", file: file, line: element.line, entity: entity, property: property))
+    return value
+  }
+
+  private func value(_ text: String, kind: AttributeKind) -> PlainValue? {
+    switch kind {
+    case .integer16, .integer32, .integer64:
+      // Changing an attribute's type in Xcode leaves texts such as "0.0" behind.
+      return (Int64(text) ?? Double(text).flatMap { Int64(exactly: $0.rounded(.towardZero)) }).map { .integer($0) }
+    case .double, .float:
+      return Double(text).map { .real($0) }
+    case .decimal:
+      return Decimal(string: text, locale: Locale(identifier: "en_US_POSIX")).map { .decimal($0) }
+    case .boolean:
+      switch text.lowercased() {
+      case "yes", "true", "1": return .boolean(true)
+      case "no", "false", "0": return .boolean(false)
+      default: return nil
+      }
+    case .uuid:
+      return UUID(uuidString: text).map { .uuid($0) }
+    case .uri:
+      return URL(string: text).map { .url($0) }
+    case .date:
+      guard let interval = Double(text), interval.isFinite else { return nil }
+      return .date(Date(timeIntervalSinceReferenceDate: interval))
+    case .binaryData:
+      return Data(base64Encoded: text).map { .data($0) }
+    case .string, .undefined, .transformable, .objectID, .composite:
+      return .string(text)
+    }
+  }
+
+  /// Returns the validation rules for an attribute's limits, with Core Data's error codes.
+  func validations(
+    of element: XMLElementNode, kind: AttributeKind, entity: String?, property: String
+  ) -> [ValidationDocument] {
+    var rules: [ValidationDocument] = []
+    func add(
+      _ attribute: String, _ kind: AttributeKind, _ left: ExpressionSyntax,
+      _ comparison: ComparisonSyntax.Operator, _ code: Int64
+    ) {
+      guard let text = element[attribute] else { return }
+      guard let limit = value(text, kind: kind) else {
+        // A made-up limit could refuse valid values.
+        _ = replaceInvalid(
+          attribute, text, "a value of the type \(kind)", nil, element, entity: entity, property: property)
+        return
+      }
+      rules.append(
+        ValidationDocument(
+          predicate: .comparison(ComparisonSyntax(left, comparison, .constant(limit))), warning: .integer(code)))
+    }
+
+    switch kind {
+    case .string:
+      let length = ExpressionSyntax.keyPath("length")
+      add("minValueString", .integer64, length, .greaterThanOrEqualTo, ValidationCode.stringTooShort)
+      add("maxValueString", .integer64, length, .lessThanOrEqualTo, ValidationCode.stringTooLong)
+      add("regularExpressionString", .string, .evaluatedObject, .matches, ValidationCode.patternMismatch)
+    case .date:
+      add("minDateTimeInterval", .date, .evaluatedObject, .greaterThanOrEqualTo, ValidationCode.dateTooSoon)
+      add("maxDateTimeInterval", .date, .evaluatedObject, .lessThanOrEqualTo, ValidationCode.dateTooLate)
+    default:
+      add("minValueString", kind, .evaluatedObject, .greaterThanOrEqualTo, ValidationCode.numberTooSmall)
+      add("maxValueString", kind, .evaluatedObject, .lessThanOrEqualTo, ValidationCode.numberTooLarge)
+    }
+    return rules
+  }
+}
+
+/// The codes of `NSValidation…Error` used as warnings in compiled models.
+enum ValidationCode {
+  static let numberTooLarge: Int64 = 1610
+  static let numberTooSmall: Int64 = 1620
+  static let dateTooLate: Int64 = 1630
+  static let dateTooSoon: Int64 = 1640
+  static let stringTooLong: Int64 = 1660
+  static let stringTooShort: Int64 = 1670
+  static let patternMismatch: Int64 = 1680
 }

@@ -99,8 +99,7 @@ extension PredicateParser {
       guard case .constant(.string(let selector)) = arguments[1] else {
         throw failure("FUNCTION", expected: "the name of a method as its second argument", at: start)
       }
-      return .expression(
-        .function(operand: arguments[0], name: selector, arguments: Array(arguments.dropFirst(2))))
+      return .expression(.function(operand: arguments[0], name: selector, arguments: Array(arguments.dropFirst(2))))
     case ("FETCH", 3):
       let countOnly: Bool
       switch arguments[2] {

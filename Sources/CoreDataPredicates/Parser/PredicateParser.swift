@@ -63,9 +63,7 @@ public struct PredicateParser {
   /// Parses a single expression.
   ///
   /// - Throws: `PredicateSyntaxError`.
-  public static func parseExpression(
-    _ format: String, arguments: [PredicateArgument] = []
-  ) throws -> ExpressionSyntax {
+  public static func parseExpression(_ format: String, arguments: [PredicateArgument] = []) throws -> ExpressionSyntax {
     var parser = try PredicateParser(format, arguments: arguments)
     let start = parser.position
     let node = try parser.disjunction()
@@ -327,9 +325,7 @@ extension PredicateParser {
     return Self.levels.indices.dropFirst(level).first { Self.levels[$0].contains(word) }.map { (word, $0) }
   }
 
-  private static func apply(
-    _ symbol: String, _ left: ExpressionSyntax, _ right: ExpressionSyntax
-  ) -> ExpressionSyntax {
+  private static func apply(_ symbol: String, _ left: ExpressionSyntax, _ right: ExpressionSyntax) -> ExpressionSyntax {
     switch symbol {
     case "UNION": return .union(left, right)
     case "INTERSECT": return .intersect(left, right)
@@ -361,8 +357,7 @@ extension PredicateParser {
       let start = parser.position
       let operand = try parser.expression(try parser.sign(), at: start)
       try parser.join(parser.height)
-      return .expression(
-        .function(operand: nil, name: "from:subtract:", arguments: [.constant(.integer(0)), operand]))
+      return .expression(.function(operand: nil, name: "from:subtract:", arguments: [.constant(.integer(0)), operand]))
     }
   }
 

@@ -149,8 +149,7 @@ extension PredicatePrinter {
     case .array(let elements): collection(elements.map(format), "NSArray")
     case .set(let elements): collection(elements.map(format), "NSSet")
     case .dictionary(let dictionary):
-      collection(
-        dictionary.sorted { $0.key < $1.key }.flatMap { [quoted($0.key), format($0.value)] }, "NSDictionary")
+      collection(dictionary.sorted { $0.key < $1.key }.flatMap { [quoted($0.key), format($0.value)] }, "NSDictionary")
     case .object(let object): String(describing: object.value)
     }
   }

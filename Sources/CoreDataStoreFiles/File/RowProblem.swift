@@ -20,9 +20,7 @@ package struct RowProblem: Error, CustomStringConvertible {
   package let primaryKey: Int64
   package let property: String
 
-  package init(
-    kind: Kind, table: String, primaryKey: Int64, property: String
-  ) {
+  package init(kind: Kind, table: String, primaryKey: Int64, property: String) {
     self.kind = kind
     self.table = table
     self.primaryKey = primaryKey

@@ -99,3 +99,145 @@ package struct JoinEnd: Hashable, Sendable {
   /// Whether the relationship is its own inverse, so that a row counts in both directions.
   package var isReflexive: Bool
 }
+
+/// The declared type of a column. The raw values are what Core Data writes into `CREATE TABLE`.
+package enum ColumnType: String, Hashable, Sendable {
+  case integer = "INTEGER"
+  case timestamp = "TIMESTAMP"
+  case float = "FLOAT"
+  case decimal = "DECIMAL"
+  case varchar = "VARCHAR"
+  case blob = "BLOB"
+}
+
+/// What a column is for.
+package enum ColumnRole: Hashable, Sendable {
+  case primaryKey
+  /// The row's entity number.
+  case entityNumber
+  /// The row's version, for optimistic locking.
+  case version
+  /// A value; `path` has more than one name inside a composite attribute.
+  case attribute(entity: String, path: [String])
+  /// The primary key of the object at the other end of a to-one relationship.
+  case foreignKey(entity: String, relationship: String)
+  /// The entity number of that object, where its entity has sub-entities.
+  case foreignEntity(entity: String, relationship: String)
+  /// The primary key of the owner of a to-many relationship without inverse.
+  case ownerKey(entity: String, relationship: String)
+  /// The row's order key in an ordered relationship that leads to it.
+  case order(entity: String, relationship: String)
+}
+
+/// One column of an entity's table.
+package struct ColumnLayout: Hashable, Sendable {
+  package var name: String
+  package var type: ColumnType
+  package var role: ColumnRole
+}
+
+/// The table of a root entity and all its sub-entities.
+package struct TableLayout: Hashable, Sendable {
+  package var name: String
+  package var rootEntity: String
+  package var columns: [ColumnLayout]
+
+  /// The names of the columns that every entity table begins with.
+  package static let housekeepingColumns = [
+    ColumnLayout(name: "Z_PK", type: .integer, role: .primaryKey),
+    ColumnLayout(name: "Z_ENT", type: .integer, role: .entityNumber),
+    ColumnLayout(name: "Z_OPT", type: .integer, role: .version),
+  ]
+}
+
+/// The groups in which Core Data lays columns out, in this order.
+package enum ColumnGroup: Int, Comparable {
+  case integer
+  case order
+  case real
+  case decimal
+  case string
+  case uri
+  case uuid
+  case transformable
+  case binary
+
+  package static func < (left: ColumnGroup, right: ColumnGroup) -> Bool { left.rawValue < right.rawValue }
+
+  /// The group and type of an attribute's column; nil for types that no column can hold.
+  package static func placing(_ kind: AttributeKind) -> (ColumnGroup, ColumnType)? {
+    switch kind {
+    case .integer16, .integer32, .integer64, .boolean: (.integer, .integer)
+    case .date: (.real, .timestamp)
+    case .double, .float: (.real, .float)
+    case .decimal: (.decimal, .decimal)
+    case .string: (.string, .varchar)
+    case .uri: (.uri, .varchar)
+    case .uuid: (.uuid, .blob)
+    case .transformable: (.transformable, .blob)
+    case .binaryData: (.binary, .blob)
+    case .undefined, .objectID, .composite: nil
+    }
+  }
+}
+
+/// The table of a many-to-many relationship and its inverse.
+package struct JoinTableLayout: Hashable, Sendable {
+  package var name: String
+  /// The entity whose number and relationship name the table.
+  package var ownerEntity: String
+  /// The relationship of `ownerEntity` that the table is named for.
+  package var relationship: String
+  package var inverseEntity: String
+  package var inverse: String
+  /// The keys of the owner's side, named after the inverse.
+  package var ownerColumn: String
+  /// The keys of the other side, named after the relationship.
+  package var destinationColumn: String
+  /// Holds the order keys of `relationship`.
+  package var orderColumn: String?
+  /// Holds the order keys of `inverse`.
+  package var inverseOrderColumn: String?
+
+  /// The table as the named relationship sees it.
+  package func end(entity: String, relationship name: String) -> JoinEnd {
+    if entity == ownerEntity, name == relationship {
+      return JoinEnd(
+        table: self.name, sourceColumn: ownerColumn, destinationColumn: destinationColumn,
+        orderColumn: orderColumn, inverseOrderColumn: inverseOrderColumn, isReflexive: isReflexive)
+    }
+    return JoinEnd(
+      table: self.name, sourceColumn: destinationColumn, destinationColumn: ownerColumn,
+      orderColumn: inverseOrderColumn, inverseOrderColumn: orderColumn)
+  }
+
+  /// Whether the relationship is its own inverse.
+  package var isReflexive: Bool { ownerEntity == inverseEntity && relationship == inverse }
+}
+
+/// An index of a store.
+package struct IndexLayout: Hashable, Sendable {
+  package enum Purpose: Hashable, Sendable {
+    case foreignKey
+    case entityNumber
+    case joinTable
+    case fetch(entity: String)
+    case uniqueness(entity: String)
+  }
+
+  /// A column of an index.
+  package struct Element: Hashable, Sendable {
+    package var column: String
+    package var isAscending = true
+  }
+
+  package var name: String
+  package var table: String
+  package var elements: [Element]
+  package var purpose: Purpose
+
+  package var isUnique: Bool {
+    if case .uniqueness = purpose { return true }
+    return false
+  }
+}

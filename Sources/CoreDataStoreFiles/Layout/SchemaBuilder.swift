@@ -208,9 +208,7 @@ extension SchemaBuilder {
       "Z\(number(of: destination))_\(relationship.name.uppercased())", .integer, .integer,
       .foreignEntity(entity: relationship.entity, relationship: relationship.name))
   }
-}
 
-extension SchemaBuilder {
   /// A pair of to-many relationships that are each other's inverses, the owner's first.
   private typealias Pair = (relationship: DeclaredRelationship, inverse: DeclaredRelationship)
 
@@ -278,9 +276,7 @@ extension SchemaBuilder {
     return isNamed == isInverseNamed ? relationship.name >= inverse.name : isNamed
   }
 
-  private mutating func joinTable(
-    of pair: Pair, _ columns: [DeclaredRelationship: String]
-  ) -> JoinTableLayout {
+  private mutating func joinTable(of pair: Pair, _ columns: [DeclaredRelationship: String]) -> JoinTableLayout {
     let (relationship, inverse) = pair
     let name = "\(number(of: relationship.entity))\(relationship.name.uppercased())"
     let destination = "\(number(of: inverse.entity))\(relationship.name.uppercased())"
@@ -297,9 +293,7 @@ extension SchemaBuilder {
       destinationColumn: isReflexive ? "REFLEXIVE" : columns[relationship] ?? "", orderColumn: order,
       inverseOrderColumn: inverseOrder)
   }
-}
 
-extension SchemaBuilder {
   /// Lays out the indexes of a hierarchy in Core Data's order: keys, entity number, join tables, then those of the model.
   package mutating func layOutIndexes(of root: EntityDocument) {
     let entities = hierarchy(of: root)

@@ -188,9 +188,7 @@ package struct SchemaReconciler {
       } ?? relationship.place
     }
   }
-}
 
-extension SchemaReconciler {
   /// The join table as the file has it.
   ///
   /// It is searched under the expected name, then under that of the inverse (the model does not tell which of two names a
@@ -204,8 +202,7 @@ extension SchemaReconciler {
     for table in exact + alike {
       if let found = columns(of: join, in: table) { return found }
     }
-    throw SchemaProblem.joinTableNotInStore(
-      entity: join.ownerEntity, relationship: join.relationship, table: join.name)
+    throw SchemaProblem.joinTableNotInStore(entity: join.ownerEntity, relationship: join.relationship, table: join.name)
   }
 
   private func number(in column: String) -> Substring { NumberedName(column).number }

@@ -151,9 +151,7 @@ package enum SchemaProblem: Error, Hashable, Sendable {
   case joinTableNotInStore(entity: String, relationship: String, table: String)
   /// The store's table has a definition that Core Data never makes, and that could remove or compute rows.
   case foreignTable(String, found: String)
-}
 
-extension SchemaProblem {
   /// Whether the store lacks something that the model has.
   package var isMissing: Bool {
     switch self {

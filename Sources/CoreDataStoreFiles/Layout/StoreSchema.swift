@@ -50,7 +50,6 @@ package struct StoreSchema: Hashable, Sendable {
     self = try builder.build()
   }
 
-  /// The layout of the entity of that name.
   package subscript(name: String) -> EntityLayout? {
     positions[name].map { entities[$0] }
   }
@@ -60,7 +59,6 @@ package struct StoreSchema: Hashable, Sendable {
     positionsByNumber[number].map { entities[$0] }
   }
 
-  /// The table of that name.
   package func table(named name: String) -> TableLayout? {
     tables.first { $0.name == name }
   }

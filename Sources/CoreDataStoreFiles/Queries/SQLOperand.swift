@@ -66,14 +66,6 @@ package struct SQLCollection {
   package let relationship: RelationshipLayout
   /// The key path from a member; empty for the member itself.
   package let rest: [String]
-
-  package init(
-    source: String, relationship: RelationshipLayout, rest: [String]
-  ) {
-    self.source = source
-    self.relationship = relationship
-    self.rest = rest
-  }
 }
 
 /// The rows that expressions can refer to: the evaluated object and the variables of subqueries.
@@ -81,9 +73,7 @@ package struct SQLNames {
   package let evaluated: SQLScope
   package var variables: [String: SQLScope] = [:]
 
-  package init(
-    evaluated: SQLScope, variables: [String: SQLScope] = [:]
-  ) {
+  package init(evaluated: SQLScope, variables: [String: SQLScope] = [:]) {
     self.evaluated = evaluated
     self.variables = variables
   }
@@ -135,5 +125,62 @@ package final class AliasNames {
   package func next(_ letter: String) -> String {
     last += 1
     return letter + String(last)
+  }
+}
+
+/// The SQL functions for string comparisons that SQLite lacks.
+package enum StringFunction: String, CaseIterable {
+  case equal = "CDStringEquals"
+  case beginsWith = "CDStringBeginsWith"
+  case endsWith = "CDStringEndsWith"
+  case contains = "CDStringContains"
+  case like = "CDStringLike"
+  case matches = "CDStringMatches"
+
+  package init?(_ op: ComparisonSyntax.Operator) {
+    switch op {
+    case .beginsWith: self = .beginsWith
+    case .endsWith: self = .endsWith
+    case .contains: self = .contains
+    case .like: self = .like
+    case .matches: self = .matches
+    default: return nil
+    }
+  }
+
+  /// Returns the call for two strings; the result is NULL if one of them is.
+  package func call(_ subject: BoundSQL, _ pattern: BoundSQL, _ options: ComparisonSyntax.Options) -> BoundSQL {
+    "\(raw: rawValue)(\(subject), \(pattern), \(value: .integer(Int64(options.rawValue))))"
+  }
+
+  package static func register(with connection: SQLiteConnection) throws {
+    for function in allCases {
+      try connection.register(function: function.rawValue, argumentCount: 3, deterministic: true) { arguments in
+        guard let subject = arguments[0].text, let pattern = arguments[1].text else { return .null }
+        let options = ComparisonSyntax.Options(rawValue: UInt(arguments[2].integer ?? 0))
+        return .integer(try function.holds(subject, pattern, options) ? 1 : 0)
+      }
+    }
+  }
+
+  /// Compares like predicates in memory.
+  private func holds(_ subject: String, _ pattern: String, _ options: ComparisonSyntax.Options) throws -> Bool {
+    let comparison = TextComparison(options)
+    switch self {
+    case .equal: return comparison.areEqual(subject, pattern)
+    case .beginsWith: return comparison.begins(subject, with: pattern)
+    case .endsWith: return comparison.ends(subject, with: pattern)
+    case .contains: return comparison.contains(subject, pattern)
+    case .like: return comparison.isLike(subject, pattern)
+    case .matches: return try comparison.matches(subject, pattern: pattern)
+    }
+  }
+
+  /// Returns the first string after all strings with a prefix; nil where there is none.
+  package static func endOfPrefixRange(_ prefix: String) -> String? {
+    guard let last = prefix.unicodeScalars.last,
+      let next = Unicode.Scalar(last.value == 0xD7FF ? 0xE000 : last.value + 1)
+    else { return nil }
+    return String(String.UnicodeScalarView(prefix.unicodeScalars.dropLast())) + String(Character(next))
   }
 }

@@ -29,9 +29,7 @@ package struct SelectBuilder {
   package let schema: StoreSchema
   package let objects: any ObjectKeys
 
-  package init(
-    schema: StoreSchema, objects: any ObjectKeys
-  ) {
+  package init(schema: StoreSchema, objects: any ObjectKeys) {
     self.schema = schema
     self.objects = objects
   }
@@ -122,7 +120,6 @@ package enum SortCollation {
     names.first { $0.0 == method }.map { " COLLATE \($0.1)" } ?? ""
   }
 
-  /// Registers the collations with a connection.
   package static func register(with connection: SQLiteConnection) throws {
     for (method, name) in names {
       try connection.register(collation: name) { method.order($0, $1) }

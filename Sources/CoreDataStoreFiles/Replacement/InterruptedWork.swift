@@ -171,9 +171,7 @@ package struct InterruptedWork {
     for part in parts.dropLast() { directories.append(try directories[directories.count - 1].makeDirectory(part)) }
     let directory = directories[directories.count - 1]
     var name = last
-    while !BackupName.canKeep(
-      place.oldStore, at: directory.path(name), values: journal.kept, in: place.externalData)
-    {
+    while !BackupName.canKeep(place.oldStore, at: directory.path(name), values: journal.kept, in: place.externalData) {
       name = BackupName.free(for: place.file, in: directory.url).lastPathComponent
     }
     try keepFiles(journal.kept, of: name, in: directory)

@@ -11,7 +11,6 @@ import Foundation
 package final class StoreWriteLock {
   package let url: URL
   package let connection: SQLiteConnection
-  /// The journal mode of the store.
   package let journalMode: SQLiteJournalMode
   private let version: SQLiteValue?
   private let timeout: TimeInterval

@@ -70,13 +70,6 @@ package struct WorkJournal: Codable, Hashable {
   package struct Unreadable: Error {
     package let path: String
     package let reason: String
-
-    package init(
-      path: String, reason: String
-    ) {
-      self.path = path
-      self.reason = reason
-    }
   }
 
   /// The largest journal that is read or written, in bytes; a file of a value takes 46.
@@ -197,13 +190,6 @@ package struct SetAsideNote: Codable, Hashable {
   package struct Unreadable: Error {
     package let path: String
     package let reason: String
-
-    package init(
-      path: String, reason: String
-    ) {
-      self.path = path
-      self.reason = reason
-    }
   }
 
   /// - Throws: `Unreadable`; `RegularFile.Problem`; `FileFailure`.

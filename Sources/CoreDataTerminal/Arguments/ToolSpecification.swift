@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+
 /// A group of commands, called by a common first word.
 package struct GroupSpecification: Hashable, Sendable {
   /// The first word of the commands.
@@ -8,7 +10,6 @@ package struct GroupSpecification: Hashable, Sendable {
   /// A line for help.
   package var summary: String
 
-  /// Creates a group.
   package init(_ name: String, summary: String) {
     self.name = name
     self.summary = summary
@@ -17,7 +18,6 @@ package struct GroupSpecification: Hashable, Sendable {
 
 /// A command line tool: its groups, commands and common options.
 package struct ToolSpecification: Hashable, Sendable {
-  /// The name of the tool.
   package var name: String
   /// The version that `--version` prints.
   package var version: String
@@ -30,7 +30,6 @@ package struct ToolSpecification: Hashable, Sendable {
   /// The options of every command.
   package var commonOptions: [OptionSpecification]
 
-  /// Creates a tool.
   package init(
     name: String, version: String, summary: String, groups: [GroupSpecification], commands: [CommandSpecification],
     commonOptions: [OptionSpecification] = CommonOptions.specifications
@@ -70,7 +69,6 @@ extension ToolSpecification {
     return words.joined(separator: " ")
   }
 
-  /// The help of the tool.
   package var help: String {
     var lines = ["\(name) \(version): \(summary)", "", "Usage: \(name) COMMAND [OPTIONS]"]
     for group in groups {
@@ -98,7 +96,6 @@ extension ToolSpecification {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Returns the help of a command.
   package func help(of command: CommandSpecification) -> String {
     var lines = ["\(([name] + command.path).joined(separator: " ")): \(command.summary)", ""]
     lines += TextLayout.wrapped("Usage: " + usage(of: command), width: Self.width, indent: 0, hanging: 2)
@@ -140,6 +137,137 @@ extension ToolSpecification {
         return ["  " + pair.name] + summary
       }
       return [start + first.dropFirst(indent)] + summary.dropFirst()
+    }
+  }
+}
+
+/// A command: its name, arguments, options and help.
+package struct CommandSpecification: Hashable, Sendable {
+  /// The words of the command, such as `["store", "info"]` or `["doctor"]`.
+  package var path: [String]
+  /// A line for the list of commands.
+  package var summary: String
+  /// Text for the help of the command; paragraphs are separated by blank lines.
+  package var discussion: String
+  /// The positional arguments, in order.
+  package var positionals: [PositionalSpecification]
+  /// Options beyond the common ones. An option with the name of a common one replaces it.
+  package var options: [OptionSpecification]
+
+  package init(
+    _ path: [String], summary: String, discussion: String = "", positionals: [PositionalSpecification] = [],
+    options: [OptionSpecification] = []
+  ) {
+    precondition((1...2).contains(path.count), "A command consists of a word, or of a group and a word: \(path)")
+    self.path = path
+    self.summary = summary
+    self.discussion = discussion
+    self.positionals = positionals
+    self.options = options
+  }
+}
+
+/// A flag or an option with a value.
+package struct OptionSpecification: Hashable, Sendable {
+  /// The kind of value that an option takes.
+  package enum Value: Hashable, Sendable {
+    /// None: the option is a flag.
+    case none
+    /// Any text, with its placeholder in help, such as `FILE`.
+    case text(String)
+    /// One of these words.
+    case oneOf([String])
+    /// An integer that is at least `minimum`, with its placeholder in help.
+    case integer(String, minimum: Int)
+    /// `KEY=WORD` with one of these words, and the placeholder of the key in help.
+    case pair(String, oneOf: [String])
+  }
+
+  /// The name without the dashes.
+  package var name: String
+  /// The letter of the short form.
+  package var short: Character?
+  /// The kind of value.
+  package var value: Value
+  /// Whether the option may be given more than once.
+  package var repeats: Bool
+  /// A line for help.
+  package var summary: String
+
+  package init(_ name: String, short: Character? = nil, _ value: Value, repeats: Bool = false, summary: String) {
+    self.name = name
+    self.short = short
+    self.value = value
+    self.repeats = repeats
+    self.summary = summary
+  }
+
+  package static func flag(_ name: String, short: Character? = nil, summary: String) -> OptionSpecification {
+    OptionSpecification(name, short: short, .none, summary: summary)
+  }
+
+  /// The option in a usage line, such as `--limit N`.
+  package var usage: String {
+    switch value {
+    case .none: "--\(name)"
+    case .text(let placeholder): "--\(name) \(placeholder)"
+    case .oneOf(let words): "--\(name) \(words.joined(separator: "|"))"
+    case .integer(let placeholder, _): "--\(name) \(placeholder)"
+    case .pair(let key, let words): "--\(name) \(key)=\(words.joined(separator: "|"))"
+    }
+  }
+
+  /// Returns the reason why a text is not a valid value, to follow the name of the option, or nil if it is valid.
+  func refusal(of text: String) -> String? {
+    switch value {
+    case .none, .text:
+      return nil
+    case .oneOf(let words):
+      if words.contains(text) { return nil }
+      return "takes \(list(words)), not \"\(text)\"" + Likeness.question(text, among: words)
+    case .integer(_, let minimum):
+      guard let number = Int(text) else { return "takes an integer, not \"\(text)\"" }
+      return number >= minimum ? nil : "takes an integer of at least \(minimum), not \(number)"
+    case .pair(let key, let words):
+      let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      if parts.count == 2, !parts[0].isEmpty, words.contains(String(parts[1])) { return nil }
+      return "takes \(key)= followed by \(list(words)), not \"\(text)\""
+    }
+  }
+
+  private func list(_ words: [String]) -> String {
+    guard words.count > 1, let last = words.last else { return words.joined() }
+    return words.dropLast().joined(separator: ", ") + " or " + last
+  }
+}
+
+/// A positional argument.
+package struct PositionalSpecification: Hashable, Sendable {
+  /// How often an argument may occur.
+  package enum Count: Hashable, Sendable {
+    case one, optional, any, atLeastOne
+  }
+
+  /// The name in help, such as `MODEL`, also used to look up the value.
+  package var name: String
+  /// How often the argument may occur. Only the last one of a command can repeat.
+  package var count: Count
+  /// A line for help.
+  package var summary: String
+
+  package init(_ name: String, _ count: Count = .one, summary: String) {
+    self.name = name
+    self.count = count
+    self.summary = summary
+  }
+
+  /// The argument in a usage line, such as `[MODEL]`.
+  package var usage: String {
+    switch count {
+    case .one: name
+    case .optional: "[\(name)]"
+    case .any: "[\(name)...]"
+    case .atLeastOne: "\(name)..."
     }
   }
 }

@@ -10,7 +10,6 @@ package indirect enum JSONText: Hashable, Sendable {
     package var key: String
     package var value: JSONText
 
-    /// Creates a member.
     package init(_ key: String, _ value: JSONText) {
       self.key = key
       self.value = value
@@ -109,7 +108,6 @@ extension JSONText: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Exp
     self = .object(elements.map { Member($0.0, $0.1) })
   }
 
-  /// Returns an integer.
   package static func integer(_ value: Int) -> JSONText { .integer(Int64(value)) }
 
   /// Returns the text, or null.

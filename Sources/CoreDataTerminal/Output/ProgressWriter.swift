@@ -18,10 +18,7 @@ package struct ProgressEvent: Hashable, Sendable {
   /// The number of rows to process; nil if unknown.
   package var total: Int?
 
-  /// Creates an event.
-  package init(
-    step: Int, of: Int, title: String? = nil, entity: String? = nil, done: Int? = nil, total: Int? = nil
-  ) {
+  package init(step: Int, of: Int, title: String? = nil, entity: String? = nil, done: Int? = nil, total: Int? = nil) {
     self.step = step
     self.of = of
     self.title = title

@@ -11,12 +11,10 @@ package struct StyledText: Hashable, Sendable, ExpressibleByStringInterpolation 
   /// The text with control sequences for its styles.
   package private(set) var text: String
 
-  /// Creates plain text.
   package init(_ plain: String) {
     text = Self.escaped(plain)
   }
 
-  /// Creates plain text.
   package init(stringLiteral plain: String) {
     self.init(plain)
   }
@@ -49,7 +47,6 @@ package struct StyledText: Hashable, Sendable, ExpressibleByStringInterpolation 
     package mutating func appendInterpolation(_ styled: StyledText) { text += styled.text }
   }
 
-  /// The lines of the text.
   var lines: [StyledText] { text.components(separatedBy: "\n").map(StyledText.init(safe:)) }
 
   // MARK: Control characters
@@ -84,7 +81,6 @@ package enum TextStyle: Int, Hashable, Sendable {
   case dim = 2
   case red = 31
   case yellow = 33
-  case cyan = 36
 }
 
 /// Applies styles to text, or leaves it plain.
@@ -92,7 +88,6 @@ package struct TextStyler: Hashable, Sendable {
   /// Whether styles are applied.
   package let isEnabled: Bool
 
-  /// Creates a styler.
   package init(isEnabled: Bool) {
     self.isEnabled = isEnabled
   }
