@@ -34,6 +34,12 @@ final class SQLExecutor: MappingExecutor {
   private var inserted: [ObjectIdentifier: Set<String>] = [:]
   /// Whether derived attributes are computed after SQL has set all relationships.
   private var derivesLast = false
+  /// Why objects set the relationships of all mappings; nil if SQL can set those of every mapping without a policy.
+  ///
+  /// A pair of inverse relationships is set from both ends, and each executor relies on the other end being set as its
+  /// mapping says. So SQL sets either all relationships or none.
+  private var relationshipObstacle: String?
+  private var checkedAllRelationships = false
 
   /// Determines which mappings of a run SQL can run.
   ///
@@ -60,6 +66,7 @@ final class SQLExecutor: MappingExecutor {
       }
     }
     derivesLast = run.isPlain && run.plans.allSatisfy { canCarryOut($0) }
+    relationshipObstacle = obstacleOfPairs()
   }
 
   private static func obstacle(of manager: NSMigrationManager) -> String? {
@@ -128,7 +135,9 @@ final class SQLExecutor: MappingExecutor {
   }
 
   private func foreseenRelationships(of plan: ResolvedMapping) throws -> SQLRelationships? {
-    guard run.isPlain, run.destination.context.coordinator.derivations.isEmpty || derivesLast else { return nil }
+    guard relationshipObstacle == nil, run.isPlain,
+      run.destination.context.coordinator.derivations.isEmpty || derivesLast
+    else { return nil }
     do {
       return try SQLRelationships(plan, run, from: source, to: target) { [self] other in
         mappings[ObjectIdentifier(other)]?.takesWholeTable ?? false
@@ -212,12 +221,112 @@ final class SQLExecutor: MappingExecutor {
     if !run.hasTable(plan) || (plan.relationships.isEmpty && hasMade(plan)) {
       return plan.execution.setRelationshipsInSQL = true
     }
-    guard hasMade(plan), try relate(plan) else { return try run.objects.createRelationships(of: plan) }
+    guard hasMade(plan), try relate(plan) else {
+      if plan.isPlain, relationshipObstacle == nil { try leaveToObjects(before: plan) }
+      return try run.objects.createRelationships(of: plan)
+    }
     plan.execution.setRelationshipsInSQL = true
+  }
+
+  /// The mappings without a policy that set relationships.
+  private var relating: [ResolvedMapping] {
+    run.plans.filter { $0.isPlain && run.hasTable($0) && !$0.relationships.isEmpty }
+  }
+
+  /// Returns why the ends of some inverse relationships may name different pairs, or objects set one of them; nil if SQL
+  /// can set all pairs.
+  ///
+  /// - Returns: a predicate of which a mapping is the subject.
+  private func obstacleOfPairs() -> String? {
+    let finder = MadeRowsFinder(run: run, source: source, target: target, foreseen: nil)
+    for plan in relating {
+      guard canCarryOut(plan), let number = plan.sourceNumber, let from = source.schema.entity(number: Int(number)),
+        let own = plan.destinationNumber, let entity = target.schema.entity(number: Int(own))
+      else { return "has relationships to set beside '\(plan.name)', which objects carry out" }
+      for relationship in plan.relationships {
+        guard let layout = entity.relationships[relationship.name] else { continue }
+        let reason = "has relationships to set beside '\(plan.name)', where '\(layout.name)' takes objects"
+        guard let asked = relationship.sources else { return reason }
+        guard let inverseName = layout.inverseName, let far = target.schema[layout.destinationEntity],
+          let inverse = far.relationships[inverseName]
+        else { continue }
+        var origin: RelationshipLayout?
+        if case .relationship(let name) = asked {
+          origin = from.relationships[name]
+          if origin == nil { return reason }
+        }
+        let near = target.schema[inverse.destinationEntity]?.numbers ?? []
+        let owners = plans(setting: layout.name, of: near)
+        let members = plans(setting: inverseName, of: far.numbers)
+        if members.isEmpty {
+          // Members that change their owner, and one-to-one relationships, depend on the order of the mappings.
+          if owners.count > 1, layout.isToMany || !inverse.isToMany { return reason }
+          continue
+        }
+        // Rows made twice from one source row would each claim the same pairs.
+        guard areOfDifferentSources(owners), areOfDifferentSources(members) else { return reason }
+        let numbers = origin.map { source.schema[$0.destinationEntity]?.numbers ?? [] } ?? [Int(number)]
+        let told = finder.inverses(of: layout, origin, of: plan)
+        guard told.allSatisfy(\.isExact),
+          members.allSatisfy({ member in
+            !finder.asks(relationship, member, numbers.map { Int32($0) }) || told.contains { $0.plan === member }
+          })
+        else { return reason }
+      }
+    }
+    return nil
+  }
+
+  /// Returns the mappings to some entities that set a relationship.
+  private func plans(setting name: String, of entities: [Int]) -> [ResolvedMapping] {
+    run.plans.filter { plan in
+      plan.destinationNumber.map { entities.contains(Int($0)) } == true
+        && plan.relationships.contains { $0.name == name }
+    }
+  }
+
+  private func areOfDifferentSources(_ plans: [ResolvedMapping]) -> Bool {
+    Set(plans.map(\.sourceNumber)).count == plans.count
+  }
+
+  /// Checks once, before the first relationship is set, that SQL can set those of all mappings without a policy.
+  ///
+  /// - Throws: `SQLObstacle`, again for every mapping.
+  private func checkAllRelationships() throws {
+    if relationshipObstacle == nil, !checkedAllRelationships {
+      checkedAllRelationships = true
+      for plan in relating {
+        guard hasMade(plan) else {
+          relationshipObstacle = "has relationships to set beside '\(plan.name)', which objects carry out"
+          break
+        }
+        do {
+          _ = try SQLRelationships(
+            plan, run, from: source, to: target, inserted: inserted[ObjectIdentifier(plan)] ?? [])
+        } catch let obstacle as SQLObstacle {
+          plan.execution.obstacle = obstacle.reason
+          relationshipObstacle = "has relationships to set beside '\(plan.name)', which \(obstacle.reason)"
+          break
+        }
+      }
+    }
+    if let relationshipObstacle { throw SQLObstacle(relationshipObstacle) }
+  }
+
+  /// Has objects set all relationships, after SQL has failed to set those of a mapping. The mappings before it are repeated,
+  /// because SQL may have relied on this one for the other ends of their relationships.
+  private func leaveToObjects(before plan: ResolvedMapping) throws {
+    relationshipObstacle = "has relationships to set beside '\(plan.name)', which objects carry out"
+    for earlier in relating where earlier.position < plan.position && earlier.execution.setRelationshipsInSQL {
+      earlier.execution.setRelationshipsInSQL = false
+      earlier.execution.obstacle = relationshipObstacle
+      try run.objects.createRelationships(of: earlier)
+    }
   }
 
   private func relate(_ plan: ResolvedMapping) throws -> Bool {
     do {
+      try checkAllRelationships()
       // If a policy has since associated objects, objects set the relationships; likewise if derived attributes
       // depend on them.
       if run.source.context.hasChanges
@@ -247,7 +356,7 @@ final class SQLExecutor: MappingExecutor {
   /// Returns the relationships of a mapping with a policy if each is a foreign key in the row that SQL can set; nil
   /// otherwise.
   func keyRelationships(of plan: ResolvedMapping) throws -> SQLRelationships? {
-    guard isAttached, !plan.relationships.isEmpty else { return nil }
+    guard isAttached, relationshipObstacle == nil, !plan.relationships.isEmpty else { return nil }
     do {
       let relationships = try SQLRelationships(plan, run, from: source, to: target)
       return relationships.areKeys ? relationships : nil

@@ -185,7 +185,7 @@ final class MadeRowsFinder {
   }
 
   /// Returns whether a relationship's expression refers to the destinations of a mapping.
-  private func asks(_ relationship: ResolvedRelationship, _ plan: ResolvedMapping, _ sources: [Int32]) -> Bool {
+  func asks(_ relationship: ResolvedRelationship, _ plan: ResolvedMapping, _ sources: [Int32]) -> Bool {
     guard let number = plan.sourceNumber, sources.contains(number) else { return false }
     if case .mapping(let name, _) = relationship.value { return name == plan.name }
     return true
