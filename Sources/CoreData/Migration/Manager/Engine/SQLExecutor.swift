@@ -242,18 +242,19 @@ final class SQLExecutor: MappingExecutor {
     for plan in relating {
       guard canCarryOut(plan), let number = plan.sourceNumber, let from = source.schema.entity(number: Int(number)),
         let own = plan.destinationNumber, let entity = target.schema.entity(number: Int(own))
-      else { return "has relationships to set beside '\(plan.name)', which objects carry out" }
+      else { return "sets relationships beside those of '\(plan.name)', which objects carry out" }
       for relationship in plan.relationships {
         guard let layout = entity.relationships[relationship.name] else { continue }
-        let reason = "has relationships to set beside '\(plan.name)', where '\(layout.name)' takes objects"
-        guard let asked = relationship.sources else { return reason }
-        guard let inverseName = layout.inverseName, let far = target.schema[layout.destinationEntity],
-          let inverse = far.relationships[inverseName]
+        // What a single relationship takes objects for is found when the rows are there.
+        guard let asked = relationship.sources, let inverseName = layout.inverseName,
+          let far = target.schema[layout.destinationEntity], let inverse = far.relationships[inverseName]
         else { continue }
+        let reason =
+          "sets relationships beside those of '\(plan.name)', whose '\(layout.name)' other mappings may set differently"
         var origin: RelationshipLayout?
         if case .relationship(let name) = asked {
           origin = from.relationships[name]
-          if origin == nil { return reason }
+          if origin == nil { continue }
         }
         let near = target.schema[inverse.destinationEntity]?.numbers ?? []
         let owners = plans(setting: layout.name, of: near)
@@ -297,7 +298,7 @@ final class SQLExecutor: MappingExecutor {
       checkedAllRelationships = true
       for plan in relating {
         guard hasMade(plan) else {
-          relationshipObstacle = "has relationships to set beside '\(plan.name)', which objects carry out"
+          relationshipObstacle = "sets relationships beside those of '\(plan.name)', which objects carry out"
           break
         }
         do {
@@ -305,7 +306,7 @@ final class SQLExecutor: MappingExecutor {
             plan, run, from: source, to: target, inserted: inserted[ObjectIdentifier(plan)] ?? [])
         } catch let obstacle as SQLObstacle {
           plan.execution.obstacle = obstacle.reason
-          relationshipObstacle = "has relationships to set beside '\(plan.name)', which \(obstacle.reason)"
+          relationshipObstacle = "sets relationships beside those of '\(plan.name)', which \(obstacle.reason)"
           break
         }
       }
@@ -316,7 +317,7 @@ final class SQLExecutor: MappingExecutor {
   /// Has objects set all relationships, after SQL has failed to set those of a mapping. The mappings before it are repeated,
   /// because SQL may have relied on this one for the other ends of their relationships.
   private func leaveToObjects(before plan: ResolvedMapping) throws {
-    relationshipObstacle = "has relationships to set beside '\(plan.name)', which objects carry out"
+    relationshipObstacle = "sets relationships beside those of '\(plan.name)', which objects carry out"
     for earlier in relating where earlier.position < plan.position && earlier.execution.setRelationshipsInSQL {
       earlier.execution.setRelationshipsInSQL = false
       earlier.execution.obstacle = relationshipObstacle
@@ -345,7 +346,8 @@ final class SQLExecutor: MappingExecutor {
       run.didObjects(plan.sourceKeys.map { Int(clamping: KeyArithmetic.distance($0)) } ?? 0)
       return true
     } catch let obstacle as SQLObstacle {
-      plan.execution.obstacle = obstacle.reason
+      // The mapping that keeps SQL from setting the relationships has its own reason.
+      plan.execution.obstacle = plan.execution.obstacle ?? obstacle.reason
       return false
     } catch {
       try handle(error, of: plan)
