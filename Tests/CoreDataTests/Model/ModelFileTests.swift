@@ -116,7 +116,8 @@ struct ModelFileTests {
     #expect(model.entities.compactMap { $0.attributesByName["a"]?.defaultValue as? Int } == [0])
     let warnings = try NSManagedObjectModel.warnings(contentsOf: bundle.url)
     #expect(
-      warnings.count == 1 && warnings[0].contains("defaultValueString is \"NO\"") && warnings[0].contains("0 is used instead"))
+      warnings.count == 1 && warnings[0].contains("defaultValueString is \"NO\"")
+        && warnings[0].contains("0 is used instead"))
   }
 
   @Test(
