@@ -76,18 +76,11 @@ package struct PredicateSQL {
     return "EXISTS (SELECT 1\(raw: rows.from) AND \(condition))"
   }
 
+  /// A condition that holds for all members: none of them fails it.
   private func all(
     _ collection: SQLCollection, _ names: SQLNames, _ test: (SQLOperand) throws -> BoundSQL
   ) throws -> BoundSQL {
-    let rows = try MemberRows(collection, self)
-    let member = try rows.operand(collection.rest, self)
-    let condition: BoundSQL
-    if case .collection(let inner) = member {
-      condition = try all(inner, names, test)
-    } else {
-      condition = try test(member)
-    }
-    return "NOT EXISTS (SELECT 1\(raw: rows.from) AND NOT \(definite(condition)))"
+    "NOT \(try exists(collection, names) { "NOT \(definite(try test($0)))" })"
   }
 
   /// The number of members of a collection, or of those that meet a condition.

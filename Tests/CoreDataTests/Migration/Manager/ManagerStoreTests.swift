@@ -348,6 +348,51 @@ struct ManagerStoreTests {
     try StoreChecks.check(URL(fileURLWithPath: target), RecoverySample.model(2))
   }
 
+  @Test("A link in place of the work directory is refused, and what it leads to stays")
+  func linkedWorkDirectory() throws {
+    let store = try TemporaryStore()
+    try RecoverySample.fill(store.url, rows: 5, photos: 3)
+    let (place, victim) = (
+      store.folder.appendingPathComponent("place"), store.folder.appendingPathComponent("victim")
+    )
+    for folder in [place, victim] {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+    for name in ["new.sqlite", "journal.json", "mine"] {
+      try Data(name.utf8).write(to: victim.appendingPathComponent(name))
+    }
+    try FileManager.default.createSymbolicLink(
+      at: place.appendingPathComponent(".New.sqlite-migration"), withDestinationURL: victim)
+    let step = try RecoverySample.migration(store.url, [(2, .mapping)]).steps[0]
+    let manager = NSMigrationManager(sourceModel: step.sourceModel, destinationModel: step.destinationModel)
+    let target = place.appendingPathComponent("New.sqlite")
+    let error = try #require(throws: NSError.self) {
+      try manager.migrateStore(from: store.url, type: .sqlite, mapping: step.mappingModel, to: target, type: .sqlite)
+    }
+    #expect(error.code == NSMigrationManagerDestinationStoreError)
+    #expect(error.localizedFailureReason?.contains(".New.sqlite-migration") == true, "\(error)")
+    #expect(try FileCalls.names(in: victim).sorted() == ["journal.json", "mine", "new.sqlite"])
+    #expect(try Data(contentsOf: victim.appendingPathComponent("new.sqlite")) == Data("new.sqlite".utf8))
+    #expect(!FileCalls.exists(target) && FileCalls.exists(store.url))
+  }
+
+  @Test("A dead log at the destination is kept under another name, and not applied")
+  func deadLog() throws {
+    let store = try TemporaryStore()
+    try RecoverySample.fill(store.url, rows: 5, photos: 3)
+    let place = store.folder.appendingPathComponent("place")
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    let target = place.appendingPathComponent("New.sqlite")
+    let log = Data(repeating: 7, count: 5_000)
+    try log.write(to: URL(fileURLWithPath: target.path + "-wal"))
+    let step = try RecoverySample.migration(store.url, [(2, .mapping)]).steps[0]
+    let manager = NSMigrationManager(sourceModel: step.sourceModel, destinationModel: step.destinationModel)
+    try manager.migrateStore(from: store.url, type: .sqlite, mapping: step.mappingModel, to: target, type: .sqlite)
+    #expect(try Data(contentsOf: URL(fileURLWithPath: target.path + "-wal~")) == log)
+    #expect(try RecoverySample.content(target).count == 5)
+    try StoreChecks.check(target, RecoverySample.model(2))
+  }
+
   @Test("Files of values that were put in their place go when the store cannot be", arguments: [ENOSPC, EIO])
   func failingMove(_ number: Int32) throws {
     let store = try TemporaryStore()
