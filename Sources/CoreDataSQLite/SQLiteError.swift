@@ -72,6 +72,16 @@ package struct SQLiteError: Error, Hashable, Sendable {
   /// Whether `interrupt()` or a progress handler ended the statement.
   package var isInterrupted: Bool { code == SQLITE_INTERRUPT }
 
+  /// Whether `SUM` or `ABS` of integers exceeded 64 bits.
+  package var isIntegerOverflow: Bool { code == SQLITE_ERROR && message == "integer overflow" }
+  /// Whether a statement is nested too deeply, has too many values, or is too long.
+  package var isTooComplex: Bool {
+    code == SQLITE_TOOBIG
+      || code == SQLITE_ERROR
+        && (message.hasPrefix("Expression tree is too large") || message == "too many SQL variables"
+          || message == "parser stack overflow")
+  }
+
   /// The columns of a violated constraint, as far as SQLite's message names them.
   package var violatedColumns: [(table: String, column: String)] {
     guard isConstraint, let colon = message.range(of: "constraint failed: ") else { return [] }

@@ -414,7 +414,7 @@ extension PlainValue {
     case .uuid(let value): return value
     case .url(let value): return value
     case .array(let values): return values.map { $0.foundationValue() }
-    case .set(let values): return NSSet(array: values.map { $0.foundationValue() })
+    case .set(let values): return ValueSet.make(values.map { $0.foundationValue() })
     case .dictionary(let values): return values.mapValues { $0.foundationValue() }
     case .object(let object): return (object.value.base as? ValueBox)?.value ?? object.value.base
     }

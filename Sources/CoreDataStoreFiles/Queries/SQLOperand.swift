@@ -9,17 +9,26 @@ import Foundation
 /// An expression in SQL.
 package enum SQLOperand {
   /// A column, or a scalar computed from columns.
-  case value(BoundSQL, Kind)
+  case value(SQLScalar)
   /// The primary key of an object, with the number of its root entity.
   case object(BoundSQL, root: Int)
   case constant(PlainValue)
   case list([PlainValue])
+  /// A list whose elements are not all constants.
+  case tuple([SQLOperand])
   /// The members of a to-many relationship, or values reached through it.
   case collection(SQLCollection)
 
   /// The kind of a value; only values of one kind can be compared.
   package enum Kind {
-    case number
+    /// An INTEGER.
+    case integer
+    /// A number that is not a decimal: an INTEGER or a REAL.
+    case real
+    /// A decimal attribute: an INTEGER or a REAL.
+    case decimal
+    /// The result of a calculation with decimals: a TEXT with the digits of a decimal, an INTEGER or a REAL.
+    case calculated
     case string
     case date
     case uuid
@@ -30,7 +39,9 @@ package enum SQLOperand {
 
     package init(_ layout: AttributeLayout) {
       switch layout.kind {
-      case .integer16, .integer32, .integer64, .boolean, .decimal, .double, .float: self = .number
+      case .integer16, .integer32, .integer64, .boolean: self = .integer
+      case .double, .float: self = .real
+      case .decimal: self = .decimal
       case .string: self = .string
       case .date: self = .date
       case .uuid: self = .uuid
@@ -40,32 +51,107 @@ package enum SQLOperand {
       }
     }
 
-    /// Returns the column value of a constant.
-    ///
-    /// - Throws: `NotExpressibleInSQL` for a constant of another type, which is compared in memory.
-    package func binding(_ value: PlainValue) throws -> SQLiteValue {
+    /// The kind of a constant; nil for null, collections and objects.
+    package init?(_ value: PlainValue) {
+      switch value {
+      case .integer, .boolean: self = .integer
+      case .real: self = .real
+      case .decimal: self = .calculated
+      case .string: self = .string
+      case .date: self = .date
+      case .uuid: self = .uuid
+      case .url: self = .uri
+      case .data: self = .data
+      case .null, .array, .set, .dictionary, .object: return nil
+      }
+    }
+
+    package var isNumber: Bool {
+      switch self {
+      case .integer, .real, .decimal, .calculated: true
+      case .string, .date, .uuid, .uri, .data, .opaque: false
+      }
+    }
+
+    /// Whether numbers of this kind are decimals in memory, which are calculated without rounding.
+    package var isDecimal: Bool { self == .decimal || self == .calculated }
+
+    /// Whether SQLite orders such values as they are ordered in memory.
+    package var isOrdered: Bool { self != .opaque && self != .calculated }
+
+    /// Whether values of two kinds can be equal.
+    package func isComparable(with other: Kind) -> Bool { self == other || isNumber && other.isNumber }
+
+    /// Returns the column value of a constant; nil for a constant of another type, which equals no value of this kind.
+    package func binding(_ value: PlainValue) -> SQLiteValue? {
       switch (self, value) {
-      case (.number, .integer(let value)): .integer(value)
-      case (.number, .boolean(let value)): .integer(value ? 1 : 0)
-      case (.number, .real(let value)): .real(value)
-      case (.number, .decimal(let value)): StoredDecimal.number(NSDecimalNumber(decimal: value))
+      case (.integer, .integer(let value)), (.real, .integer(let value)), (.decimal, .integer(let value)):
+        .integer(value)
+      case (.integer, .boolean(let value)), (.real, .boolean(let value)), (.decimal, .boolean(let value)):
+        .integer(value ? 1 : 0)
+      case (.integer, .real(let value)), (.real, .real(let value)), (.decimal, .real(let value)): .real(value)
+      case (.integer, .decimal(let value)), (.real, .decimal(let value)), (.decimal, .decimal(let value)):
+        StoredDecimal.number(NSDecimalNumber(decimal: value))
       case (.string, .string(let value)): .text(value)
       case (.date, .date(let value)): .real(value.timeIntervalSinceReferenceDate)
       case (.uuid, .uuid(let value)): .blob(withUnsafeBytes(of: value.uuid) { Data($0) })
       case (.uri, .url(let value)): .text(value.absoluteString)
       case (.data, .data(let value)): .blob(value)
-      default: throw NotExpressibleInSQL()
+      default: nil
       }
     }
   }
 }
 
-/// A to-many relationship of a row, and a key path from each member.
+/// A scalar in SQL.
+package struct SQLScalar {
+  package var sql: BoundSQL
+  package var kind: SQLOperand.Kind
+  /// The condition under which the value is missing. A calculation whose result is not a number is NULL in SQL too, but not
+  /// missing.
+  package var missing: BoundSQL
+  /// Whether `missing` is true exactly where `sql` is NULL.
+  package let isExactlyNull: Bool
+
+  package init(_ sql: BoundSQL, _ kind: SQLOperand.Kind, missing: BoundSQL? = nil) {
+    self.sql = sql
+    self.kind = kind
+    self.missing = missing ?? "\(sql) IS NULL"
+    isExactlyNull = missing == nil
+  }
+
+  /// The scalar of a constant; nil for null, collections and objects.
+  package init?(_ constant: PlainValue) {
+    guard let kind = SQLOperand.Kind(constant) else { return nil }
+    if case .decimal(let decimal) = constant {
+      self.init("\(value: .text(NSDecimalNumber(decimal: decimal).stringValue))", kind, missing: "0")
+    } else if let bound = kind.binding(constant) {
+      self.init("\(value: bound)", kind, missing: "0")
+    } else {
+      return nil
+    }
+  }
+}
+
+/// The members of a to-many relationship of a row, or of a subquery over them, and a key path from each member.
 package struct SQLCollection {
   package let source: String
   package let relationship: RelationshipLayout
   /// The key path from a member; empty for the member itself.
-  package let rest: [String]
+  package var rest: [String]
+  /// The condition under which there is no owner; nil where there always is one.
+  package var ownerMissing: BoundSQL?
+  /// The conditions of subqueries, from the innermost to the outermost.
+  package var filters: [Filter] = []
+
+  package struct Filter {
+    package let variable: String
+    package let predicate: PredicateSyntax
+    package let names: SQLNames
+  }
+
+  /// Whether the values of members are an array in memory, which has an element for each missing value. A set has none.
+  package var keepsMissingValues: Bool { relationship.isOrdered || !filters.isEmpty }
 }
 
 /// The rows that expressions can refer to: the evaluated object and the variables of subqueries.
@@ -125,62 +211,5 @@ package final class AliasNames {
   package func next(_ letter: String) -> String {
     last += 1
     return letter + String(last)
-  }
-}
-
-/// The SQL functions for string comparisons that SQLite lacks.
-package enum StringFunction: String, CaseIterable {
-  case equal = "CDStringEquals"
-  case beginsWith = "CDStringBeginsWith"
-  case endsWith = "CDStringEndsWith"
-  case contains = "CDStringContains"
-  case like = "CDStringLike"
-  case matches = "CDStringMatches"
-
-  package init?(_ op: ComparisonSyntax.Operator) {
-    switch op {
-    case .beginsWith: self = .beginsWith
-    case .endsWith: self = .endsWith
-    case .contains: self = .contains
-    case .like: self = .like
-    case .matches: self = .matches
-    default: return nil
-    }
-  }
-
-  /// Returns the call for two strings; the result is NULL if one of them is.
-  package func call(_ subject: BoundSQL, _ pattern: BoundSQL, _ options: ComparisonSyntax.Options) -> BoundSQL {
-    "\(raw: rawValue)(\(subject), \(pattern), \(value: .integer(Int64(options.rawValue))))"
-  }
-
-  package static func register(with connection: SQLiteConnection) throws {
-    for function in allCases {
-      try connection.register(function: function.rawValue, argumentCount: 3, deterministic: true) { arguments in
-        guard let subject = arguments[0].text, let pattern = arguments[1].text else { return .null }
-        let options = ComparisonSyntax.Options(rawValue: UInt(arguments[2].integer ?? 0))
-        return .integer(try function.holds(subject, pattern, options) ? 1 : 0)
-      }
-    }
-  }
-
-  /// Compares like predicates in memory.
-  private func holds(_ subject: String, _ pattern: String, _ options: ComparisonSyntax.Options) throws -> Bool {
-    let comparison = TextComparison(options)
-    switch self {
-    case .equal: return comparison.areEqual(subject, pattern)
-    case .beginsWith: return comparison.begins(subject, with: pattern)
-    case .endsWith: return comparison.ends(subject, with: pattern)
-    case .contains: return comparison.contains(subject, pattern)
-    case .like: return comparison.isLike(subject, pattern)
-    case .matches: return try comparison.matches(subject, pattern: pattern)
-    }
-  }
-
-  /// Returns the first string after all strings with a prefix; nil where there is none.
-  package static func endOfPrefixRange(_ prefix: String) -> String? {
-    guard let last = prefix.unicodeScalars.last,
-      let next = Unicode.Scalar(last.value == 0xD7FF ? 0xE000 : last.value + 1)
-    else { return nil }
-    return String(String.UnicodeScalarView(prefix.unicodeScalars.dropLast())) + String(Character(next))
   }
 }

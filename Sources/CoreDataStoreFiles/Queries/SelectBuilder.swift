@@ -72,10 +72,36 @@ package struct SelectBuilder {
     if isOrdered {
       let terms = try query.order.map { try term($0, from: scope, builder) }
       // The primary key breaks ties, so that pages of one query never overlap.
-      order = " ORDER BY \((terms + ["\(raw: scope.alias).Z_PK"]).joined(", "))"
+      // The sign lets SQLite search an index and sort what it finds, instead of reading all rows in order.
+      let sign = searchesRange(query, of: entity) ? "+" : ""
+      order = " ORDER BY \((terms + ["\(raw: sign)\(raw: scope.alias).Z_PK"]).joined(", "))"
     }
     let condition: BoundSQL = conditions.isEmpty ? "" : " WHERE \(conditions.joined(" AND "))"
     return (scope, condition, order)
+  }
+
+  /// Whether a query without an order and a limit has a range of an indexed attribute.
+  private func searchesRange(_ query: RowCriteria, of entity: EntityLayout) -> Bool {
+    guard query.order.isEmpty, query.limit == 0, query.offset == 0, let predicate = query.predicate else {
+      return false
+    }
+    func isIndexed(_ expression: ExpressionSyntax) -> Bool {
+      guard case .keyPath(let path) = expression, let column = entity.attributes[path]?.column else { return false }
+      return schema.indexes.contains { $0.table == entity.table && $0.elements.first?.column == column }
+    }
+    func hasRange(_ predicate: PredicateSyntax) -> Bool {
+      switch predicate {
+      case .and(let parts): return parts.contains(where: hasRange)
+      case .comparison(let comparison):
+        switch comparison.op {
+        case .lessThan, .lessThanOrEqualTo, .greaterThan, .greaterThanOrEqualTo:
+          return comparison.modifier == .direct && (isIndexed(comparison.left) || isIndexed(comparison.right))
+        default: return false
+        }
+      case .constant, .or, .not: return false
+      }
+    }
+    return hasRange(predicate)
   }
 
   private func from(_ scope: SQLScope) -> String {
@@ -94,11 +120,11 @@ package struct SelectBuilder {
 
   private func term(_ term: SortKey, from scope: SQLScope, _ builder: PredicateSQL) throws -> BoundSQL {
     let path = term.keyPath.split(separator: ".").map(String.init)
-    guard case .value(let value, let kind) = try builder.operand(path: path, from: scope), kind.isOrdered else {
+    guard case .value(let value) = try builder.operand(path: path, from: scope), value.kind.isOrdered else {
       throw NotExpressibleInSQL()
     }
-    let collation = kind == .string ? SortCollation.clause(for: term.method) : ""
-    return "\(value)\(raw: collation)\(raw: term.isAscending ? "" : " DESC")"
+    let collation = value.kind == .string ? SortCollation.clause(for: term.method) : ""
+    return "\(value.sql)\(raw: collation)\(raw: term.isAscending ? "" : " DESC")"
   }
 
   private func limit(of query: RowCriteria) -> BoundSQL {

@@ -18,6 +18,9 @@ package enum StoredDecimal {
     return NSDecimalNumber(value: value).compare(decimal) == .orderedSame ? .integer(value) : .real(decimal.doubleValue)
   }
 
+  /// Returns the decimal that a stored real stands for: the shortest with 15 digits, which is the number as written.
+  static func decimal(real: Double) -> Decimal? { decimal(String(format: "%.15g", real)) }
+
   /// Parses a text that is a number throughout; nil for any other text, and for a number that is too large.
   package static func decimal(_ text: String) -> Decimal? {
     // Foundation ignores trailing text, and reads "12 apples" as 12.

@@ -20,7 +20,7 @@ struct FetchPredicateTests {
     "name LIKE[c] '?da'", "name LIKE[cd] '*E'", "name MATCHES '[A-B].*'", "name MATCHES[c] 'a.a'",
     "department.name == 'Research'", "department.name BEGINSWITH[c] 's'", "department == nil", "department != nil",
     "manager.department.name == 'Sales'", "ANY projects.title == 'Apollo'", "ALL projects.title == 'Apollo'",
-    "NONE projects.title == 'Apollo'", "ANY friends.age > 30", "projects.@count == 2", "projects.@count > 0",
+    "NONE projects.title == 'Apollo'", "ANY friends.rating > 2", "projects.@count == 2", "projects.@count > 0",
     "friends.@count == 0", "SUBQUERY(projects, $p, $p.title BEGINSWITH 'A').@count > 0",
     "SUBQUERY(friends, $f, $f.age > 20 AND $f.name != 'Bob').@count == 1", "age + 5 > 35", "TRUEPREDICATE",
     "FALSEPREDICATE", "ANY favourites.title LIKE '*1'", "ANY projects.members.name == 'Ada'",
@@ -93,6 +93,62 @@ struct FetchPredicateTests {
       let expected = try people.filter { try predicate.holds(for: $0) }
       #expect(try Set(context.all("Employee", where: predicate)) == Set(expected), "\(predicate)")
     }
+  }
+
+  @Test("A sub-fetch in a predicate is evaluated once, and is the same with and without unsaved changes")
+  func subfetches() throws {
+    for unsaved in [false, true] {
+      let context = try TemporaryStore().context(CompanyModel.make())
+      try Self.fill(context, unsaved: unsaved)
+      let inner = NSFetchRequest<NSManagedObject>(entityName: "Department")
+      inner.predicate = NSPredicate(format: "name == 'Research'")
+      let found = try context.all(
+        "Employee", where: NSPredicate(format: "department IN FETCH(%@, %@, NO)", inner, context))
+      let expected = try context.all("Employee", where: NSPredicate(format: "department.name == 'Research'"))
+      #expect(found == expected && !found.isEmpty)
+      let count = NSPredicate(format: "FETCH(%@, %@, YES) == 1", inner, context)
+      #expect(try context.all("Employee", where: count).count == context.all("Employee").count)
+    }
+  }
+
+  @Test("Values that SQL cannot sum, and predicates that are too deep or long for SQL, are evaluated in memory")
+  func limits() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    let department = context.make("Department", ["name": "d"])
+    for _ in 0..<2 { context.make("Employee", ["name": "e", "steps": Int64.max, "age": 3, "department": department]) }
+    try context.save()
+    let sum = NSPredicate(format: "employees.@sum.steps > 9.3e18")
+    #expect(try context.all("Department", where: sum).count == 1)
+    let wide = NSCompoundPredicate(
+      orPredicateWithSubpredicates: (0..<3000).map { NSPredicate(format: "age == %d AND name != 'x'", $0) })
+    #expect(try context.all("Employee", where: wide).count == 2)
+    var deep = NSPredicate(format: "age == 3")
+    for _ in 0..<1500 { deep = NSCompoundPredicate(notPredicateWithSubpredicate: deep) }
+    #expect(try context.all("Employee", where: deep).count == 2)
+    let error = #expect(throws: (any Error).self) {
+      try context.all("Employee", where: NSPredicate(format: "name MATCHES '('"))
+    }
+    #expect(error.map { "\($0)" }?.contains("regular expression") == true)
+  }
+
+  @Test("Sets of decimal numbers: key paths, constants and operators")
+  func decimals() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    let department = context.make("Department", ["name": "d"])
+    for salary in ["0.1", "0.2", "0.2"] {
+      context.make("Employee", ["name": "e", "salary": NSDecimalNumber(string: salary), "department": department])
+    }
+    try context.save()
+    let salaries = department.value(forKeyPath: "employees.salary") as? NSSet
+    #expect(salaries?.count == 2 && salaries?.contains(NSDecimalNumber(string: "0.10")) == true)
+    for format in [
+      "ANY employees.salary == 0.1", "employees.@sum.salary == 0.5", "sum(employees.salary) == 0.3",
+      "SUBQUERY(employees, $e, $e.salary + 0.1 == 0.3).@count == 2",
+    ] {
+      #expect(try context.all("Department", where: NSPredicate(format: format)).count == 1, "\(format)")
+    }
+    let wanted = NSPredicate(format: "salary IN %@", argumentArray: [[NSDecimalNumber(string: "0.2")] as NSArray])
+    #expect(try context.all("Employee", where: wanted).count == 2)
   }
 
   @Test("An identifier stands for its object, also where the object has unsaved changes")

@@ -90,11 +90,28 @@ enum FunctionLibrary {
     case "distanceToLocation:fromLocation:":
       return try Location(left, for: name).distance(to: Location(right, for: name))
     default:
+      if let result = try dates(name, left, right) { return result }
       let (a, b) = (try Number(left, for: name), try Number(right, for: name))
       guard let result = Number.calculate(name, a, b) else {
         throw EvaluationError.wrongType(name, value: Operand.description(left), expected: "integers")
       }
       return result.value
+    }
+  }
+
+  /// Calculates with dates: a date plus or minus seconds is a date, and the difference of two dates is a number of seconds.
+  private static func dates(_ name: String, _ left: Any, _ right: Any) throws -> Any? {
+    switch (name, left, right) {
+    case ("from:subtract:", let left as Date, let right as Date):
+      return NSNumber(value: left.timeIntervalSinceReferenceDate - right.timeIntervalSinceReferenceDate)
+    case ("from:subtract:", let date as Date, _):
+      return Date(
+        timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate - (try Number(right, for: name).real))
+    case ("add:to:", let date as Date, _) where !(right is Date):
+      return Date(
+        timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate + (try Number(right, for: name).real))
+    case ("add:to:", _, is Date) where !(left is Date): return try dates(name, right, left)
+    default: return nil
     }
   }
 
@@ -121,7 +138,7 @@ enum FunctionLibrary {
       return Decimal(string: text, locale: Locale(identifier: "en_US_POSIX")).map { NSDecimalNumber(decimal: $0) }
     case "NSString", "String": return Operand.text(value) ?? String(describing: value)
     case "NSArray": return Operand.elements(value)
-    case "NSSet": return Operand.elements(value).map { NSSet(array: $0) }
+    case "NSSet": return Operand.elements(value).map(ValueSet.make)
     default: throw EvaluationError.notEvaluable("A cast to \(type)")
     }
   }

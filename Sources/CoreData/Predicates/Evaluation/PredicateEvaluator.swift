@@ -112,17 +112,17 @@ struct PredicateEvaluator {
       return try FunctionLibrary.call(name, try arguments.map { try value($0, with: object) })
     case .aggregate(let elements): return try elements.map { try value($0, with: object) ?? NSNull() }
     case .union(let left, let right):
-      return NSSet(array: try elements(left, "UNION", object) + elements(right, "UNION", object))
+      return ValueSet.make(try elements(left, "UNION", object) + elements(right, "UNION", object))
     case .intersect(let left, let right):
       let others = try elements(right, "INTERSECT", object)
-      return NSSet(
-        array: try elements(left, "INTERSECT", object).filter { element in
+      return ValueSet.make(
+        try elements(left, "INTERSECT", object).filter { element in
           others.contains { Operand.areEqual($0, element) }
         })
     case .minus(let left, let right):
       let others = try elements(right, "MINUS", object)
-      return NSSet(
-        array: try elements(left, "MINUS", object).filter { element in
+      return ValueSet.make(
+        try elements(left, "MINUS", object).filter { element in
           !others.contains { Operand.areEqual($0, element) }
         })
     case .subquery(let collection, let variable, let predicate):
@@ -265,7 +265,7 @@ enum KeyPathReader {
     }
     // As in Foundation, the values of the elements, in an array or a set like the collection itself.
     let values = try elements.map { try value(path, of: $0) }
-    if Operand.isSet(object) { return NSSet(array: values.compactMap { $0 }) }
+    if Operand.isSet(object) { return ValueSet.make(values.compactMap { $0 }) }
     return values.map { $0 ?? NSNull() }
   }
 

@@ -111,6 +111,9 @@ extension SQLiteStore {
       return nil
     } catch let error as InvalidPattern {
       throw EvaluationError.invalidPattern(error.pattern)
+    } catch let error as SQLiteError where error.isIntegerOverflow || error.isTooComplex {
+      // A sum or an absolute value beyond 64 bits is a double in memory, and predicates have no greatest depth there.
+      return nil
     }
   }
 

@@ -165,6 +165,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     let connection = file.connection
     try StringFunction.register(with: connection)
     try SortCollation.register(with: connection)
+    try SQLValueList.register(with: connection)
+    try PredicateFunctions.register(with: connection)
     guard !file.isReadOnly else { return }
     // Triggers of stores with derived attributes call this function to notify Apple's framework of changed rows. The
     // contexts here compute the same values themselves, but no row could be written without a function of that name.

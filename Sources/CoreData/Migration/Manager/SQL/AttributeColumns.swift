@@ -269,10 +269,10 @@ struct DerivationStatements {
     }
     // Counts and sums over relationships.
     do {
-      guard case .value(let sql, _) = try builder.operand(derivation, SQLNames(evaluated: scope)) else {
-        throw NotExpressibleInSQL()
-      }
-      return sql
+      guard case .value(let scalar) = try builder.operand(derivation, SQLNames(evaluated: scope)),
+        scalar.kind != .calculated
+      else { throw NotExpressibleInSQL() }
+      return scalar.sql
     } catch is NotExpressibleInSQL {
       throw obstacle(layout)
     }

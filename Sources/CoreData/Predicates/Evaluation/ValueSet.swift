@@ -1,0 +1,57 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A set of values that Foundation's sets on Linux treat wrongly: the `hash` of a decimal number calls itself without
+/// end, and collections of strings are equal there if the strings are canonically equivalent, unlike in predicates.
+final class ValueSet: NSSet {
+  private let decimals: [Decimal: NSDecimalNumber]
+  /// By the number of their elements.
+  private let collections: [Int: [Any]]
+  private let others: NSSet
+
+  /// Returns a set of values of any type; an `NSSet` of Foundation's own if it treats all of them as predicates do.
+  static func make(_ values: [Any]) -> NSSet {
+    let isOdd = values.contains { $0 is NSDecimalNumber || Operand.elements($0) != nil }
+    return isOdd ? ValueSet(values) : NSSet(array: values)
+  }
+
+  private init(_ values: [Any]) {
+    var decimals: [Decimal: NSDecimalNumber] = [:]
+    var collections: [Int: [Any]] = [:]
+    var others: [Any] = []
+    for value in values {
+      if let number = value as? NSDecimalNumber {
+        decimals[number.decimalValue] = decimals[number.decimalValue] ?? number
+      } else if let elements = Operand.elements(value) {
+        let known = collections[elements.count] ?? []
+        if !known.contains(where: { Operand.areEqual($0, value) }) { collections[elements.count] = known + [value] }
+      } else {
+        others.append(value)
+      }
+    }
+    self.decimals = decimals
+    self.collections = collections
+    self.others = NSSet(array: others)
+    super.init(objects: [], count: 0)
+  }
+
+  required init?(coder: NSCoder) {
+    preconditionFailure("A set of decimal numbers or collections cannot be decoded on Linux.")
+  }
+
+  override var count: Int { allObjects.count }
+
+  override func member(_ object: Any) -> Any? {
+    if let number = object as? NSDecimalNumber { return decimals[number.decimalValue] }
+    guard let elements = Operand.elements(object) else { return others.member(object) }
+    return collections[elements.count]?.first { Operand.areEqual($0, object) }
+  }
+
+  override func objectEnumerator() -> NSEnumerator { NSArray(array: allObjects).objectEnumerator() }
+
+  override var allObjects: [Any] { Array(decimals.values) + collections.values.flatMap { $0 } + others.allObjects }
+
+  override func copy(with zone: NSZone? = nil) -> Any { self }
+}

@@ -1,0 +1,28 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// The functions of expressions for statements, so that SQL calculates like predicates in memory.
+enum PredicateFunctions {
+  static func register(with connection: SQLiteConnection) throws {
+    try connection.register(function: ValueFunction.name, deterministic: true) { arguments in
+      guard arguments.count > 2, let name = arguments[0].text, let letters = arguments[1].text else { return .null }
+      return ValueFunction.result(try FunctionLibrary.call(name, values(arguments.dropFirst(2), letters)))
+    }
+    try connection.register(function: ValueFunction.orderName, argumentCount: 3, deterministic: true) { arguments in
+      let values = values(arguments.dropFirst(), arguments[0].text ?? "")
+      guard let left = values[0].flatMap({ Number($0) }), let right = values[1].flatMap({ Number($0) }),
+        let order = Number.compare(left, right)
+      else { return .null }
+      return .integer(Int64(order.rawValue))
+    }
+  }
+
+  private static func values(_ arguments: ArraySlice<SQLiteValue>, _ letters: String) -> [Any?] {
+    zip(arguments, letters).map { ValueFunction.argument($0, letter: $1) }
+  }
+}

@@ -1,0 +1,198 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataSQLite
+
+/// The rows of a collection's members, as a subquery that refers to the owner's row.
+package struct MemberRows {
+  /// The members, after those of the collections that the key path leads through.
+  private var levels: [Level] = []
+
+  private struct Level {
+    let scope: SQLScope
+    /// The tables, without the word before the first.
+    let table: String
+    let condition: String
+    /// The condition of the join to further tables; nil where `table` is all.
+    let join: String?
+  }
+
+  package init(_ collection: SQLCollection, _ builder: PredicateSQL) throws {
+    try append(collection, builder)
+  }
+
+  /// The members' rows.
+  package var scope: SQLScope { levels[levels.count - 1].scope }
+
+  /// Adds the members of a collection that begins at the present members.
+  package mutating func append(_ collection: SQLCollection, _ builder: PredicateSQL) throws {
+    guard let destination = builder.schema[collection.relationship.destinationEntity] else {
+      throw NotExpressibleInSQL()
+    }
+    let scope = SQLScope(entity: destination, names: builder.aliases)
+    let owner = "\(collection.source).Z_PK"
+    let pairs = RelationshipPairs(of: collection.relationship, in: builder.schema)
+    guard pairs.ownerColumn != "Z_PK" else { throw NotExpressibleInSQL() }
+    let members = "\(builder.aliases.table(destination.table)) \(scope.alias)"
+    let table = builder.aliases.table(pairs.table)
+    let (near, far) = (SQLName.quoted(pairs.ownerColumn), SQLName.quoted(pairs.memberColumn))
+    if pairs.isReflexive {
+      let keys =
+        "SELECT \(far) FROM \(table) WHERE \(near) = \(owner) UNION SELECT \(near) FROM \(table) WHERE \(far) = \(owner)"
+      levels.append(Level(scope: scope, table: members, condition: "\(scope.alias).Z_PK IN (\(keys))", join: nil))
+    } else if pairs.memberColumn == "Z_PK" {
+      levels.append(Level(scope: scope, table: members, condition: "\(scope.alias).\(near) = \(owner)", join: nil))
+    } else {
+      let join = builder.aliases.next("j")
+      levels.append(
+        Level(
+          scope: scope, table: "\(table) \(join)", condition: "\(join).\(near) = \(owner)",
+          join: " JOIN \(members) ON \(scope.alias).Z_PK = \(join).\(far)"))
+    }
+  }
+
+  /// The FROM and WHERE clauses. Read them last, because key paths in conditions add joins to the scopes.
+  package var from: String {
+    var text = ""
+    for (position, level) in levels.enumerated() {
+      text += position == 0 ? " FROM \(level.table)" : " JOIN \(level.table) ON \(level.condition)"
+      text += (level.join ?? "") + level.scope.joins
+    }
+    return text + " WHERE \(levels[0].condition)"
+  }
+
+  package func operand(_ path: [String], _ builder: PredicateSQL) throws -> SQLOperand {
+    try builder.operand(path: path, from: scope)
+  }
+}
+
+extension PredicateSQL {
+  /// The conditions of a collection's subqueries for a member, each with a leading AND.
+  private func filters(_ collection: SQLCollection, _ rows: MemberRows) throws -> BoundSQL {
+    try collection.filters.map { filter in
+      var names = filter.names
+      names.variables[filter.variable] = rows.scope
+      return " AND \(try condition(filter.predicate, names))" as BoundSQL
+    }.joined("")
+  }
+
+  /// An `EXISTS` condition over the members of a collection, nested where the key path leads through further collections.
+  ///
+  /// - Parameters:
+  ///   - isFlat: whether the values of the members must not be collections themselves.
+  ///   - ignoresMissing: whether `test` cannot hold for a missing value.
+  func exists(
+    _ collection: SQLCollection, isFlat: Bool = false, ignoresMissing: Bool = false,
+    _ test: (SQLOperand) throws -> BoundSQL
+  ) throws -> BoundSQL {
+    let rows = try MemberRows(collection, self)
+    let filters = try filters(collection, rows)
+    let member = try rows.operand(collection.rest, self)
+    var condition: BoundSQL
+    if case .collection(let inner) = member {
+      // In an array, an owner that is missing on the way is an element; here it would be none.
+      guard !isFlat, inner.ownerMissing == nil || !collection.keepsMissingValues else { throw NotExpressibleInSQL() }
+      condition = try exists(inner, ignoresMissing: ignoresMissing, test)
+    } else {
+      condition = try test(member)
+      if !ignoresMissing, !collection.rest.isEmpty, !collection.keepsMissingValues {
+        condition = "NOT (\(try missing(member))) AND \(condition)"
+      }
+    }
+    return "EXISTS (SELECT 1\(raw: rows.from)\(filters) AND \(condition))"
+  }
+
+  /// A condition that holds for all members: none of them fails it.
+  func all(_ collection: SQLCollection, _ test: (SQLOperand) throws -> BoundSQL) throws -> BoundSQL {
+    "NOT \(try exists(collection) { "NOT \(definite(try test($0)))" })"
+  }
+
+  /// The aggregate functions of collections: the operators of key paths, and the functions of expressions.
+  enum Aggregate: String {
+    case count
+    case sum
+    case minimum = "min"
+    case maximum = "max"
+    case average
+
+    init?(operator name: String) {
+      self.init(rawValue: name == "@avg" ? "average" : String(name.dropFirst()))
+    }
+
+    init?(function name: String) {
+      guard name.hasSuffix(":") else { return nil }
+      self.init(rawValue: String(name.dropLast()))
+    }
+  }
+
+  /// How an aggregate reads the values of the members.
+  enum AggregateForm {
+    /// `items.@sum.price` or `SUBQUERY(…).@sum.price`: the values of the members themselves, without the missing ones.
+    case members
+    /// `items.parts.price.@sum`: the values that the whole path leads to, through any number of collections.
+    case flattened
+    /// `sum(items.price)`: the values of the key path, which are distinct if the collection is a set.
+    case argument
+  }
+
+  /// Applies an aggregate function to what a collection's key path leads to.
+  func aggregate(_ function: Aggregate, _ collection: SQLCollection, _ form: AggregateForm) throws -> SQLOperand {
+    var rows = try MemberRows(collection, self)
+    let filters = try filters(collection, rows)
+    var member = try rows.operand(collection.rest, self)
+    while form == .flattened, case .collection(let inner) = member {
+      try rows.append(inner, self)
+      member = try rows.operand(inner.rest, self)
+    }
+    let isArgument = form == .argument
+    // The functions take a missing collection for an empty one only to count it; subqueries of one are empty.
+    let missing = isArgument && function == .count || !collection.filters.isEmpty ? nil : collection.ownerMissing
+    func select(_ result: BoundSQL) -> BoundSQL { "(SELECT \(result)\(raw: rows.from)\(filters))" }
+    /// - Parameter unknown: the condition under which the members have no result; nil where that is where it is NULL.
+    func scalar(_ sql: BoundSQL, _ kind: SQLOperand.Kind, _ unknown: BoundSQL?) -> SQLOperand {
+      guard let missing else { return .value(SQLScalar(sql, kind, missing: unknown)) }
+      return .value(
+        SQLScalar(
+          "CASE WHEN \(missing) THEN NULL ELSE \(sql) END", kind, missing: unknown.map { "(\(missing) OR \($0))" }))
+    }
+    switch member {
+    case .object(let key, _):
+      guard function == .count else { throw NotExpressibleInSQL() }
+      // Objects of a key path may be missing, and occur once in a set.
+      let counted: BoundSQL =
+        member.isRow(of: rows) || isArgument && collection.keepsMissingValues
+        ? "COUNT(*)" : isArgument ? "COUNT(DISTINCT \(key))" : "COUNT(\(key))"
+      return scalar(select(counted), .integer, "0")
+    case .value(let value):
+      guard value.isExactlyNull else { throw NotExpressibleInSQL() }
+      let (sql, isSet) = (value.sql, isArgument && !collection.keepsMissingValues)
+      let values: BoundSQL = isSet ? "DISTINCT \(sql)" : sql
+      switch (function, value.kind) {
+      case (.count, _):
+        return scalar(select(isArgument && !isSet ? "COUNT(*)" : "COUNT(\(values))"), .integer, "0")
+      case (.minimum, let kind) where kind.isOrdered: return scalar(select("MIN(\(sql))"), kind, nil)
+      case (.maximum, let kind) where kind.isOrdered: return scalar(select("MAX(\(sql))"), kind, nil)
+      case (.sum, .integer):
+        // An empty sum is 0 in memory, and NULL in SQL.
+        return scalar("IFNULL(\(select("SUM(\(values))")), 0)", .integer, "0")
+      case (.sum, .real):
+        return scalar(select("CASE COUNT(\(sql)) WHEN 0 THEN 0 ELSE SUM(\(values)) END"), .real, "0")
+      case (.average, .integer), (.average, .real):
+        // The sum of integers is exact; SQLite's AVG rounds it.
+        return scalar(
+          select("CAST(SUM(\(values)) AS REAL) / COUNT(\(values))"), .real, select("COUNT(\(sql)) = 0"))
+      default: throw NotExpressibleInSQL()
+      }
+    default: throw NotExpressibleInSQL()
+    }
+  }
+}
+
+extension SQLOperand {
+  /// Whether this is the object of the rows, and not one that they lead to.
+  fileprivate func isRow(of rows: MemberRows) -> Bool {
+    if case .object(let key, _) = self { return key.sql == "\(rows.scope.alias).Z_PK" }
+    return false
+  }
+}

@@ -1,0 +1,81 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+/// The right side of `IN`: a question mark for each value of a short list, and one for all values of a long list.
+///
+/// SQLite limits the number of bound values, and a statement for each length would fill the cache of statements. So a long list
+/// is bound as JSON. SQLite reads it once, into a temporary index.
+package enum SQLValueList {
+  /// The longest list with a question mark for each value.
+  package static let longestShortList = 100
+  /// The longest JSON in bytes, well below the smallest limit of a connection that reads an untrusted store.
+  static let longestJSON = 8 << 20
+
+  package static let decoder = "CDListValue"
+
+  /// Returns `(?, ?)` or a subquery.
+  ///
+  /// - Throws: `NotExpressibleInSQL` for more than eight megabytes of values.
+  package static func list(_ values: [SQLiteValue]) throws -> BoundSQL {
+    if values.count <= longestShortList { return "(\(values: values))" }
+    var json = "["
+    var hasOnlyIntegers = true
+    for (position, value) in values.enumerated() {
+      if position > 0 { json += "," }
+      if case .integer(let number) = value {
+        json += String(number)
+      } else {
+        hasOnlyIntegers = false
+        json += encoded(value)
+      }
+    }
+    json += "]"
+    guard json.utf8.count <= longestJSON else { throw NotExpressibleInSQL() }
+    let element = hasOnlyIntegers ? "value" : "\(decoder)(value)"
+    return "(SELECT \(raw: element) FROM json_each(\(value: .text(json))))"
+  }
+
+  /// A JSON string with a letter for the type, and the bytes in hexadecimal digits: JSON has no exact reals and no bytes.
+  private static func encoded(_ value: SQLiteValue) -> String {
+    switch value {
+    case .null: "null"
+    case .integer(let number): String(number)
+    case .real(let number): "\"r\(number.bitPattern)\""
+    case .text(let text): "\"t\(hexadecimal(text.utf8))\""
+    case .blob(let bytes): "\"b\(hexadecimal(bytes))\""
+    }
+  }
+
+  private static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    var text: [UInt8] = []
+    for byte in bytes {
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 15)])
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  private static func bytes(_ digits: Substring.UTF8View) -> [UInt8] {
+    func digit(_ character: UInt8) -> UInt8 { character < 0x3A ? character - 0x30 : character - 0x57 }
+    var bytes: [UInt8] = []
+    var iterator = digits.makeIterator()
+    while let high = iterator.next(), let low = iterator.next() { bytes.append(digit(high) << 4 | digit(low)) }
+    return bytes
+  }
+
+  package static func register(with connection: SQLiteConnection) throws {
+    try connection.register(function: decoder, argumentCount: 1, deterministic: true) { arguments in
+      guard case .text(let text) = arguments[0], let type = text.first else { return arguments[0] }
+      let rest = text.dropFirst()
+      switch type {
+      case "r": return UInt64(rest).map { .real(Double(bitPattern: $0)) } ?? .null
+      case "t": return .text(String(decoding: bytes(rest.utf8), as: UTF8.self))
+      default: return .blob(Data(bytes(rest.utf8)))
+      }
+    }
+  }
+}

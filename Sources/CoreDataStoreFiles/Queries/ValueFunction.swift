@@ -1,0 +1,64 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataSQLite
+import Foundation
+
+/// The SQL functions that calculate as expressions do in memory. The program registers them, since it has the evaluator.
+package enum ValueFunction {
+  /// `CDFunction(name, letters, a, b)` calls a predefined function of expressions.
+  package static let name = "CDFunction"
+  /// `CDNumberOrder(letters, a, b)` returns -1, 0 or 1, or NULL.
+  package static let orderName = "CDNumberOrder"
+
+  /// Calls a predefined function with scalars.
+  static func call(_ function: String, _ arguments: [SQLScalar]) -> BoundSQL {
+    "\(raw: name)(\(value: .text(function)), \(value: .text(letters(arguments))), \(arguments.map(\.sql).joined(", ")))"
+  }
+
+  static func order(_ arguments: [SQLScalar]) -> BoundSQL {
+    "\(raw: orderName)(\(value: .text(letters(arguments))), \(arguments.map(\.sql).joined(", ")))"
+  }
+
+  private static func letters(_ arguments: [SQLScalar]) -> String {
+    String(
+      arguments.map {
+        switch $0.kind {
+        case .decimal: "d"
+        case .calculated: "c"
+        case .date: "t"
+        default: "v"
+        }
+      })
+  }
+
+  /// Returns the value that an argument has in memory, by the letter of its kind; nil for null.
+  package static func argument(_ value: SQLiteValue, letter: Character) -> Any? {
+    switch (letter, value) {
+    case ("d", .integer(let number)): NSDecimalNumber(value: number)
+    case ("d", .real(let number)): StoredDecimal.decimal(real: number).map { NSDecimalNumber(decimal: $0) }
+    case ("c", .text(let text)): StoredDecimal.decimal(text).map { NSDecimalNumber(decimal: $0) }
+    case ("t", _): value.real.map { Date(timeIntervalSinceReferenceDate: $0) }
+    case (_, .integer(let number)): NSNumber(value: number)
+    case (_, .real(let number)): NSNumber(value: number)
+    case (_, .text(let text)): text
+    default: nil
+    }
+  }
+
+  /// Returns the column value of a result: decimals as texts, which lose no digits.
+  package static func result(_ value: Any?) -> SQLiteValue {
+    switch value {
+    case let number as NSDecimalNumber: .text(number.stringValue)
+    case let text as String: .text(text)
+    case let number as Int: .integer(Int64(number))
+    case let number as NSNumber:
+      switch UInt8(bitPattern: number.objCType.pointee) {
+      case UInt8(ascii: "d"), UInt8(ascii: "f"): .real(number.doubleValue)
+      default: .integer(number.int64Value)
+      }
+    default: .null
+    }
+  }
+}

@@ -1,0 +1,158 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataStoreFiles
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+/// Random predicates and sort orders over random data, as SQL and in memory: the same objects in the same order.
+///
+/// `COREDATA_PREDICATE_SEED` and `COREDATA_PREDICATE_CASES` in the environment ask for other cases, or for more.
+@Suite("Predicates as SQL against predicates in memory")
+struct PredicateDifferentialTests {
+  private static func number(_ name: String, default value: Int) -> Int {
+    ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? value
+  }
+
+  /// The least share that SQL answers, of each kind of predicate and of all.
+  private static let (leastShare, leastShareOfAll) = (0.6, 0.9)
+
+  @Test("Random predicates and orders find the same objects in the same order", arguments: 0..<8)
+  func sameAnswers(part: Int) throws {
+    let seed = UInt64(Self.number("COREDATA_PREDICATE_SEED", default: 20_260) * 8 + part)
+    let count = Self.number("COREDATA_PREDICATE_CASES", default: 20_800) / 8
+    var run = try PredicateRun(seed: seed)
+    for _ in 0..<count {
+      let problem = try run.step()
+      #expect(problem == nil, "COREDATA_PREDICATE_SEED \(seed / 8), part \(part)")
+      if run.problems > 10 { break }
+    }
+    print("Predicates, seed \(seed): \(run.summary)")
+    guard count >= 1000 else { return }
+    for (kind, share) in run.shares { #expect(share >= Self.leastShare, "SQL answers too few of \(kind)") }
+    #expect(run.shareOfAll >= Self.leastShareOfAll)
+  }
+}
+
+private struct PredicateRun {
+  private let world: PredicateWorld
+  private let sqlite: SQLiteStore
+  private var generator: PredicateGenerator
+  private var answered: [PredicateGenerator.Kind: Int] = [:]
+  private var asked: [PredicateGenerator.Kind: Int] = [:]
+  private(set) var problems = 0
+
+  init(seed: UInt64) throws {
+    world = try PredicateWorld(seed: seed)
+    let store = world.context.persistentStoreCoordinator?.persistentStores.first as? SQLiteStore
+    sqlite = try #require(store)
+    generator = PredicateGenerator(world: world, random: SeededGenerator(seed: seed &+ 1))
+  }
+
+  var shares: [(PredicateGenerator.Kind, Double)] {
+    PredicateGenerator.Kind.allCases.map { kind in
+      (kind, Double(answered[kind] ?? 0) / Double(max(1, asked[kind] ?? 0)))
+    }
+  }
+
+  var shareOfAll: Double {
+    Double(answered.values.reduce(0, +)) / Double(max(1, asked.values.reduce(0, +)))
+  }
+
+  var summary: String {
+    PredicateGenerator.Kind.allCases.map { "\($0) \(answered[$0] ?? 0)/\(asked[$0] ?? 0)" }.joined(separator: ", ")
+  }
+
+  /// Runs one case; the difference that it finds.
+  mutating func step() throws -> String? {
+    let entity = try #require(
+      world.context.persistentStoreCoordinator?.managedObjectModel.entitiesByName[
+        ["Employee", "Employee", "Manager", "Department", "Project", "Task"].randomElement(using: &generator.random)
+          ?? "Employee"])
+    let (kind, predicate) = generator.predicate(entity)
+    let order = generator.order(entity)
+    asked[kind, default: 0] += 1
+    let isSQL = isSQL(entity, predicate, order)
+    if isSQL { answered[kind, default: 0] += 1 }
+    guard let problem = difference(entity, predicate, order) else { return nil }
+    problems += 1
+    return reduced(entity, predicate, order) ?? problem
+  }
+
+  private func isSQL(_ entity: NSEntityDescription, _ predicate: PredicateSyntax, _ order: [SortKey]) -> Bool {
+    do {
+      let entities = try sqlite.state().entities
+      var criteria = RowCriteria()
+      criteria.predicate = predicate
+      criteria.order = order
+      _ = try entities.selects.select(["Z_PK"], of: entities.layout(of: entity), criteria)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  private func difference(
+    _ entity: NSEntityDescription, _ predicate: PredicateSyntax, _ order: [SortKey]
+  ) -> String? {
+    let inMemory = Result { try memory(entity, predicate, order) }
+    let inSQL = Result { try fetched(entity, predicate, order) }
+    switch (inMemory, inSQL) {
+    case (.success(let expected), .success(let found)):
+      if expected == found { return nil }
+      return describe(entity, predicate, order, "found \(found), wanted \(expected)")
+    case (.failure(let error), _): return describe(entity, predicate, order, "in memory: \(error)")
+    case (_, .failure(let error)): return describe(entity, predicate, order, "as SQL: \(error)")
+    }
+  }
+
+  private func memory(
+    _ entity: NSEntityDescription, _ predicate: PredicateSyntax, _ order: [SortKey]
+  ) throws -> [Int64] {
+    let evaluator = PredicateEvaluator()
+    let objects = try (world.objects[entity.name ?? ""] ?? []).filter { try evaluator.evaluate(predicate, with: $0) }
+    return try ObjectOrder(order).sorted(objects).map(\.objectID.key.number)
+  }
+
+  private func fetched(
+    _ entity: NSEntityDescription, _ predicate: PredicateSyntax, _ order: [SortKey]
+  ) throws -> [Int64] {
+    let request = NSFetchRequest<NSManagedObjectID>(entityName: entity.name ?? "")
+    request.resultType = .managedObjectIDResultType
+    request.predicate = NSPredicate.make(predicate)
+    request.sortDescriptors = order.map {
+      NSSortDescriptor(key: $0.keyPath, ascending: $0.isAscending, selector: $0.method.rawValue)
+    }
+    return try world.context.fetch(request).map(\.key.number)
+  }
+
+  private func describe(
+    _ entity: NSEntityDescription, _ predicate: PredicateSyntax, _ order: [SortKey], _ what: String
+  ) -> String {
+    let keys = order.map { "\($0.keyPath) \($0.method.rawValue) \($0.isAscending ? "up" : "down")" }
+    return "\(entity.name ?? ""): \(PredicatePrinter().format(predicate)) by \(keys): \(what)"
+  }
+
+  /// The smallest part of a case that fails by itself.
+  private func reduced(
+    _ entity: NSEntityDescription, _ predicate: PredicateSyntax, _ order: [SortKey]
+  ) -> String? {
+    for key in order {
+      if let problem = difference(entity, .constant(true), [key]) { return problem }
+    }
+    let parts: [PredicateSyntax]
+    switch predicate {
+    case .and(let operands), .or(let operands): parts = operands
+    case .not(let operand): parts = [operand]
+    case .constant, .comparison: parts = []
+    }
+    for part in parts {
+      if let problem = reduced(entity, part, []) { return problem }
+    }
+    return difference(entity, predicate, [])
+  }
+}
