@@ -343,6 +343,96 @@ struct ParentContextTests {
     #expect(seen.allSatisfy { $0.managedObjectContext == nil })
   }
 
+  @Test("Batches of a fetch, and single rows, are read through the parent as they are needed")
+  func batches() throws {
+    let tree = try Tree()
+    for number in 0..<30 { tree.root.make("Task", ["title": "\(number + 10)"]) }
+    try tree.root.save()
+    tree.root.reset()
+    tree.root.make("Task", ["title": "09"])
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Task")
+    request.sortDescriptors = [NSSortDescriptor(key: "title", ascending: true)]
+    request.fetchBatchSize = 10
+    let found = try tree.child.fetch(request)
+    #expect(found.count == 31 && found.allSatisfy(\.isFault))
+    #expect(found.map { $0["title"] as? String } == (9..<40).map { $0 == 9 ? "09" : "\($0)" })
+    tree.child.refreshAllObjects()
+    request.fetchBatchSize = 0
+    request.includesPropertyValues = false
+    request.fetchOffset = 29
+    #expect(try tree.child.fetch(request).map { $0["title"] as? String } == ["38", "39"])
+  }
+
+  @Test("Children of one context work at the same time, while it saves")
+  func atOnce() async throws {
+    let tree = try Tree()
+    let (root, rounds) = (tree.root, 25)
+    let department = root.make("Department", ["name": "d"])
+    try root.save()
+    let shared = department.objectID
+    let children = (0..<3).map { _ in tree.sibling() }
+    let ids = try await withThrowingTaskGroup(of: [NSManagedObjectID].self) { group in
+      for (number, child) in children.enumerated() {
+        group.addTask {
+          var ids: [NSManagedObjectID] = []
+          for round in 0..<rounds {
+            ids += try await child.perform(schedule: .enqueued) {
+              let employee = child.make("Employee", ["name": "\(number) \(round)"])
+              employee["department"] = child.object(with: shared)
+              let task = child.make("Task", ["title": "t"])
+              employee.mutableOrderedSetValue(forKey: "favourites").add(task)
+              try child.save()
+              employee["age"] = round
+              employee.mutableOrderedSetValue(forKey: "favourites").add(child.make("Task", ["title": "u"]))
+              if round % 5 == 0 { try child.obtainPermanentIDs(for: [employee]) }
+              try child.save()
+              return [employee.objectID]
+            }
+          }
+          return ids
+        }
+      }
+      group.addTask {
+        for _ in 0..<rounds { try await root.perform(schedule: .enqueued) { try root.save() } }
+        return []
+      }
+      return try await group.reduce(into: []) { $0 += $1 }
+    }
+    try root.performAndWait { try root.save() }
+    let found = try tree.store.context(CompanyModel.make()).all("Employee")
+    #expect(found.count == 3 * rounds && Set(found.map(\.objectID)).count == found.count)
+    #expect(found.allSatisfy { ($0["favourites"] as? NSOrderedSet)?.count == 2 && $0["department"] != nil })
+    for child in children {
+      try child.performAndWait {
+        let own = ids.filter { child.registeredObject(for: $0) != nil }
+        #expect(own.allSatisfy { child.object(with: $0) === child.registeredObject(for: $0) })
+        child.refreshAllObjects()
+        #expect((child.object(with: shared)["employees"] as? NSSet)?.count == 3 * rounds)
+        #expect(try child.all("Employee").allSatisfy { !$0.objectID.isTemporaryID && !$0.hasChanges })
+      }
+    }
+  }
+
+  @Test("Derived values are computed when the root saves")
+  func derived() async throws {
+    var builder = ModelBuilder()
+    let loud = NSDerivedAttributeDescription()
+    (loud.name, loud.attributeType) = ("loud", .stringAttributeType)
+    loud.derivationExpression = NSExpression(format: "uppercase:(title)")
+    builder.entity("Note", [.make("title", .stringAttributeType), loud])
+    let store = try TemporaryStore()
+    let root = try store.context(builder.model())
+    let child = NSManagedObjectContext(.privateQueue)
+    child.parent = root
+    child.automaticallyMergesChangesFromParent = true
+    let note = child.performAndWait { child.make("Note", ["title": "a"]) }
+    try child.performAndWait { try child.save() }
+    #expect(child.performAndWait { note["loud"] } == nil)
+    try root.performAndWait { try root.save() }
+    let merged = await child.perform(schedule: .enqueued) { note["loud"] as? String }
+    #expect(merged == "A")
+  }
+
   @Test("Transient values stay in the context that set them")
   func transient() throws {
     let tree = try Tree()
