@@ -55,7 +55,7 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
     return successor.withLock { $0 } ?? self
   }
 
-  /// Records the permanent identifier that replaces this temporary one.
+  /// Records the permanent identifier that replaces this temporary one. Contexts of one tree share the identifier.
   func becomes(_ permanent: NSManagedObjectID) { successor.withLock { $0 = permanent } }
 
   /// Returns the identifier itself, which is immutable.

@@ -25,6 +25,16 @@ struct RowSnapshot: @unchecked Sendable {
   /// One slot for each property, in the order of the entity's `SlotTable`. To-many relationships are `unread` until
   /// they are asked for.
   var slots: [Slot]
+  /// For a row that a child context has from its parent, the parent's object. Retaining it keeps the parent's snapshot,
+  /// and with it the version that the child's changes are based on.
+  var origin: AnyObject?
+
+  init(id: NSManagedObjectID, version: Int64, slots: [Slot], origin: AnyObject? = nil) {
+    self.id = id
+    self.version = version
+    self.slots = slots
+    self.origin = origin
+  }
 }
 
 /// The versions of rows (`Z_OPT`).

@@ -9,7 +9,7 @@ struct FetchExecution {
   private let specification: FetchSpecification
   private let context: NSManagedObjectContext
   private let entity: NSEntityDescription
-  private let stores: [any RowStore]
+  private let sources: [any RowReading]
   private var query: RowQuery
   /// Whether only Foundation can evaluate the predicate, because it contains a block.
   private let isOpaque: Bool
@@ -26,7 +26,8 @@ struct FetchExecution {
     self.context = context
     let entity = try FetchExecution.entity(of: specification, in: context)
     self.entity = entity
-    stores = try context.coordinator.rowStores(for: entity, among: affectedStores)
+    sources = try context.readers(
+      for: entity, among: affectedStores, isRefreshing: specification.shouldRefreshRefetchedObjects)
     var query = RowQuery(entity: entity, includesSubentities: specification.includesSubentities)
     var isOpaque = false
     if let predicate = specification.predicate {
@@ -46,14 +47,36 @@ struct FetchExecution {
     query.offset = specification.fetchOffset
     self.query = query
     self.isOpaque = isOpaque
-    if specification.includesPendingChanges, context.hasChanges {
-      context.processPendingChanges()
-      pending = context.changedInOrder.filter { object in
-        specification.includesSubentities
-          ? object.entity.isKindOf(entity: entity) : object.entity === entity
-      }
-    } else {
-      pending = []
+    pending = specification.includesPendingChanges ? FetchExecution.pending(query, in: context) : []
+  }
+
+  /// Makes the fetch that answers a child's query.
+  ///
+  /// - Parameter isRefreshing: whether unchanged objects are reread.
+  init(
+    _ query: RowQuery, in context: NSManagedObjectContext, affectedStores: [NSPersistentStore]?, isRefreshing: Bool
+  ) throws {
+    context.willQueryStores()
+    var specification = FetchSpecification()
+    specification.includesSubentities = query.includesSubentities
+    specification.shouldRefreshRefetchedObjects = isRefreshing
+    self.specification = specification
+    self.context = context
+    entity = query.entity
+    sources = try context.readers(for: query.entity, among: affectedStores, isRefreshing: isRefreshing)
+    self.query = query
+    isOpaque = false
+    isSortedByCode = false
+    pending = FetchExecution.pending(query, in: context)
+  }
+
+  /// Returns the objects with unsaved changes that may match a query.
+  private static func pending(_ query: RowQuery, in context: NSManagedObjectContext) -> [NSManagedObject] {
+    guard context.hasChanges else { return [] }
+    context.processPendingChanges()
+    return context.changedInOrder.filter { object in
+      query.includesSubentities
+        ? object.entity.isKindOf(entity: query.entity) : object.entity === query.entity
     }
   }
 
@@ -88,7 +111,7 @@ struct FetchExecution {
   }
 
   /// Whether the results of a single store are final: nothing is unsaved, and the store evaluates everything.
-  private var isAnsweredByStore: Bool { pending.isEmpty && stores.count == 1 && !isOpaque && !isSortedByCode }
+  private var isAnsweredByStore: Bool { pending.isEmpty && sources.count == 1 && !isOpaque && !isSortedByCode }
 
   func objects() throws -> [NSManagedObject] {
     let found = try matching()
@@ -101,12 +124,17 @@ struct FetchExecution {
   }
 
   func identifiers() throws -> [NSManagedObjectID] {
-    if isAnsweredByStore, let ids = try locked({ try stores[0].identifiers(for: query) }) { return ids }
+    if isAnsweredByStore, let ids = try sources[0].identifiers(for: query) { return ids }
     return try matching().map(\.objectID)
   }
 
+  /// Returns the values of the objects for a child.
+  func rowsForChild() throws -> [RowSnapshot] {
+    try matching().compactMap(context.rowForChild)
+  }
+
   func count() throws -> Int {
-    if isAnsweredByStore, let count = try locked({ try stores[0].count(for: query) }) { return count }
+    if isAnsweredByStore, let count = try sources[0].count(for: query) { return count }
     return try matching().count
   }
 
@@ -119,23 +147,20 @@ struct FetchExecution {
     return try window(results.dictionaries(of: unbounded().matching()))
   }
 
-  /// Runs a query while holding the coordinator's lock.
-  private func locked<T>(_ body: () throws -> T) rethrows -> T { try context.coordinator.withLock(body) }
-
   /// Returns the objects that match the request, in order, within offset and limit.
   private func matching() throws -> [NSManagedObject] {
-    if isAnsweredByStore, readsRowsLater, let ids = try locked({ try stores[0].identifiers(for: query) }) {
+    if isAnsweredByStore, readsRowsLater, let ids = try sources[0].identifiers(for: query) {
       return faults(ids)
     }
-    if isAnsweredByStore, let rows = try locked({ try stores[0].rows(for: query) }) {
+    if isAnsweredByStore, let rows = try sources[0].rows(for: query) {
       return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
     }
     var whole = query
     whole.limit = 0
     whole.offset = 0
     var objects: [NSManagedObject] = []
-    for store in stores {
-      objects += try matching(whole, in: store)
+    for source in sources {
+      objects += try matching(whole, in: source)
     }
     objects = try withPending(objects)
     if isSortedByCode {
@@ -178,13 +203,13 @@ struct FetchExecution {
     }
   }
 
-  private func matching(_ query: RowQuery, in store: any RowStore) throws -> [NSManagedObject] {
-    if !isOpaque, let rows = try locked({ try store.rows(for: query) }) {
+  private func matching(_ query: RowQuery, in source: any RowReading) throws -> [NSManagedObject] {
+    if !isOpaque, let rows = try source.rows(for: query) {
       return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
     }
     // The store cannot express the predicate or the order: read all rows, and filter in memory.
     let all = RowQuery(entity: query.entity, includesSubentities: query.includesSubentities)
-    guard let rows = try locked({ try store.rows(for: all) }) else {
+    guard let rows = try source.rows(for: all) else {
       throw ObjectGraphErrors.badRequest(
         "The store cannot list the rows of '\(entity.name ?? "")'.", entity: entity,
         suggestion: "Run an integrity check on the store.")

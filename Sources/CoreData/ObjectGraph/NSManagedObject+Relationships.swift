@@ -26,13 +26,15 @@ extension NSManagedObject {
   final func setMembers(_ members: [NSManagedObject], at position: Int, of relationship: NSRelationshipDescription) {
     readRelationship(at: position)
     guard case .toMany(let old) = slots[position] else { return }
-    let new = ToMany(members.map(\.identifier), isOrdered: relationship.isOrdered)
-    if old.hasSameMembers(as: new) { return }
+    func new() -> ToMany { ToMany(members.map(\.identifier), isOrdered: relationship.isOrdered) }
+    if old.hasSameMembers(as: new()) { return }
     func change() {
-      let leaving = linkedObjects(at: position).filter { !new.contains($0.identifier) }
-      for object in leaving { remove(object, at: position, of: relationship) }
+      let linked = linkedObjects(at: position)
+      let staying = new()
+      for object in linked where !staying.contains(object.identifier) { remove(object, at: position, of: relationship) }
       for object in members { add(object, at: position, of: relationship) }
-      if relationship.isOrdered { slots[position] = .toMany(new) }
+      // Identifiers may have become permanent meanwhile.
+      if relationship.isOrdered { slots[position] = .toMany(new()) }
     }
     if let holds { holds.changing(position, change) } else { change() }
   }
@@ -135,15 +137,20 @@ extension NSManagedObject {
     if slotsAtEventStart != nil { replaceTemporaryIDs(in: &slotsAtEventStart!) }
   }
 
-  private func replaceTemporaryIDs(in slots: inout [Slot]) {
+  /// - Returns: whether there were any.
+  @discardableResult
+  final func replaceTemporaryIDs(in slots: inout [Slot]) -> Bool {
+    var hasChanged = false
     for position in table.firstRelationship..<table.count {
       switch slots[position] {
       case .toOne(let id) where id.isTemporaryID: slots[position] = .toOne(id.current)
       case .toMany(let members) where members.hasTemporaryIDs:
         slots[position] = .toMany(members.withPermanentIDs())
-      default: break
+      default: continue
       }
+      hasChanged = true
     }
+    return hasChanged
   }
 
   /// Removes destinations from this object's relationships, without changing inverses.

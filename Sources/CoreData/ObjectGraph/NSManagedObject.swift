@@ -144,8 +144,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// Whether the object has no permanent identifier yet.
   final var hasTemporaryID: Bool { knownIdentifier?.isTemporaryID ?? true }
 
-  /// The object's identifier: temporary until the object is saved.
-  open var objectID: NSManagedObjectID { identifier }
+  /// The object's identifier: temporary until the object is saved, in a child context until the root of its tree is.
+  open var objectID: NSManagedObjectID { identifier.current }
 
   /// The context that the object is registered with; nil after its deletion was saved, or after a reset.
   open var managedObjectContext: NSManagedObjectContext? { context }
@@ -198,13 +198,19 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// Called before a property is read. Reads the object's row if the object is a fault.
   ///
   /// - Parameter key: the property about to be read.
-  open func willAccessValue(forKey key: String?) { realize() }
+  open func willAccessValue(forKey key: String?) {
+    ConcurrencyDebug.check(context)
+    realize(for: key)
+  }
 
   /// Called after a property has been read.
   open func didAccessValue(forKey key: String?) {}
 
   /// Called before a property changes. Reads the object's row if the object is a fault.
-  open func willChangeValue(forKey key: String) { realize() }
+  open func willChangeValue(forKey key: String) {
+    ConcurrencyDebug.check(context)
+    realize(for: key)
+  }
 
   /// Called after a property has changed. Marks the object as updated.
   open func didChangeValue(forKey key: String) { noteChange() }
@@ -325,12 +331,19 @@ extension NSManagedObject {
   /// A fault whose row is gone or cannot be read becomes a deleted object without values, as on Apple's systems with
   /// `shouldDeleteInaccessibleFaults`. If that is off, a row that is gone stops the program. The next `save()` throws
   /// the error of a row that cannot be read. A fault without a context becomes an object without values.
-  final func realize() {
+  ///
+  /// - Parameter key: the property whose access fires the fault; nil for none.
+  final func realize(for key: String? = nil) {
     if isRealized { return }
     guard let context else { return loseValues() }
+    if context.stalenessInterval >= 0, snapshot != nil, context.isStale(self) { snapshot = nil }
     if snapshot == nil { snapshot = context.readRow(for: self) }
     guard let snapshot else {
-      guard context.shouldDeleteInaccessibleFaults || context.readingFailure != nil else {
+      let property = key.flatMap { entity.propertiesByName[$0] }
+      guard
+        context.readingFailure != nil
+          || context.shouldHandleInaccessibleFault(self, for: identifier, triggeredByProperty: property)
+      else {
         preconditionFailure("Core Data could not fulfill a fault for \(identifier): its row is not in the store.")
       }
       loseValues()
@@ -372,7 +385,7 @@ extension NSManagedObject {
   /// Reads the members of a to-many relationship, unless they have been read.
   final func readRelationship(at position: Int) {
     guard let relationship = table.relationship(at: position), case .unread = slots[position] else { return }
-    guard let context, !hasTemporaryID else {
+    guard let context, !hasTemporaryID || context.parent != nil else {
       slots[position] = relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null
       return
     }

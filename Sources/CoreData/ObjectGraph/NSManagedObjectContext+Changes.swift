@@ -51,7 +51,10 @@ extension NSManagedObjectContext {
   /// `changedValuesForCurrentEvent()` reports on.
   ///
   /// Posts `didChangeObjectsNotification` if anything has changed.
-  public func processPendingChanges() {
+  public func processPendingChanges() { _ = processChanges() }
+
+  /// As `processPendingChanges()`; returns what has changed.
+  func processChanges() -> SavedIdentifiers {
     propagateDeletions()
     let event = touched
     touched = []
@@ -74,7 +77,7 @@ extension NSManagedObjectContext {
       }
       if object.isRealized { object.slotsAtEventStart = object.slots }
     }
-    guard postsNotifications else { return }
+    guard postsNotifications else { return SavedIdentifiers() }
     let sets = [
       (NSInsertedObjectsKey, inserted), (NSUpdatedObjectsKey, updated), (NSDeletedObjectsKey, deleted),
     ].filter { !$0.1.isEmpty }
@@ -83,6 +86,9 @@ extension NSManagedObjectContext {
         NSManagedObjectContext.didChangeObjectsNotification,
         Dictionary(uniqueKeysWithValues: sets.map { ($0.0, Set($0.1)) }))
     }
+    guard family.isNested else { return SavedIdentifiers() }
+    return SavedIdentifiers(
+      inserted: inserted.map(\.objectID), updated: updated.map(\.objectID), deleted: deleted.map(\.objectID))
   }
 
   /// Forgets objects that were inserted and deleted again before they were saved.
@@ -211,65 +217,10 @@ extension NSManagedObjectContext {
     case updatedObjectIDs = "updated_objectIDs"
     /// The identifiers of the objects deleted.
     case deletedObjectIDs = "deleted_objectIDs"
-  }
-
-  /// Merges what another context has saved to the same stores, possibly through another coordinator.
-  ///
-  /// Objects with unsaved changes keep these on top of the saved values.
-  ///
-  /// - Parameter notification: the other context's `didSaveObjectsNotification`.
-  public func mergeChanges(fromContextDidSave notification: Notification) {
-    func ids(_ objectsKey: String, _ idsKey: String) -> [NSManagedObjectID] {
-      let objects = notification.userInfo?[objectsKey] as? Set<NSManagedObject> ?? []
-      let known = notification.userInfo?[idsKey] as? Set<NSManagedObjectID> ?? []
-      return (objects.map(\.objectID) + known).compactMap(ownIdentifier)
-    }
-    merge(
-      inserted: ids(NSInsertedObjectsKey, NSInsertedObjectIDsKey),
-      updated: ids(NSUpdatedObjectsKey, NSUpdatedObjectIDsKey),
-      deleted: ids(NSDeletedObjectsKey, NSDeletedObjectIDsKey))
-  }
-
-  /// Translates an identifier of another coordinator; nil if this context's coordinator does not have the store.
-  private func ownIdentifier(_ id: NSManagedObjectID) -> NSManagedObjectID? {
-    let current = id.current
-    guard let coordinator = persistentStoreCoordinator,
-      current.persistentStore?.persistentStoreCoordinator !== coordinator
-    else { return current }
-    return coordinator.managedObjectID(forURIRepresentation: current.uriRepresentation())
-  }
-
-  /// Merges what was saved elsewhere into registered objects. Inserted objects become faults, for observers of the
-  /// notification.
-  func merge(inserted: [NSManagedObjectID], updated: [NSManagedObjectID], deleted: [NSManagedObjectID]) {
-    readAhead = [:]
-    let new = postsNotifications ? inserted.filter { !$0.current.isTemporaryID && registry[$0.current.key] == nil } : []
-    let added = new.map { object(for: $0) }
-    let isAdded = Set(added)
-    let renewed = (inserted + updated).compactMap { registry[$0.current.key] }.filter {
-      !isAdded.contains($0) && renew($0, keepingChanges: true)
-    }
-    let gone = deleted.compactMap { registry[$0.current.key] }
-    let keys = Set(gone.map(\.identifier.key))
-    for object in gone {
-      if !object.isRealized { object.loseValues() }
-      forgetChanges(of: object)
-      registry.remove(object)
-      object.changes = .deleted
-    }
-    // Unsaved changes may refer to rows that are gone now.
-    if !keys.isEmpty {
-      for object in self.changed.objects { object.forgetDestinations { keys.contains($0.key) } }
-    }
-    let sets = [
-      NSInsertedObjectsKey: Set(added), NSRefreshedObjectsKey: Set(renewed), NSDeletedObjectsKey: Set(gone),
-    ].filter { !$0.value.isEmpty }
-    if !sets.isEmpty { post(NSManagedObjectContext.didChangeObjectsNotification, sets) }
-    let ids: [AnyHashable: Any] = [
-      NSInsertedObjectIDsKey: Set(added.map(\.objectID)), NSRefreshedObjectIDsKey: Set(renewed.map(\.objectID)),
-      NSDeletedObjectIDsKey: Set(gone.map(\.objectID)),
-    ]
-    post(NSManagedObjectContext.didMergeChangesObjectIDsNotification, ids)
+    /// The identifiers of the objects invalidated.
+    case invalidatedObjectIDs = "invalidated_objectIDs"
+    /// The query generation that the context reads after a save.
+    case queryGeneration = "NSManagedObjectContextQueryGenerationKey"
   }
 
   /// Posts a notification of this context, unless the context posts none.
@@ -344,6 +295,11 @@ public let NSInsertedObjectIDsKey = "inserted_objectIDs"
 public let NSUpdatedObjectIDsKey = "updated_objectIDs"
 /// Key of notifications: the identifiers of the objects deleted.
 public let NSDeletedObjectIDsKey = "deleted_objectIDs"
+/// Key of notifications: the identifiers of the objects invalidated.
+public let NSInvalidatedObjectIDsKey = "invalidated_objectIDs"
+/// Key of notifications about saves: the query generation that the context reads from then on; missing unless the context
+/// is pinned to one.
+public let NSManagedObjectContextQueryGenerationKey = "NSManagedObjectContextQueryGenerationKey"
 
 extension Notification.Name {
   /// Posted after objects of a context have changed.

@@ -7,18 +7,23 @@ extension NSManagedObjectContext {
   /// Returns the object of an identifier: the registered one, or a new fault. Reads nothing.
   ///
   /// - Parameter objectID: a permanent identifier, or the temporary one of an object of this context.
-  public func object(with objectID: NSManagedObjectID) -> NSManagedObject { object(for: objectID) }
+  public func object(with objectID: NSManagedObjectID) -> NSManagedObject {
+    ConcurrencyDebug.check(self)
+    return object(for: objectID)
+  }
 
   /// Returns the object of an identifier, with its values.
   ///
   /// - Parameter objectID: an identifier.
   /// - Throws: 133000 if the store has no such row; the store's errors if it cannot be read.
   public func existingObject(with objectID: NSManagedObjectID) throws -> NSManagedObject {
+    ConcurrencyDebug.check(self)
+    adoptPermanentIDs()
     if let known = registry[objectID.current.key], known.isRealized, !known.isDeleted { return known }
     let id = objectID.current
-    if id.isTemporaryID { throw ObjectGraphErrors.missingObject(id) }
+    if id.isTemporaryID, parent == nil { throw ObjectGraphErrors.missingObject(id) }
     willReadStoredRow()
-    guard let row = try coordinator.row(for: id) else { throw ObjectGraphErrors.missingObject(id) }
+    guard let row = try storedRow(for: id) else { throw ObjectGraphErrors.missingObject(id) }
     let object = object(for: row)
     object.realize()
     return object
@@ -34,13 +39,25 @@ extension NSManagedObjectContext {
         object.context === self,
         "The object \(object.objectID) belongs to another context: obtain its identifier there.")
     }
-    try adoptPermanentIDs(for: objects.filter(\.hasTemporaryID))
+    adoptPermanentIDs()
+    let new = objects.filter(\.hasTemporaryID)
+    if family.isNested {
+      try makePermanent(new.map { ($0.identifier, assignments[$0.identifier.key]) })
+    } else {
+      try adoptPermanentIDs(for: new)
+    }
   }
 
   /// Returns the object of an identifier: the registered one, or a new fault.
   func object(for objectID: NSManagedObjectID) -> NSManagedObject {
+    adoptPermanentIDs()
     let id = objectID.current
     if let known = registry[id.key] { return known }
+    if id !== objectID, family.isNested {
+      // The tree is being told of the permanent identifier at this moment.
+      adoptAllPermanentIDs()
+      if let known = registry[id.key] { return known }
+    }
     let object = NSManagedObject.makeFault(id, in: self)
     object.snapshot = readAhead[id.key]
     registry.add(object)
@@ -53,10 +70,17 @@ extension NSManagedObjectContext {
     if object.isInaccessible { revive(object) }
     if !object.isRealized {
       object.snapshot = row
+      if stalenessInterval >= 0 { rowTimes[row.id.current.key] = ProcessInfo.processInfo.systemUptime }
     } else if refreshing, !object.hasChanges {
       object.turnIntoFault(keeping: row)
     }
     return object
+  }
+
+  /// Whether a fault must not use the row that it keeps. Forgets when that was read.
+  func isStale(_ object: NSManagedObject) -> Bool {
+    guard let time = rowTimes.removeValue(forKey: object.identifier.key) else { return true }
+    return ProcessInfo.processInfo.systemUptime - time >= stalenessInterval
   }
 
   /// Reads the row of a fault; nil if it is gone or cannot be read.
@@ -64,14 +88,14 @@ extension NSManagedObjectContext {
   /// Reading a property cannot throw, so an error is kept in `readingFailure`, and the next `save()` throws it before
   /// writing anything. `existingObject(with:)` and fetches throw at once.
   func readRow(for object: NSManagedObject) -> RowSnapshot? {
-    if object.hasTemporaryID { return nil }
+    if object.hasTemporaryID, parent == nil || object.isInserted { return nil }
     willReadStoredRow()
     do {
       if let batch = object.batch {
         try batch.readRows(around: object, in: self)
         if let row = object.snapshot { return row }
       }
-      return try coordinator.row(for: object.identifier)
+      return try storedRow(for: object.identifier)
     } catch {
       readingFailure = readingFailure ?? error
       return nil
@@ -84,7 +108,7 @@ extension NSManagedObjectContext {
   ) -> [NSManagedObjectID]? {
     willQueryStores()
     do {
-      return try coordinator.members(of: relationship, for: object.identifier)
+      return try storedMembers(of: relationship, for: object.identifier)
     } catch {
       readingFailure = readingFailure ?? error
       return nil
@@ -135,6 +159,7 @@ extension NSManagedObjectContext {
   ///   - flag: false to discard the object's changes, including the insertion of a new object; true to reread the row
   ///     and keep the changes on top of it.
   public func refresh(_ object: NSManagedObject, mergeChanges flag: Bool) {
+    ConcurrencyDebug.check(self)
     precondition(
       object.context == nil || object.context === self,
       "The object \(object.objectID) belongs to another context: refresh it there.")
@@ -144,7 +169,10 @@ extension NSManagedObjectContext {
   }
 
   /// Refreshes all objects, keeping their changes.
+  ///
+  /// Posts `didChangeObjectsNotification` with the objects under `NSRefreshedObjectsKey`.
   public func refreshAllObjects() {
+    ConcurrencyDebug.check(self)
     let renewed = registry.objects.filter { renew($0, keepingChanges: true) }
     if !renewed.isEmpty { post(NSManagedObjectContext.didChangeObjectsNotification, refreshed(renewed)) }
   }
@@ -156,7 +184,7 @@ extension NSManagedObjectContext {
   /// Turns an object into a fault, or rereads its row and reapplies its changes; false for an object without a row.
   func renew(_ object: NSManagedObject, keepingChanges: Bool) -> Bool {
     guard object.context === self else { return false }
-    guard !object.isInserted, !object.hasTemporaryID else {
+    guard !object.isInserted, !object.hasTemporaryID || parent != nil else {
       if keepingChanges || !object.isInserted { return false }
       forgetInsertion(of: object)
       return true
@@ -205,27 +233,42 @@ extension NSManagedObjectContext {
   }
 
   /// Discards all unsaved changes.
+  ///
+  /// Posts `didChangeObjectsNotification`: objects whose values were restored are refreshed, objects whose deletion was
+  /// undone are inserted, and new objects are deleted.
   public func rollback() {
+    ConcurrencyDebug.check(self)
     unprocessedDeletions = []
     readAhead = [:]
     touched = []
     readingFailure = nil
+    conflictChecks = []
+    var withdrawn: Set<NSManagedObject> = []
+    var restored: Set<NSManagedObject> = []
+    var refreshed: Set<NSManagedObject> = []
     for object in changedInOrder {
-      let wasInserted = object.isInserted
+      let (wasInserted, wasDeleted) = (object.isInserted, object.isDeleted)
       forgetChanges(of: object)
       if wasInserted {
         registry.remove(object)
+        if !wasDeleted { withdrawn.insert(object) }
       } else {
         object.turnIntoFault(keeping: object.snapshot)
         object.holds?.update()
+        if wasDeleted { restored.insert(object) } else { refreshed.insert(object) }
       }
     }
+    let sets = [
+      NSInsertedObjectsKey: restored, NSRefreshedObjectsKey: refreshed, NSDeletedObjectsKey: withdrawn,
+    ].filter { !$0.value.isEmpty }
+    if !sets.isEmpty { post(NSManagedObjectContext.didChangeObjectsNotification, sets) }
   }
 
   /// Forgets all objects, which become faults without a context.
   ///
   /// Posts `didChangeObjectsNotification` with the identifiers under `NSInvalidatedAllObjectsKey`.
   public func reset() {
+    ConcurrencyDebug.check(self)
     // A new object is not in the registry until its identifier is asked for.
     let new = changed.objects.filter { $0.knownIdentifier == nil }
     let all = registry.objects + new
@@ -243,6 +286,9 @@ extension NSManagedObjectContext {
     unprocessedDeletions = []
     readingFailure = nil
     assignments = [:]
+    conflictChecks = []
+    rowTimes = [:]
+    advanceGeneration()
     post(NSManagedObjectContext.didChangeObjectsNotification, [NSInvalidatedAllObjectsKey: ids])
   }
 }

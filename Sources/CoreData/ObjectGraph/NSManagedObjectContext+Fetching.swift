@@ -13,6 +13,8 @@ extension NSManagedObjectContext {
   /// - Parameter request: what to fetch.
   /// - Throws: 134060 for an entity or key path that is not in the model; the store's errors.
   public func fetch<T>(_ request: NSFetchRequest<T>) throws -> [T] {
+    ConcurrencyDebug.check(self)
+    adoptPermanentIDs()
     let specification = request.specification
     if let type = T.self as? NSManagedObject.Type, type != NSManagedObject.self,
       let entity = specification.entity
@@ -46,7 +48,8 @@ extension NSManagedObjectContext {
   /// - Parameter request: what to count.
   /// - Throws: as `fetch(_:)`.
   public func count<T>(for request: NSFetchRequest<T>) throws -> Int {
-    try fetching(request.specification, request.affectedStores) { try $0.count() }
+    ConcurrencyDebug.check(self)
+    return try fetching(request.specification, request.affectedStores) { try $0.count() }
   }
 
   /// Returns the results of a fetch, untyped, in the form of the result type.
@@ -144,12 +147,8 @@ struct Prefetching {
       for start in stride(from: 0, to: group.count, by: Prefetching.batchSize) {
         let part = Array(group[start..<min(start + Prefetching.batchSize, group.count)])
         guard let entity = part.first?.entity else { continue }
-        var query = RowQuery(entity: entity, includesSubentities: false)
-        query.predicate = .comparison(
-          .init(.evaluatedObject, .in, .constant(.array(part.map { .object(.init($0.objectID)) }))))
-        for store in try context.coordinator.rowStores(for: entity) {
-          let rows = try context.coordinator.withLock { try store.rows(for: query) }
-          for row in rows ?? [] {
+        for reader in try context.readers(for: entity) {
+          for row in try reader.rows(of: part.map(\.objectID), entity: entity) {
             didRead(row)
             _ = context.object(for: row)
           }

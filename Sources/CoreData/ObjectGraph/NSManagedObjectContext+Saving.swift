@@ -7,19 +7,32 @@ extension NSManagedObjectContext {
   /// How many rounds of changes by `willSave()` a save allows.
   private static let maximumRounds = 1000
 
-  /// Writes all changes to the stores, in one transaction per store.
+  /// Writes all changes to the stores, in one transaction per store; for a context with a parent, hands them to the
+  /// parent, where they are unsaved changes.
   ///
   /// - Throws: 1570 to 1680 and 1560 if objects are not valid; 133020 if rows have changed in the store and the merge
   ///   policy does not resolve the conflict; 133010 for a relationship to an object of another store; 134060 if
   ///   `willSave()` never stops changing objects; the store's errors (134030 and its family). Nothing has been written
   ///   then.
   public func save() throws {
+    ConcurrencyDebug.check(self)
     if let failure = readingFailure {
       readingFailure = nil
       throw failure
     }
+    adoptPermanentIDs()
     guard hasChanges else {
-      try persistentStoreCoordinator?.writeMetadata()
+      if let parent {
+        let check = ConflictCheck(self)
+        if !check.isEmpty { try parent.serving { try check.run() } }
+        check.finish()
+      } else if !conflictChecks.isEmpty {
+        let check = ConflictCheck(self)
+        try coordinator.write([], for: self, after: check)
+        check.finish()
+      } else {
+        try persistentStoreCoordinator?.writeMetadata()
+      }
       return
     }
     post(NSManagedObjectContext.willSaveObjectsNotification, [:])
@@ -28,7 +41,7 @@ extension NSManagedObjectContext {
       throw ObjectGraphErrors.abstractEntity(object)
     }
     if validatesOnSave { try validate() }
-    try write()
+    if let parent { try write(to: parent) } else { try write() }
   }
 
   /// Applies deletion rules, calls `willSave()` and computes derived attributes until nothing changes any more.
@@ -36,7 +49,8 @@ extension NSManagedObjectContext {
     var called: Set<ObjectIdentifier> = []
     // Objects changed by a `willSave()` get another call.
     var changedSince: Set<ObjectIdentifier> = []
-    var derivation = Derivations.Update(in: self)
+    // Values of derived attributes are made where rows are written.
+    var derivation = parent == nil ? Derivations.Update(in: self) : nil
     for _ in 0..<NSManagedObjectContext.maximumRounds {
       processPendingChanges()
       // Only subclasses can override `willSave()`.
@@ -47,7 +61,7 @@ extension NSManagedObjectContext {
       }
       for object in due { object.willSave() }
       changedSince = Set(touched.map { ObjectIdentifier($0) })
-      if due.isEmpty, try !derivation.run() { return }
+      if due.isEmpty, try derivation?.run() != true { return }
     }
     throw ObjectGraphErrors.endlessSave(changedInOrder.filter { type(of: $0) != NSManagedObject.self })
   }
@@ -86,8 +100,10 @@ extension NSManagedObjectContext {
     }
     if coordinator.persistentStores.count > 1 { try checkStores(of: changes) }
     defer { for object in objects { object.isBeingWritten = false } }
-    try coordinator.write(changes, for: self)
+    let check = ConflictCheck(self)
+    try coordinator.write(changes, for: self, after: check)
     finishSave(objects)
+    check.finish()
   }
 
   /// Checks that relationships stay within one store, since a row can only refer to rows of its own store.
@@ -116,6 +132,7 @@ extension NSManagedObjectContext {
     for (object, id) in zip(objects, permanent) where adopt(id, for: object) { replacesTemporary = true }
     if replacesTemporary {
       for object in changed.objects { object.replaceTemporaryIDs() }
+      if family.isNested { family.notePermanentID() }
     }
   }
 
@@ -129,7 +146,8 @@ extension NSManagedObjectContext {
     return true
   }
 
-  private func finishSave(_ objects: [NSManagedObject]) {
+  /// Ends a save: the changes are no longer pending, and others learn of them.
+  func finishSave(_ objects: [NSManagedObject]) {
     var inserted: [NSManagedObject] = []
     var updated: [NSManagedObject] = []
     var deleted: [NSManagedObject] = []
@@ -162,13 +180,15 @@ extension NSManagedObjectContext {
       (NSDeletedObjectsKey, NSDeletedObjectIDsKey, deleted),
     ]
     let filled = groups.filter { !$0.2.isEmpty }
-    post(
-      NSManagedObjectContext.didSaveObjectsNotification, Dictionary(filled.map { ($0.0, Set($0.2) as Any) }) { $1 })
+    let generation = advanceGenerationAfterSave()
+    let sets: [String: Any] = Dictionary(filled.map { ($0.0, Set($0.2) as Any) }) { $1 }
+    post(NSManagedObjectContext.didSaveObjectsNotification, sets.merging(generation) { $1 })
     let ids: [String: Any] = Dictionary(filled.map { ($0.1, Set($0.2.map(\.objectID)) as Any) }) { $1 }
-    post(NSManagedObjectContext.didSaveObjectIDsNotification, ids)
-    coordinator.mergeChanges(
-      ofSave: self, inserted: inserted.map(\.objectID), updated: updated.map(\.objectID),
-      deleted: deleted.map(\.objectID))
+    post(NSManagedObjectContext.didSaveObjectIDsNotification, ids.merging(generation) { $1 })
+    let saved = SavedIdentifiers(
+      inserted: inserted.map(\.objectID), updated: updated.map(\.objectID), deleted: deleted.map(\.objectID))
+    if parent == nil { coordinator.mergeChanges(ofSave: self, saved) }
+    mergeDown(saved)
   }
 }
 

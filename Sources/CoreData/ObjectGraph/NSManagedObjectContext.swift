@@ -39,9 +39,19 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var readAhead: [ObjectKey: RowSnapshot] = [:]
   /// The stores chosen for new objects.
   var assignments: [ObjectKey: NSPersistentStore] = [:]
+  /// Which state of the stores the context reads.
+  var generation = ContextGeneration.latest
+  /// Objects without changes that the next save checks.
+  var conflictChecks: [NSManagedObject] = []
+  /// When the rows that faults keep were read, in seconds of the system's uptime; recorded only with a
+  /// `stalenessInterval`.
+  var rowTimes: [ObjectKey: TimeInterval] = [:]
   /// The first error met while firing a fault, where nothing can be thrown. The next `save()` throws it.
   var readingFailure: (any Error)?
   private var knownCoordinator: NSPersistentStoreCoordinator?
+  private var knownParent: NSManagedObjectContext?
+  /// The context's place in a tree of contexts.
+  let family = ContextFamily()
 
   /// Makes a context.
   ///
@@ -51,6 +61,17 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     queue = ContextQueue(ct)
     super.init()
     registry.serve(self)
+  }
+
+  /// Makes a context without a queue, for the thread that makes it.
+  public convenience override init() { self.init(concurrencyType: .confinementConcurrencyType) }
+
+  /// Makes a context without a queue, for the thread that makes it.
+  ///
+  /// Differs from Apple: calling it on a subclass stops the program; call the subclass's initializer.
+  public class func new() -> Self {
+    precondition(self == NSManagedObjectContext.self, "Make a \(self) by one of its initializers instead of new().")
+    return unsafeDowncast(NSManagedObjectContext(), to: Self.self)
   }
 
   deinit {
@@ -65,14 +86,58 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     self.init(concurrencyType: type.value)
   }
 
-  /// The coordinator whose stores the context reads and writes. Setting it to nil resets the context.
+  /// The coordinator whose stores the context reads and writes; for a context with a parent, the parent's. Setting it to
+  /// nil resets the context.
+  ///
+  /// Setting the coordinator of a context that has a parent stops the program.
   open var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
-    get { knownCoordinator }
+    get { knownParent?.persistentStoreCoordinator ?? knownCoordinator }
     set {
+      precondition(
+        knownParent == nil || newValue === knownParent?.persistentStoreCoordinator,
+        "This context has a parent, whose coordinator it uses: it cannot have another coordinator.")
+      if knownParent != nil { return }
       knownCoordinator?.forget(self)
       if newValue == nil { reset() }
       knownCoordinator = newValue
       if automaticallyMergesChangesFromParent { newValue?.remember(self) }
+    }
+  }
+
+  /// The context that this one reads from and saves to, instead of stores; nil by default. Retained.
+  ///
+  /// Fetches see the parent's objects with its unsaved changes. `save()` hands the changes to the parent, whose own
+  /// `save()` hands them on. Setting the parent to nil resets the context. Setting a parent without a queue, a
+  /// descendant of this context, or the parent of a context that has another parent or a coordinator stops the program.
+  open var parent: NSManagedObjectContext? {
+    get { knownParent }
+    set {
+      guard newValue !== knownParent else { return }
+      if automaticallyMergesChangesFromParent { knownParent?.family.forget(self) }
+      guard let newValue else {
+        reset()
+        knownParent = nil
+        family.leave()
+        return
+      }
+      checkParent(newValue)
+      knownParent = newValue
+      family.join(newValue.family)
+      if automaticallyMergesChangesFromParent { newValue.family.remember(self) }
+    }
+  }
+
+  private func checkParent(_ parent: NSManagedObjectContext) {
+    precondition(
+      knownParent == nil && knownCoordinator == nil,
+      "This context already has a \(knownParent == nil ? "coordinator" : "parent"), which cannot be replaced.")
+    precondition(
+      parent.concurrencyType != .confinementConcurrencyType,
+      "A parent context must have a queue: make it with the type privateQueue or mainQueue.")
+    var ancestor: NSManagedObjectContext? = parent
+    while let next = ancestor {
+      precondition(next !== self, "A context cannot be its own ancestor.")
+      ancestor = next.knownParent
     }
   }
 
@@ -87,13 +152,41 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Whether a fault whose row is gone becomes a deleted object without values, instead of stopping the program; true
   /// by default.
   open var shouldDeleteInaccessibleFaults = true
+  /// For how many seconds a fault may use a row that was read before the fault fires; older rows are read again. Negative,
+  /// the default, for any time; 0 for never.
+  ///
+  /// Differs from Apple: no rows are cached in the coordinator, so this concerns only rows that the context itself has
+  /// fetched.
+  open var stalenessInterval: TimeInterval = -1
+
+  /// Called when a fault fires whose row is gone. Returns `shouldDeleteInaccessibleFaults`; override it to decide for each
+  /// object.
+  ///
+  /// - Parameters:
+  ///   - fault: the object.
+  ///   - oid: its identifier.
+  ///   - property: the property whose access has fired the fault; nil for none.
+  /// - Returns: true to turn the fault into a deleted object without values, false to stop the program.
+  open func shouldHandleInaccessibleFault(
+    _ fault: NSManagedObject, for oid: NSManagedObjectID, triggeredByProperty property: NSPropertyDescription?
+  ) -> Bool {
+    shouldDeleteInaccessibleFaults
+  }
+
   /// Whether deletion rules are applied by the next `processPendingChanges()` (true, the default) or at once (false).
   open var propagatesDeletesAtEndOfEvent = true
-  /// Whether the context merges what other contexts of the same coordinator save; false by default.
+  /// Whether the context merges what others save to its coordinator or to its parent, and what the parent itself saves
+  /// or merges; false by default.
   open var automaticallyMergesChangesFromParent = false {
     didSet {
       guard automaticallyMergesChangesFromParent != oldValue else { return }
-      if oldValue { knownCoordinator?.forget(self) } else { knownCoordinator?.remember(self) }
+      if oldValue {
+        knownCoordinator?.forget(self)
+        knownParent?.family.forget(self)
+      } else {
+        knownCoordinator?.remember(self)
+        knownParent?.family.remember(self)
+      }
     }
   }
   /// How `save()` handles rows that have changed in the store since they were read. Must be an `NSMergePolicy`;
@@ -126,17 +219,20 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   ///
   /// - Parameter objectID: an identifier.
   public func registeredObject(for objectID: NSManagedObjectID) -> NSManagedObject? {
-    registry[objectID.current.key]
+    ConcurrencyDebug.check(self)
+    adoptPermanentIDs()
+    return registry[objectID.current.key]
   }
 
   /// Inserts an object that belongs to no context.
   ///
   /// - Parameter object: the object.
   open func insert(_ object: NSManagedObject) {
+    ConcurrencyDebug.check(self)
     precondition(
       object.context == nil || object.context === self,
       "The object \(object.objectID) already belongs to another context.")
-    if object.isInserted || object.context === self && !object.hasTemporaryID {
+    if object.isInserted || object.context === self && (object.isDeleted || !object.hasTemporaryID) {
       // Inserting a registered object only undoes its deletion.
       object.changes.remove(.deleted)
       return
@@ -151,6 +247,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   ///
   /// - Parameter object: an object of this context.
   open func delete(_ object: NSManagedObject) {
+    ConcurrencyDebug.check(self)
     precondition(
       object.context == nil || object.context === self,
       "The object \(object.objectID) belongs to another context: delete it there.")
@@ -193,6 +290,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   /// The coordinator; stops the program if there is none.
   var coordinator: NSPersistentStoreCoordinator {
+    if let knownParent { return knownParent.coordinator }
     guard let knownCoordinator else {
       preconditionFailure("This context has no persistent store coordinator.")
     }
@@ -251,18 +349,26 @@ final class ContextQueue: @unchecked Sendable {
   /// Whether the current thread is executing for the main queue.
   static var isOnMain: Bool { Thread.isMainThread || DispatchQueue.getSpecific(key: mainMark) == true }
 
-  private var isCurrent: Bool {
+  /// What stands for the main queue among the queues that wait.
+  private static let mainIdentity = ObjectIdentifier(DispatchQueue.main)
+
+  private var identity: ObjectIdentifier { isMain ? ContextQueue.mainIdentity : ObjectIdentifier(self) }
+
+  /// Whether the current thread is executing for the queue.
+  var isCurrent: Bool {
     if isMain ? ContextQueue.isOnMain : queue == nil { return true }
-    let own = ObjectIdentifier(self)
-    return DispatchQueue.getSpecific(key: ContextQueue.key) == own || ContextQueue.waiting.contains(own)
+    return DispatchQueue.getSpecific(key: ContextQueue.key) == identity || ContextQueue.waiting.contains(identity)
   }
 
   func sync<T>(_ body: () throws -> T) rethrows -> T {
     guard let queue, !isCurrent else { return try body() }
-    let waiting = ContextQueue.waiting
+    var waiting = ContextQueue.waiting.union([identity])
+    // The caller's own queue waits too.
+    if let caller = DispatchQueue.getSpecific(key: ContextQueue.key) { waiting.insert(caller) }
+    if ContextQueue.isOnMain { waiting.insert(ContextQueue.mainIdentity) }
     return try queue.sync {
       let before = ContextQueue.waiting
-      ContextQueue.waiting = waiting.union([ObjectIdentifier(self)])
+      ContextQueue.waiting = waiting
       defer { ContextQueue.waiting = before }
       return try body()
     }

@@ -82,7 +82,7 @@ enum Operand {
 
   /// Returns the identifier of an object, which may be compared with an object or an identifier.
   private static func identifier(_ value: Any) -> NSManagedObjectID? {
-    (value as? any ObjectIdentified)?.objectID ?? value as? NSManagedObjectID
+    ((value as? any ObjectIdentified)?.objectID ?? value as? NSManagedObjectID)?.current
   }
 
   static func text(_ value: Any) -> String? { value as? String }

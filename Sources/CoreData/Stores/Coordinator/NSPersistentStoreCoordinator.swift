@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import Dispatch
 import Foundation
 
 /// The connection between contexts and stores: it opens stores that match its model, and serves all contexts.
@@ -11,6 +12,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// A name for debugging.
   open var name: String?
   let lock = NSRecursiveLock()
+  private let queue = DispatchQueue(label: "NSPersistentStoreCoordinator")
   /// The model's derived attributes.
   let derivations: Derivations
   private(set) var stores: [NSPersistentStore] = []
@@ -105,6 +107,44 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// - Throws: what the block throws.
   open func performAndWait<T>(_ block: () throws -> T) rethrows -> T { try withLock(block) }
 
+  /// Runs a block with exclusive access to the stores, on a queue of the coordinator's, and returns at once.
+  ///
+  /// - Parameter block: work with the stores.
+  open func perform(_ block: @escaping () -> Void) {
+    // The block runs only on the coordinator's queue.
+    nonisolated(unsafe) let block = block
+    queue.async { self.withLock(block) }
+  }
+
+  /// Runs a block with exclusive access to the stores, on a queue of the coordinator's.
+  ///
+  /// - Parameter block: work with the stores.
+  /// - Returns: what the block returns.
+  /// - Throws: what the block throws.
+  open func perform<T>(_ block: @escaping () throws -> T) async rethrows -> T {
+    try await result(of: block) { throw $0 }
+  }
+
+  /// Runs a block on the coordinator's queue. `rescue` rethrows the block's error, which lets callers be `rethrows`.
+  private func result<T>(
+    of block: @escaping () throws -> T, rescue: (any Error) throws -> T
+  ) async rethrows -> T {
+    // The block runs only on the coordinator's queue, while the caller waits for its result.
+    nonisolated(unsafe) let block = block
+    nonisolated(unsafe) var result: Result<T, any Error>?
+    await withCheckedContinuation { continuation in
+      queue.async {
+        result = Result { try self.withLock(block) }
+        continuation.resume()
+      }
+    }
+    switch result {
+    case .success(let value)?: return value
+    case .failure(let error)?: return try rescue(error)
+    case nil: preconditionFailure("The coordinator's queue has not run the block.")
+    }
+  }
+
   func withLock<T>(_ body: () throws -> T) rethrows -> T {
     lock.lock()
     defer { lock.unlock() }
@@ -135,16 +175,13 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   }
 
   /// Has the other contexts merge what one of them has saved.
-  func mergeChanges(
-    ofSave context: NSManagedObjectContext, inserted: [NSManagedObjectID], updated: [NSManagedObjectID],
-    deleted: [NSManagedObjectID]
-  ) {
+  func mergeChanges(ofSave context: NSManagedObjectContext, _ saved: SavedIdentifiers) {
     let others = withLock {
       contexts.removeAll { $0.context == nil }
       return contexts.compactMap(\.context).filter { $0 !== context }
     }
     for other in others {
-      other.perform { other.merge(inserted: inserted, updated: updated, deleted: deleted) }
+      other.perform { other.merge(saved) }
     }
   }
 }
@@ -310,7 +347,9 @@ extension NSPersistentStoreCoordinator {
   }
 
   /// Writes a context's changes, store by store, and resolves conflicts by the context's merge policy.
-  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws {
+  ///
+  /// - Parameter check: runs first, in the same transactions.
+  func write(_ changes: [RowChange], for context: NSManagedObjectContext, after check: ConflictCheck) throws {
     try withLock {
       var groups: [(store: any RowStore, changes: [RowChange])] = []
       let numbers = Set(changes.map(\.id.key.store))
@@ -328,10 +367,14 @@ extension NSPersistentStoreCoordinator {
       }
       let resolution = MergeResolution(policy: context.mergePolicy, context: context)
       func writeAll() throws {
+        try check.run()
         for group in groups { try resolution.write(group.changes, to: group.store) }
       }
-      if groups.count > 1 {
-        try together(groups.map(\.store), writeAll)
+      if groups.count > 1 || !check.isEmpty {
+        let others = stores.compactMap { $0 as? any RowStore }.filter { store in
+          !store.isReadOnly && check.concerns(store) && !groups.contains { $0.store === store }
+        }
+        try together(groups.map(\.store) + others, writeAll)
       } else {
         try writeAll()
       }

@@ -36,6 +36,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   private var numbersBefore: [String: Int]?
   /// Whether the file has been destroyed or replaced since the store was last used.
   var isDisconnected: Bool { numbersBefore != nil }
+  /// The states of the file that contexts still read.
+  var generations: [WeakGeneration] = []
   /// Called before rows are searched by anything but their keys. A migration uses it to create indexes late.
   var willSearch: ((Opened) throws -> Void)?
   private var values: [String: Any] = [:] { didSet { forgetReference() } }
@@ -118,6 +120,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
 
   private func close() {
     OpenStores.remove(self)
+    closeGenerations()
     // All changes have been committed. If closing fails, the next connection reads the log.
     try? opened?.file.close()
     opened = nil

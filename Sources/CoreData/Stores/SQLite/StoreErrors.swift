@@ -89,6 +89,21 @@ enum StoreErrors {
       suggestion: "Remove the store from its coordinator, and add it again.", url)
   }
 
+  /// 134091: a store that keeps no earlier states.
+  static func noGenerations(of store: NSPersistentStore, reason: String) -> NSError {
+    error(
+      NSPersistentStoreUnsupportedRequestTypeError, "The store does not support query generations.", reason: reason,
+      suggestion: "Use a SQLite store with the journal mode WAL, or set no query generation.", store.url)
+  }
+
+  /// 134091: a query generation of another coordinator.
+  static func otherGeneration() -> NSError {
+    error(
+      NSPersistentStoreUnsupportedRequestTypeError, "The query generation cannot be used.",
+      reason: "The token is of a context with another coordinator.",
+      suggestion: "Use the token of a context with the same coordinator.", nil)
+  }
+
   /// 134030: no primary keys are left.
   static func keysExhausted(url: URL?, entity: String, table: String, last: Int64) -> NSError {
     error(

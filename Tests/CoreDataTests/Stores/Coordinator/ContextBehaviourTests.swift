@@ -96,7 +96,7 @@ struct ContextBehaviourTests {
     people[2]["department"] = nil
     try second.existingObject(with: people[1].objectID)["department"] = second.object(with: department.objectID)
     try second.save()
-    first.merge(inserted: [], updated: [people[1].objectID, department.objectID], deleted: [])
+    first.merge(SavedIdentifiers(updated: [people[1].objectID, department.objectID]))
     #expect(department["employees"] as? Set<NSManagedObject> == [people[0], people[1]])
   }
 

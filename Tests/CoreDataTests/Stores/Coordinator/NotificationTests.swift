@@ -62,7 +62,13 @@ struct NotificationTests {
     NotificationCenter.default.removeObserver(observer)
     first.mergeChanges(fromContextDidSave: try #require(saved))
     #expect(changes.take() == [["inserted": 2, "refreshed": 1]])
-    #expect(ids.take() == [["inserted_objectIDs": 2, "refreshed_objectIDs": 1, "deleted_objectIDs": 0]])
+    #expect(
+      ids.take() == [
+        [
+          "inserted_objectIDs": 2, "updated_objectIDs": 1, "refreshed_objectIDs": 1, "invalidated_objectIDs": 0,
+          "deleted_objectIDs": 0,
+        ]
+      ])
     #expect(known["title"] as? String == "b")
   }
 

@@ -1,0 +1,37 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Stops the program where a context or one of its objects is used off the context's queue.
+///
+/// On with the launch argument `-com.apple.CoreData.ConcurrencyDebug 1`, or with the environment variable
+/// `COREDATA_CONCURRENCY_DEBUG` set to 1.
+enum ConcurrencyDebug {
+  static let isOn = isRequested(
+    arguments: CommandLine.arguments, environment: ProcessInfo.processInfo.environment)
+
+  private static let variable = "COREDATA_CONCURRENCY_DEBUG"
+  private static let argument = "-com.apple.CoreData.ConcurrencyDebug"
+
+  /// Whether the arguments or the environment of a process ask for the check. The last argument counts.
+  static func isRequested(arguments: [String], environment: [String: String]) -> Bool {
+    guard let position = arguments.lastIndex(of: argument), position + 1 < arguments.count else {
+      return environment[variable].map(isYes) ?? false
+    }
+    return isYes(arguments[position + 1])
+  }
+
+  private static func isYes(_ value: String) -> Bool {
+    Int(value).map { $0 > 0 } ?? ["yes", "true"].contains(value.lowercased())
+  }
+
+  /// Stops the program if the check is on and the current thread is not executing for the context's queue.
+  static func check(_ context: @autoclosure () -> NSManagedObjectContext?, _ use: StaticString = #function) {
+    guard isOn, let context = context(), !context.queue.isCurrent else { return }
+    preconditionFailure(
+      "Core Data concurrency violation: \(use) was called on \(Thread.current) for a context with "
+        + "\(context.concurrencyType == .mainQueueConcurrencyType ? "the main queue" : "a private queue"). Use the "
+        + "context and its objects only inside its perform(_:) or performAndWait(_:).")
+  }
+}

@@ -1,0 +1,71 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension NSManagedObjectContext {
+  /// Has the next `save()` fail, or resolve the conflict by the merge policy, if an object without changes has been
+  /// changed or deleted in the store, or in the parent, since it was read. Objects with changes are always checked.
+  ///
+  /// - Parameter object: an object of this context.
+  public func detectConflicts(for object: NSManagedObject) {
+    ConcurrencyDebug.check(self)
+    precondition(
+      object.context === self, "The object \(object.objectID) belongs to another context: mark it there.")
+    object.realize()
+    if !conflictChecks.contains(where: { $0 === object }) { conflictChecks.append(object) }
+  }
+}
+
+/// The check of objects without changes that were marked by `detectConflicts(for:)`, during one save.
+final class ConflictCheck {
+  private let context: NSManagedObjectContext
+  private let objects: [NSManagedObject]
+  private var rows: [RowSnapshot?] = []
+
+  init(_ context: NSManagedObjectContext) {
+    self.context = context
+    objects = context.conflictChecks.filter { !$0.hasChanges && $0.isRealized && $0.snapshot != nil }
+  }
+
+  var isEmpty: Bool { objects.isEmpty }
+
+  /// Whether an object of a store is checked.
+  func concerns(_ store: NSPersistentStore) -> Bool { objects.contains { $0.identifier.persistentStore === store } }
+
+  /// Compares the objects with their rows; in the parent's values, for a context with a parent.
+  ///
+  /// - Throws: 133020 for a conflict, if the context's merge policy is `error`; errors of reading rows.
+  func run() throws {
+    guard !objects.isEmpty else { return }
+    if let parent = context.parent {
+      rows = try objects.map { try ParentReader(parent: parent).row(for: $0.identifier) }
+    } else {
+      rows = try objects.map { try context.coordinator.row(for: $0.identifier) }
+    }
+    let policy = (context.mergePolicy as? NSMergePolicy)?.mergeType ?? .errorMergePolicyType
+    guard policy == .errorMergePolicyType else { return }
+    let conflicts = zip(objects, rows).filter { !isCurrent($0, $1) }.map { object, row in
+      RowConflicts.Conflict(id: object.identifier, expectedVersion: object.snapshot?.version ?? 0, stored: row)
+    }
+    if !conflicts.isEmpty { throw ObjectGraphErrors.mergeConflict(conflicts, context: context) }
+  }
+
+  /// Has the objects take over what was found, once the save has succeeded.
+  func finish() {
+    context.conflictChecks = []
+    for (object, row) in zip(objects, rows) where object.context === context && !isCurrent(object, row) {
+      if row == nil { context.noteInaccessible(object) } else { object.turnIntoFault(keeping: row) }
+    }
+  }
+
+  private func isCurrent(_ object: NSManagedObject, _ row: RowSnapshot?) -> Bool {
+    guard let row, let snapshot = object.snapshot else { return false }
+    if context.parent == nil { return row.version == snapshot.version }
+    return zip(row.slots, snapshot.slots).allSatisfy { new, old in
+      if case .unread = new { return true }
+      if case .unread = old { return true }
+      return new.isSame(as: old)
+    }
+  }
+}

@@ -1,0 +1,131 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+
+/// A context's place in a tree of contexts: what its relatives may ask on any queue.
+final class ContextFamily: Sendable {
+  private struct Member: @unchecked Sendable {
+    weak var context: NSManagedObjectContext?
+  }
+
+  /// Whether the context has, or has had, a parent or children.
+  private let nested = Atomic<Bool>(false)
+  private let parent = Mutex<ContextFamily?>(nil)
+  /// The children that merge what is saved to this context.
+  private let merging = Mutex<[Member]>([])
+  /// In the root of the tree, counts the temporary identifiers that have become permanent.
+  private let permanentCount = Atomic<Int>(0)
+  /// The count when the context last looked for permanent identifiers.
+  private let seenCount = Atomic<Int>(0)
+
+  var isNested: Bool { nested.load(ordering: .relaxed) }
+
+  /// Makes the context a child of another.
+  func join(_ other: ContextFamily) {
+    parent.withLock { $0 = other }
+    nested.store(true, ordering: .relaxed)
+    other.nested.store(true, ordering: .relaxed)
+  }
+
+  func leave() { parent.withLock { $0 = nil } }
+
+  private var root: ContextFamily {
+    var family = self
+    while let next = family.parent.withLock({ $0 }) { family = next }
+    return family
+  }
+
+  /// Tells the tree that a temporary identifier has become permanent.
+  func notePermanentID() { root.permanentCount.add(1, ordering: .releasing) }
+
+  /// Returns whether identifiers have become permanent since the last call.
+  func hasNewPermanentIDs() -> Bool {
+    let count = root.permanentCount.load(ordering: .acquiring)
+    if seenCount.load(ordering: .relaxed) == count { return false }
+    seenCount.store(count, ordering: .relaxed)
+    return true
+  }
+
+  /// Has a child merge what is saved to this context.
+  func remember(_ child: NSManagedObjectContext) {
+    merging.withLock { $0.append(Member(context: child)) }
+  }
+
+  func forget(_ child: NSManagedObjectContext) {
+    merging.withLock { $0.removeAll { $0.context == nil || $0.context === child } }
+  }
+
+  /// The children that merge what is saved to this context.
+  var mergingChildren: [NSManagedObjectContext] {
+    merging.withLock { members in
+      members.removeAll { $0.context == nil }
+      return members.compactMap(\.context)
+    }
+  }
+}
+
+extension NSManagedObjectContext {
+  /// Has the children that merge changes merge these.
+  ///
+  /// - Parameter saver: the child that has saved them; nil if this context has saved or merged them.
+  func mergeDown(_ saved: SavedIdentifiers, from saver: NSManagedObjectContext? = nil) {
+    guard family.isNested, !saved.isEmpty else { return }
+    for child in family.mergingChildren where child !== saver { child.perform { child.merge(saved) } }
+  }
+
+  /// Registers objects under the permanent identifiers that other contexts of the tree have given them.
+  ///
+  /// A temporary identifier is shared by all contexts of a tree. It becomes permanent when the root saves, or when one of
+  /// them obtains a permanent one; the others find that out when they next look an object up.
+  func adoptPermanentIDs() {
+    guard family.isNested, family.hasNewPermanentIDs() else { return }
+    adoptAllPermanentIDs()
+  }
+
+  func adoptAllPermanentIDs() {
+    let objects = registry.objects
+    var hasChanged = false
+    for object in objects {
+      guard let temporary = object.knownIdentifier, temporary.isTemporaryID else { continue }
+      let permanent = temporary.current
+      guard permanent !== temporary else { continue }
+      adopt(permanent, for: object)
+      hasChanged = true
+    }
+    // Others may refer to objects that are not registered.
+    for object in objects { hasChanged = object.adoptPermanentIDs() || hasChanged }
+    if hasChanged { readAhead = [:] }
+  }
+
+  /// Gives temporary identifiers permanent successors, which the root's stores make.
+  ///
+  /// - Throws: the stores' errors.
+  func makePermanent(_ wanted: [(id: NSManagedObjectID, store: NSPersistentStore?)]) throws {
+    if let parent {
+      let known = wanted.map { ($0.id, $0.store ?? assignments[$0.id.key]) }
+      try parent.serving { try parent.makePermanent(known) }
+    } else {
+      let open = wanted.filter { $0.id.current.isTemporaryID }
+      let made = try coordinator.makeIdentifiers(
+        for: open.map { ($0.id.entityDescription, $0.store ?? assignments[$0.id.key]) })
+      for (wish, id) in zip(open, made) { wish.id.becomes(id) }
+    }
+    family.notePermanentID()
+    adoptPermanentIDs()
+  }
+}
+
+extension NSManagedObject {
+  /// Replaces temporary identifiers that have become permanent, also in the snapshot.
+  ///
+  /// - Returns: whether there were any.
+  final func adoptPermanentIDs() -> Bool {
+    var hasChanged = false
+    if isRealized { hasChanged = replaceTemporaryIDs(in: &slots) }
+    if snapshot != nil { hasChanged = replaceTemporaryIDs(in: &snapshot!.slots) || hasChanged }
+    if slotsAtEventStart != nil { hasChanged = replaceTemporaryIDs(in: &slotsAtEventStart!) || hasChanged }
+    return hasChanged
+  }
+}

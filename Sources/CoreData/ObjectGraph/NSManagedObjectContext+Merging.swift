@@ -1,0 +1,145 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// What was saved elsewhere, as contexts merge it.
+struct SavedIdentifiers: Sendable {
+  var inserted: [NSManagedObjectID] = []
+  var updated: [NSManagedObjectID] = []
+  var deleted: [NSManagedObjectID] = []
+  /// Objects that may have changed in any way.
+  var refreshed: [NSManagedObjectID] = []
+  /// Objects whose values must not be used any longer.
+  var invalidated: [NSManagedObjectID] = []
+  /// Whether all objects may have changed.
+  var concernsAll = false
+
+  var isEmpty: Bool {
+    [inserted, updated, deleted, refreshed, invalidated].allSatisfy(\.isEmpty) && !concernsAll
+  }
+}
+
+extension NSManagedObjectContext {
+  /// Merges what another context has saved to the same stores, possibly through another coordinator.
+  ///
+  /// Objects with unsaved changes keep these on top of the saved values. Understands the keys of
+  /// `mergeChanges(fromRemoteContextSave:into:)`.
+  ///
+  /// - Parameter notification: the other context's `didSaveObjectsNotification`.
+  public func mergeChanges(fromContextDidSave notification: Notification) {
+    ConcurrencyDebug.check(self)
+    merge(saved(in: notification.userInfo ?? [:]))
+  }
+
+  /// Merges what was saved by another context, possibly in another process, into contexts.
+  ///
+  /// Waits for each context's queue. A context whose parent is among the contexts is served after its parent.
+  ///
+  /// - Parameters:
+  ///   - changeNotificationData: as the user info of a notification, under `NSInsertedObjectsKey`,
+  ///     `NSUpdatedObjectsKey`, `NSDeletedObjectsKey`, `NSRefreshedObjectsKey`, `NSInvalidatedObjectsKey`, or the keys for
+  ///     identifiers: arrays or sets of identifiers, of their URIs, or of objects. `NSInvalidatedAllObjectsKey` refreshes
+  ///     all objects. Identifiers of stores that a context's coordinator does not have are left out.
+  ///   - contexts: the contexts.
+  public class func mergeChanges(
+    fromRemoteContextSave changeNotificationData: [AnyHashable: Any], into contexts: [NSManagedObjectContext]
+  ) {
+    for context in contexts.sorted(by: { $0.depth < $1.depth }) {
+      context.performAndWait { context.merge(context.saved(in: changeNotificationData)) }
+    }
+  }
+
+  /// The number of contexts above this one.
+  private var depth: Int { parent.map { $0.depth + 1 } ?? 0 }
+
+  private func saved(in info: [AnyHashable: Any]) -> SavedIdentifiers {
+    func ids(_ objectsKey: String, _ idsKey: String) -> [NSManagedObjectID] {
+      (elements(info[objectsKey]) + elements(info[idsKey])).compactMap(ownIdentifier)
+    }
+    return SavedIdentifiers(
+      inserted: ids(NSInsertedObjectsKey, NSInsertedObjectIDsKey),
+      updated: ids(NSUpdatedObjectsKey, NSUpdatedObjectIDsKey),
+      deleted: ids(NSDeletedObjectsKey, NSDeletedObjectIDsKey),
+      refreshed: ids(NSRefreshedObjectsKey, NSRefreshedObjectIDsKey),
+      invalidated: ids(NSInvalidatedObjectsKey, NSInvalidatedObjectIDsKey),
+      concernsAll: info[NSInvalidatedAllObjectsKey] != nil)
+  }
+
+  private func elements(_ collection: Any?) -> [Any] {
+    switch collection {
+    case let set as NSSet: set.allObjects
+    case let array as NSArray: Array(array)
+    case let set as Set<AnyHashable>: set.map(\.base)
+    case let array as [Any]: array
+    default: []
+    }
+  }
+
+  /// Returns this context's identifier for an object, an identifier, or a URI; nil if its coordinator does not have the
+  /// store.
+  private func ownIdentifier(_ element: Any) -> NSManagedObjectID? {
+    switch element {
+    case let object as NSManagedObject: ownIdentifier(object.objectID)
+    case let id as NSManagedObjectID: ownIdentifier(id)
+    case let url as URL: persistentStoreCoordinator?.managedObjectID(forURIRepresentation: url)
+    default: nil
+    }
+  }
+
+  private func ownIdentifier(_ id: NSManagedObjectID) -> NSManagedObjectID? {
+    let current = id.current
+    guard !current.isTemporaryID, let coordinator = persistentStoreCoordinator,
+      current.persistentStore?.persistentStoreCoordinator !== coordinator
+    else { return current }
+    return coordinator.managedObjectID(forURIRepresentation: current.uriRepresentation())
+  }
+
+  /// Merges what was saved elsewhere into registered objects. Inserted objects become faults, for observers of the
+  /// notification.
+  func merge(_ saved: SavedIdentifiers) {
+    adoptPermanentIDs()
+    advanceGeneration()
+    readAhead = [:]
+    let new =
+      postsNotifications
+      ? saved.inserted.filter { (!$0.current.isTemporaryID || parent != nil) && registry[$0.current.key] == nil } : []
+    let added = new.map { object(for: $0) }
+    let isAdded = Set(added)
+    let concerned = saved.concernsAll ? registry.objects : registered(saved.inserted + saved.updated + saved.refreshed)
+    let renewed = concerned.filter { !isAdded.contains($0) && renew($0, keepingChanges: true) }
+    let invalidated = registered(saved.invalidated).filter { renew($0, keepingChanges: true) }
+    let gone = registered(saved.deleted)
+    forget(gone)
+    let sets = [
+      NSInsertedObjectsKey: Set(added), NSRefreshedObjectsKey: Set(renewed), NSInvalidatedObjectsKey: Set(invalidated),
+      NSDeletedObjectsKey: Set(gone),
+    ].filter { !$0.value.isEmpty }
+    if !sets.isEmpty { post(NSManagedObjectContext.didChangeObjectsNotification, sets) }
+    let ids: [AnyHashable: Any] = [
+      NSInsertedObjectIDsKey: Set(added.map(\.objectID)), NSRefreshedObjectIDsKey: Set(renewed.map(\.objectID)),
+      NSUpdatedObjectIDsKey: Set(registered(saved.updated).map(\.objectID)),
+      NSInvalidatedObjectIDsKey: Set(invalidated.map(\.objectID)), NSDeletedObjectIDsKey: Set(gone.map(\.objectID)),
+    ]
+    post(NSManagedObjectContext.didMergeChangesObjectIDsNotification, ids)
+    mergeDown(saved)
+  }
+
+  private func registered(_ ids: [NSManagedObjectID]) -> [NSManagedObject] {
+    ids.compactMap { registry[$0.current.key] }
+  }
+
+  /// Forgets objects that were deleted elsewhere.
+  private func forget(_ gone: [NSManagedObject]) {
+    guard !gone.isEmpty else { return }
+    let keys = Set(gone.map(\.identifier.key))
+    for object in gone {
+      if !object.isRealized { object.loseValues() }
+      forgetChanges(of: object)
+      registry.remove(object)
+      object.changes = .deleted
+    }
+    // Unsaved changes may refer to rows that are gone now.
+    for object in changed.objects { object.forgetDestinations { keys.contains($0.key) } }
+  }
+}

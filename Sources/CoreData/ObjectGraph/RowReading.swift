@@ -1,0 +1,187 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import Foundation
+
+/// Where a context reads rows: a store, a generation of a store, or the context's parent.
+protocol RowReading {
+  /// Returns the rows that match a query; nil if its predicate or order cannot be evaluated here. The caller then reads
+  /// all rows of the entity, and filters and sorts them in memory.
+  func rows(for query: RowQuery) throws -> [RowSnapshot]?
+
+  /// Returns the identifiers of the rows that match a query; nil as for `rows(for:)`.
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]?
+
+  /// Returns the number of rows that match a query; nil as for `rows(for:)`.
+  func count(for query: RowQuery) throws -> Int?
+
+  /// Returns the rows of identifiers of one entity, as far as they exist, in any order.
+  func rows(of ids: [NSManagedObjectID], entity: NSEntityDescription) throws -> [RowSnapshot]
+}
+
+extension RowReading {
+  func rows(of ids: [NSManagedObjectID], entity: NSEntityDescription) throws -> [RowSnapshot] {
+    var query = RowQuery(entity: entity, includesSubentities: false)
+    query.predicate = .comparison(
+      .init(.evaluatedObject, .in, .constant(.array(ids.map { .object(.init($0)) }))))
+    return try rows(for: query) ?? []
+  }
+}
+
+/// Reads the rows of a store.
+struct StoreReader: RowReading {
+  let store: any RowStore
+  let coordinator: NSPersistentStoreCoordinator
+  /// The state to read; nil for the current one.
+  let generation: (any StoreGeneration)?
+
+  private func reading<Result>(_ body: () throws -> Result) throws -> Result {
+    try coordinator.withLock {
+      guard let generation else { return try body() }
+      return try generation.reading(body)
+    }
+  }
+
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try reading { try store.rows(for: query) } }
+
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
+    try reading { try store.identifiers(for: query) }
+  }
+
+  func count(for query: RowQuery) throws -> Int? { try reading { try store.count(for: query) } }
+
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot? { try reading { try store.row(for: id) } }
+
+  func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID] {
+    try reading { try store.members(of: relationship, for: id) }
+  }
+}
+
+/// Reads from the parent of a context, which answers with its own values, unsaved ones included.
+struct ParentReader: RowReading {
+  let parent: NSManagedObjectContext
+  var affectedStores: [NSPersistentStore]?
+  /// Whether the parent rereads rows of unchanged objects that it has already.
+  var isRefreshing = false
+
+  private func fetching<Result>(_ query: RowQuery, _ body: (FetchExecution) throws -> Result) throws -> Result {
+    try parent.serving {
+      try body(FetchExecution(query, in: parent, affectedStores: affectedStores, isRefreshing: isRefreshing))
+    }
+  }
+
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try fetching(query) { try $0.rowsForChild() } }
+
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
+    try fetching(query) { try $0.identifiers() }
+  }
+
+  func count(for query: RowQuery) throws -> Int? { try fetching(query) { try $0.count() } }
+
+  func rows(of ids: [NSManagedObjectID], entity: NSEntityDescription) throws -> [RowSnapshot] {
+    try parent.serving {
+      let objects = ids.map { parent.object(for: $0) }
+      try Prefetching(context: parent).readRows(of: objects.filter { $0.isFault && $0.snapshot == nil })
+      return objects.compactMap(parent.rowForChild)
+    }
+  }
+
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
+    try parent.serving { parent.rowForChild(parent.object(for: id)) }
+  }
+
+  func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID] {
+    try parent.serving {
+      let object = parent.object(for: id)
+      guard parent.rowForChild(object) != nil else { return [] }
+      return object.objectIDs(forRelationshipNamed: relationship.name)
+    }
+  }
+}
+
+extension NSManagedObjectContext {
+  /// Returns what to read the rows of an entity from.
+  ///
+  /// - Throws: 134060 if no store holds the entity.
+  func readers(
+    for entity: NSEntityDescription, among affectedStores: [NSPersistentStore]? = nil, isRefreshing: Bool = false
+  ) throws -> [any RowReading] {
+    if let parent {
+      return [ParentReader(parent: parent, affectedStores: affectedStores, isRefreshing: isRefreshing)]
+    }
+    let (coordinator, generation) = (coordinator, try readGeneration())
+    return try coordinator.rowStores(for: entity, among: affectedStores).compactMap { store in
+      guard let generation else { return StoreReader(store: store, coordinator: coordinator, generation: nil) }
+      return generation[store].map { StoreReader(store: store, coordinator: coordinator, generation: $0) }
+    }
+  }
+
+  /// Returns the reader of an identifier's store in the generation that the context is pinned to; nil if it is pinned to
+  /// none, or to one without that store.
+  private func generationReader(for id: NSManagedObjectID) throws -> StoreReader? {
+    guard let generation = try readGeneration(), let store = id.persistentStore as? any RowStore,
+      let state = generation[store]
+    else { return nil }
+    return StoreReader(store: store, coordinator: coordinator, generation: state)
+  }
+
+  private var isPinned: Bool {
+    if case .latest = generation { return false }
+    return true
+  }
+
+  /// Reads the row of an identifier; nil if there is none.
+  func storedRow(for id: NSManagedObjectID) throws -> RowSnapshot? {
+    if let parent {
+      let row = try ParentReader(parent: parent).row(for: id)
+      adoptPermanentIDs()
+      return row
+    }
+    if isPinned { return try generationReader(for: id)?.row(for: id) }
+    return try coordinator.row(for: id)
+  }
+
+  /// Reads the members of a to-many relationship.
+  func storedMembers(
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID
+  ) throws -> [NSManagedObjectID] {
+    if let parent { return try ParentReader(parent: parent).members(of: relationship, for: id) }
+    if isPinned { return try generationReader(for: id)?.members(of: relationship, for: id) ?? [] }
+    return try coordinator.members(of: relationship, for: id)
+  }
+
+  /// Runs a child's request on this context's queue, while the child waits.
+  ///
+  /// - Throws: what the body throws, and errors of reading rows.
+  func serving<Result>(_ body: () throws -> Result) throws -> Result {
+    try queue.sync {
+      adoptPermanentIDs()
+      if !touched.isEmpty || !unprocessedDeletions.isEmpty { processPendingChanges() }
+      let wasHolding = registry.isHolding
+      registry.isHolding = false
+      defer { registry.isHolding = wasHolding }
+      return try throwingReadingFailures(body)
+    }
+  }
+
+  /// Returns the values of an object as a row for a child; nil if the object is deleted, has no row, or cannot be read,
+  /// which `serving` throws.
+  ///
+  /// Transient values stay in the context that has computed them.
+  func rowForChild(_ object: NSManagedObject) -> RowSnapshot? {
+    if object.isInaccessible { revive(object) }
+    if object.isDeleted { return nil }
+    if object.isFault {
+      if object.snapshot == nil { object.snapshot = readRow(for: object) }
+      if object.snapshot == nil { return nil }
+    }
+    object.realize()
+    var slots = object.slots
+    for position in slots.indices where object.table.isTransient(at: position) {
+      slots[position] = object.table.defaults[position]
+    }
+    return RowSnapshot(
+      id: object.identifier, version: object.snapshot?.version ?? 0, slots: slots, origin: object)
+  }
+}

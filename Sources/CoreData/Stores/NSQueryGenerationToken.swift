@@ -1,0 +1,80 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A state of a coordinator's stores that contexts can keep reading while others save.
+///
+/// Get the token of a context with `queryGenerationToken`, and have another context read the same state with
+/// `setQueryGenerationFrom(_:)`. The state is kept as long as a context or a token of it exists.
+///
+/// Differs from Apple: does not support `NSCoding`, since a state ends with the process.
+open class NSQueryGenerationToken: NSObject, NSCopying, @unchecked Sendable {
+  /// Nil for the token of the current generation.
+  let generation: QueryGeneration?
+
+  init(_ generation: QueryGeneration?) {
+    self.generation = generation
+    super.init()
+  }
+
+  private static let shared = NSQueryGenerationToken(nil)
+
+  /// The token with which a context pins itself to the state of the stores when it next reads from them.
+  open class var current: NSQueryGenerationToken { shared }
+
+  /// Returns the token itself, which is immutable.
+  open func copy(with zone: NSZone? = nil) -> Any { self }
+
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSQueryGenerationToken else { return false }
+    return generation === other.generation
+  }
+
+  open override var hash: Int { generation.map { ObjectIdentifier($0).hashValue } ?? 0 }
+}
+
+/// A store that can keep answering from one state.
+protocol GenerationalStore: RowStore {
+  /// Begins to keep the current state.
+  ///
+  /// - Throws: 134091 if the store, as it is opened, cannot; the store's errors.
+  func openGeneration() throws -> any StoreGeneration
+}
+
+/// A state of one store, kept until the object is deallocated. The coordinator's lock is held during all calls.
+protocol StoreGeneration: AnyObject {
+  /// Runs reads of the store against this state.
+  ///
+  /// - Throws: 134070 if the file has been destroyed, replaced or closed; what the body throws.
+  func reading<Result>(_ body: () throws -> Result) throws -> Result
+}
+
+/// The states of all stores of a coordinator at one time.
+final class QueryGeneration: @unchecked Sendable {
+  /// By store. Immutable.
+  private let generations: [ObjectIdentifier: any StoreGeneration]
+  private weak var coordinator: NSPersistentStoreCoordinator?
+
+  /// Keeps the current states.
+  ///
+  /// - Throws: 134091 if a store cannot keep its state; the stores' errors.
+  init(_ coordinator: NSPersistentStoreCoordinator) throws {
+    self.coordinator = coordinator
+    generations = try coordinator.withLock {
+      var generations: [ObjectIdentifier: any StoreGeneration] = [:]
+      for store in coordinator.stores {
+        guard let generational = store as? any GenerationalStore else {
+          throw StoreErrors.noGenerations(of: store, reason: "Stores of the type \(store.type) keep no earlier states.")
+        }
+        generations[ObjectIdentifier(store)] = try generational.openGeneration()
+      }
+      return generations
+    }
+  }
+
+  func belongs(to coordinator: NSPersistentStoreCoordinator) -> Bool { self.coordinator === coordinator }
+
+  /// Returns the state of a store; nil for one that was added later.
+  subscript(store: NSPersistentStore) -> (any StoreGeneration)? { generations[ObjectIdentifier(store)] }
+}
