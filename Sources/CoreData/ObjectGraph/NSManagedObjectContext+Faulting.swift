@@ -161,7 +161,15 @@ extension NSManagedObjectContext {
       else { continue }
       object.slots[position] = .toMany(members.rebased(from: base, onto: stored))
     }
+    if object.slotsAtEventStart != nil {
+      // Only the object's own changes count as those of the event.
+      let own = Set(kept.map(\.0))
+      for position in object.slots.indices where !own.contains(position) {
+        object.slotsAtEventStart?[position] = object.slots[position]
+      }
+    }
     object.holds?.update()
+    object.awake(fromSnapshotEvents: .refresh)
     return true
   }
 
@@ -180,8 +188,9 @@ extension NSManagedObjectContext {
     object.turnIntoFault(keeping: nil)
   }
 
-  /// Discards all unsaved changes.
+  /// Discards all unsaved changes, and everything from the undo stack.
   public func rollback() {
+    undoManager?.removeAllActions()
     unprocessedDeletions = []
     readAhead = [:]
     touched = []
@@ -191,6 +200,11 @@ extension NSManagedObjectContext {
       forgetChanges(of: object)
       if wasInserted {
         registry.remove(object)
+      } else if let snapshot = object.snapshot, object.isRealized, !object.isInaccessible {
+        object.slots = snapshot.slots
+        object.holds?.release()
+        object.holds?.update()
+        object.awake(fromSnapshotEvents: .rollback)
       } else {
         object.turnIntoFault(keeping: object.snapshot)
         object.holds?.update()
@@ -202,6 +216,7 @@ extension NSManagedObjectContext {
   ///
   /// Posts `didChangeObjectsNotification` with the identifiers under `NSInvalidatedAllObjectsKey`.
   public func reset() {
+    undoManager?.removeAllActions()
     // A new object is not in the registry until its identifier is asked for.
     let new = changed.objects.filter { $0.knownIdentifier == nil }
     let all = registry.objects + new

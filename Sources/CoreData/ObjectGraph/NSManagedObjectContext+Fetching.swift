@@ -14,7 +14,8 @@ extension NSManagedObjectContext {
   /// - Throws: 134060 for an entity or key path that is not in the model; the store's errors.
   public func fetch<T>(_ request: NSFetchRequest<T>) throws -> [T] {
     let specification = request.specification
-    if let type = T.self as? NSManagedObject.Type, type != NSManagedObject.self,
+    let named = (T.self as? NSManagedObject.Type).flatMap { $0 == NSManagedObject.self ? nil : $0 }
+    if let type = named ?? specification.objectClass as? NSManagedObject.Type,
       let entity = specification.entity
         ?? specification.entityName.flatMap({
           persistentStoreCoordinator?.managedObjectModel.entitiesByName[$0]
