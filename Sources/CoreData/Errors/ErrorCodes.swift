@@ -164,8 +164,8 @@ public let NSValidationValueErrorKey = "NSValidationErrorValue"
 public let NSAffectedStoresErrorKey = "NSAffectedStoresErrorKey"
 /// Key: the affected objects.
 public let NSAffectedObjectsErrorKey = "NSAffectedObjectsErrorKey"
-/// Key: the merge conflicts of an `NSPersistentStoreSaveConflictsError`.
-public let NSPersistentStoreSaveConflictsErrorKey = "NSPersistentStoreSaveConflictsErrorKey"
+/// Key: the conflicts that a save met, as `NSMergeConflict`s and `NSConstraintConflict`s.
+public let NSPersistentStoreSaveConflictsErrorKey = "conflictList"
 /// The domain of SQLite's result codes, and the key of such a code in other errors.
 public let NSSQLiteErrorDomain = "NSSQLiteErrorDomain"
 

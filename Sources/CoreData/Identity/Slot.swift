@@ -392,7 +392,7 @@ enum TransformableValues {
 
   private static func transformer(of attribute: NSAttributeDescription) -> ValueTransformer? {
     guard let name = attribute.valueTransformerName, let found = ValueTransformer(forName: .init(name)),
-      type(of: found) != NSSecureUnarchiveFromDataTransformer.self
+      type(of: found) != NSSecureUnarchiveFromDataTransformer.self, !(found is AnyUnarchiveFromDataTransformer)
     else { return nil }
     return found
   }

@@ -54,6 +54,19 @@ open class NSSecureUnarchiveFromDataTransformer: ValueTransformer, @unchecked Se
   }
 }
 
+/// The transformer of archives of objects of any class that conforms to `NSCoding`.
+final class AnyUnarchiveFromDataTransformer: ValueTransformer, @unchecked Sendable {
+  override func transformedValue(_ value: Any?) -> Any? {
+    // This method cannot throw, so an unreadable archive has no object.
+    (value as? Data).flatMap { try? ObjectArchiveReader.object(in: $0, programClasses: ArchivableClasses.any.type) }
+  }
+
+  override func reverseTransformedValue(_ value: Any?) -> Any? {
+    // This method cannot throw, so a value that cannot be archived has no archive.
+    value.flatMap { try? ObjectArchiveWriter.data(of: $0, programClasses: ArchivableClasses.any.type) }
+  }
+}
+
 extension ValueTransformer.Name {
   /// The transformer of archives of Foundation's plain classes.
   public static let secureUnarchiveFromDataTransformerName = Self("NSSecureUnarchiveFromData")

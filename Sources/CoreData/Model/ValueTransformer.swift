@@ -25,7 +25,12 @@ open class ValueTransformer: NSObject, NamedValueTransformer, @unchecked Sendabl
 
   private static let lock = NSLock()
   nonisolated(unsafe) private static var transformers: [Name: ValueTransformer] = [
-    .secureUnarchiveFromDataTransformerName: NSSecureUnarchiveFromDataTransformer()
+    .secureUnarchiveFromDataTransformerName: NSSecureUnarchiveFromDataTransformer(),
+    .keyedUnarchiveFromDataTransformerName: AnyUnarchiveFromDataTransformer(),
+    .unarchiveFromDataTransformerName: AnyUnarchiveFromDataTransformer(),
+    .negateBooleanTransformerName: TestingTransformer { ($0 as? NSNumber)?.boolValue != true },
+    .isNilTransformerName: TestingTransformer { $0 == nil },
+    .isNotNilTransformerName: TestingTransformer { $0 != nil },
   ]
 
   /// Makes a transformer.
@@ -62,6 +67,29 @@ open class ValueTransformer: NSObject, NamedValueTransformer, @unchecked Sendabl
 
   /// Converts a transformed value back.
   open func reverseTransformedValue(_ value: Any?) -> Any? { transformedValue(value) }
+}
+
+extension ValueTransformer.Name {
+  /// The transformer of a Boolean value to its opposite.
+  public static let negateBooleanTransformerName = Self("NSNegateBoolean")
+  /// The transformer that tells whether there is no value.
+  public static let isNilTransformerName = Self("NSIsNil")
+  /// The transformer that tells whether there is a value.
+  public static let isNotNilTransformerName = Self("NSIsNotNil")
+}
+
+/// A transformer of values to Booleans.
+private final class TestingTransformer: ValueTransformer, @unchecked Sendable {
+  private let test: @Sendable (Any?) -> Bool
+
+  init(_ test: @escaping @Sendable (Any?) -> Bool) {
+    self.test = test
+    super.init()
+  }
+
+  override class func transformedValueClass() -> AnyClass { NSNumber.self }
+
+  override func transformedValue(_ value: Any?) -> Any? { NSNumber(value: test(value)) }
 }
 
 /// The name of a value transformer.

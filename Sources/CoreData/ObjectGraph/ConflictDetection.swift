@@ -48,7 +48,9 @@ final class ConflictCheck {
     let conflicts = zip(objects, rows).filter { !isCurrent($0, $1) }.map { object, row in
       RowConflicts.Conflict(id: object.identifier, expectedVersion: object.snapshot?.version ?? 0, stored: row)
     }
-    if !conflicts.isEmpty { throw ObjectGraphErrors.mergeConflict(conflicts, context: context) }
+    guard conflicts.isEmpty else {
+      throw ObjectGraphErrors.mergeConflict(conflicts.map { NSMergeConflict($0, of: context.object(for: $0.id)) })
+    }
   }
 
   /// Has the objects take over what was found, once the save has succeeded.

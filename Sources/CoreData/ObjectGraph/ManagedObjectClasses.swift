@@ -50,12 +50,64 @@ public enum ManagedObjectClasses {
     entity.foundClass.withLock { $0 = type }
   }
 
+  /// Returns the entity whose objects are of a class, in the loaded model that has exactly one; nil for none.
+  static func entity(of type: NSManagedObject.Type) -> NSEntityDescription? {
+    for model in LoadedModels.all {
+      let entities = model.entities.filter { entity in
+        let known = of(entity)
+        return known == type || known == NSManagedObject.self && type != NSManagedObject.self && names(type, entity)
+      }
+      guard let entity = entities.first, entities.count == 1 else { continue }
+      offer(type, for: entity)
+      return entity
+    }
+    return nil
+  }
+
+  /// Returns a request for the objects of a class. Without a loaded model that has the class, the entity is assumed to
+  /// have its name.
+  fileprivate static func request<Result>(for type: NSManagedObject.Type) -> NSFetchRequest<Result> {
+    let request = NSFetchRequest<Result>(entityName: entity(of: type)?.name ?? String(describing: type))
+    request.specification.objectClass = type == NSManagedObject.self ? nil : type
+    return request
+  }
+
   /// Whether an entity names a class, without its module.
   private static func names(_ type: NSManagedObject.Type, _ entity: NSEntityDescription) -> Bool {
     let name: String = entity.managedObjectClassName
     let bare = name.hasPrefix(".") ? String(name.dropFirst()) : name
     return bare == String(describing: type)
   }
+}
+
+extension NSManagedObject {
+  /// Returns a request for the objects of this class.
+  ///
+  /// A subclass may declare its own, as Xcode generates it: `class func fetchRequest() -> NSFetchRequest<Person>`.
+  @_disfavoredOverload
+  public class func fetchRequest() -> NSFetchRequest<any NSFetchRequestResult> {
+    ManagedObjectClasses.request(for: self)
+  }
+
+  /// Returns a request for the objects of this class, of the type that the caller expects.
+  ///
+  ///     let request: NSFetchRequest<Person> = Person.fetchRequest()
+  ///
+  /// An addition to Apple's API, for classes without a `fetchRequest()` of their own and for generic code: outside
+  /// Apple's systems, `NSFetchRequest<any NSFetchRequestResult>` cannot be cast to `NSFetchRequest<Person>`.
+  @_disfavoredOverload
+  public class func fetchRequest<Result>() -> NSFetchRequest<Result> { ManagedObjectClasses.request(for: self) }
+}
+
+/// A protocol that gives `NSManagedObject` the initializer `init(context:)`: a subclass may declare its own, and still
+/// be made by `T(context:)` and `Self(context:)`, which is possible only with an initializer of a protocol.
+public protocol ContextCreated {}
+
+extension ContextCreated where Self: NSManagedObject {
+  /// Makes an object of the entity that has this class, and inserts it.
+  ///
+  /// - Parameter moc: the context, whose model must have exactly one entity with this class.
+  public init(context moc: NSManagedObjectContext) { self.init(newIn: moc) }
 }
 
 /// Finds classes by their names in models and mapping models.

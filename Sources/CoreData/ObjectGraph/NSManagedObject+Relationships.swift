@@ -63,6 +63,23 @@ extension NSManagedObject {
     }
   }
 
+  /// Remembers the members of a to-many relationship, until `updateInverses(ofMembersAt:)`.
+  final func noteMembersBefore(_ key: String) {
+    guard let position = table.position(of: key), table.relationship(at: position)?.isToMany == true else { return }
+    makeHolds().membersBefore[position] = linkedObjects(at: position)
+  }
+
+  /// Updates the inverses of the members that a relationship has gained and lost since `noteMembersBefore(_:)`.
+  final func updateInverses(ofMembersAt key: String) {
+    guard let position = table.position(of: key), let relationship = table.relationship(at: position),
+      let before = holds?.membersBefore.removeValue(forKey: position)
+    else { return }
+    let after = linkedObjects(at: position)
+    let (old, new) = (Set(before), Set(after))
+    for object in before where !new.contains(object) { object.removeInverse(of: relationship, to: self) }
+    for object in after where !old.contains(object) { object.addInverse(of: relationship, to: self) }
+  }
+
   /// Adds `source` to this object's inverse of a relationship that now leads from `source` to this object.
   private func addInverse(of relationship: NSRelationshipDescription, to source: NSManagedObject) {
     guard let inverse = relationship.inverseRelationship, let position = table.position(of: inverse.name) else {
@@ -261,6 +278,8 @@ final class RelationshipHolds {
   private var destinations: [Int: AnyObject] = [:]
   /// The live sets of relationships.
   private var views: [View] = []
+  /// The members of relationships that are being changed by set mutations, by position.
+  var membersBefore: [Int: [NSManagedObject]] = [:]
   /// Whether a change in several steps is in progress, after which the views are updated.
   private var isChanging = false
 

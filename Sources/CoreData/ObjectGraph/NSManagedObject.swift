@@ -9,13 +9,15 @@ import Synchronization
 /// Differs from Apple: without an Objective-C runtime there are no dynamic accessors; properties are read and written
 /// with `value(forKey:)` and `setValue(_:forKey:)`, the string subscript, or computed properties that call these. The
 /// designated initializer is `required`, since the framework instantiates classes by name.
-open class NSManagedObject: NSObject, NSFetchRequestResult {
+open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// The unsaved changes of an object.
   struct Changes: OptionSet {
     let rawValue: UInt8
     static let inserted = Changes(rawValue: 1)
     static let updated = Changes(rawValue: 2)
     static let deleted = Changes(rawValue: 4)
+    /// The object's deletion, or the undoing of its insertion, has been undone. Only among the changes of an event.
+    static let revived = Changes(rawValue: 8)
   }
 
   /// The object's entity.
@@ -83,10 +85,25 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   /// Makes an object of the entity that has this class, and inserts it.
   ///
-  /// - Parameter moc: the context, whose model must have exactly one entity with this class.
-  public convenience init(context moc: NSManagedObjectContext) {
-    self.init(entity: moc.entity(forClass: Self.self), insertInto: moc)
+  /// `init(context:)` calls it for the class that is known only while the program runs. An addition to Apple's API.
+  ///
+  /// - Parameter context: the context, whose model must have exactly one entity with this class.
+  public required convenience init(newIn context: NSManagedObjectContext) {
+    self.init(entity: context.entity(forClass: Self.self), insertInto: context)
   }
+
+  /// Returns the entity whose objects are of this class, in the model that was last given to a coordinator.
+  ///
+  /// A class that no loaded model has, or that a model has for several entities, stops the program.
+  open class func entity() -> NSEntityDescription {
+    if let entity = ManagedObjectClasses.entity(of: self) { return entity }
+    preconditionFailure(
+      "entity() needs a loaded model with exactly one entity of the class \(String(reflecting: self)). "
+        + "Make a coordinator or a container with the model first.")
+  }
+
+  /// Whether a change of a key that the model does not have leaves the object unchanged; true by default.
+  open class var contextShouldIgnoreUnmodeledPropertyChanges: Bool { true }
 
   /// Objects are equal only if they are identical.
   ///
@@ -180,6 +197,14 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// Called after a fault's values have been read.
   open func awakeFromFetch() {}
 
+  /// Called after several properties have changed at once: by undo and redo, a rollback, a refresh that keeps changes,
+  /// or a merge policy.
+  ///
+  /// Override it to compute values that depend on others. Changes made here count as changes of the object.
+  ///
+  /// - Parameter flags: what has happened.
+  open func awake(fromSnapshotEvents flags: NSSnapshotEventType) {}
+
   /// Called before the object is saved. Changes made here are saved too.
   open func willSave() {}
 
@@ -213,7 +238,41 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   }
 
   /// Called after a property has changed. Marks the object as updated.
-  open func didChangeValue(forKey key: String) { noteChange() }
+  ///
+  /// A key that the model does not have does so only if `contextShouldIgnoreUnmodeledPropertyChanges` is false.
+  open func didChangeValue(forKey key: String) {
+    // The usual case first: looking a key up takes time.
+    if changes.contains(.updated), eventChanges.contains(.updated) { return }
+    if table.position(of: key) == nil, Swift.type(of: self).contextShouldIgnoreUnmodeledPropertyChanges { return }
+    noteChange()
+  }
+
+  /// Called before members are added to or removed from a to-many relationship by `setPrimitiveValue(_:forKey:)`.
+  ///
+  /// - Parameters:
+  ///   - inKey: the name of a to-many relationship.
+  ///   - inMutationKind: how the members change.
+  ///   - inObjects: the objects that are added, removed or kept.
+  open func willChangeValue(
+    forKey inKey: String, withSetMutation inMutationKind: NSKeyValueSetMutationKind, using inObjects: Set<AnyHashable>
+  ) {
+    willChangeValue(forKey: inKey)
+    noteMembersBefore(inKey)
+  }
+
+  /// Called after members have been added to or removed from a to-many relationship. Updates the inverse relationship of
+  /// the members that have been added or removed since `willChangeValue(forKey:withSetMutation:using:)`.
+  ///
+  /// - Parameters:
+  ///   - inKey: the name of a to-many relationship.
+  ///   - inMutationKind: how the members have changed.
+  ///   - inObjects: the objects that were added, removed or kept.
+  open func didChangeValue(
+    forKey inKey: String, withSetMutation inMutationKind: NSKeyValueSetMutationKind, using inObjects: Set<AnyHashable>
+  ) {
+    updateInverses(ofMembersAt: inKey)
+    didChangeValue(forKey: inKey)
+  }
 
   /// Returns the value of a property: an `NSNumber`, `NSDecimalNumber`, `String`, `Date`, `Data`, `UUID`, `URL`, a
   /// managed object, an `NSSet` or `NSOrderedSet` of managed objects, the value of a transformable attribute, or the
@@ -315,17 +374,6 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 }
 
 extension NSManagedObject {
-  /// Returns a request for the objects of the entity that has the name of this class.
-  ///
-  /// Differs from Apple: the entity is assumed to have the name of the class, since without a context there is no model
-  /// to ask.
-  ///
-  /// A subclass may declare its own, as Xcode generates it: `class func fetchRequest() -> NSFetchRequest<Person>`.
-  @_disfavoredOverload
-  public class func fetchRequest() -> NSFetchRequest<any NSFetchRequestResult> {
-    NSFetchRequest(entityName: String(describing: self))
-  }
-
   /// Fires the fault, that is reads its row; does nothing for an object that has its values.
   ///
   /// A fault whose row is gone or cannot be read becomes a deleted object without values, as on Apple's systems with

@@ -50,12 +50,22 @@ extension NSManagedObjectContext {
   /// Applies the deletion rules of objects deleted since the last call, and ends the current event, which
   /// `changedValuesForCurrentEvent()` reports on.
   ///
-  /// Posts `didChangeObjectsNotification` if anything has changed.
-  public func processPendingChanges() { _ = processChanges() }
+  /// Posts `didChangeObjectsNotification` if anything has changed. Registers the changes with the undo manager, and ends
+  /// the group of the event.
+  public func processPendingChanges() { processChanges() }
 
   /// As `processPendingChanges()`; returns what has changed.
+  @discardableResult
   func processChanges() -> SavedIdentifiers {
+    defer { undoManager?.closeEventGroup() }
+    return processEvent()
+  }
+
+  /// Processes the changes of an event, whose group of the undo manager stays open.
+  @discardableResult
+  func processEvent() -> SavedIdentifiers {
     propagateDeletions()
+    let recorder = EventRecorder(self)
     let event = touched
     touched = []
     forgetUnsaved(event.filter { $0.isDeleted && $0.isInserted && $0.context === self })
@@ -65,7 +75,9 @@ extension NSManagedObjectContext {
     for object in event {
       let what = object.eventChanges
       object.eventChanges = []
-      if what.contains(.deleted) {
+      if what.contains(.revived) {
+        if what.contains(.deleted) { updated.append(object) } else { inserted.append(object) }
+      } else if what.contains(.deleted) {
         if what.contains(.inserted) { continue }
         deleted.append(object)
       } else if what.contains(.inserted) {
@@ -77,6 +89,7 @@ extension NSManagedObjectContext {
       }
       if object.isRealized { object.slotsAtEventStart = object.slots }
     }
+    recorder?.register()
     guard postsNotifications else { return SavedIdentifiers() }
     let sets = [
       (NSInsertedObjectsKey, inserted), (NSUpdatedObjectsKey, updated), (NSDeletedObjectsKey, deleted),
@@ -92,7 +105,7 @@ extension NSManagedObjectContext {
   }
 
   /// Forgets objects that were inserted and deleted again before they were saved.
-  private func forgetUnsaved(_ objects: [NSManagedObject]) {
+  func forgetUnsaved(_ objects: [NSManagedObject]) {
     guard !objects.isEmpty else { return }
     var gone: Set<ObjectKey> = []
     for object in objects {
@@ -287,6 +300,10 @@ public let NSRefreshedObjectsKey = "refreshed"
 public let NSInvalidatedObjectsKey = "invalidated"
 /// Key of notifications: an array of the identifiers of all objects forgotten by a reset.
 public let NSInvalidatedAllObjectsKey = "invalidatedAll"
+/// Key of notifications: the identifiers of the objects invalidated.
+public let NSInvalidatedObjectIDsKey = "invalidated_objectIDs"
+/// Key of `NSManagedObjectContextDidSave`: the query generation of the saved state.
+public let NSManagedObjectContextQueryGenerationKey = "newQueryGeneration"
 /// Key of notifications: the identifiers of the objects refreshed.
 public let NSRefreshedObjectIDsKey = "refreshed_objectIDs"
 /// Key of notifications: the identifiers of the objects inserted.

@@ -213,7 +213,15 @@ extension NSManagedObjectContext {
       else { continue }
       object.slots[position] = .toMany(members.rebased(from: base, onto: stored))
     }
+    if object.slotsAtEventStart != nil {
+      // Only the object's own changes count as those of the event.
+      let own = Set(kept.map(\.0))
+      for position in object.slots.indices where !own.contains(position) {
+        object.slotsAtEventStart?[position] = object.slots[position]
+      }
+    }
     object.holds?.update()
+    object.awake(fromSnapshotEvents: .refresh)
     return true
   }
 
@@ -232,12 +240,13 @@ extension NSManagedObjectContext {
     object.turnIntoFault(keeping: nil)
   }
 
-  /// Discards all unsaved changes.
+  /// Discards all unsaved changes, and everything from the undo stack.
   ///
   /// Posts `didChangeObjectsNotification`: objects whose values were restored are refreshed, objects whose deletion was
   /// undone are inserted, and new objects are deleted.
   public func rollback() {
     ConcurrencyDebug.check(self)
+    undoManager?.removeAllActions()
     unprocessedDeletions = []
     readAhead = [:]
     touched = []
@@ -252,6 +261,12 @@ extension NSManagedObjectContext {
       if wasInserted {
         registry.remove(object)
         if !wasDeleted { withdrawn.insert(object) }
+      } else if let snapshot = object.snapshot, object.isRealized, !object.isInaccessible {
+        object.slots = snapshot.slots
+        object.holds?.release()
+        object.holds?.update()
+        object.awake(fromSnapshotEvents: .rollback)
+        if wasDeleted { restored.insert(object) } else { refreshed.insert(object) }
       } else {
         object.turnIntoFault(keeping: object.snapshot)
         object.holds?.update()
@@ -269,6 +284,7 @@ extension NSManagedObjectContext {
   /// Posts `didChangeObjectsNotification` with the identifiers under `NSInvalidatedAllObjectsKey`.
   public func reset() {
     ConcurrencyDebug.check(self)
+    undoManager?.removeAllActions()
     // A new object is not in the registry until its identifier is asked for.
     let new = changed.objects.filter { $0.knownIdentifier == nil }
     let all = registry.objects + new

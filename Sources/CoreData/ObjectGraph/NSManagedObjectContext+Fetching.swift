@@ -16,7 +16,8 @@ extension NSManagedObjectContext {
     ConcurrencyDebug.check(self)
     adoptPermanentIDs()
     let specification = request.specification
-    if let type = T.self as? NSManagedObject.Type, type != NSManagedObject.self,
+    let named = (T.self as? NSManagedObject.Type).flatMap { $0 == NSManagedObject.self ? nil : $0 }
+    if let type = named ?? specification.objectClass as? NSManagedObject.Type,
       let entity = specification.entity
         ?? specification.entityName.flatMap({
           persistentStoreCoordinator?.managedObjectModel.entitiesByName[$0]

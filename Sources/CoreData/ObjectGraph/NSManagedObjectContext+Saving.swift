@@ -10,10 +10,10 @@ extension NSManagedObjectContext {
   /// Writes all changes to the stores, in one transaction per store; for a context with a parent, hands them to the
   /// parent, where they are unsaved changes.
   ///
-  /// - Throws: 1570 to 1680 and 1560 if objects are not valid; 133020 if rows have changed in the store and the merge
-  ///   policy does not resolve the conflict; 133010 for a relationship to an object of another store; 134060 if
-  ///   `willSave()` never stops changing objects; the store's errors (134030 and its family). Nothing has been written
-  ///   then.
+  /// - Throws: 1570 to 1680 and 1560 if objects are not valid; 133020 if rows have changed in the store, and 133021 if a
+  ///   uniqueness constraint is violated, and the merge policy does not resolve the conflict; 133010 for a relationship
+  ///   to an object of another store; 134060 if `willSave()` never stops changing objects; the store's errors (134030 and
+  ///   its family). Nothing has been written then.
   public func save() throws {
     ConcurrencyDebug.check(self)
     if let failure = readingFailure {
@@ -51,8 +51,9 @@ extension NSManagedObjectContext {
     var changedSince: Set<ObjectIdentifier> = []
     // Values of derived attributes are made where rows are written.
     var derivation = parent == nil ? Derivations.Update(in: self) : nil
+    defer { undoManager?.closeEventGroup() }
     for _ in 0..<NSManagedObjectContext.maximumRounds {
-      processPendingChanges()
+      processEvent()
       // Only subclasses can override `willSave()`.
       let due = changedInOrder.filter {
         let identity = ObjectIdentifier($0)
@@ -91,19 +92,35 @@ extension NSManagedObjectContext {
     }
     let objects = changedInOrder
     try adoptPermanentIDs(for: objects.filter(\.hasTemporaryID))
+    let changes = rowChanges()
+    if coordinator.persistentStores.count > 1 { try checkStores(of: changes) }
+    defer {
+      for object in objects { object.isBeingWritten = false }
+      stateBeforeMerging = nil
+    }
+    let check = ConflictCheck(self)
+    do {
+      try coordinator.write(changes, for: self, after: check)
+    } catch {
+      stateBeforeMerging?.restore(in: self)
+      throw error
+    }
+    // The merge policy may have dropped some of the objects, and changed others.
+    finishSave(changedInOrder)
+    check.finish()
+  }
+
+  /// Returns the changes to write, and notes which objects they are of.
+  func rowChanges() -> [RowChange] {
+    let objects = changedInOrder
     var changes: [RowChange] = []
     changes.reserveCapacity(objects.count)
     for object in objects {
-      guard let change = object.rowChange() else { continue }
-      changes.append(change)
-      object.isBeingWritten = true
+      let change = object.rowChange()
+      object.isBeingWritten = change != nil
+      if let change { changes.append(change) }
     }
-    if coordinator.persistentStores.count > 1 { try checkStores(of: changes) }
-    defer { for object in objects { object.isBeingWritten = false } }
-    let check = ConflictCheck(self)
-    try coordinator.write(changes, for: self, after: check)
-    finishSave(objects)
-    check.finish()
+    return changes
   }
 
   /// Checks that relationships stay within one store, since a row can only refer to rows of its own store.
@@ -169,6 +186,7 @@ extension NSManagedObjectContext {
         let written = object.snapshot?.version ?? 0
         let version = object.isBeingWritten ? RowVersion.next(after: written) : written
         object.snapshot = RowSnapshot(id: object.identifier, version: version, slots: object.slots)
+        object.isBeingWritten = false
       }
     }
     readAhead = [:]

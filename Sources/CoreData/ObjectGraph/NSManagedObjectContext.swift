@@ -48,6 +48,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var rowTimes: [ObjectKey: TimeInterval] = [:]
   /// The first error met while firing a fault, where nothing can be thrown. The next `save()` throws it.
   var readingFailure: (any Error)?
+  /// The changed objects as they were before the merge policy of the current save resolved conflicts.
+  var stateBeforeMerging: ChangedObjects?
   private var knownCoordinator: NSPersistentStoreCoordinator?
   private var knownParent: NSManagedObjectContext?
   /// The context's place in a tree of contexts.
@@ -141,6 +143,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     }
   }
 
+  /// Records changes so that they can be undone; nil, the default, for no undo.
+  ///
+  /// Each `processPendingChanges()` registers what has changed since the last one. With `groupsByEvent` it also ends the
+  /// group, so that `undo()` undoes what has changed between two calls, or in a block of `perform(_:)`.
+  open var undoManager: UndoManager? {
+    willSet { if newValue !== undoManager { processPendingChanges() } }
+  }
   /// A name for debugging.
   open var name: String?
   /// The app's own values.
@@ -234,7 +243,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       "The object \(object.objectID) already belongs to another context.")
     if object.isInserted || object.context === self && (object.isDeleted || !object.hasTemporaryID) {
       // Inserting a registered object only undoes its deletion.
+      guard object.isDeleted else { return }
       object.changes.remove(.deleted)
+      unprocessedDeletions.removeAll { $0 === object }
+      note(object, .revived)
       return
     }
     object.changes = .inserted

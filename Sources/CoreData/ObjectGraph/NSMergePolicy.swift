@@ -30,7 +30,46 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
     super.init()
   }
 
-  /// The save fails with 133020.
+  /// Resolves the conflicts of a save, which calls it while it holds the coordinator's lock, and then writes again.
+  ///
+  /// Override this method, or one of those that it calls, to resolve conflicts in another way: change the objects, and
+  /// call `super`, which settles what the type of the policy says.
+  ///
+  /// - Parameter list: `NSMergeConflict`s and `NSConstraintConflict`s.
+  /// - Throws: 133020 or 133021 for conflicts that the policy does not resolve. The save fails then, and its context is
+  ///   as it was before.
+  open func resolve(mergeConflicts list: [Any]) throws {
+    let changedRows = list.compactMap { $0 as? NSMergeConflict }
+    let duplicates = list.compactMap { $0 as? NSConstraintConflict }
+    if !changedRows.isEmpty { try resolve(optimisticLockingConflicts: changedRows) }
+    if !duplicates.isEmpty { try resolve(constraintConflicts: duplicates) }
+  }
+
+  /// Resolves conflicts between changed objects and rows that have changed in the store since they were read.
+  ///
+  /// - Parameter list: the conflicts.
+  /// - Throws: 133020 if the policy is that of errors.
+  open func resolve(optimisticLockingConflicts list: [NSMergeConflict]) throws {
+    if mergeType == .errorMergePolicyType { throw ObjectGraphErrors.mergeConflict(list) }
+    for conflict in list { try LockingResolution(policy: mergeType, conflict: conflict)?.resolve() }
+  }
+
+  /// Resolves conflicts between objects with the same values under a uniqueness constraint.
+  ///
+  /// A new object with the values of a stored one is dropped: what refers to it refers to the stored object from then
+  /// on, which also gets the members of its to-many relationships. If the context's changes take precedence, the stored
+  /// object gets the new one's values (`mergeByPropertyObjectTrump`: those that are not nil). A stored object that was
+  /// given the values of another one gets its own back if the store takes precedence.
+  ///
+  /// - Parameter list: the conflicts.
+  /// - Throws: 133021 if the policy is that of errors, or if the context's changes take precedence and only the deletion
+  ///   of a stored object could resolve a conflict; validation errors of the objects that have been changed.
+  open func resolve(constraintConflicts list: [NSConstraintConflict]) throws {
+    if mergeType == .errorMergePolicyType { throw ObjectGraphErrors.constraintConflict(list) }
+    for conflict in list { try ConstraintResolution(policy: mergeType, conflict: conflict)?.resolve() }
+  }
+
+  /// The save fails with 133020, or with 133021 for uniqueness constraints.
   public class var error: NSMergePolicy { NSMergePolicy(merge: .errorMergePolicyType) }
   /// Conflicts are resolved by property in favour of the store.
   public class var mergeByPropertyStoreTrump: NSMergePolicy {
@@ -56,111 +95,3 @@ public let NSMergeByPropertyObjectTrumpMergePolicy = NSMergePolicy.mergeByProper
 public let NSOverwriteMergePolicy = NSMergePolicy.overwrite
 /// The policy that discards the context's changes of the conflicting rows.
 public let NSRollbackMergePolicy = NSMergePolicy.rollback
-
-/// Writes changes, and resolves conflicts by the context's merge policy.
-struct MergeResolution {
-  /// How many times a save is retried if the rows keep changing in the store.
-  private static let maximumRounds = 8
-
-  let policy: NSMergePolicyType
-  let context: NSManagedObjectContext
-
-  init(policy: Any, context: NSManagedObjectContext) {
-    self.policy = (policy as? NSMergePolicy)?.mergeType ?? .errorMergePolicyType
-    self.context = context
-  }
-
-  func write(_ changes: [RowChange], to store: any RowStore) throws {
-    var changes = changes
-    var last: RowConflicts?
-    for _ in 0..<MergeResolution.maximumRounds {
-      do {
-        return try store.write(changes)
-      } catch let conflicts as RowConflicts {
-        last = conflicts
-        if policy == .errorMergePolicyType { break }
-        changes = try resolve(conflicts, in: changes)
-      }
-    }
-    throw ObjectGraphErrors.mergeConflict(last?.conflicts ?? [], context: context)
-  }
-
-  private func resolve(_ conflicts: RowConflicts, in changes: [RowChange]) throws -> [RowChange] {
-    let byKey = Dictionary(conflicts.conflicts.map { ($0.id.key, $0) }) { $1 }
-    return changes.compactMap { change in
-      guard let conflict = byKey[change.id.key] else { return change }
-      return resolve(change, against: conflict.stored)
-    }
-  }
-
-  /// Returns the change to write over the current row; nil for none.
-  private func resolve(_ change: RowChange, against stored: RowSnapshot?) -> RowChange? {
-    let object = context.registry[change.id.current.key]
-    guard let stored else {
-      // Only the overwriting policy inserts a row that is gone again.
-      if change.kind == .delete { return nil }
-      if policy == .overwriteMergePolicyType {
-        object?.snapshot?.version = 0
-        return RowChange(
-          kind: .insert, id: change.id, old: nil, slots: change.slots, changed: SlotSet(change.slots.indices))
-      }
-      if let object { context.noteInaccessible(object) }
-      return nil
-    }
-    if change.kind == .delete {
-      guard policy != .rollbackMergePolicyType else { return dropped(object, stored) }
-      return RowChange(kind: .delete, id: change.id, old: stored, slots: stored.slots, changed: SlotSet())
-    }
-    switch policy {
-    case .rollbackMergePolicyType:
-      return dropped(object, stored)
-    case .overwriteMergePolicyType:
-      object?.snapshot?.version = stored.version
-      let slots = change.slots
-      let all = slots.indices.filter { position in
-        if case .unread = slots[position] { return false }
-        return true
-      }
-      return RowChange(kind: .update, id: change.id, old: stored, slots: slots, changed: SlotSet(all))
-    default:
-      return merged(change, with: stored, object)
-    }
-  }
-
-  private func merged(_ change: RowChange, with stored: RowSnapshot, _ object: NSManagedObject?) -> RowChange {
-    let old = change.old?.slots ?? []
-    var slots = stored.slots
-    var changed = SlotSet()
-    for position in change.changed {
-      let changedInStore = old.indices.contains(position) && !old[position].isSame(as: stored.slots[position])
-      if changedInStore, policy == .mergeByPropertyStoreTrumpMergePolicyType, !isToMany(position, object) { continue }
-      slots[position] = change.slots[position]
-      changed.insert(position)
-    }
-    var base = stored
-    for position in slots.indices where object?.table.isTransient(at: position) ?? false {
-      // The store knows nothing of transient values.
-      slots[position] = change.slots[position]
-    }
-    for position in slots.indices where isToMany(position, object) {
-      // Members are not part of the row that was read; the context's still hold.
-      if old.indices.contains(position) { base.slots[position] = old[position] }
-      if !changed.contains(position), old.indices.contains(position) { slots[position] = old[position] }
-    }
-    object?.snapshot = base
-    object?.slots = slots
-    return RowChange(kind: .update, id: change.id, old: base, slots: slots, changed: changed)
-  }
-
-  private func isToMany(_ position: Int, _ object: NSManagedObject?) -> Bool {
-    object?.table.relationship(at: position)?.isToMany ?? false
-  }
-
-  private func dropped(_ object: NSManagedObject?, _ stored: RowSnapshot) -> RowChange? {
-    if let object {
-      context.forgetChanges(of: object)
-      object.turnIntoFault(keeping: stored)
-    }
-    return nil
-  }
-}

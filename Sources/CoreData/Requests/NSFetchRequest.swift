@@ -137,6 +137,8 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Send
 struct FetchSpecification {
   var entity: NSEntityDescription?
   var entityName: String?
+  /// The class by whose `fetchRequest()` the request was made.
+  var objectClass: AnyClass?
   var predicate: NSPredicate?
   var sortDescriptors: [NSSortDescriptor]?
   var fetchLimit = 0

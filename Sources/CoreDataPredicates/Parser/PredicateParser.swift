@@ -47,6 +47,16 @@ public struct PredicateParser {
     }
   }
 
+  /// Returns the placeholders of a format, such as `@`, `K` and `ld`, in order.
+  ///
+  /// - Throws: `PredicateSyntaxError`.
+  package static func placeholders(in format: String) throws -> [String] {
+    try PredicateLexer.tokens(of: format).compactMap { token, _ in
+      if case .placeholder(let specifier) = token { return specifier }
+      return nil
+    }
+  }
+
   /// Parses a predicate.
   ///
   /// - Parameters:

@@ -26,6 +26,18 @@ struct AppleSourceTests {
     #expect((["a", "b1"] as NSArray).filtered(using: predicate) as? [String] == ["a"])
   }
 
+  @Test("Variable arguments are read by their placeholders")
+  func variableArguments() {
+    let values: [any CVarArg] = ["age" as NSString, Int32(4), 4.5, "x" as NSString, 4_000_000_000]
+    let predicate = withVaList(values) {
+      NSPredicate(format: "%K BETWEEN {%d, %f} AND name == %@ AND age < %ld", arguments: $0)
+    }
+    #expect(predicate.evaluate(with: ["age": 4, "name": "x"]) && !predicate.evaluate(with: ["age": 5, "name": "x"]))
+    #expect(!predicate.evaluate(with: ["age": 4, "name": "y"]))
+    #expect(withVaList([Int32(-1)]) { NSPredicate(format: "self == %d", arguments: $0) }.evaluate(with: -1))
+    #expect(withVaList([]) { NSPredicate(format: "TRUEPREDICATE", arguments: $0) }.evaluate(with: nil))
+  }
+
   @Test("Foundation's compound predicates hold ours, and the tree sees through both")
   func compounds() throws {
     let young = NSPredicate(format: "age < 10")

@@ -31,6 +31,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     model.freeze()
     derivations = Derivations(model)
     super.init()
+    LoadedModels.add(model)
   }
 
   /// The stores, in the order in which they were added.

@@ -72,7 +72,8 @@ final class RowPlan {
     return .nothing
   }
 
-  private static func columns(of step: Step) -> [String] {
+  /// The columns of a row that a step writes.
+  static func columns(of step: Step) -> [String] {
     switch step {
     case .column(_, let attribute, _), .columns(let attribute): attribute.columns
     case .key(_, let key, _): [key.column] + (key.entityColumn.map { [$0] } ?? [])

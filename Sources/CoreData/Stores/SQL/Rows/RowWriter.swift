@@ -18,6 +18,7 @@ struct RowWriter {
   /// - Throws: `RowConflicts` with every row that has changed since it was read; the caller must roll back.
   func write(_ changes: [RowChange]) throws {
     var conflicts: [RowConflicts.Conflict] = []
+    var isVacated = false
     for kind in [RowChange.Kind.delete, .update, .insert] {
       // Indexing avoids copies of changes, each of which holds the row before and after.
       for position in changes.indices where changes[position].kind == kind {
@@ -25,7 +26,15 @@ struct RowWriter {
         let isDone: Bool
         switch kind {
         case .delete: isDone = try delete(changes[position], plan)
-        case .update: isDone = try update(changes[position], plan)
+        case .update:
+          try noteReplacedFiles(of: changes[position], plan, all: false)
+          do {
+            isDone = try update(changes[position], plan)
+          } catch let error as SQLiteError where error.isUniqueConstraint && !isVacated {
+            isVacated = true
+            try vacateUniqueColumns(changes[position...])
+            isDone = try update(changes[position], plan)
+          }
         case .insert:
           try insert(changes[position], plan)
           isDone = true
@@ -60,7 +69,6 @@ struct RowWriter {
 
   /// - Returns: whether the row was unchanged since it was read.
   private func update(_ change: RowChange, _ plan: RowPlan) throws -> Bool {
-    try noteReplacedFiles(of: change, plan, all: false)
     let version = change.old?.version ?? 0
     let statement = try plan.updateStatement(change.changed)
     try run(statement) {
@@ -70,6 +78,23 @@ struct RowWriter {
       try bindColumns(of: change, plan, to: statement)
     }
     return connection.changes == 1
+  }
+
+  /// Clears the unique columns of rows that are about to get other values there, since SQLite enforces uniqueness
+  /// statement by statement: otherwise two rows could not exchange values in one save.
+  private func vacateUniqueColumns(_ changes: ArraySlice<RowChange>) throws {
+    let unique = entities.schema.indexes.filter(\.isUnique)
+    for change in changes where change.kind == .update {
+      let plan = try plans.plan(for: change.id.entityDescription)
+      let indexed = Set(unique.filter { $0.table == plan.layout.table }.flatMap { $0.elements.map(\.column) })
+      let columns = change.changed.flatMap { RowPlan.columns(of: plan.steps[$0]) }.filter(indexed.contains)
+      guard !columns.isEmpty else { continue }
+      let cleared = columns.map { "\(SQLName.quoted($0)) = NULL" }.joined(separator: ", ")
+      // The update that follows reports a row of another version.
+      try connection.run(
+        "UPDATE \(SQLName.quoted(plan.layout.table)) SET \(cleared) WHERE Z_PK = ? AND \(RowVersion.stored) = ?",
+        [.integer(change.id.key.number), .integer(change.old?.version ?? 0)])
+    }
   }
 
   /// Runs a statement of a plan, and clears it for the next use.

@@ -1,0 +1,241 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Finds the objects of a save that have the same values under a uniqueness constraint as others of the save, or as rows
+/// of the store.
+struct ConstraintSearch {
+  private struct Group {
+    let entity: NSEntityDescription
+    let constraint: [String]
+    let values: [Any]
+    var objects: [NSManagedObject]
+  }
+
+  private struct Key: Hashable {
+    let entity: String
+    let constraint: [String]
+    let values: [AnyHashable]
+  }
+
+  let context: NSManagedObjectContext
+  let store: any RowStore
+
+  /// - Throws: the store's errors.
+  func conflicts() throws -> [NSConstraintConflict] {
+    try groups().compactMap { group in
+      let rows = try rows(of: group)
+      guard rows.count + group.objects.count > 1 else { return nil }
+      return NSConstraintConflict(
+        constraint: group.constraint, database: rows.first, databaseSnapshot: rows.first?.snapshot?.values,
+        conflicting: group.objects,
+        conflictingSnapshots: group.objects.map { RowSnapshot.values(in: $0.slots, of: $0.table) })
+    }
+  }
+
+  private func groups() -> [Group] {
+    var groups: [Group] = []
+    var positions: [Key: Int] = [:]
+    for object in context.changedInOrder where !object.isDeleted && object.isRealized && !object.isInaccessible {
+      guard object.identifier.persistentStore === store else { continue }
+      for (entity, constraint) in ConstraintSearch.constraints(of: object.entity) {
+        guard let values = ConstraintSearch.values(of: object, at: constraint), changes(object, constraint) else {
+          continue
+        }
+        let key = Key(entity: entity.name ?? "", constraint: constraint, values: values.map(\.key))
+        if let position = positions[key] {
+          groups[position].objects.append(object)
+        } else {
+          positions[key] = groups.count
+          groups.append(
+            Group(entity: entity, constraint: constraint, values: values.map(\.value), objects: [object]))
+        }
+      }
+    }
+    return groups
+  }
+
+  /// Whether the save writes a value of a constraint.
+  private func changes(_ object: NSManagedObject, _ constraint: [String]) -> Bool {
+    if object.isInserted { return true }
+    let changed = object.changedStoredSlots()
+    return constraint.contains { object.table.position(of: $0).map(changed.contains) ?? false }
+  }
+
+  /// Returns the constraints of an entity, each with the ancestor that declares it.
+  private static func constraints(of entity: NSEntityDescription) -> [(NSEntityDescription, [String])] {
+    var found: [(NSEntityDescription, [String])] = []
+    var next: NSEntityDescription? = entity
+    while let entity = next {
+      for constraint in entity.uniquenessConstraints {
+        let names = constraint.compactMap { ($0 as? NSPropertyDescription)?.name ?? $0 as? String }
+        // The topmost declaration includes those of sub-entities.
+        found.removeAll { $0.1 == names }
+        found.append((entity, names))
+      }
+      next = entity.superentity
+    }
+    return found
+  }
+
+  /// Returns an object's values for a constraint; nil if one is missing, which never violates it.
+  private static func values(
+    of object: NSManagedObject, at constraint: [String]
+  ) -> [(key: AnyHashable, value: Any)]? {
+    var values: [(key: AnyHashable, value: Any)] = []
+    for name in constraint {
+      guard let position = object.table.position(of: name) else { return nil }
+      switch object.slots[position] {
+      // Equal strings may differ in their bytes, which stores compare.
+      case .string(let text): values.append((Data(text.utf8), text))
+      case .toOne(let id):
+        guard let destination = object.context?.object(for: id) else { return nil }
+        values.append((id.current, destination))
+      case let slot:
+        guard let value = slot.publicValue, let key = value as? AnyHashable else { return nil }
+        values.append((key, value))
+      }
+    }
+    return values
+  }
+
+  /// Returns the objects of the store's rows with the values of a group that keep them with this save.
+  private func rows(of group: Group) throws -> [NSManagedObject] {
+    let format = Array(repeating: "%K == %@", count: group.constraint.count).joined(separator: " AND ")
+    var specification = FetchSpecification()
+    specification.entity = group.entity
+    specification.entityName = group.entity.name
+    specification.includesPendingChanges = false
+    specification.predicate = NSPredicate(
+      format: format, argumentArray: zip(group.constraint, group.values).flatMap { [$0, $1] as [Any] })
+    let found = try context.results(of: specification, affectedStores: [store]).compactMap { $0 as? NSManagedObject }
+    let keys = group.objects.first.flatMap { ConstraintSearch.values(of: $0, at: group.constraint) }?.map(\.key)
+    return found.filter { object in
+      guard !object.isDeleted, !group.objects.contains(object) else { return false }
+      object.realize()
+      return ConstraintSearch.values(of: object, at: group.constraint)?.map(\.key) == keys
+    }
+  }
+}
+
+/// Resolves a conflict between objects with the same values under a uniqueness constraint.
+struct ConstraintResolution {
+  private let policy: NSMergePolicyType
+  private let conflict: NSConstraintConflict
+  private let context: NSManagedObjectContext
+  /// The object that keeps the values.
+  private let kept: NSManagedObject
+
+  private var isStoreFirst: Bool {
+    policy == .mergeByPropertyStoreTrumpMergePolicyType || policy == .rollbackMergePolicyType
+  }
+
+  /// Nil if the resolution of an earlier conflict has resolved this one.
+  init?(policy: NSMergePolicyType, conflict: NSConstraintConflict) {
+    let objects = conflict.conflictingObjects.filter { $0.context != nil && !$0.isDeleted }
+    let stored = conflict.databaseObject.flatMap { $0.context == nil || $0.isDeleted ? nil : $0 }
+    guard let kept = stored ?? objects.first(where: { !$0.isInserted }) ?? objects.first, let context = kept.context
+    else { return nil }
+    self.policy = policy
+    self.conflict = conflict
+    self.context = context
+    self.kept = kept
+  }
+
+  /// - Throws: 133021 if only the deletion of a stored object could resolve the conflict; validation errors.
+  func resolve() throws {
+    kept.realize()
+    var hasChanged = false
+    for object in conflict.conflictingObjects where object !== kept && object.context === context && !object.isDeleted {
+      if object.isInserted {
+        merge(object)
+        hasChanged = true
+      } else {
+        try revert(object)
+      }
+    }
+    guard hasChanged else { return }
+    kept.awake(fromSnapshotEvents: .mergePolicy)
+    if kept.isInserted { try kept.validateForInsert() } else { try kept.validateForUpdate() }
+  }
+
+  /// Gives a stored object the values of the constraint back that it has in the store.
+  private func revert(_ object: NSManagedObject) throws {
+    guard isStoreFirst, let snapshot = object.snapshot else { throw ObjectGraphErrors.constraintConflict([conflict]) }
+    if policy == .rollbackMergePolicyType {
+      context.forgetChanges(of: object)
+      object.turnIntoFault(keeping: snapshot)
+      object.holds?.update()
+      return
+    }
+    for name in conflict.constraint {
+      guard let position = object.table.position(of: name) else { continue }
+      if let relationship = object.table.relationship(at: position) {
+        var destination: NSManagedObject?
+        if case .toOne(let id) = snapshot.slots[position] { destination = context.object(for: id) }
+        object.setDestination(destination, at: position, of: relationship)
+      } else {
+        object.slots[position] = snapshot.slots[position]
+      }
+      object.noteChange()
+    }
+    object.awake(fromSnapshotEvents: .mergePolicy)
+  }
+
+  /// Drops a new object in favour of the kept one.
+  private func merge(_ object: NSManagedObject) {
+    if !isStoreFirst { takeAttributes(of: object) }
+    for position in object.table.firstRelationship..<object.table.count { takeRelationship(of: object, at: position) }
+    redirectReferences(to: object)
+    context.forgetUnsaved([object])
+    kept.noteChange()
+    kept.holds?.update()
+  }
+
+  private func takeAttributes(of object: NSManagedObject) {
+    for position in 0..<object.table.firstRelationship {
+      guard let own = kept.table.position(of: object.table.names[position]), own < kept.table.firstRelationship,
+        policy == .overwriteMergePolicyType || !object.slots[position].isNull
+      else { continue }
+      kept.slots[own] = object.slots[position]
+    }
+  }
+
+  /// Moves the destinations of the dropped object to the kept one, as far as the policy lets it.
+  private func takeRelationship(of object: NSManagedObject, at position: Int) {
+    guard let relationship = object.table.relationship(at: position) else { return }
+    let destinations = object.linkedObjects(at: position).filter { $0 !== object && $0 !== kept }
+    for destination in object.linkedObjects(at: position) { object.remove(destination, at: position, of: relationship) }
+    guard let own = kept.table.position(of: relationship.name), let target = kept.table.relationship(at: own) else {
+      return
+    }
+    if target.isToMany {
+      if policy == .overwriteMergePolicyType { kept.setMembers(destinations, at: own, of: target) }
+      for destination in destinations { kept.add(destination, at: own, of: target) }
+    } else if policy == .overwriteMergePolicyType || (!isStoreFirst && !destinations.isEmpty) {
+      kept.setDestination(destinations.first, at: own, of: target)
+    }
+  }
+
+  /// Has relationships without inverse refer to the kept object.
+  private func redirectReferences(to object: NSManagedObject) {
+    let key = object.identifier.key
+    for other in context.changedInOrder where other !== object && other.isRealized {
+      for position in other.table.firstRelationship..<other.table.count {
+        guard let relationship = other.table.relationship(at: position), relationship.inverseRelationship == nil else {
+          continue
+        }
+        switch other.slots[position] {
+        case .toOne(let id) where id.current.key == key: other.slots[position] = .toOne(kept.identifier)
+        case .toMany(let members) where members.contains(object.identifier):
+          other.slots[position] = .toMany(
+            ToMany(
+              members.ids.map { $0.current.key == key ? kept.identifier : $0 }, isOrdered: members.isOrdered))
+        default: continue
+        }
+      }
+      other.holds?.update()
+    }
+  }
+}

@@ -1,0 +1,190 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Writes changes, and has the context's merge policy resolve conflicts.
+struct MergeResolution {
+  /// How many times a save is retried if its conflicts are not settled, or if the rows keep changing in the store.
+  private static let maximumRounds = 8
+
+  let policy: NSMergePolicy
+  let context: NSManagedObjectContext
+
+  init(policy: Any, context: NSManagedObjectContext) {
+    self.policy = policy as? NSMergePolicy ?? .error
+    self.context = context
+  }
+
+  func write(_ changes: [RowChange], to store: any RowStore) throws {
+    var changes = changes
+    var last: NSError?
+    for _ in 0..<MergeResolution.maximumRounds {
+      do {
+        return try store.write(changes)
+      } catch let conflicts as RowConflicts {
+        let list = conflicts.conflicts.map { NSMergeConflict($0, of: context.object(for: $0.id)) }
+        last = ObjectGraphErrors.mergeConflict(list)
+        try resolve(list)
+      } catch let error as NSError where isDuplicate(error) {
+        let list = try ConstraintSearch(context: context, store: store).conflicts()
+        guard !list.isEmpty else { throw error }
+        last = ObjectGraphErrors.constraintConflict(list)
+        try resolve(list)
+      }
+      changes = context.rowChanges().filter { $0.id.persistentStore === store }
+    }
+    throw last ?? ObjectGraphErrors.mergeConflict([])
+  }
+
+  /// Whether an error is about a uniqueness constraint, and this context resolves such conflicts: migrations do not.
+  private func isDuplicate(_ error: NSError) -> Bool {
+    error.domain == NSCocoaErrorDomain && error.code == NSManagedObjectConstraintMergeError
+      && context.postsNotifications
+  }
+
+  private func resolve(_ conflicts: [Any]) throws {
+    if context.stateBeforeMerging == nil { context.stateBeforeMerging = ChangedObjects(of: context) }
+    try policy.resolve(mergeConflicts: conflicts)
+    var derivation = Derivations.Update(in: context)
+    _ = try derivation.run()
+  }
+}
+
+/// Resolves a conflict between a changed object and its row.
+struct LockingResolution {
+  private let policy: NSMergePolicyType
+  private let object: NSManagedObject
+  private let context: NSManagedObjectContext
+  /// The current row; nil if it has been deleted.
+  private let row: RowSnapshot?
+
+  /// Nil if the object has no changes any more, for example because a subclass of the policy has refreshed it.
+  ///
+  /// - Throws: the store's errors, for a conflict that the program has made.
+  init?(policy: NSMergePolicyType, conflict: NSMergeConflict) throws {
+    guard let context = conflict.sourceObject.context, context.changed.contains(conflict.sourceObject) else {
+      return nil
+    }
+    self.policy = policy
+    self.context = context
+    object = conflict.sourceObject
+    if let row = conflict.row {
+      self.row = row
+    } else {
+      row = conflict.newVersionNumber == 0 ? nil : try context.coordinator.row(for: object.identifier)
+    }
+  }
+
+  func resolve() {
+    guard let row else { return resolveDeletedRow() }
+    if object.isDeleted {
+      if policy == .rollbackMergePolicyType { drop(keeping: row) } else { object.snapshot = row }
+      return
+    }
+    switch policy {
+    case .rollbackMergePolicyType: drop(keeping: row)
+    case .overwriteMergePolicyType: merge(row) { _ in true }
+    case .mergeByPropertyStoreTrumpMergePolicyType:
+      let old = object.snapshot?.slots ?? []
+      let changed = object.changedStoredSlots()
+      merge(row) { position in
+        let hasChangedInStore = old.indices.contains(position) && !old[position].isSame(as: row.slots[position])
+        return changed.contains(position) && !hasChangedInStore
+      }
+    default:
+      let changed = object.changedStoredSlots()
+      merge(row) { changed.contains($0) }
+    }
+    object.awake(fromSnapshotEvents: .mergePolicy)
+  }
+
+  /// Only the overwriting policy inserts a deleted row again.
+  private func resolveDeletedRow() {
+    if policy == .overwriteMergePolicyType, !object.isDeleted {
+      for position in object.slots.indices { object.readRelationship(at: position) }
+      object.snapshot = nil
+      object.changes.insert(.inserted)
+    } else {
+      context.noteInaccessible(object)
+    }
+  }
+
+  private func drop(keeping row: RowSnapshot) {
+    context.forgetChanges(of: object)
+    object.turnIntoFault(keeping: row)
+    object.holds?.update()
+  }
+
+  /// Bases the object on the current row, and keeps some of its values. It keeps the members of to-many relationships,
+  /// which are not part of the row, and transient values.
+  private func merge(_ row: RowSnapshot, keeping isKept: (Int) -> Bool) {
+    object.realize()
+    let old = object.snapshot?.slots ?? []
+    var base = row
+    var slots = row.slots
+    for position in slots.indices {
+      if object.table.relationship(at: position)?.isToMany == true {
+        if old.indices.contains(position) { base.slots[position] = old[position] }
+        slots[position] = object.slots[position]
+      } else if object.table.isTransient(at: position) || isKept(position) {
+        slots[position] = object.slots[position]
+      }
+    }
+    object.snapshot = base
+    object.slots = slots
+    object.holds?.update()
+  }
+}
+
+/// The changed objects of a context before a merge policy resolves conflicts, so that a failing save leaves them alone.
+struct ChangedObjects {
+  private struct Entry {
+    let object: NSManagedObject
+    let slots: [Slot]
+    let snapshot: RowSnapshot?
+    let changes: NSManagedObject.Changes
+    let eventChanges: NSManagedObject.Changes
+    let slotsAtEventStart: [Slot]?
+    let isInaccessible: Bool
+  }
+
+  private let entries: [Entry]
+  private let touched: [NSManagedObject]
+
+  init(of context: NSManagedObjectContext) {
+    touched = context.touched
+    entries = context.changedInOrder.map { object in
+      Entry(
+        object: object, slots: object.slots, snapshot: object.snapshot, changes: object.changes,
+        eventChanges: object.eventChanges, slotsAtEventStart: object.slotsAtEventStart,
+        isInaccessible: object.isInaccessible)
+    }
+  }
+
+  func restore(in context: NSManagedObjectContext) {
+    let before = Set(entries.map { ObjectIdentifier($0.object) })
+    for object in context.changedInOrder where !before.contains(ObjectIdentifier(object)) {
+      context.forgetChanges(of: object)
+      object.turnIntoFault(keeping: object.snapshot)
+      object.holds?.update()
+    }
+    context.changed.removeAll()
+    for entry in entries {
+      let object = entry.object
+      object.slots = entry.slots
+      // Only an object that was a fault, and unread, has no slots.
+      object.isRealized = !entry.slots.isEmpty || object.table.count == 0
+      object.snapshot = entry.snapshot
+      object.changes = entry.changes
+      object.eventChanges = entry.eventChanges
+      object.slotsAtEventStart = entry.slotsAtEventStart
+      object.isInaccessible = entry.isInaccessible
+      if object.context == nil { context.registry.add(object) }
+      context.changed.add(object)
+      object.holds?.update()
+    }
+    context.touched = touched
+    context.unprocessedDeletions = []
+  }
+}

@@ -1,0 +1,218 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The changes of one event, which undo reverses.
+struct EventChanges {
+  /// The change of one object.
+  struct Entry {
+    let object: NSManagedObject
+    let wasPresent: Bool
+    let isPresent: Bool
+    /// The slots at the start of the event; empty for a new object.
+    let before: [Slot]
+    /// The slots at its end.
+    let after: [Slot]
+  }
+
+  let entries: [Entry]
+}
+
+/// Collects the changes of an event while the context processes it.
+struct EventRecorder {
+  private struct Start {
+    let object: NSManagedObject
+    let wasPresent: Bool
+    let isPresent: Bool
+    let slots: [Slot]
+    /// Whether the object changes only by forgetting others, which are not saved and have been deleted.
+    let isBystander: Bool
+  }
+
+  private let context: NSManagedObjectContext
+  private let manager: UndoManager
+  private var starts: [Start] = []
+
+  /// Nil if nothing is to be recorded. Called when deletions have been propagated, and before objects are forgotten.
+  init?(_ context: NSManagedObjectContext) {
+    guard let manager = context.undoManager, manager.isUndoRegistrationEnabled, !context.touched.isEmpty else {
+      return nil
+    }
+    self.context = context
+    self.manager = manager
+    for object in context.touched where object.context === context && !object.isInaccessible {
+      let event = object.eventChanges
+      guard !event.isEmpty else { continue }
+      let isPresent = !object.isDeleted
+      let wasPresent =
+        event.contains(.inserted)
+        ? false : event.contains([.deleted, .revived]) ? isPresent : !event.contains(.revived)
+      // Once the deletion has been saved, the members could not be read any more.
+      if !isPresent, object.isRealized {
+        for position in object.slots.indices { object.readRelationship(at: position) }
+      }
+      starts.append(
+        Start(
+          object: object, wasPresent: wasPresent, isPresent: isPresent,
+          slots: event.contains(.inserted) ? [] : EventRecorder.slotsAtStart(of: object), isBystander: false))
+    }
+    guard context.touched.contains(where: { $0.isDeleted && $0.isInserted }) else { return }
+    for object in context.changedInOrder where object.eventChanges.isEmpty && object.isRealized {
+      starts.append(
+        Start(object: object, wasPresent: true, isPresent: true, slots: object.slots, isBystander: true))
+    }
+  }
+
+  /// Returns the slots of an object at the start of the event, with relationships that have been read since.
+  private static func slotsAtStart(of object: NSManagedObject) -> [Slot] {
+    guard var slots = object.slotsAtEventStart ?? object.snapshot?.slots else { return object.slots }
+    for position in slots.indices {
+      if case .unread = slots[position], let read = object.snapshot?.slots[position] { slots[position] = read }
+    }
+    return slots
+  }
+
+  /// Registers the changes with the undo manager. Called when the event has been processed.
+  func register() {
+    let entries = starts.compactMap { start -> EventChanges.Entry? in
+      guard start.wasPresent || start.isPresent, start.object.isRealized else { return nil }
+      let after = start.object.slots
+      if start.wasPresent, start.isPresent, start.slots.count == after.count,
+        zip(start.slots, after).allSatisfy({ $0.isSame(as: $1) })
+      {
+        return nil
+      }
+      return EventChanges.Entry(
+        object: start.object, wasPresent: start.wasPresent, isPresent: start.isPresent, before: start.slots,
+        after: after)
+    }
+    guard !entries.isEmpty else { return }
+    let changes = EventChanges(entries: entries)
+    manager.registerUndo(withTarget: context) { $0.revert(changes) }
+  }
+}
+
+extension NSManagedObjectContext {
+  /// Undoes the last group of changes of the undo manager; without one, does nothing.
+  public func undo() {
+    guard let undoManager else { return }
+    processPendingChanges()
+    undoManager.undo()
+  }
+
+  /// Redoes the group of changes that was undone last; without an undo manager, does nothing.
+  public func redo() {
+    guard let undoManager else { return }
+    processPendingChanges()
+    undoManager.redo()
+  }
+
+  /// Brings the objects of an event back to what they were before it. What is changed by this is an event of its own,
+  /// which the undo manager records for redo.
+  func revert(_ changes: EventChanges) {
+    // Changes that have not been processed are an event of their own.
+    processPendingChanges()
+    // Objects come before the relationships that lead to them.
+    let revived = changes.entries.filter { $0.wasPresent && !$0.isPresent && revive($0.object) }
+    for entry in revived {
+      entry.object.slots = entry.before.map { restored($0, from: $0, over: $0) }
+      entry.object.isRealized = true
+      entry.object.holds?.update()
+    }
+    for entry in changes.entries where entry.wasPresent && entry.isPresent { restoreValues(of: entry) }
+    for entry in changes.entries where !entry.wasPresent && entry.isPresent { withdraw(entry) }
+    for entry in changes.entries {
+      let event: NSSnapshotEventType =
+        entry.wasPresent == entry.isPresent ? .undoUpdate : entry.wasPresent ? .undoDeletion : .undoInsertion
+      if entry.object.context === self { entry.object.awake(fromSnapshotEvents: event) }
+    }
+    processPendingChanges()
+    for object in changes.entries.map(\.object) where object.context === self && object.changes == .updated {
+      if object.isRealized, object.changedSlots().isEmpty { forgetChanges(of: object) }
+    }
+  }
+
+  /// Undoes a deletion. An object whose deletion has been saved is inserted again, with its identifier.
+  ///
+  /// - Returns: whether the object belongs to the context again.
+  private func revive(_ object: NSManagedObject) -> Bool {
+    if object.context === self {
+      guard object.isDeleted, !object.isInaccessible else { return false }
+      object.changes.remove(.deleted)
+      unprocessedDeletions.removeAll { $0 === object }
+    } else {
+      guard object.registry == nil else { return false }
+      if let other = object.knownIdentifier.flatMap({ registry[$0.current.key] }) {
+        forgetChanges(of: other)
+        registry.remove(other)
+      }
+      object.changes = .inserted
+      object.isInaccessible = false
+      object.snapshot = nil
+      registry.take(object)
+    }
+    note(object, .revived)
+    return true
+  }
+
+  /// Sets the values that the event has changed back.
+  private func restoreValues(of entry: EventChanges.Entry) {
+    let object = entry.object
+    guard object.context === self, !object.isDeleted else { return }
+    object.realize()
+    guard !object.isInaccessible else { return }
+    var hasChanged = false
+    for position in entry.before.indices where !entry.before[position].isSame(as: entry.after[position]) {
+      object.readRelationship(at: position)
+      object.slots[position] = restored(
+        entry.before[position], from: entry.after[position], over: object.slots[position])
+      hasChanged = true
+    }
+    guard hasChanged else { return }
+    noteUpdate(object)
+    object.holds?.update()
+  }
+
+  /// Undoes an insertion. An object that has been saved is deleted.
+  private func withdraw(_ entry: EventChanges.Entry) {
+    let object = entry.object
+    guard object.context === self, !object.isDeleted else { return }
+    object.realize()
+    // The other ends of the relationships of that event have been restored. Deletion rules apply to what is left.
+    for position in object.table.firstRelationship..<object.table.count {
+      switch (object.slots[position], entry.after[position]) {
+      case (.toOne(let id), .toOne(let made)) where id.current.key == made.current.key: object.slots[position] = .null
+      case (.toMany(var members), .toMany(let made)):
+        members.removeAll { made.withPermanentIDs().contains($0.current) }
+        object.slots[position] = .toMany(members)
+      default: continue
+      }
+    }
+    object.changes.insert(.deleted)
+    note(object, .deleted)
+    unprocessedDeletions.append(object)
+  }
+
+  /// Returns a slot as it was before an event, with permanent identifiers, and without objects that are gone. What has
+  /// changed in a to-many relationship since the event is kept.
+  private func restored(_ before: Slot, from after: Slot, over current: Slot) -> Slot {
+    switch before {
+    case .toOne(let id): return isGone(id.current) ? .null : .toOne(id.current)
+    case .toMany(let members):
+      var result = members.withPermanentIDs()
+      if case .toMany(let made) = after, case .toMany(let now) = current {
+        let (made, now) = (made.withPermanentIDs(), now.withPermanentIDs())
+        if !now.hasSameMembers(as: made) { result = result.rebased(from: made, onto: now) }
+      }
+      result.removeAll { isGone($0) }
+      return .toMany(result)
+    default: return before
+    }
+  }
+
+  private func isGone(_ id: NSManagedObjectID) -> Bool {
+    guard let object = registry[id.key] else { return id.isTemporaryID }
+    return object.isDeleted && !object.eventChanges.contains(.revived)
+  }
+}

@@ -1,0 +1,177 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@Suite("Conflicts with rows that have changed since they were read")
+struct LockingConflictTests {
+  private let store: TemporaryStore
+  private let mine: NSManagedObjectContext
+  private let other: NSManagedObjectContext
+  private let ada: NSManagedObject
+
+  init() throws {
+    store = try TemporaryStore()
+    mine = try store.context(CompanyModel.make())
+    ada = mine.make("Employee", ["name": "Ada", "age": 36])
+    try mine.save()
+    other = NSManagedObjectContext(.privateQueue)
+    other.persistentStoreCoordinator = mine.persistentStoreCoordinator
+  }
+
+  private func changeElsewhere(_ values: [String: Any]) throws {
+    try other.existingObject(with: ada.objectID).setValuesForKeys(values)
+    try other.save()
+  }
+
+  private func stored() throws -> [String?] {
+    let found = try store.context(CompanyModel.make()).all("Employee")
+    return found.flatMap { [$0["name"] as? String, ($0["age"] as? Int).map(String.init)] }
+  }
+
+  @Test("Are in the error of the save, with the versions and values of both sides")
+  func error() throws {
+    try changeElsewhere(["age": 40])
+    try changeElsewhere(["age": 41])
+    ada["name"] = "Ada L."
+    let error = try #require(#expect(throws: NSError.self) { try mine.save() })
+    #expect(error.code == NSManagedObjectMergeError)
+    let conflicts = try #require(error.userInfo[NSPersistentStoreSaveConflictsErrorKey] as? [NSMergeConflict])
+    let conflict = try #require(conflicts.first)
+    #expect(conflicts.count == 1 && conflict.sourceObject === ada)
+    #expect(conflict.oldVersionNumber == 1 && conflict.newVersionNumber == 3)
+    #expect(conflict.objectSnapshot?["age"] as? Int == 36 && conflict.objectSnapshot?["name"] as? String == "Ada")
+    #expect(conflict.cachedSnapshot?["age"] as? Int == 41 && conflict.persistedSnapshot == nil)
+    #expect(conflict.objectSnapshot?["department"] is NSNull && conflict.objectSnapshot?["friends"] == nil)
+    #expect(error.userInfo["conflictList"] as? [NSMergeConflict] == conflicts)
+    #expect(ada["name"] as? String == "Ada L." && ada.isUpdated)
+  }
+
+  @Test("A row that has been deleted has version 0 and no snapshot")
+  func deletedRow() throws {
+    other.delete(try other.existingObject(with: ada.objectID))
+    try other.save()
+    ada["name"] = "Ada L."
+    let error = #expect(throws: NSError.self) { try mine.save() }
+    let conflict = (error?.userInfo[NSPersistentStoreSaveConflictsErrorKey] as? [NSMergeConflict])?.first
+    #expect(conflict?.newVersionNumber == 0 && conflict?.cachedSnapshot == nil && conflict?.oldVersionNumber == 1)
+    mine.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+    try mine.save()
+    #expect(try stored().isEmpty && !mine.hasChanges)
+  }
+
+  private final class Asking: NSMergePolicy, @unchecked Sendable {
+    var lists: [Int] = []
+    var action: (NSMergeConflict) -> Void = { _ in }
+
+    override func resolve(mergeConflicts list: [Any]) throws {
+      lists.append(list.count)
+      try super.resolve(mergeConflicts: list)
+    }
+
+    override func resolve(optimisticLockingConflicts list: [NSMergeConflict]) throws {
+      for conflict in list { action(conflict) }
+      try super.resolve(optimisticLockingConflicts: list)
+    }
+  }
+
+  @Test("A subclass is called with them, and what it changes is saved")
+  func subclass() throws {
+    let policy = Asking(merge: .mergeByPropertyStoreTrumpMergePolicyType)
+    policy.action = { conflict in
+      let theirs = conflict.cachedSnapshot?["age"] as? Int ?? 0
+      conflict.sourceObject["name"] = "Ada of \(theirs)"
+    }
+    mine.mergePolicy = policy
+    ada["age"] = 50
+    try changeElsewhere(["age": 40])
+    try mine.save()
+    #expect(policy.lists == [1])
+    #expect(try stored() == ["Ada of 40", "40"])
+    #expect(ada["age"] as? Int == 40 && !mine.hasChanges)
+    ada["age"] = 41
+    try mine.save()
+    #expect(policy.lists == [1])
+  }
+
+  @Test("A subclass of the error policy may refresh the object itself")
+  func refreshing() throws {
+    final class Refreshing: NSMergePolicy, @unchecked Sendable {
+      override func resolve(optimisticLockingConflicts list: [NSMergeConflict]) throws {
+        for conflict in list {
+          conflict.sourceObject.managedObjectContext?.refresh(conflict.sourceObject, mergeChanges: true)
+        }
+      }
+    }
+    mine.mergePolicy = Refreshing(merge: .errorMergePolicyType)
+    ada["name"] = "Ada L."
+    try changeElsewhere(["age": 40])
+    try mine.save()
+    #expect(try stored() == ["Ada L.", "40"])
+  }
+
+  @Test("A policy that resolves nothing makes the save fail instead of writing over the row")
+  func unsettled() throws {
+    final class Idle: NSMergePolicy, @unchecked Sendable {
+      override func resolve(mergeConflicts list: [Any]) throws {}
+    }
+    mine.mergePolicy = Idle(merge: .overwriteMergePolicyType)
+    ada["name"] = "Ada L."
+    try changeElsewhere(["age": 40])
+    #expect(throws: NSError.self) { try mine.save() }
+    #expect(try stored() == ["Ada", "40"])
+  }
+
+  @Test("If the save fails after the policy has resolved some, the context is as it was")
+  func failing() throws {
+    struct Refusal: Error {}
+    final class Refusing: NSMergePolicy, @unchecked Sendable {
+      override func resolve(optimisticLockingConflicts list: [NSMergeConflict]) throws {
+        try super.resolve(optimisticLockingConflicts: list)
+        throw Refusal()
+      }
+    }
+    for (type, age) in [(NSMergePolicyType.rollbackMergePolicyType, 40), (.overwriteMergePolicyType, 41)] {
+      mine.mergePolicy = Refusing(merge: type)
+      let bob = mine.make("Employee", ["name": "Bob", "manager": mine.make("Manager", ["name": "M"])])
+      ada.setValuesForKeys(["name": "Ada L.", "age": 50])
+      try changeElsewhere(["age": age])
+      #expect(throws: Refusal.self) { try mine.save() }
+      #expect(ada["name"] as? String == "Ada L." && ada["age"] as? Int == 50 && ada.isUpdated)
+      #expect(ada.changedValues().keys.sorted() == ["age", "name"] && bob.isInserted)
+      #expect(mine.insertedObjects.count == 2 && (bob["manager"] as? NSManagedObject)?.isInserted == true)
+      #expect(try stored() == ["Ada", "\(age)"])
+      mine.rollback()
+      #expect(!mine.hasChanges)
+      mine.refresh(ada, mergeChanges: false)
+    }
+  }
+
+  @Test("Under every policy, a changed and a deleted object end as documented", arguments: 1...4 as ClosedRange<UInt>)
+  func policies(type: UInt) throws {
+    let policy = try #require(NSMergePolicyType(rawValue: type))
+    mine.mergePolicy = NSMergePolicy(merge: policy)
+    let bob = mine.make("Employee", ["name": "Bob", "age": 1])
+    try mine.save()
+    try other.existingObject(with: bob.objectID)["age"] = 2
+    try changeElsewhere(["age": 40, "badge": 7])
+    ada.setValuesForKeys(["age": 50, "name": "Ada L."])
+    mine.delete(bob)
+    try mine.save()
+    let found = try store.context(CompanyModel.make()).all("Employee")
+    let expected: (String, Int, Int?) =
+      switch policy {
+      case .rollbackMergePolicyType: ("Ada", 40, 7)
+      case .overwriteMergePolicyType: ("Ada L.", 50, nil)
+      case .mergeByPropertyObjectTrumpMergePolicyType: ("Ada L.", 50, 7)
+      default: ("Ada L.", 40, 7)
+      }
+    #expect(found.first?["name"] as? String == expected.0 && found.first?["age"] as? Int == expected.1)
+    #expect(found.first?["badge"] as? Int == expected.2)
+    #expect(found.count == (policy == .rollbackMergePolicyType ? 2 : 1))
+    #expect(ada["name"] as? String == expected.0 && ada["age"] as? Int == expected.1 && !mine.hasChanges)
+  }
+}
