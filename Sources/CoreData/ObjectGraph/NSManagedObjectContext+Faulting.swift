@@ -132,7 +132,7 @@ extension NSManagedObjectContext {
     willQueryStores()
     for (_, group) in unread {
       guard let relationship = group[0].object.table.relationship(at: group[0].position) else { continue }
-      let members = try coordinator.members(of: relationship, forAll: group.map(\.object.identifier))
+      let members = try storedMembers(of: relationship, forAll: group.map(\.object.identifier))
       for (object, position) in group {
         object.take(members[object.identifier.key] ?? [], at: position, of: relationship)
       }

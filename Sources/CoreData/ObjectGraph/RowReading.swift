@@ -56,6 +56,12 @@ struct StoreReader: RowReading {
   func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID] {
     try reading { try store.members(of: relationship, for: id) }
   }
+
+  func members(
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
+  ) throws -> [ObjectKey: [NSManagedObjectID]] {
+    try reading { try store.members(of: relationship, forAll: ids) }
+  }
 }
 
 /// Reads from the parent of a context, which answers with its own values, unsaved ones included.
@@ -96,6 +102,19 @@ struct ParentReader: RowReading {
       let object = parent.object(for: id)
       guard parent.rowForChild(object) != nil else { return [] }
       return object.objectIDs(forRelationshipNamed: relationship.name)
+    }
+  }
+
+  func members(
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
+  ) throws -> [ObjectKey: [NSManagedObjectID]] {
+    try parent.serving {
+      let objects = ids.map { parent.object(for: $0) }
+      try Prefetching(context: parent).readRows(of: objects.filter { $0.isFault && $0.snapshot == nil })
+      let present = zip(ids, objects).filter { parent.rowForChild($1) != nil }
+      try parent.readMembers(ofRelationshipNamed: relationship.name, for: present.map(\.1))
+      return Dictionary(
+        present.map { ($0.key, $1.objectIDs(forRelationshipNamed: relationship.name)) }, uniquingKeysWith: { $1 })
     }
   }
 }
@@ -149,6 +168,20 @@ extension NSManagedObjectContext {
     if let parent { return try ParentReader(parent: parent).members(of: relationship, for: id) }
     if isPinned { return try generationReader(for: id)?.members(of: relationship, for: id) ?? [] }
     return try coordinator.members(of: relationship, for: id)
+  }
+
+  /// Reads the members of a to-many relationship of several objects, by the keys of the given identifiers.
+  func storedMembers(
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
+  ) throws -> [ObjectKey: [NSManagedObjectID]] {
+    if let parent { return try ParentReader(parent: parent).members(of: relationship, forAll: ids) }
+    guard isPinned else { return try coordinator.members(of: relationship, forAll: ids) }
+    var members: [ObjectKey: [NSManagedObjectID]] = [:]
+    for (_, group) in Dictionary(grouping: ids, by: \.key.store) {
+      guard let reader = try generationReader(for: group[0]) else { continue }
+      members.merge(try reader.members(of: relationship, forAll: group)) { first, _ in first }
+    }
+    return members
   }
 
   /// Runs a child's request on this context's queue, while the child waits.

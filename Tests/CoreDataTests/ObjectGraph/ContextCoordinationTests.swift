@@ -231,6 +231,10 @@ struct ContextCoordinationTests {
     #expect(try titles(child) == ["a", "b"])
     #expect((reader.object(with: project.objectID)["tasks"] as? NSOrderedSet)?.count == 2)
     #expect(try reader.count(for: NSFetchRequest<NSManagedObject>(entityName: "Task")) == 2)
+    reader.refreshAllObjects()
+    let projects = NSFetchRequest<NSManagedObject>(entityName: "Project")
+    projects.relationshipKeyPathsForPrefetching = ["tasks"]
+    #expect(try reader.fetch(projects).map { ($0["tasks"] as? NSOrderedSet)?.count } == [2])
     // Another context reads the same state.
     let other = NSManagedObjectContext(.privateQueue)
     other.persistentStoreCoordinator = reader.persistentStoreCoordinator

@@ -343,6 +343,24 @@ struct ParentContextTests {
     #expect(seen.allSatisfy { $0.managedObjectContext == nil })
   }
 
+  @Test("What is read for many objects at once comes from the parent too")
+  func manyAtOnce() throws {
+    let tree = try Tree()
+    let projects = ["p", "q"].map { tree.root.make("Project", ["title": $0]) }
+    for project in projects { tree.root.make("Task", ["title": "saved", "project": project]) }
+    try tree.root.save()
+    for project in projects { tree.root.make("Task", ["title": "unsaved", "project": project]) }
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Project")
+    request.relationshipKeyPathsForPrefetching = ["tasks", "members"]
+    let found = try tree.child.fetch(request)
+    #expect(found.map { ($0["tasks"] as? NSOrderedSet)?.count } == [2, 2])
+    tree.child.reset()
+    for project in try tree.child.all("Project", by: "title") { tree.child.delete(project) }
+    try tree.child.save()
+    try tree.root.save()
+    #expect(try titles(tree.store.context(CompanyModel.make())).isEmpty)
+  }
+
   @Test("Batches of a fetch, and single rows, are read through the parent as they are needed")
   func batches() throws {
     let tree = try Tree()
