@@ -76,6 +76,30 @@ enum ObjectWorkByHand {
     }
   }
 
+  /// Rows of the store and notes in memory, sorted together.
+  @Sendable static func queryWithUnsaved(_ place: Workload.Place) throws -> Measurement {
+    let unsaved = ObjectWorkloads.unsavedNotes()
+    return try withDatabase(place) { database in
+      let stored = try notes(
+        database, "WHERE ZDISPLAYINDEX > 100 AND ZFULLNAME = 'Ada Boris' ORDER BY ZDATECREATED DESC LIMIT 100")
+      let matching = unsaved.filter { $0.displayIndex > 100 && $0.fullName == "Ada Boris" }.map {
+        Note(
+          key: 0, title: $0.title, body: $0.body, fullName: $0.fullName, dateCreated: $0.dateCreated,
+          displayIndex: $0.displayIndex)
+      }
+      let all = (stored + matching).sorted { $0.dateCreated > $1.dateCreated }.prefix(100)
+      try ObjectWorkloads.check(!all.isEmpty)
+    }
+  }
+
+  @Sendable static func countWithUnsaved(_ place: Workload.Place) throws -> Measurement {
+    let unsaved = ObjectWorkloads.unsavedNotes()
+    return try withDatabase(place) { database in
+      let stored = try database.integer("SELECT COUNT(*) FROM ZNOTE WHERE ZFULLNAME = 'Ada Boris'")
+      try ObjectWorkloads.check(Int(stored) + unsaved.filter { $0.fullName == "Ada Boris" }.count > 0)
+    }
+  }
+
   @Sendable static func update(_ place: Workload.Place) throws -> Measurement {
     try withDatabase(place) { database in
       let notes = try notes(database, "LIMIT \(ObjectWorkloads.count)")

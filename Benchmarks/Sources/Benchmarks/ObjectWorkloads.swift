@@ -12,8 +12,20 @@ enum ObjectWorkloads {
   static let all = [
     Workload(name: "insert and save", start: .empty, library: insert, byHand: ObjectWorkByHand.insert),
     Workload(name: "fetch all", start: .notes, library: fetchAll, byHand: ObjectWorkByHand.fetchAll),
+    Workload(
+      name: "fetch all, read one attribute", start: .notes, library: fetchAllAndReadOne,
+      byHand: ObjectWorkByHand.fetchAll),
+    Workload(
+      name: "fetch all, read every attribute", start: .notes, library: fetchAllAndReadEvery,
+      byHand: ObjectWorkByHand.fetchAll),
     Workload(name: "predicate, sort, limit", start: .notes, library: query, byHand: ObjectWorkByHand.query),
     Workload(name: "count", start: .notes, library: countMatching, byHand: ObjectWorkByHand.countMatching),
+    Workload(
+      name: "limited fetch, 1,000 unsaved", start: .notes, library: queryWithUnsaved,
+      byHand: ObjectWorkByHand.queryWithUnsaved),
+    Workload(
+      name: "count, 1,000 unsaved", start: .notes, library: countWithUnsaved,
+      byHand: ObjectWorkByHand.countWithUnsaved),
     Workload(name: "update 10,000", start: .notes, library: update, byHand: ObjectWorkByHand.update),
     Workload(name: "delete 10,000", start: .notes, library: delete, byHand: ObjectWorkByHand.delete),
     Workload(name: "to-one, lazily", start: .notes, library: lazily, byHand: ObjectWorkByHand.lazily),
@@ -69,23 +81,63 @@ enum ObjectWorkloads {
     }
   }
 
-  @Sendable private static func query(_ place: Workload.Place) throws -> Measurement {
+  @Sendable private static func fetchAllAndReadOne(_ place: Workload.Place) throws -> Measurement {
+    try fetchAll(place, reading: ["title"])
+  }
+
+  @Sendable private static func fetchAllAndReadEvery(_ place: Workload.Place) throws -> Measurement {
+    try fetchAll(place, reading: ["title", "body", "fullName", "dateCreated", "displayIndex"])
+  }
+
+  private static func fetchAll(_ place: Workload.Place, reading keys: [String]) throws -> Measurement {
     try withContext(place) { context, _ in
-      let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
-      request.predicate = NSPredicate(format: "displayIndex > %d AND fullName == %@", 100, "Ada Boris")
-      request.sortDescriptors = [NSSortDescriptor(key: "dateCreated", ascending: false)]
-      request.fetchLimit = 100
-      request.returnsObjectsAsFaults = false
-      try check(!context.fetch(request).isEmpty)
+      var values = 0
+      for object in try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Note")) {
+        for key in keys where object.value(forKey: key) != nil { values += 1 }
+      }
+      try check(values == place.noteCount * keys.count)
     }
   }
 
+  @Sendable private static func query(_ place: Workload.Place) throws -> Measurement {
+    try withContext(place) { context, _ in try query(context) }
+  }
+
+  private static func query(_ context: NSManagedObjectContext) throws {
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
+    request.predicate = NSPredicate(format: "displayIndex > %d AND fullName == %@", 100, "Ada Boris")
+    request.sortDescriptors = [NSSortDescriptor(key: "dateCreated", ascending: false)]
+    request.fetchLimit = 100
+    request.returnsObjectsAsFaults = false
+    try check(!context.fetch(request).isEmpty)
+  }
+
   @Sendable private static func countMatching(_ place: Workload.Place) throws -> Measurement {
-    try withContext(place) { context, _ in
-      let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
-      request.predicate = NSPredicate(format: "fullName == %@", "Ada Boris")
-      try check(context.count(for: request) > 0)
-    }
+    try withContext(place) { context, _ in try countMatching(context) }
+  }
+
+  private static func countMatching(_ context: NSManagedObjectContext) throws {
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
+    request.predicate = NSPredicate(format: "fullName == %@", "Ada Boris")
+    try check(context.count(for: request) > 0)
+  }
+
+  @Sendable private static func queryWithUnsaved(_ place: Workload.Place) throws -> Measurement {
+    try withContext(place, prepare: insertUnsaved) { context, _ in try query(context) }
+  }
+
+  @Sendable private static func countWithUnsaved(_ place: Workload.Place) throws -> Measurement {
+    try withContext(place, prepare: insertUnsaved) { context, _ in try countMatching(context) }
+  }
+
+  private static func insertUnsaved(_ context: NSManagedObjectContext, _ entity: NSEntityDescription) {
+    for note in unsavedNotes() { fill(NSManagedObject(entity: entity, insertInto: context), with: note) }
+    context.processPendingChanges()
+  }
+
+  static func unsavedNotes() -> [DataSet.Note] {
+    var random = Random(seed: 8)
+    return (1...1_000).map { DataSet.Note(number: $0, &random) }
   }
 
   @Sendable private static func update(_ place: Workload.Place) throws -> Measurement {
@@ -130,7 +182,8 @@ enum ObjectWorkloads {
 
   /// Measures some work in a context, without opening and closing the store.
   private static func withContext(
-    _ place: Workload.Place, _ work: (NSManagedObjectContext, NSEntityDescription) throws -> Void
+    _ place: Workload.Place, prepare: (NSManagedObjectContext, NSEntityDescription) -> Void = { _, _ in },
+    _ work: (NSManagedObjectContext, NSEntityDescription) throws -> Void
   ) throws -> Measurement {
     let model = NotesModel.first()
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
@@ -139,7 +192,8 @@ enum ObjectWorkloads {
     let context = NSManagedObjectContext(.privateQueue)
     context.persistentStoreCoordinator = coordinator
     let measurement = try context.performAndWait {
-      try Measurement.of { try work(context, entity) }
+      prepare(context, entity)
+      return try Measurement.of { try work(context, entity) }
     }
     try coordinator.remove(store)
     return measurement

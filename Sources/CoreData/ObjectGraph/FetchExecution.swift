@@ -22,6 +22,7 @@ struct FetchExecution {
     _ specification: FetchSpecification, in context: NSManagedObjectContext, affectedStores: [NSPersistentStore]?
   ) throws {
     context.willQueryStores()
+    try DictionaryResults.check(specification)
     self.specification = specification
     self.context = context
     let entity = try FetchExecution.entity(of: specification, in: context)
@@ -111,6 +112,9 @@ struct FetchExecution {
   }
 
   /// Whether the results of a single store are final: nothing is unsaved, and the store evaluates everything.
+  /// Whether the rows are those of a single store, and not of a parent context.
+  private var isReadFromStore: Bool { sources.count == 1 && context.parent == nil }
+
   private var isAnsweredByStore: Bool { pending.isEmpty && sources.count == 1 && !isOpaque && !isSortedByCode }
 
   func objects() throws -> [NSManagedObject] {
@@ -134,13 +138,14 @@ struct FetchExecution {
   }
 
   func count() throws -> Int {
+    if specification.isGrouped { return try dictionaries().count }
     if isAnsweredByStore, let count = try sources[0].count(for: query) { return count }
-    return try matching().count
+    return try countWithPending() ?? matching().count
   }
 
   func dictionaries() throws -> [NSDictionary] {
     let results = try DictionaryResults(specification, entity: entity)
-    guard specification.returnsDistinctResults || results.isSummary else {
+    guard specification.returnsDistinctResults || results.isSummary || specification.isGrouped else {
       return try results.dictionaries(of: matching())
     }
     // Offset and limit count dictionaries, each of which may stand for several objects.
@@ -150,11 +155,12 @@ struct FetchExecution {
   /// Returns the objects that match the request, in order, within offset and limit.
   private func matching() throws -> [NSManagedObject] {
     if isAnsweredByStore, readsRowsLater, let ids = try sources[0].identifiers(for: query) {
-      return faults(ids)
+      return context.faults(ids, batchSize: specification.fetchBatchSize)
     }
     if isAnsweredByStore, let rows = try sources[0].rows(for: query) {
       return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
     }
+    if let objects = try firstMatching() { return objects }
     var whole = query
     whole.limit = 0
     whole.offset = 0
@@ -166,9 +172,54 @@ struct FetchExecution {
     if isSortedByCode {
       objects = sortedByCode(objects)
     } else if !query.order.isEmpty {
-      objects = try ObjectOrder(query.order).sorted(objects)
+      objects = try ObjectOrder(query.order).sorted(inOrderOfKeys(objects))
     }
     return window(objects)
+  }
+
+  /// Returns the objects within offset and limit, of which the store reads only as many rows as may be among them; nil if
+  /// there is no limit, or if the store does not evaluate everything.
+  private func firstMatching() throws -> [NSManagedObject]? {
+    guard query.limit > 0, !pending.isEmpty, isReadFromStore, !isOpaque, !isSortedByCode else { return nil }
+    var first = query
+    first.offset = 0
+    // The place of each changed or deleted object may be taken by the next row.
+    let (end, overflow) = query.offset.addingReportingOverflow(query.limit)
+    first.limit = end &+ pending.count { !$0.isInserted }
+    guard !overflow, first.limit >= end, let rows = try sources[0].rows(for: first) else { return nil }
+    let objects = try withPending(
+      rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) })
+    return window(try ObjectOrder(query.order).sorted(inOrderOfKeys(objects)))
+  }
+
+  /// Returns the count that the store gives, corrected by the objects with unsaved changes; nil if the store does not
+  /// evaluate the predicate.
+  private func countWithPending() throws -> Int? {
+    guard !pending.isEmpty, isReadFromStore, !isOpaque else { return nil }
+    var whole = query
+    (whole.limit, whole.offset, whole.order) = (0, 0, [])
+    guard var count = try sources[0].count(for: whole) else { return nil }
+    let stored = pending.filter { !$0.isInserted }.map(\.objectID)
+    for start in stride(from: 0, to: stored.count, by: Prefetching.batchSize) {
+      let part = stored[start..<min(start + Prefetching.batchSize, stored.count)]
+      let isPending = PredicateSyntax.comparison(
+        .init(.evaluatedObject, .in, .constant(.array(part.map { .object(.init($0)) }))))
+      var known = whole
+      known.predicate = query.predicate.map { .and([$0, isPending]) } ?? isPending
+      guard let known = try sources[0].count(for: known) else { return nil }
+      count -= known
+    }
+    count += try pending.count { try !$0.isDeleted && isWanted($0) }
+    count = max(count - query.offset, 0)
+    return query.limit > 0 ? min(count, query.limit) : count
+  }
+
+  /// Returns the objects in the order in which a store has rows that are equal in all other respects: by primary key, and
+  /// new objects last.
+  private func inOrderOfKeys(_ objects: [NSManagedObject]) -> [NSManagedObject] {
+    guard isReadFromStore else { return objects }
+    return objects.filter { !$0.isInserted }.sorted { $0.identifier.key.number < $1.identifier.key.number }
+      + objects.filter(\.isInserted)
   }
 
   /// Sorts with the descriptors themselves. The sort is stable.
@@ -190,17 +241,6 @@ struct FetchExecution {
   private var readsRowsLater: Bool {
     specification.resultType == .managedObjectResultType && !specification.shouldRefreshRefetchedObjects
       && (!specification.includesPropertyValues || specification.fetchBatchSize > 0)
-  }
-
-  /// Returns the objects of identifiers. Faults among them read their rows in batches if the request has a batch size.
-  private func faults(_ ids: [NSManagedObjectID]) -> [NSManagedObject] {
-    let batch = specification.fetchBatchSize > 0 ? FetchBatch(ids, size: specification.fetchBatchSize) : nil
-    return ids.map { id in
-      let object = context.object(for: id)
-      if object.isInaccessible { context.revive(object) }
-      if object.isFault, object.snapshot == nil { object.batch = batch }
-      return object
-    }
   }
 
   private func matching(_ query: RowQuery, in source: any RowReading) throws -> [NSManagedObject] {
@@ -319,112 +359,5 @@ extension PredicateSyntax {
     case .and(let operands), .or(let operands): operands.flatMap(\.keyPaths)
     case .not(let operand): operand.keyPaths
     }
-  }
-}
-
-/// Makes the results of a fetch with the result type `dictionaryResultType`.
-struct DictionaryResults {
-  private struct Column {
-    let name: String
-    /// Computes the value of one object; nil for an aggregate.
-    var value: ((NSManagedObject) throws -> Any?)?
-    /// Computes an aggregate of all objects, such as the maximum of a property.
-    var summary: (([NSManagedObject]) throws -> Any?)?
-  }
-
-  private let columns: [Column]
-  private let isDistinct: Bool
-
-  /// Whether the request asks for aggregates, and so for one dictionary of all objects.
-  var isSummary: Bool { columns.contains { $0.summary != nil } }
-
-  init(_ specification: FetchSpecification, entity: NSEntityDescription) throws {
-    isDistinct = specification.returnsDistinctResults
-    if let wanted = specification.propertiesToFetch {
-      columns = try wanted.map { try DictionaryResults.column($0, entity) }
-    } else {
-      columns = try entity.attributesByName.filter { !$0.value.isTransient }.keys.sorted()
-        .map { try DictionaryResults.column($0, entity) }
-    }
-  }
-
-  private static func column(
-    _ property: Any, _ entity: NSEntityDescription
-  ) throws -> Column {
-    switch property {
-    case let expression as NSExpressionDescription:
-      guard let tree = expression.expression?.syntax else {
-        throw ObjectGraphErrors.badRequest(
-          "The expression description '\(expression.name)' has no expression.", entity: entity,
-          suggestion: "Set its expression.")
-      }
-      if let summary = summary(tree) { return Column(name: expression.name, summary: summary) }
-      return Column(name: expression.name) { object in
-        let value = try PredicateEvaluator().value(tree, with: object)
-        return (value as? NSManagedObject)?.objectID ?? value
-      }
-    case let description as NSPropertyDescription:
-      return try column(description.name, entity)
-    case let name as String:
-      let first = name.split(separator: ".").first.map(String.init) ?? name
-      if name == "objectID", entity.propertiesByName[name] == nil { return Column(name: name) { $0.objectID } }
-      guard entity.slotTable.position(of: first) != nil else {
-        throw ObjectGraphErrors.badRequest(
-          "'\(first)' is not an attribute or relationship of '\(entity.name ?? "")'.", entity: entity,
-          suggestion: "Correct propertiesToFetch.")
-      }
-      return Column(name: name) { object in
-        let value = try KeyPathReader.value(name, of: object)
-        return (value as? NSManagedObject)?.objectID ?? value
-      }
-    default:
-      throw ObjectGraphErrors.badRequest(
-        "propertiesToFetch contains a \(type(of: property)).", entity: entity,
-        suggestion: "Use names of properties, or property descriptions.")
-    }
-  }
-
-  /// Returns the aggregate that an expression asks for, as `max:(price)` or `@max.price`; nil for other expressions.
-  private static func summary(_ tree: ExpressionSyntax) -> (([NSManagedObject]) throws -> Any?)? {
-    switch tree {
-    case .keyPath(let path) where path.hasPrefix("@"):
-      return { try KeyPathReader.value(path, of: $0) }
-    case .function(operand: nil, let name, let arguments)
-    where arguments.count == 1 && FunctionLibrary.isAggregate(name):
-      return { objects in
-        let values = try objects.flatMap { object -> [Any] in
-          guard let value = Operand.unwrapped(try PredicateEvaluator().value(arguments[0], with: object)) else {
-            return []
-          }
-          return Operand.elements(value) ?? [value]
-        }
-        return try FunctionLibrary.call(name, [values])
-      }
-    default: return nil
-    }
-  }
-
-  /// Returns one dictionary of all objects. Values that are not aggregates are those of the first object.
-  private func summary(of objects: [NSManagedObject]) throws -> NSDictionary {
-    let dictionary = NSMutableDictionary()
-    for column in columns {
-      let value = try column.summary?(objects) ?? objects.first.flatMap { try column.value?($0) }
-      if let value { dictionary[column.name] = value }
-    }
-    return dictionary
-  }
-
-  func dictionaries(of objects: [NSManagedObject]) throws -> [NSDictionary] {
-    if isSummary { return [try summary(of: objects)] }
-    var seen: Set<NSDictionary> = []
-    var result: [NSDictionary] = []
-    for object in objects {
-      let dictionary = NSMutableDictionary()
-      for column in columns {
-        if let value = try column.value?(object) { dictionary[column.name] = value }
-      }
-      if !isDistinct || seen.insert(dictionary).inserted { result.append(dictionary) }
-    }
-    return result
   }
 }

@@ -110,7 +110,10 @@ extension NSManagedObjectContext {
     var gone: Set<ObjectKey> = []
     for object in objects {
       if let id = object.knownIdentifier { gone.insert(id.key) }
+      let event = object.eventChanges
       forgetChanges(of: object)
+      // Observers have known the object since an earlier event, unless this one began with its insertion.
+      object.eventChanges = event
       registry.remove(object)
     }
     // Relationships without an inverse, or with the no-action rule, may still lead to them.

@@ -16,15 +16,7 @@ extension NSManagedObjectContext {
     ConcurrencyDebug.check(self)
     adoptPermanentIDs()
     let specification = request.specification
-    let named = (T.self as? NSManagedObject.Type).flatMap { $0 == NSManagedObject.self ? nil : $0 }
-    if let type = named ?? specification.objectClass as? NSManagedObject.Type,
-      let entity = specification.entity
-        ?? specification.entityName.flatMap({
-          persistentStoreCoordinator?.managedObjectModel.entitiesByName[$0]
-        })
-    {
-      ManagedObjectClasses.offer(type, for: entity)
-    }
+    offerClass(T.self, for: specification)
     if T.self == NSManagedObject.self, specification.resultType == .managedObjectResultType {
       let objects = try fetching(specification, request.affectedStores) { try $0.objects() }
       if let typed = objects as? [T] {
@@ -34,11 +26,26 @@ extension NSManagedObjectContext {
     }
     let results = try results(of: specification, affectedStores: request.affectedStores)
     noteFetchResults(results)
-    return try results.map { result in
+    return try typed(results, for: specification)
+  }
+
+  /// Offers the class of a request's results for its entity.
+  func offerClass(_ type: Any.Type, for specification: FetchSpecification) {
+    let named = (type as? NSManagedObject.Type).flatMap { $0 == NSManagedObject.self ? nil : $0 }
+    guard let type = named ?? specification.objectClass as? NSManagedObject.Type,
+      let entity = specification.entity
+        ?? specification.entityName.flatMap({ persistentStoreCoordinator?.managedObjectModel.entitiesByName[$0] })
+    else { return }
+    ManagedObjectClasses.offer(type, for: entity)
+  }
+
+  /// Returns results with the type of their request.
+  func typed<T>(_ results: [Any], for specification: FetchSpecification) throws -> [T] {
+    try results.map { result in
       guard let typed = result as? T else {
         throw ObjectGraphErrors.badRequest(
           "The request's type is \(T.self), but its results are \(Swift.type(of: result)).",
-          entity: request.entity, suggestion: "Make the request's type and its resultType agree.")
+          entity: specification.entity, suggestion: "Make the request's type and its resultType agree.")
       }
       return typed
     }
@@ -96,18 +103,10 @@ extension NSManagedObjectContext {
   }
 }
 
-extension NSFetchRequest {
-  /// Executes the request in the context whose block is running.
-  ///
-  /// Differs from Apple: unavailable, since there is no current context here; use `NSManagedObjectContext.fetch(_:)`.
-  @available(*, unavailable, message: "Use NSManagedObjectContext.fetch(_:), which names the context to fetch in.")
-  public func execute() throws -> [ResultType] { preconditionFailure("Unavailable.") }
-}
-
 /// Reads the destinations of relationships with one query per entity, instead of one per object.
 struct Prefetching {
   /// How many rows one query asks for.
-  private static let batchSize = 500
+  static let batchSize = 500
 
   let context: NSManagedObjectContext
 
@@ -155,6 +154,19 @@ struct Prefetching {
           }
         }
       }
+    }
+  }
+}
+
+extension NSManagedObjectContext {
+  /// Returns the objects of identifiers. Faults among them read their rows in batches if there is a batch size.
+  func faults(_ ids: [NSManagedObjectID], batchSize: Int) -> [NSManagedObject] {
+    let batch = batchSize > 0 ? FetchBatch(ids, size: batchSize) : nil
+    return ids.map { id in
+      let object = object(for: id)
+      if object.isInaccessible { revive(object) }
+      if object.isFault, object.snapshot == nil { object.batch = batch }
+      return object
     }
   }
 }

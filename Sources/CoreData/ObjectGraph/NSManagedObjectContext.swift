@@ -444,8 +444,10 @@ extension NSManagedObjectContext {
     // The block runs only on the context's queue.
     nonisolated(unsafe) let block = block
     queue.async {
-      block()
-      self.processPendingChanges()
+      self.running {
+        block()
+        self.processPendingChanges()
+      }
     }
   }
 
@@ -454,7 +456,9 @@ extension NSManagedObjectContext {
   /// - Parameter block: work with the context's objects.
   /// - Returns: what the block returns.
   /// - Throws: what the block throws.
-  public func performAndWait<T>(_ block: () throws -> T) rethrows -> T { try queue.sync(block) }
+  public func performAndWait<T>(_ block: () throws -> T) rethrows -> T {
+    try queue.sync { try running(block) }
+  }
 
   /// Runs a block on the context's queue.
   ///
@@ -471,8 +475,10 @@ extension NSManagedObjectContext {
     try await queue.run(
       schedule, isolation: isolation,
       {
-        defer { self.processPendingChanges() }
-        return try block()
+        try self.running {
+          defer { self.processPendingChanges() }
+          return try block()
+        }
       }, rescue: { throw $0 })
   }
 }

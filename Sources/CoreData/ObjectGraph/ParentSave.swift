@@ -220,7 +220,7 @@ extension NSManagedObjectContext {
         parent.mergeDown(saved, from: self)
       }
     } catch let conflicts as RowConflicts {
-      throw ObjectGraphErrors.mergeConflict(conflicts.conflicts, context: self)
+      throw ObjectGraphErrors.mergeConflict(conflicts.conflicts.map { NSMergeConflict($0, of: object(for: $0.id)) })
     } catch {
       if save.hasBegun { parent.queue.sync { parent.readingFailure = parent.readingFailure ?? error } }
       throw error

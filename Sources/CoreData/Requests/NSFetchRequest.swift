@@ -8,10 +8,22 @@ import Foundation
 /// Differs from Apple: `ResultType` has no constraint, which `NSFetchRequest<any NSFetchRequestResult>` could not meet
 /// without an Objective-C runtime.
 open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Sendable {
-  var specification = FetchSpecification()
+  let content: FetchRequestContent
+
+  var specification: FetchSpecification {
+    get { content.specification }
+    set { content.specification = newValue }
+  }
 
   /// Makes a request without an entity.
   public override init() {
+    content = FetchRequestContent()
+    super.init()
+  }
+
+  /// Makes a request for another type of results that shares everything else with a request.
+  init<Other>(sharing other: NSFetchRequest<Other>) {
+    content = other.content
     super.init()
   }
 
@@ -24,6 +36,11 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Send
   }
 
   open override var requestType: NSPersistentStoreRequestType { .fetchRequestType }
+
+  open override var affectedStores: [NSPersistentStore]? {
+    get { specification.affectedStores }
+    set { specification.affectedStores = newValue }
+  }
 
   /// The entity to fetch.
   open var entity: NSEntityDescription? {
@@ -125,16 +142,35 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Send
     set { specification.propertiesToFetch = newValue }
   }
 
+  /// The properties by whose values dictionary results are grouped, as names or property descriptions. The other
+  /// `propertiesToFetch` must then be aggregates.
+  open var propertiesToGroupBy: [Any]? {
+    get { specification.propertiesToGroupBy }
+    set { specification.propertiesToGroupBy = newValue }
+  }
+
+  /// The condition for groups. It may contain aggregates such as `count:`, and the names of results as keys or
+  /// variables.
+  open var havingPredicate: NSPredicate? {
+    get { specification.havingPredicate }
+    set { specification.havingPredicate = newValue }
+  }
+
   open override func copy(with zone: NSZone? = nil) -> Any {
     let copy = NSFetchRequest<ResultType>()
-    copy.affectedStores = affectedStores
     copy.specification = specification
     return copy
   }
 }
 
+/// The content of a fetch request, which requests of several result types may share.
+final class FetchRequestContent {
+  var specification = FetchSpecification()
+}
+
 /// The content of a fetch request, without the result type.
 struct FetchSpecification {
+  var affectedStores: [NSPersistentStore]?
   var entity: NSEntityDescription?
   var entityName: String?
   /// The class by whose `fetchRequest()` the request was made.
@@ -153,6 +189,11 @@ struct FetchSpecification {
   var shouldRefreshRefetchedObjects = false
   var relationshipKeyPathsForPrefetching: [String]?
   var propertiesToFetch: [Any]?
+  var propertiesToGroupBy: [Any]?
+  var havingPredicate: NSPredicate?
+
+  /// Whether the results are groups of objects.
+  var isGrouped: Bool { propertiesToGroupBy?.isEmpty == false }
 }
 
 /// A fetch request of any result type.

@@ -77,9 +77,9 @@ open class NSComparisonPredicate: NSPredicate {
   /// The modifier.
   open var comparisonPredicateModifier: Modifier { Modifier(rawValue: syntax.modifier.rawValue) ?? .direct }
   /// The left side.
-  open var leftExpression: NSExpression { NSExpression(syntax: syntax.left) }
+  open var leftExpression: NSExpression { .make(syntax.left) }
   /// The right side.
-  open var rightExpression: NSExpression { NSExpression(syntax: syntax.right) }
+  open var rightExpression: NSExpression { .make(syntax.right) }
   /// The options.
   open var options: Options { Options(rawValue: syntax.options.rawValue) }
 

@@ -1,0 +1,199 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The results of a fetch in sections, which follow the changes of the context and tell a delegate about them.
+///
+/// While it has a delegate, the controller follows `NSManagedObjectContext.didChangeObjectsNotification` of its context:
+/// unsaved changes, refreshed objects, merged saves of other contexts and resets. It evaluates the request's predicate for
+/// the objects that have changed, and not for objects related to them. Use it on its context's queue.
+///
+/// Differs from Apple: `ResultType` has no constraint. Delegates receive a controller of
+/// `any NSFetchRequestResult` that shares the contents of this one and compares as equal and identical (`==`, `===`)
+/// to it; it cannot be cast to this type. With a fetch limit or offset, the contents always are what a fetch returns.
+open class NSFetchedResultsController<ResultType>: NSObject {
+  let results: FetchedResults
+  private let request: NSFetchRequest<ResultType>
+  /// The objects with their type, and the version of the contents that they are from.
+  private var typed: (objects: [ResultType], version: Int)?
+  /// The controller that the delegate receives.
+  private var erased: NSFetchedResultsController<any NSFetchRequestResult>?
+
+  /// Makes a controller. It has no contents before `performFetch()`.
+  ///
+  /// - Parameters:
+  ///   - fetchRequest: the request. It must have a sort descriptor; if there are sections, the first one must keep the
+  ///     objects of each section together.
+  ///   - context: the context to fetch in.
+  ///   - sectionNameKeyPath: the key path of the name of an object's section; nil for a single section.
+  ///   - name: the name of a file in which the sizes of sections are kept from one launch to the next; nil for none.
+  public init(
+    fetchRequest: NSFetchRequest<ResultType>, managedObjectContext context: NSManagedObjectContext,
+    sectionNameKeyPath: String?, cacheName name: String?
+  ) {
+    precondition(
+      fetchRequest.sortDescriptors?.isEmpty == false,
+      "A fetched results controller needs a fetch request with sort descriptors.")
+    request = fetchRequest
+    results = FetchedResults(context: context, sectionNameKeyPath: sectionNameKeyPath, cacheName: name)
+    super.init()
+    results.owner = self
+  }
+
+  /// Makes a controller that shares the contents of another one.
+  private init(of results: FetchedResults, _ request: NSFetchRequest<ResultType>) {
+    self.request = request
+    self.results = results
+  }
+
+  /// The request. Changes take effect with the next `performFetch()`.
+  open var fetchRequest: NSFetchRequest<ResultType> { request }
+
+  /// The context in which the controller fetches.
+  open var managedObjectContext: NSManagedObjectContext { results.context }
+
+  /// The key path of the name of an object's section.
+  open var sectionNameKeyPath: String? { results.sectionNameKeyPath }
+
+  /// The name of the cache of sections.
+  open var cacheName: String? { results.cacheName }
+
+  /// The receiver of changes; nil to have the contents stay as they were fetched.
+  ///
+  /// Differs from Apple: a weak reference, which becomes nil with its object.
+  open var delegate: (any NSFetchedResultsControllerDelegate)? {
+    get { results.delegate }
+    set { results.delegate = newValue }
+  }
+
+  /// Fetches the objects and divides them into sections. The delegate is not told of it.
+  ///
+  /// - Throws: 134060 if the request has no sort descriptor, if the section name key path is not in the model, or if
+  ///   the objects of a section are not next to one another; as `NSManagedObjectContext.fetch(_:)`. The contents stay as
+  ///   they were then.
+  open func performFetch() throws {
+    var objects: [ResultType] = []
+    try results.fetch(request.specification) {
+      objects = try results.context.fetch(request)
+      return try objects.map { result in
+        guard let object = result as? NSObject else {
+          throw ObjectGraphErrors.badRequest(
+            "The results are of the type \(type(of: result)).", entity: request.entity,
+            suggestion: "Fetch managed objects, identifiers or dictionaries.")
+        }
+        return object
+      }
+    }
+    typed = (objects, results.version)
+  }
+
+  /// The objects of all sections; nil before `performFetch()`.
+  open var fetchedObjects: [ResultType]? {
+    guard let content = results.content else { return nil }
+    if let typed, typed.version == results.version { return typed.objects }
+    var objects: [ResultType] = []
+    objects.reserveCapacity(content.count)
+    for section in content.sections { objects += section.objects.map(Self.result) }
+    typed = (objects, results.version)
+    return objects
+  }
+
+  /// The sections; nil before `performFetch()`. Without a section name key path there is one, even without objects.
+  open var sections: [any NSFetchedResultsSectionInfo]? { results.sections }
+
+  /// Returns the object at an index path. An index path without an object stops the program.
+  ///
+  /// - Parameter indexPath: the indexes of a section and of an object in it.
+  open func object(at indexPath: IndexPath) -> ResultType { Self.result(results.object(at: indexPath)) }
+
+  /// Returns the index path of an object; nil if it is not in the contents.
+  ///
+  /// - Parameter object: one of the fetched objects.
+  open func indexPath(forObject object: ResultType) -> IndexPath? {
+    (object as? NSObject).flatMap { results.indexPath(of: $0) }
+  }
+
+  /// The titles of the sections in an index, each once.
+  open var sectionIndexTitles: [String] { results.sectionIndexTitles }
+
+  /// Returns the title of a section in an index: the first letter of its name as a capital. Called if the delegate does
+  /// not give a title; override it for other titles.
+  ///
+  /// - Parameter sectionName: the name of a section.
+  /// - Returns: the title; nil for a section that is not in the index.
+  open func sectionIndexTitle(forSectionName sectionName: String) -> String? {
+    if let owner = results.owner, owner !== self { return owner.sectionIndexTitle(forSectionName: sectionName) }
+    return sectionName.first?.uppercased()
+  }
+
+  /// Returns the index of the first section with a title. A title that is not one of `sectionIndexTitles` at this index
+  /// stops the program.
+  ///
+  /// - Parameters:
+  ///   - title: a title of an index.
+  ///   - sectionIndex: the index of the title in `sectionIndexTitles`.
+  open func section(forSectionIndexTitle title: String, at sectionIndex: Int) -> Int {
+    results.section(forIndexTitle: title, at: sectionIndex)
+  }
+
+  /// Removes a cache of sections.
+  ///
+  /// - Parameter name: the name of the cache; nil for all caches of this program.
+  open class func deleteCache(withName name: String?) { FetchedSectionCache.delete(named: name) }
+
+  /// Returns whether an object is this controller, or one that shares its contents, as delegates receive it.
+  open override func isEqual(_ object: Any?) -> Bool {
+    (object as? any FetchedResultsOwner)?.results === results
+  }
+
+  /// A hash, equal for controllers that share their contents.
+  open override var hash: Int { ObjectIdentifier(results).hashValue }
+
+  private static func result(_ object: NSObject) -> ResultType {
+    guard let result = object as? ResultType else {
+      preconditionFailure("The fetched objects are of the class \(type(of: object)), not \(ResultType.self).")
+    }
+    return result
+  }
+}
+
+extension NSFetchedResultsController: FetchedResultsOwner {
+  var controllerForDelegate: NSFetchedResultsController<any NSFetchRequestResult> {
+    if let same = self as? NSFetchedResultsController<any NSFetchRequestResult> { return same }
+    if let erased { return erased }
+    let made = NSFetchedResultsController<any NSFetchRequestResult>(of: results, NSFetchRequest(sharing: request))
+    erased = made
+    return made
+  }
+}
+
+/// Returns whether two controllers are one, or one is what the other's delegate receives.
+public func === <A, B>(left: NSFetchedResultsController<A>, right: NSFetchedResultsController<B>) -> Bool {
+  left.results === right.results
+}
+
+/// Returns whether two controllers are one, or one is what the other's delegate receives.
+public func === <A, B>(left: NSFetchedResultsController<A>, right: NSFetchedResultsController<B>?) -> Bool {
+  left.results === right?.results
+}
+
+/// Returns whether two controllers are one, or one is what the other's delegate receives.
+public func === <A, B>(left: NSFetchedResultsController<A>?, right: NSFetchedResultsController<B>) -> Bool {
+  left?.results === right.results
+}
+
+/// Returns whether two controllers are different, and neither is what the other's delegate receives.
+public func !== <A, B>(left: NSFetchedResultsController<A>, right: NSFetchedResultsController<B>) -> Bool {
+  left.results !== right.results
+}
+
+/// Returns whether two controllers are different, and neither is what the other's delegate receives.
+public func !== <A, B>(left: NSFetchedResultsController<A>, right: NSFetchedResultsController<B>?) -> Bool {
+  left.results !== right?.results
+}
+
+/// Returns whether two controllers are different, and neither is what the other's delegate receives.
+public func !== <A, B>(left: NSFetchedResultsController<A>?, right: NSFetchedResultsController<B>) -> Bool {
+  left?.results !== right.results
+}

@@ -1,0 +1,130 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// One execution of an asynchronous fetch request.
+///
+/// A context of its own finds the objects and reads their rows in parts, between which the fetch can be cancelled. The
+/// rows then become objects on the queue of the context that fetches.
+final class AsynchronousFetch: @unchecked Sendable {
+  /// How many rows are read at a time.
+  private static let partSize = 500
+
+  /// What has been read.
+  private enum Reading {
+    /// The identifiers in order, and the rows that have been read.
+    case objects([NSManagedObjectID], [ObjectKey: RowSnapshot])
+    /// Results that are no objects.
+    case values([Any])
+  }
+
+  let context: NSManagedObjectContext
+  let progress: Progress
+  private let specification: FetchSpecification
+  private let lock = NSLock()
+  /// Guarded by `lock`.
+  private var outcome: Result<[Any], any Error>?
+
+  init(_ specification: FetchSpecification, estimate: Int, in context: NSManagedObjectContext) {
+    self.specification = specification
+    self.context = context
+    progress = Progress(parent: Progress.current(), userInfo: nil)
+    progress.totalUnitCount = estimate > 0 ? Int64(estimate) : -1
+    progress.isCancellable = true
+  }
+
+  var results: [Any]? {
+    guard case .success(let results) = lock.withLock({ outcome }) else { return nil }
+    return results
+  }
+
+  var error: (any Error)? {
+    guard case .failure(let error) = lock.withLock({ outcome }) else { return nil }
+    return error
+  }
+
+  /// Begins to read.
+  ///
+  /// - Parameters:
+  ///   - typing: checks the type of the results, on the context's queue.
+  ///   - completion: called on the context's queue in the end.
+  func begin(typing: @escaping ([Any]) throws -> [Any], completion: @escaping () -> Void) {
+    let reader = NSManagedObjectContext(.privateQueue)
+    reader.persistentStoreCoordinator = context.persistentStoreCoordinator
+    reader.perform { [self] in
+      let reading = Result { try read(in: reader) }
+      context.perform { [self] in
+        let outcome = Result { try typing(finish(reading.get())) }
+        if case .success(let results) = outcome {
+          progress.totalUnitCount = Int64(results.count)
+          progress.completedUnitCount = progress.totalUnitCount
+        }
+        lock.withLock { self.outcome = outcome }
+        completion()
+      }
+    }
+  }
+
+  private func checkCancellation() throws {
+    guard progress.isCancelled else { return }
+    throw NSError.cocoa(
+      CocoaError.Code.userCancelled.rawValue, "The fetch was cancelled.",
+      reason: "Its progress or its result was told to cancel.", suggestion: "Execute the request again.")
+  }
+
+  /// Reads the stores, on the queue of the fetch's own context.
+  private func read(in reader: NSManagedObjectContext) throws -> Reading {
+    try checkCancellation()
+    var specification = specification
+    specification.includesPendingChanges = false
+    guard specification.resultType == .managedObjectResultType else {
+      return .values(try reader.results(of: specification, affectedStores: specification.affectedStores))
+    }
+    specification.resultType = .managedObjectIDResultType
+    let ids = try reader.results(of: specification, affectedStores: specification.affectedStores)
+      .compactMap { $0 as? NSManagedObjectID }
+    progress.totalUnitCount = Int64(ids.count)
+    guard specification.includesPropertyValues, specification.fetchBatchSize == 0 else { return .objects(ids, [:]) }
+    var rows: [ObjectKey: RowSnapshot] = [:]
+    rows.reserveCapacity(ids.count)
+    for start in stride(from: 0, to: ids.count, by: Self.partSize) {
+      try checkCancellation()
+      let faults = ids[start..<min(start + Self.partSize, ids.count)].map(reader.object(for:))
+      for object in faults {
+        if let row = object.snapshot { rows[row.id.key] = row }
+      }
+      try Prefetching(context: reader).readRows(of: faults.filter { $0.snapshot == nil }) { rows[$0.id.key] = $0 }
+      progress.completedUnitCount = Int64(start + faults.count)
+    }
+    return .objects(ids, rows)
+  }
+
+  /// Makes the results of what has been read, on the queue of the context.
+  private func finish(_ reading: Reading) throws -> [Any] {
+    try checkCancellation()
+    if specification.includesPendingChanges, context.hasChanges {
+      return try context.results(of: specification, affectedStores: specification.affectedStores)
+    }
+    guard case .objects(let ids, let rows) = reading else {
+      guard case .values(let values) = reading else { return [] }
+      return values
+    }
+    let objects: [NSManagedObject]
+    if rows.isEmpty {
+      objects = context.faults(ids, batchSize: specification.fetchBatchSize)
+    } else {
+      // A row without values was deleted while others were read.
+      objects = ids.compactMap { rows[$0.key] }.map {
+        context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects)
+      }
+    }
+    if specification.shouldRefreshRefetchedObjects || !specification.returnsObjectsAsFaults {
+      for object in objects { object.realize() }
+    }
+    let keyPaths = specification.relationshipKeyPathsForPrefetching ?? []
+    if !keyPaths.isEmpty { context.readAhead = [:] }
+    try Prefetching(context: context).prefetch(keyPaths, of: objects)
+    return objects
+  }
+}
