@@ -4,20 +4,23 @@
 import Foundation
 
 extension NSManagedObjectContext {
-  /// Passes a request to the stores. An `NSAsynchronousFetchRequest` is started; its result says when it is done.
+  /// Executes a batch request or a request about persistent history, directly in the stores: the objects of the context do
+  /// not change. An `NSAsynchronousFetchRequest` is started; its result says when it is done.
   ///
-  /// - Parameter request: an asynchronous fetch.
-  /// - Returns: a result of the class that belongs to the request.
-  /// - Throws: 134060 for a request of another class, and for an asynchronous fetch in a context without a queue.
+  /// - Parameter request: an `NSAsynchronousFetchRequest`, `NSBatchInsertRequest`, `NSBatchUpdateRequest`,
+  ///   `NSBatchDeleteRequest` or `NSPersistentHistoryChangeRequest`.
+  /// - Returns: the result, whose class belongs to that of the request.
+  /// - Throws: 134091 for a request that only other methods execute; the errors of the request. Nothing has been written
+  ///   then.
+  @discardableResult
   public func execute(_ request: NSPersistentStoreRequest) throws -> NSPersistentStoreResult {
     switch request {
-    case let request as any AsynchronousFetching:
-      return try request.start(in: self)
-    default:
-      throw ObjectGraphErrors.badRequest(
-        "execute(_:) cannot execute a request of the class \(type(of: request)).", entity: nil,
-        suggestion: request is any AnyFetchRequest
-          ? "Use fetch(_:) or count(for:)." : "Use save() to save changes.")
+    case let request as any AsynchronousFetching: try request.start(in: self)
+    case let request as NSBatchInsertRequest: try coordinator.execute(request, for: self)
+    case let request as NSBatchUpdateRequest: try coordinator.execute(request, for: self)
+    case let request as NSBatchDeleteRequest: try coordinator.execute(request, for: self)
+    case let request as NSPersistentHistoryChangeRequest: try coordinator.execute(request)
+    default: throw ObjectGraphErrors.unsupported(request, by: "execute(_:) of a context")
     }
   }
 
@@ -44,5 +47,85 @@ extension NSFetchRequest {
         entity: entity, suggestion: "Call it in such a block, or use NSManagedObjectContext.fetch(_:).")
     }
     return try context.fetch(self)
+  }
+}
+
+extension NSPersistentStoreCoordinator {
+  /// Executes a request in the stores.
+  ///
+  /// - Parameters:
+  ///   - request: the request.
+  ///   - context: the context to which objects in the result belong, and whose merge policy, name and author count.
+  /// - Returns: an array for a fetch request, an empty one for a save, and an `NSPersistentStoreResult` for others.
+  /// - Throws: 134091 for a request of another class; the errors of the request. Nothing has been written then.
+  @discardableResult
+  public func execute(_ request: NSPersistentStoreRequest, with context: NSManagedObjectContext) throws -> Any {
+    guard context.persistentStoreCoordinator === self else {
+      throw ObjectGraphErrors.badRequest(
+        "The context belongs to another coordinator.", entity: nil,
+        suggestion: "Use a context of the coordinator that executes the request.")
+    }
+    switch request {
+    case let request as any AnyFetchRequest:
+      return try context.results(of: request.specification, affectedStores: request.affectedStores)
+    case let request as NSSaveChangesRequest:
+      try context.write(request)
+      return [Any]()
+    default: return try context.execute(request)
+    }
+  }
+}
+
+extension NSManagedObjectContext {
+  /// Writes the objects of a request, without asking them and without notifications.
+  fileprivate func write(_ request: NSSaveChangesRequest) throws {
+    let inserted = request.insertedObjects ?? []
+    let updated = (request.updatedObjects ?? []).subtracting(inserted)
+    let deleted = request.deletedObjects ?? []
+    let wanted = inserted.union(updated).union(deleted)
+    if let stranger = wanted.union(request.lockedObjects ?? []).first(where: { $0.managedObjectContext !== self }) {
+      throw ObjectGraphErrors.badRequest(
+        "The object \(stranger.objectID.uriRepresentation().absoluteString) does not belong to the context.",
+        entity: stranger.entity, suggestion: "Save objects with their own context.")
+    }
+    for object in request.lockedObjects ?? [] { try checkVersion(of: object) }
+    let objects = changedInOrder.filter { wanted.contains($0) }
+    try adoptPermanentIDs(for: objects.filter { $0.isInserted && !$0.isDeleted && $0.hasTemporaryID })
+    let changes = objects.compactMap { $0.rowChange() }
+    let check = ConflictCheck(self)
+    try coordinator.write(changes, for: self, after: check)
+    check.finish()
+    let written = Set(changes.map(\.id.key))
+    for object in objects {
+      let isGone = object.isDeleted
+      forgetChanges(of: object)
+      if isGone {
+        registry.remove(object)
+      } else if object.isRealized {
+        let version = object.snapshot?.version ?? 0
+        object.snapshot = RowSnapshot(
+          id: object.identifier,
+          version: written.contains(object.identifier.key) ? RowVersion.next(after: version) : version,
+          slots: object.slots)
+      }
+    }
+  }
+
+  private func checkVersion(of object: NSManagedObject) throws {
+    guard let snapshot = object.snapshot else { return }
+    let stored = try coordinator.row(for: object.identifier)
+    guard stored?.version != snapshot.version else { return }
+    let conflict = RowConflicts.Conflict(id: object.identifier, expectedVersion: snapshot.version, stored: stored)
+    throw ObjectGraphErrors.mergeConflict([NSMergeConflict(conflict, of: object)])
+  }
+}
+
+extension ObjectGraphErrors {
+  /// 134091
+  static func unsupported(_ request: NSPersistentStoreRequest, by method: String) -> NSError {
+    .cocoa(
+      NSPersistentStoreUnsupportedRequestTypeError, "The request cannot be executed.",
+      reason: "\(type(of: request)) is not a request that \(method) executes.",
+      suggestion: "Use fetch(_:) for fetch requests, and save() for changes.")
   }
 }

@@ -31,6 +31,8 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   open var url: URL?
   /// Whether the store is read-only.
   open var isReadOnly: Bool
+  /// Whether the store is read-only because it has persistent history, and was opened without recording it.
+  final var isForcedReadOnly = false
 
   /// The store that was set aside when this one was created in its place; nil for none. An addition to Apple's API.
   public internal(set) var storeSetAside: SetAsideStore?

@@ -85,7 +85,7 @@ package struct InPlaceStepRun {
     }
     try numberStrays(counter)
     try writePrimaryKeys(maxima, shifts)
-    try remapHistory()
+    try HistoryMigration(step: step, connection: connection, catalog: catalog).run()
     try integrity.didMake(counter.madeTables)
     let counts = try checkedCounts(before: before, after: counter.after(before, includingAll: countsEverything))
     try progress(nil, total, total, true)
@@ -254,25 +254,6 @@ package struct InPlaceStepRun {
         number: entity.number, name: entity.name, parentNumber: entity.parentNumber, maximum: maximum)
     }
     try file.setPrimaryKeys(rows)
-  }
-
-  /// Updates the entity numbers in persistent history, and deletes the changes of removed entities.
-  private func remapHistory() throws {
-    guard catalog.table(named: "ACHANGE") != nil else { return }
-    let removed = step.removedEntities.map { String($0.number) }
-    if !removed.isEmpty {
-      try connection.run("DELETE FROM ACHANGE WHERE ZENTITY IN (\(removed.joined(separator: ", ")))")
-    }
-    let renumbering = step.sourceSchema.entities.compactMap { source -> InPlaceStep.Renumbering? in
-      guard let name = step.mapping.destinationEntity(of: source.name), let new = step.destinationSchema[name] else {
-        return nil
-      }
-      return .init(old: source.number, new: new.number)
-    }.filter { $0.old != $0.new }
-    guard !renumbering.isEmpty else { return }
-    let list = renumbering.map { String($0.old) }.joined(separator: ", ")
-    try connection.run(
-      "UPDATE ACHANGE SET ZENTITY = CASE ZENTITY \(InPlaceStep.cases(renumbering)) END WHERE ZENTITY IN (\(list))")
   }
 }
 

@@ -183,7 +183,7 @@ extension NSPersistentStoreCoordinator {
       guard let store = stores.lazy.compactMap({ $0 as? SQLiteStore }).first(where: { $0.metadata[key] != nil }),
         let url = store.url
       else { return false }
-      if store.isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(store.options).isReadOnly) }
+      if store.isReadOnly { throw StoreErrors.readOnly(store) }
       let settings = StoreOptions(store.options)
       do {
         try SQLiteStoreErrors.translating(url: url, isOpening: false) {

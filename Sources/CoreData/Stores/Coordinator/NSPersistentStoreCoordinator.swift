@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataStoreFiles
 import Dispatch
 import Foundation
 
@@ -351,7 +352,7 @@ extension NSPersistentStoreCoordinator {
   ///
   /// - Parameter check: runs first, in the same transactions.
   func write(_ changes: [RowChange], for context: NSManagedObjectContext, after check: ConflictCheck) throws {
-    try withLock {
+    let changed = try withLock { () -> [URL?] in
       var groups: [(store: any RowStore, changes: [RowChange])] = []
       let numbers = Set(changes.map(\.id.key.store))
       for number in numbers.sorted() {
@@ -363,8 +364,10 @@ extension NSPersistentStoreCoordinator {
         groups.append((store, own))
       }
       if let refusing = groups.first(where: { $0.store.isReadOnly }) {
-        throw StoreErrors.readOnly(
-          url: refusing.store.url, byOption: StoreOptions(refusing.store.options).isReadOnly)
+        throw StoreErrors.readOnly(refusing.store)
+      }
+      for case let store as any HistoryStore in groups.map(\.store) where store.recordsHistory {
+        store.origin = HistoryOrigin(context)
       }
       let resolution = MergeResolution(policy: context.mergePolicy, context: context)
       func writeAll() throws {
@@ -380,11 +383,13 @@ extension NSPersistentStoreCoordinator {
         try writeAll()
       }
       try writeMetadata()
+      return groups.map(\.store.url)
     }
+    postRemoteChanges(of: changed)
   }
 
   /// Writes to several stores, and commits only if all writes succeed.
-  private func together(_ stores: [any RowStore], _ body: () throws -> Void) throws {
+  func together(_ stores: [any RowStore], _ body: () throws -> Void) throws {
     var begun: [any RowStore] = []
     do {
       for store in stores {

@@ -182,6 +182,7 @@ extension SQLiteStore {
           plans: state.plans)
         if let willSearch, try writer.isSearching(for: changes) { try willSearch(state) }
         try state.connection.transaction {
+          try recordHistory(changes, state)
           try writer.write(changes)
           if hasUnsavedMetadata { try state.file.setMetadata(metadata) }
         }
@@ -194,8 +195,12 @@ extension SQLiteStore {
     }
   }
 
-  private func writableState() throws -> Opened {
-    if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
+  func writableState() throws -> Opened {
+    if isReadOnly { throw StoreErrors.readOnly(self) }
+    if isInBatch {
+      throw StoreErrors.operationFailed(
+        url: url, reason: "The handler of a batch request cannot change the store, which the request is changing.")
+    }
     return try state()
   }
 
@@ -229,7 +234,7 @@ extension SQLiteStore {
 
   private func beginWriting(_ begin: (SQLiteConnection) throws -> Void) throws {
     try asking { state in
-      if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
+      if isReadOnly { throw StoreErrors.readOnly(self) }
       do {
         try begin(state.connection)
       } catch {

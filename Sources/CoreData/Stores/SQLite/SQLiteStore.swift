@@ -19,6 +19,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     let external: ExternalData
     let plans: RowPlans
     var readers: [String: RowReader] = [:]
+    /// How changes appear in persistent history; nil if they are not recorded.
+    var history: StoreHistory?
 
     init(file: StoreFile, entities: StoredEntities, external: ExternalData) {
       self.file = file
@@ -41,6 +43,10 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   /// Called before rows are searched by anything but their keys. A migration uses it to create indexes late.
   var willSearch: ((Opened) throws -> Void)?
   private var values: [String: Any] = [:] { didSet { forgetReference() } }
+  /// Who makes the next changes, for persistent history.
+  var origin = HistoryOrigin()
+  /// Whether a batch request is running, whose handlers must not write.
+  var isInBatch = false
   /// Whether the metadata have unsaved changes.
   var hasUnsavedMetadata = false
   /// Whether the metadata had unsaved changes when the current transaction began.
@@ -103,7 +109,9 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
           hasUnsavedMetadata = true
         }
         let entities = StoredEntities(schema: schema, model: model, store: self)
-        opened = Opened(file: file, entities: entities, external: ExternalData(store: url))
+        let state = Opened(file: file, entities: entities, external: ExternalData(store: url))
+        try openHistory(state, settings)
+        opened = state
         if !RegularFile.isNullDevice(url) { OpenStores.add(self, at: url) }
       } catch {
         // The caller needs the error of opening the store, not one of closing it.
@@ -282,6 +290,8 @@ enum OpenStores {
   private struct Entry {
     weak var store: SQLiteStore?
     let file: String
+    /// Whether the store asks for notifications of changes.
+    let isPosting: Bool
   }
 
   private static let lock = NSLock()
@@ -292,8 +302,18 @@ enum OpenStores {
     let file = name(of: url)
     lock.withLock {
       entries.removeAll { $0.store == nil || $0.store === store }
-      entries.append(Entry(store: store, file: file))
+      let isPosting = StoreOptions(store.options).postsRemoteChanges
+      entries.append(Entry(store: store, file: file, isPosting: isPosting))
     }
+  }
+
+  /// Whether any store asks for notifications of changes.
+  static var arePosting: Bool { lock.withLock { entries.contains(where: \.isPosting) } }
+
+  /// Returns the stores that have a file open, and ask for notifications of its changes.
+  static func postingStores(at url: URL) -> [SQLiteStore] {
+    let file = name(of: url)
+    return lock.withLock { entries.filter { $0.file == file && $0.isPosting }.compactMap(\.store) }
   }
 
   /// Removes a store that has closed its connection.

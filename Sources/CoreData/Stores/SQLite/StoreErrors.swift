@@ -127,6 +127,18 @@ enum StoreErrors {
       url)
   }
 
+  /// 513: an open store is read-only.
+  static func readOnly(_ store: NSPersistentStore) -> NSError {
+    guard store.isForcedReadOnly else {
+      return readOnly(url: store.url, byOption: StoreOptions(store.options).isReadOnly)
+    }
+    return error(
+      CocoaError.Code.fileWriteNoPermission.rawValue, "The persistent store cannot be written.",
+      reason: "The store \(store.url.map { "at \($0.path) " } ?? "")has persistent history, and was opened without "
+        + "recording it.",
+      suggestion: "Open it with NSPersistentHistoryTrackingKey.", store.url)
+  }
+
   /// 134100: the store was written with another version of the model.
   ///
   /// - Parameters:

@@ -70,6 +70,8 @@ final class DestinationStore {
       var options = options ?? [:]
       options[NSReadOnlyPersistentStoreOption] = nil
       options[NSIgnorePersistentStoreVersioningOption] = nil
+      // Rows that a migration writes with SQL would be missing in the history.
+      options[NSPersistentHistoryTrackingKey] = nil
       if let draft {
         // The store is private until it is complete, and after a failure it is removed as a whole.
         pragmas["journal_mode"] = "MEMORY"
@@ -84,6 +86,7 @@ final class DestinationStore {
           metadata: source.metadata.filter { !StoreMetadata.ownKeys.contains($0.key) }, pragmas: pragmas)
         opened = try MigrationStack(model: model, configuration: configuration, at: draft, options: options)
         opened?.store.url = url
+        try opened?.store.continueNumbers(of: source.stack.store)
       } else {
         let found = try SQLiteStore.metadataForPersistentStore(with: url)
         guard let configuration = SourceStore.configuration(of: model, fitting: found) else {

@@ -174,7 +174,8 @@ struct RowWriter {
     }
   }
 
-  private func columnValues(
+  /// Returns the columns of an attribute, with the values to store.
+  func columnValues(
     of slot: Slot, _ attribute: AttributeLayout, description: NSAttributeDescription?, in layout: EntityLayout,
     row: Int64
   ) throws -> [ColumnValue] {

@@ -1,0 +1,67 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A request to update attributes of all objects that match a predicate, directly in the stores.
+///
+/// Values are checked for their types, and required attributes for values; no other rule of the model is. Contexts learn
+/// of the new values by `NSManagedObjectContext.mergeChanges(fromRemoteContextSave:into:)` with `NSUpdatedObjectIDsKey`,
+/// or by persistent history.
+open class NSBatchUpdateRequest: NSPersistentStoreRequest, @unchecked Sendable {
+  private let givenEntity: NSEntityDescription?
+  private let givenName: String
+
+  /// The name of the entity.
+  open var entityName: String { givenEntity?.name ?? givenName }
+  /// The entity. Traps if the request was made with a name: the model that has the entity is known when the request is
+  /// executed.
+  open var entity: NSEntityDescription {
+    guard let givenEntity else {
+      preconditionFailure(
+        "The batch update of '\(givenName)' was made with the name of its entity: use entityName, or make the request "
+          + "with init(entity:).")
+    }
+    return givenEntity
+  }
+  /// The predicate that objects must satisfy; nil for all objects.
+  open var predicate: NSPredicate?
+  /// Whether objects of sub-entities are updated too; true by default.
+  open var includesSubentities = true
+  /// The new values, by the names or descriptions of attributes and to-one relationships. A value is a constant, `NSNull`,
+  /// or an `NSExpression` that is evaluated with each object's old values.
+  open var propertiesToUpdate: [AnyHashable: Any]?
+  /// What the request returns; by default only its status.
+  open var resultType: NSBatchUpdateRequestResultType = .statusOnlyResultType
+
+  open override var requestType: NSPersistentStoreRequestType { .batchUpdateRequestType }
+
+  /// Makes a request.
+  ///
+  /// - Parameter entityName: the entity's name.
+  public init(entityName: String) {
+    givenEntity = nil
+    givenName = entityName
+    super.init()
+  }
+
+  /// Makes a request.
+  ///
+  /// - Parameter entity: the entity.
+  public init(entity: NSEntityDescription) {
+    givenEntity = entity
+    givenName = ""
+    super.init()
+  }
+
+  open override func copy(with zone: NSZone? = nil) -> Any {
+    let copy =
+      givenEntity.map { NSBatchUpdateRequest(entity: $0) } ?? NSBatchUpdateRequest(entityName: givenName)
+    copy.affectedStores = affectedStores
+    copy.predicate = predicate
+    copy.includesSubentities = includesSubentities
+    copy.propertiesToUpdate = propertiesToUpdate
+    copy.resultType = resultType
+    return copy
+  }
+}

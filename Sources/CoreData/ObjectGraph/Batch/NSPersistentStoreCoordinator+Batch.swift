@@ -1,0 +1,189 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataStoreFiles
+import Foundation
+
+/// Batch requests: the coordinator finds the stores, and the rows that only a context can find.
+extension NSPersistentStoreCoordinator {
+  func execute(_ request: NSBatchInsertRequest, for context: NSManagedObjectContext) throws -> NSBatchInsertResult {
+    let entity = try self.entity(named: request.entityName)
+    let policy = (context.mergePolicy as? NSMergePolicy)?.mergeType ?? .errorMergePolicyType
+    let stores = try batchStores(for: entity, request, context)
+    guard let store = stores.first(where: { !$0.isReadOnly }) ?? stores.first else {
+      throw ObjectGraphErrors.noStore(for: entity, coordinatorHasStores: true)
+    }
+    let done = try withLock {
+      store.prepareHistory(for: context)
+      return try store.batch(derivations) { run in
+        let insertion = try BatchInsert(
+          run, entity, policy: policy, keepsIdentifiers: request.resultType == .objectIDs)
+        try insertion.insertAll(of: request)
+        try insertion.finish()
+        return (count: insertion.count, ids: insertion.identifiers)
+      }
+    }
+    if done.count > 0 { postRemoteChanges(of: [store.url]) }
+    return switch request.resultType {
+    case .statusOnly: NSBatchInsertResult(NSNumber(value: true), .statusOnly)
+    case .objectIDs: NSBatchInsertResult(done.ids, .objectIDs)
+    case .count: NSBatchInsertResult(NSNumber(value: done.count), .count)
+    }
+  }
+
+  func execute(_ request: NSBatchUpdateRequest, for context: NSManagedObjectContext) throws -> NSBatchUpdateResult {
+    let entity = try self.entity(named: request.entityName)
+    guard let properties = request.propertiesToUpdate, !properties.isEmpty else {
+      throw BatchErrors.badRequest(
+        "The request has no properties to update.", entity: entity.name, suggestion: "Set propertiesToUpdate.")
+    }
+    var specification = FetchSpecification()
+    specification.entityName = entity.name
+    specification.predicate = request.predicate
+    specification.includesSubentities = request.includesSubentities
+    let wantsIDs = request.resultType == .updatedObjectIDsResultType
+    let done = try perform(request, entity, specification, ids: nil, context, wantsIDs: wantsIDs) { run, rows in
+      try BatchUpdate(run, entity, properties).perform(rows)
+    }
+    return switch request.resultType {
+    case .statusOnlyResultType: NSBatchUpdateResult(NSNumber(value: true), .statusOnlyResultType)
+    case .updatedObjectIDsResultType: NSBatchUpdateResult(done.ids, .updatedObjectIDsResultType)
+    case .updatedObjectsCountResultType:
+      NSBatchUpdateResult(NSNumber(value: done.count), .updatedObjectsCountResultType)
+    }
+  }
+
+  func execute(_ request: NSBatchDeleteRequest, for context: NSManagedObjectContext) throws -> NSBatchDeleteResult {
+    var done: (count: Int, ids: [NSManagedObjectID]) = (0, [])
+    let specification = request.fetchRequest.specification
+    if request.objectIDs?.isEmpty != true {
+      guard let name = specification.entity?.name ?? specification.entityName else {
+        throw BatchErrors.badRequest(
+          "The fetch request names no entity.", entity: nil, suggestion: "Make it with NSFetchRequest(entityName:).")
+      }
+      done = try perform(
+        request, self.entity(named: name), specification, ids: request.objectIDs, context,
+        wantsIDs: request.resultType == .resultTypeObjectIDs
+      ) { run, rows in
+        try BatchDelete(run).perform(rows)
+      }
+    }
+    return switch request.resultType {
+    case .resultTypeStatusOnly: NSBatchDeleteResult(NSNumber(value: true), .resultTypeStatusOnly)
+    case .resultTypeObjectIDs: NSBatchDeleteResult(done.ids, .resultTypeObjectIDs)
+    case .resultTypeCount: NSBatchDeleteResult(NSNumber(value: done.count), .resultTypeCount)
+    }
+  }
+
+  private func entity(named name: String) throws -> NSEntityDescription {
+    guard let entity = managedObjectModel.entitiesByName[name] else {
+      throw ObjectGraphErrors.unknownEntity(name, known: Array(managedObjectModel.entitiesByName.keys))
+    }
+    return entity
+  }
+
+  /// Returns the stores that a request changes.
+  private func batchStores(
+    for entity: NSEntityDescription, _ request: NSPersistentStoreRequest, _ context: NSManagedObjectContext
+  ) throws -> [any BatchStore & HistoryStore] {
+    let holding = try rowStores(for: entity, among: request.affectedStores)
+    return try holding.map { store in
+      guard let store = store as? any BatchStore & HistoryStore else {
+        throw ObjectGraphErrors.unsupported(request, by: "a store of type \(store.type)")
+      }
+      return store
+    }
+  }
+
+  /// Performs a request on the rows that a fetch finds, in all stores or in none.
+  private func perform(
+    _ request: NSPersistentStoreRequest, _ entity: NSEntityDescription, _ specification: FetchSpecification,
+    ids: [NSManagedObjectID]?, _ context: NSManagedObjectContext, wantsIDs: Bool,
+    _ body: (BatchRun, BatchRows) throws -> Void
+  ) throws -> (count: Int, ids: [NSManagedObjectID]) {
+    let affected = request.affectedStores
+    let stores = try batchStores(for: entity, request, context)
+    func performAll(_ selection: BatchSelection) throws -> (count: Int, ids: [NSManagedObjectID]) {
+      try withLock {
+        var done: (count: Int, ids: [NSManagedObjectID]) = (0, [])
+        func work() throws {
+          for store in stores {
+            store.prepareHistory(for: context)
+            try store.batch(derivations) { run in
+              let rows = try run.rows()
+              try rows.add(selection)
+              try body(run, rows)
+              done.count += try rows.count()
+              if wantsIDs { done.ids += try rows.identifiers() }
+            }
+          }
+        }
+        if stores.count > 1 { try together(stores.map { $0 }, work) } else { try work() }
+        return done
+      }
+    }
+    let done: (count: Int, ids: [NSManagedObjectID])
+    if let ids {
+      done = try performAll(.identifiers(ids))
+    } else {
+      // A limit counts the rows of all stores.
+      let isSplit = stores.count > 1 && (specification.fetchLimit > 0 || specification.fetchOffset > 0)
+      do {
+        guard !isSplit, let query = try query(specification, entity) else { throw NotExpressibleInSQL() }
+        done = try performAll(.query(query))
+      } catch is NotExpressibleInSQL {
+        var found = specification
+        found.resultType = .managedObjectIDResultType
+        found.includesPendingChanges = false
+        found.entity = entity
+        let ids = try context.results(of: found, affectedStores: affected).compactMap { $0 as? NSManagedObjectID }
+        done = try performAll(.identifiers(ids))
+      }
+    }
+    if done.count > 0 { postRemoteChanges(of: stores.map(\.url)) }
+    return done
+  }
+
+  /// Returns the query of a fetch; nil if only the context can execute it.
+  private func query(_ specification: FetchSpecification, _ entity: NSEntityDescription) throws -> RowQuery? {
+    var query = RowQuery(entity: entity, includesSubentities: specification.includesSubentities)
+    do {
+      query.predicate = try specification.predicate.map { try PredicateSyntax($0) }
+    } catch is OpaqueCriterion {
+      return nil
+    }
+    query.limit = specification.fetchLimit
+    query.offset = specification.fetchOffset
+    if query.limit > 0 || query.offset > 0 {
+      let keys = try (specification.sortDescriptors ?? []).map { try SortKey(described: $0, entity: entity) }
+      guard keys.allSatisfy({ $0 != nil }) else { return nil }
+      query.order = keys.compactMap { $0 }
+    }
+    return query
+  }
+}
+
+extension HistoryStore {
+  /// Notes who makes the following changes.
+  fileprivate func prepareHistory(for context: NSManagedObjectContext) { origin = HistoryOrigin(context) }
+}
+
+extension BatchInsert {
+  /// Inserts all objects of a request.
+  fileprivate func insertAll(of request: NSBatchInsertRequest) throws {
+    for values in request.objectsToInsert ?? [] { try insert(self.values(values)) }
+    if let handler = request.dictionaryHandler {
+      while true {
+        let dictionary = NSMutableDictionary()
+        if handler(dictionary) { break }
+        try insert(
+          self.values(
+            dictionary.map { key, value in (key: (key as? String) ?? "\(key)", value: value) }))
+      }
+    }
+    if let handler = request.managedObjectHandler {
+      while let object = nextObject(handler) { try insert(values(of: object)) }
+    }
+  }
+}

@@ -1,0 +1,99 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A request that fetches or deletes a part of the persistent history of stores.
+open class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest, @unchecked Sendable {
+  /// Where a part of history begins or ends.
+  enum Position {
+    case beginning
+    case token(NSPersistentHistoryToken)
+    case date(Date)
+  }
+
+  private(set) var position = Position.beginning
+  /// Whether the request deletes history before its position, instead of fetching what is after it.
+  private(set) var deletes = false
+
+  /// What the request returns: by default transactions with their changes, or the status of a deletion.
+  open var resultType = NSPersistentHistoryResultType.transactionsAndChanges
+  /// A fetch request over transactions or changes whose predicate, order, limit and offset apply to the results. Its
+  /// entity is `NSPersistentHistoryTransaction.entityDescription` or `NSPersistentHistoryChange.entityDescription`.
+  open var fetchRequest: NSFetchRequest<any NSFetchRequestResult>?
+
+  /// The token that the request was made with.
+  open var token: NSPersistentHistoryToken? {
+    if case .token(let token) = position { return token }
+    return nil
+  }
+
+  /// Makes a request that fetches all history.
+  public required override init() {
+    super.init()
+  }
+
+  private class func make(_ position: Position, deletes: Bool = false) -> Self {
+    let request = Self()
+    request.position = position
+    request.deletes = deletes
+    if deletes { request.resultType = .statusOnly }
+    return request
+  }
+
+  /// Makes a request that fetches the history after a token.
+  ///
+  /// - Parameter token: a token of the stores; nil for all history. Executing the request throws 134301 if a part of the
+  ///   history after the token has been deleted.
+  open class func fetchHistory(after token: NSPersistentHistoryToken?) -> Self {
+    make(token.map { .token($0) } ?? .beginning)
+  }
+
+  /// Makes a request that fetches the history after a time.
+  ///
+  /// - Parameter date: the time.
+  open class func fetchHistory(after date: Date) -> Self { make(.date(date)) }
+
+  /// Makes a request that fetches the history of a transaction's store after the transaction, and that of other stores.
+  ///
+  /// - Parameter transaction: the transaction; nil for all history.
+  open class func fetchHistory(after transaction: NSPersistentHistoryTransaction?) -> Self {
+    fetchHistory(after: transaction?.token)
+  }
+
+  /// Makes a request that fetches the history that a fetch request finds.
+  ///
+  /// - Parameter fetchRequest: see `fetchRequest`.
+  open class func fetchHistory(withFetch fetchRequest: NSFetchRequest<any NSFetchRequestResult>) -> Self {
+    let request = Self()
+    request.fetchRequest = fetchRequest
+    return request
+  }
+
+  /// Makes a request that deletes the transactions before that of a token.
+  ///
+  /// - Parameter token: a token of the stores; with nil, nothing is deleted.
+  open class func deleteHistory(before token: NSPersistentHistoryToken?) -> Self {
+    make(token.map { .token($0) } ?? .beginning, deletes: true)
+  }
+
+  /// Makes a request that deletes the transactions before a time.
+  ///
+  /// - Parameter date: the time.
+  open class func deleteHistory(before date: Date) -> Self { make(.date(date), deletes: true) }
+
+  /// Makes a request that deletes the transactions of a store before another one.
+  ///
+  /// - Parameter transaction: the transaction; with nil, nothing is deleted.
+  open class func deleteHistory(before transaction: NSPersistentHistoryTransaction?) -> Self {
+    deleteHistory(before: transaction?.token)
+  }
+
+  open override func copy(with zone: NSZone? = nil) -> Any {
+    let copy = NSPersistentHistoryChangeRequest.make(position, deletes: deletes)
+    copy.affectedStores = affectedStores
+    copy.resultType = resultType
+    copy.fetchRequest = fetchRequest
+    return copy
+  }
+}

@@ -1,0 +1,124 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// Keeps derived attributes right after rows were changed without objects.
+struct BatchDerivations {
+  private let run: BatchRun
+
+  init(_ run: BatchRun) {
+    self.run = run
+  }
+
+  /// Computes the derived attributes of rows that were inserted or updated. They get no new version of their own.
+  ///
+  /// - Parameter changed: the properties that have changed; nil for all.
+  func updateRows(_ rows: BatchRows, changed: Set<String>? = nil) throws {
+    if run.derivations.isEmpty { return }
+    for layout in try rows.entityLayouts() {
+      guard let entity = run.entities.description(number: layout.number) else { continue }
+      for rule in run.derivations.rules(of: entity) where changed.map({ rule.concerns($0) }) ?? true {
+        guard let attribute = entity.attributesByName[rule.name], let column = layout.attributes[rule.name]?.column
+        else { continue }
+        let found = try run.rows(width: 1)
+        try found.add(layout.number, from: rows)
+        try BatchValues(run: run, layout: layout, attribute: attribute).compute(
+          rule.expression, in: found, position: 0)
+        try run.assign([run.assignment(column, 0, found, layout)], to: found, in: layout, isNewVersion: false)
+      }
+    }
+  }
+
+  /// A derived attribute of an entity, and its value in SQL.
+  private struct Derived {
+    let name: String
+    let column: String
+    let value: BoundSQL
+  }
+
+  /// Computes the derived attributes of other rows, which lead to rows of an entity that were changed or deleted.
+  func updateOthers(affected: EntityLayout) throws {
+    if run.derivations.isEmpty { return }
+    for layout in run.entities.schema.entities {
+      let names = AliasNames()
+      let scope = SQLScope(entity: layout, names: names)
+      let derived = try self.derived(of: layout, affected: affected, scope, names)
+      if derived.isEmpty { continue }
+      let found = try run.rows(width: derived.count)
+      let list = derived.map(\.value).joined(", ")
+      let test = derived.map { "\(raw: scope.alias).\(column: $0.column) IS NOT \($0.value)" as BoundSQL }.joined(
+        " OR ")
+      let numbers = layout.numbers.map(String.init).joined(separator: ", ")
+      let isShared = (run.entities.schema.entity(number: layout.rootNumber)?.numbers.count ?? 1) > 1
+      let entities = isShared ? " AND \(scope.alias).Z_ENT IN (\(numbers))" : ""
+      try found.add(
+        """
+        SELECT \(raw: "\(layout.rootNumber)"), \(raw: scope.alias).Z_PK, \(raw: scope.alias).Z_ENT, \(list) \
+        FROM \(column: layout.table) \(raw: scope.alias)\(raw: scope.joins) WHERE (\(test))\(raw: entities)
+        """,
+        values: derived.count, like: layout)
+      if try found.count() == 0 { continue }
+      var changed: Set<String> = []
+      var assignments: [BoundSQL] = []
+      for (position, attribute) in derived.enumerated() where try differs(attribute, position, found, layout) {
+        changed.insert(attribute.name)
+        assignments.append(run.assignment(attribute.column, position, found, layout))
+      }
+      try run.assign(assignments, to: found, in: layout)
+      try run.recordUpdates(of: changed, found)
+    }
+  }
+
+  /// Whether the new value of an attribute differs from the old one in any row.
+  private func differs(_ derived: Derived, _ position: Int, _ rows: BatchRows, _ layout: EntityLayout) throws -> Bool {
+    let sql =
+      "SELECT 1 FROM \(rows.table) b JOIN \(SQLName.quoted(layout.table)) d ON d.Z_PK = b.Z_PK "
+      + "WHERE d.\(SQLName.quoted(derived.column)) IS NOT b.V\(position) LIMIT 1"
+    return try run.connection.scalar(sql) != nil
+  }
+
+  /// The derived attributes that an entity declares and that lead to another one.
+  private func derived(
+    of layout: EntityLayout, affected: EntityLayout, _ scope: SQLScope, _ names: AliasNames
+  ) throws -> [Derived] {
+    guard let entity = run.entities.description(number: layout.number) else { return [] }
+    return try run.derivations.rules(of: entity).compactMap { rule in
+      guard !rule.isTimed, entity.superentity?.attributesByName[rule.name] == nil,
+        leads(rule, from: entity, to: affected), let attribute = entity.attributesByName[rule.name],
+        let column = layout.attributes[rule.name]?.column
+      else { return nil }
+      do {
+        let values = BatchValues(run: run, layout: layout, attribute: attribute)
+        return Derived(name: rule.name, column: column, value: try values.operand(rule.expression, scope, names))
+      } catch is NotExpressibleInSQL {
+        throw BatchErrors.badRequest(
+          "The derived attribute '\(rule.name)' of '\(layout.name)' depends on the changed objects, and SQL cannot "
+            + "compute it.", entity: layout.name, property: rule.name,
+          suggestion: "Change the objects in a context, which computes it.")
+      }
+    }
+  }
+
+  /// Whether a key path of a rule leads over a relationship to an entity, to one that it inherits from, or to one that
+  /// inherits from it.
+  private func leads(_ rule: Derivations.Rule, from entity: NSEntityDescription, to affected: EntityLayout) -> Bool {
+    rule.expression.keyPaths.contains { path in
+      var source = entity
+      for key in path.split(separator: ".").map(String.init) where !key.hasPrefix("@") {
+        guard let destination = source.relationshipsByName[key]?.destinationEntity else { return false }
+        if run.entities.schema[destination.name ?? ""]?.rootNumber == affected.rootNumber { return true }
+        source = destination
+      }
+      return false
+    }
+  }
+}
+
+extension Derivations.Rule {
+  /// Whether changes of an object's properties require a new value.
+  func concerns(_ changed: Set<String>) -> Bool { isTimed || !triggers.isDisjoint(with: changed) }
+}

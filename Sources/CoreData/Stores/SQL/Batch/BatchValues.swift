@@ -1,0 +1,148 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// Computes the new values of an attribute for a set of rows, from the old values of the rows.
+struct BatchValues {
+  let run: BatchRun
+  let layout: EntityLayout
+  let attribute: NSAttributeDescription
+
+  private var stored: AttributeLayout? { layout.attributes[attribute.name] }
+
+  /// Sets a column of a set of rows to the value of an expression: in SQL where it can be expressed, otherwise row by row.
+  ///
+  /// - Throws: 1550 for a value of another type, 1610 or 1620 for a number that is out of range, 134060 for an
+  ///   expression that neither can evaluate.
+  func compute(_ expression: ExpressionSyntax, in rows: BatchRows, position: Int) throws {
+    do {
+      let value = try sql(expression) { alias in "\(alias).Z_PK = \(rows.name).Z_PK" }
+      try run.connection.run(
+        "UPDATE \(rows.table) SET V\(position) = (\(value.sql)) WHERE ROOT = \(layout.rootNumber)", value.values)
+      try checkRange(rows, position)
+    } catch is NotExpressibleInSQL {
+      try computeInMemory(expression, in: rows, position: position)
+    }
+  }
+
+  /// A query for the value of an expression in the rows that a condition finds.
+  ///
+  /// - Throws: `NotExpressibleInSQL`.
+  func sql(_ expression: ExpressionSyntax, where condition: (_ alias: String) -> String) throws -> BoundSQL {
+    let names = AliasNames()
+    let scope = SQLScope(entity: layout, names: names)
+    let value = try operand(expression, scope, names)
+    return """
+      SELECT \(value) FROM \(column: layout.table) \(raw: scope.alias)\(raw: scope.joins) \
+      WHERE \(raw: condition(scope.alias))
+      """
+  }
+
+  /// Translates an expression over a row, as a value of the attribute's type.
+  ///
+  /// - Throws: `NotExpressibleInSQL`, also for a value of another type.
+  func operand(_ expression: ExpressionSyntax, _ scope: SQLScope, _ names: AliasNames) throws -> BoundSQL {
+    guard let stored, stored.column != nil else { throw NotExpressibleInSQL() }
+    let builder = PredicateSQL(schema: run.entities.schema, objects: run.entities, aliases: names)
+    let wanted = SQLOperand.Kind(stored)
+    guard case .value(let value, let kind) = try builder.operand(expression, SQLNames(evaluated: scope)),
+      kind == wanted, kind != .opaque
+    else { throw NotExpressibleInSQL() }
+    switch stored.kind {
+    case .integer16, .integer32, .integer64: return "CAST(\(value) AS INTEGER)"
+    case .boolean: return "(\(value) <> 0)"
+    default: return value
+    }
+  }
+
+  private func checkRange(_ rows: BatchRows, _ position: Int) throws {
+    let range: ClosedRange<Int64>
+    switch stored?.kind {
+    case .integer16: range = Int64(Int16.min)...Int64(Int16.max)
+    case .integer32: range = Int64(Int32.min)...Int64(Int32.max)
+    default: return
+    }
+    let sql = "SELECT V\(position) FROM \(rows.table) WHERE V\(position) NOT BETWEEN ? AND ? LIMIT 1"
+    if let found = try run.connection.scalar(sql, [.integer(range.lowerBound), .integer(range.upperBound)])?.integer {
+      throw BatchErrors.outOfRange(attribute.name, of: layout.name, isTooLarge: found > range.upperBound)
+    }
+  }
+
+  /// Evaluates an expression over the attributes of each row.
+  private func computeInMemory(_ expression: ExpressionSyntax, in rows: BatchRows, position: Int) throws {
+    let reader = RowReader(
+      entity: layout, includesSubentities: true, entities: run.entities, external: run.external)
+    let columns = reader.columns.map(SQLName.quoted).joined(separator: ", ")
+    let select = "SELECT \(columns) FROM \(SQLName.quoted(layout.table)) WHERE Z_PK = ?"
+    try rows.forEachKey(root: layout.rootNumber) { key in
+      let row = try run.connection.cached(select) { statement -> RowSnapshot? in
+        try statement.bind(key, at: 1)
+        return try statement.step() ? try reader.snapshot(statement) : nil
+      }
+      guard let row else { return }
+      try set(try value(of: expression, row), in: rows, position: position, key: key)
+    }
+  }
+
+  private func value(of expression: ExpressionSyntax, _ row: RowSnapshot) throws -> Slot {
+    let value: Any?
+    do {
+      value = try PredicateEvaluator().value(expression, with: RowValues(row: row))
+    } catch let error as EvaluationError {
+      throw BatchErrors.badRequest(
+        "The expression for '\(attribute.name)' cannot be evaluated: \(error)", entity: layout.name,
+        property: attribute.name, suggestion: "Use attributes of the object, constants, and functions of them.")
+    }
+    return try Slot.checked(value, for: attribute, entity: layout.name)
+  }
+
+  /// Sets the computed value of one row.
+  func set(_ slot: Slot, in rows: BatchRows, position: Int, key: Int64) throws {
+    guard let stored else { return }
+    let values = try run.writer.columnValues(of: slot, stored, description: attribute, in: layout, row: key)
+    guard let value = values.first?.value, values.count == 1 else {
+      throw BatchErrors.badRequest(
+        "'\(attribute.name)' of '\(layout.name)' is a composite attribute, which an expression cannot compute.",
+        entity: layout.name, property: attribute.name, suggestion: "Give a constant value.")
+    }
+    try run.connection.run(
+      "UPDATE \(rows.table) SET V\(position) = ? WHERE ROOT = ? AND Z_PK = ?",
+      [value, .integer(Int64(layout.rootNumber)), .integer(key)])
+  }
+}
+
+extension Slot {
+  /// Makes the slot of a value given to a batch request.
+  ///
+  /// - Throws: 1550 for a value of another type, 1610 or 1620 for a number that is out of range.
+  static func checked(_ value: Any?, for attribute: NSAttributeDescription, entity: String) throws -> Slot {
+    guard let slot = Slot(value, for: attribute) else {
+      throw BatchErrors.wrongType(
+        value, attribute.name, of: entity, expected: "values of the attribute's type, \(attribute.attributeType)")
+    }
+    guard slot.isInRange(of: attribute.attributeType) else {
+      var isTooLarge = true
+      if case .integer(let number) = slot { isTooLarge = number > 0 }
+      throw BatchErrors.outOfRange(attribute.name, of: entity, isTooLarge: isTooLarge)
+    }
+    return slot
+  }
+}
+
+/// The attributes of a row, for expressions.
+private struct RowValues: KeyValueReading {
+  let row: RowSnapshot
+
+  func value(forKeyPathComponent key: String) throws -> Any? {
+    let table = row.id.entityDescription.slotTable
+    guard let position = table.position(of: key), let attribute = table.attribute(at: position) else {
+      throw EvaluationError.unknownKey(key, object: "The row of '\(row.id.entityDescription.name ?? "")'")
+    }
+    if case .archived(let data) = row.slots[position] { return TransformableValues.decode(data, of: attribute) }
+    return row.slots[position].publicValue
+  }
+}

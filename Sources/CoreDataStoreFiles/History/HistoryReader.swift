@@ -1,0 +1,152 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+/// A transaction in history.
+package struct HistoryTransaction: Sendable {
+  package let number: Int64
+  /// Seconds since the reference date.
+  package let time: Double
+  package let origin: HistoryOrigin
+}
+
+/// A change in history.
+package struct HistoryChange: Sendable {
+  package let number: Int64
+  package let kind: HistoryChangeKind
+  package let entity: Int
+  package let key: Int64
+  /// The updated properties, for `HistoryBits`.
+  package let columns: Data?
+  /// The values that were kept of a deleted row.
+  package let tombstones: [SQLiteValue]
+}
+
+/// Reads and removes history.
+package struct HistoryReader {
+  /// A part of history.
+  package enum Range: Sendable {
+    case all
+    /// The transactions with greater numbers.
+    case after(Int64)
+    /// The transactions at a later time.
+    case since(Double)
+  }
+
+  private let connection: SQLiteConnection
+  private let hasStrings: Bool
+  private let columns: Set<String>
+  private let tombstones: [String]
+
+  /// - Parameter connection: a store with the tables of history, which may lack columns if another version made them.
+  package init(_ connection: SQLiteConnection) throws {
+    self.connection = connection
+    let catalog = try connection.catalog()
+    hasStrings = catalog.table(named: HistoryTables.string.table) != nil
+    columns = Set(catalog.table(named: HistoryTables.transaction.table)?.columns.map(\.name) ?? [])
+    let change = catalog.table(named: HistoryTables.change.table)
+    tombstones = (0..<HistoryTables.greatestTombstoneCount).lazy.map(HistoryTables.tombstone)
+      .prefix { change?.column(named: $0) != nil }.map { $0 }
+  }
+
+  /// Returns the number of the last transaction, even if it has been removed; 0 for none.
+  package func lastNumber() throws -> Int64 {
+    try HistoryWriter.greatest(HistoryTables.transaction, connection)
+  }
+
+  /// Whether transactions after a number have been removed, or the number is greater than that of any transaction.
+  package func isGap(after number: Int64) throws -> Bool {
+    let last = try lastNumber()
+    if number > last { return true }
+    guard let first = try connection.scalar("SELECT MIN(Z_PK) FROM ATRANSACTION")?.integer else { return number < last }
+    return number < first - 1
+  }
+
+  /// Calls a closure with the transactions of a range, in the order of their numbers.
+  package func transactions(_ range: Range, _ body: (HistoryTransaction) throws -> Void) throws {
+    let strings = [HistoryTables.author, HistoryTables.bundle, HistoryTables.contextName, HistoryTables.process]
+    let list = strings.map(string).joined(separator: ", ")
+    let condition = Self.condition(range)
+    let statement = try connection.prepare(
+      "SELECT t.Z_PK, t.ZTIMESTAMP, \(list) FROM ATRANSACTION t\(condition.sql) ORDER BY t.Z_PK")
+    try statement.bind(condition.values)
+    while try statement.step() {
+      try body(
+        HistoryTransaction(
+          number: statement.int64(at: 0), time: statement.double(at: 1),
+          origin: HistoryOrigin(
+            author: statement.text(at: 2), contextName: statement.text(at: 4), bundle: statement.text(at: 3),
+            process: statement.text(at: 5))))
+    }
+  }
+
+  /// A string of a transaction, as SQL.
+  private func string(_ string: HistoryTables.StringColumns) -> String {
+    let inline = columns.contains(string.inline) ? "t.\(string.inline)" : "NULL"
+    guard hasStrings, columns.contains(string.reference) else { return inline }
+    return "IFNULL((SELECT s.ZNAME FROM ATRANSACTIONSTRING s WHERE s.Z_PK = t.\(string.reference)), \(inline))"
+  }
+
+  private static func condition(_ range: Range) -> BoundSQL {
+    switch range {
+    case .all: ""
+    case .after(let number): " WHERE t.Z_PK > \(value: .integer(number))"
+    case .since(let time): " WHERE t.ZTIMESTAMP > \(value: .real(time))"
+    }
+  }
+
+  /// Returns the changes of a transaction. Changes of a kind that is not known are left out.
+  package func changes(of transaction: Int64) throws -> [HistoryChange] {
+    let values = tombstones.map { ", \($0)" }.joined()
+    let sql =
+      "SELECT Z_PK, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZCOLUMNS\(values) FROM ACHANGE WHERE ZTRANSACTIONID = ? "
+      + "ORDER BY Z_PK"
+    return try connection.cached(sql) { statement in
+      try statement.bind(transaction, at: 1)
+      var found: [HistoryChange] = []
+      while try statement.step() {
+        guard let kind = HistoryChangeKind(rawValue: statement.int64(at: 1)),
+          let entity = Int(exactly: statement.int64(at: 2))
+        else { continue }
+        found.append(
+          HistoryChange(
+            number: statement.int64(at: 0), kind: kind, entity: entity, key: statement.int64(at: 3),
+            columns: statement.blob(at: 4), tombstones: tombstones.indices.map { statement.value(at: 5 + $0) }))
+      }
+      return found
+    }
+  }
+
+  /// Removes the transactions before a number or a time, with their changes.
+  ///
+  /// - Returns: how many transactions were removed.
+  package func remove(beforeNumber number: Int64) throws -> Int {
+    try remove("Z_PK < \(value: .integer(number))")
+  }
+
+  /// As `remove(beforeNumber:)`, with seconds since the reference date.
+  package func remove(beforeTime time: Double) throws -> Int {
+    try remove("ZTIMESTAMP < \(value: .real(time))")
+  }
+
+  private func remove(_ condition: BoundSQL) throws -> Int {
+    try connection.transaction {
+      // The numbers of removed transactions must not be used again, or a token would be taken for another one.
+      for entity in [HistoryTables.change, HistoryTables.transaction] {
+        let greatest = try HistoryWriter.greatest(entity, connection)
+        if greatest == 0 { continue }
+        try connection.run(
+          "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, 0, ?3) "
+            + "ON CONFLICT (Z_ENT) DO UPDATE SET Z_MAX = ?3 WHERE Z_MAX IS NOT ?3",
+          [.integer(entity.number), .text(entity.name), .integer(greatest)])
+      }
+      try connection.run(
+        "DELETE FROM ACHANGE WHERE ZTRANSACTIONID IN (SELECT Z_PK FROM ATRANSACTION WHERE \(condition.sql))",
+        condition.values)
+      try connection.run("DELETE FROM ATRANSACTION WHERE \(condition.sql)", condition.values)
+      return connection.changes
+    }
+  }
+}

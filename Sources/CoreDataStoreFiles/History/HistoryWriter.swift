@@ -1,0 +1,151 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+/// Who makes a change, as history records it.
+package struct HistoryOrigin: Hashable, Sendable {
+  package var author: String?
+  package var contextName: String?
+  package var bundle: String?
+  package var process: String?
+
+  package init(author: String? = nil, contextName: String? = nil, bundle: String? = nil, process: String? = nil) {
+    self.author = author
+    self.contextName = contextName
+    self.bundle = bundle
+    self.process = process
+  }
+}
+
+/// The kind of a change in history, with the number that is stored.
+package enum HistoryChangeKind: Int64, Sendable {
+  case insert = 0
+  case update = 1
+  case delete = 2
+}
+
+/// Records one transaction in the tables of history, within the transaction of SQLite that makes the changes.
+///
+/// A transaction without changes leaves no trace.
+package final class HistoryWriter {
+  private let connection: SQLiteConnection
+  private let origin: HistoryOrigin
+  /// The number of the transaction; nil before the first change.
+  package private(set) var transaction: Int64?
+  private var lastChange: Int64 = 0
+
+  package init(_ connection: SQLiteConnection, origin: HistoryOrigin) {
+    self.connection = connection
+    self.origin = origin
+  }
+
+  /// Records the change of one row.
+  ///
+  /// - Parameters:
+  ///   - columns: the updated properties, as `HistoryBits` writes them.
+  package func record(_ kind: HistoryChangeKind, entity: Int, key: Int64, columns: Data? = nil) throws {
+    let transaction = try begun()
+    lastChange += 1
+    try connection.run(
+      "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS) "
+        + "VALUES (?, \(HistoryTables.change.number), ?, ?, ?, ?, ?)",
+      [
+        .integer(lastChange), .integer(kind.rawValue), .integer(Int64(entity)), .integer(key), .integer(transaction),
+        columns.map { .blob($0) } ?? .null,
+      ])
+  }
+
+  /// Records the changes of all rows that a query finds.
+  ///
+  /// - Parameters:
+  ///   - rows: FROM and WHERE clauses; `Z_PK` is the key of each row.
+  ///   - values: the values that are kept of each row, as SQL, for a deletion.
+  package func record(
+    _ kind: HistoryChangeKind, entity: Int, rows: BoundSQL, columns: Data? = nil, keeping values: [String] = []
+  ) throws {
+    let names = values.indices.map { ", \(HistoryTables.tombstone($0))" }.joined()
+    let kept = values.map { ", \($0)" }.joined()
+    // A query without rows must not leave a transaction without changes.
+    guard try connection.scalar("SELECT 1 \(rows.sql) LIMIT 1", rows.values) != nil else { return }
+    let transaction = try begun()
+    let changes: BoundSQL = """
+      INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS\(raw: names)) \
+      SELECT \(value: .integer(lastChange)) + ROW_NUMBER() OVER (ORDER BY Z_PK), \
+      \(raw: "\(HistoryTables.change.number)"), \(value: .integer(kind.rawValue)), \(value: .integer(Int64(entity))), \
+      Z_PK, \(value: .integer(transaction)), \(value: columns.map { .blob($0) } ?? .null)\(raw: kept) \(rows)
+      """
+    try connection.run(changes.sql, changes.values)
+    lastChange += Int64(connection.changes)
+  }
+
+  /// Records the greatest numbers. Must be called after the last change.
+  package func finish() throws {
+    guard let transaction else { return }
+    try setGreatest(HistoryTables.change, lastChange)
+    try setGreatest(HistoryTables.transaction, transaction)
+  }
+
+  /// Returns the number of the transaction, after inserting its row before the first change.
+  private func begun() throws -> Int64 {
+    if let transaction { return transaction }
+    lastChange = try Self.greatest(HistoryTables.change, connection)
+    let number = try next(after: Self.greatest(HistoryTables.transaction, connection))
+    let strings = [
+      (HistoryTables.author, origin.author), (HistoryTables.bundle, origin.bundle),
+      (HistoryTables.contextName, origin.contextName), (HistoryTables.process, origin.process),
+    ]
+    let references = try strings.map { try $0.1.map { SQLiteValue.integer(try reference(to: $0)) } ?? .null }
+    let names = strings.map(\.0.reference).joined(separator: ", ")
+    try connection.run(
+      "INSERT INTO ATRANSACTION (Z_PK, Z_ENT, \(names), ZTIMESTAMP) "
+        + "VALUES (?, \(HistoryTables.transaction.number), ?, ?, ?, ?, ?)",
+      [.integer(number)] + references + [.real(Date().timeIntervalSinceReferenceDate)])
+    transaction = number
+    return number
+  }
+
+  private func next(after number: Int64) throws -> Int64 {
+    let (next, overflow) = number.addingReportingOverflow(1)
+    guard !overflow else { throw HistoryProblem.numbersExhausted }
+    return next
+  }
+
+  /// Returns the key of a string, after inserting it if it is new.
+  private func reference(to string: String) throws -> Int64 {
+    let found = try connection.scalar("SELECT Z_PK FROM ATRANSACTIONSTRING WHERE ZNAME = ?", [.text(string)])?.integer
+    if let found { return found }
+    let key = try next(after: Self.greatest(HistoryTables.string, connection))
+    try connection.run(
+      "INSERT INTO ATRANSACTIONSTRING (Z_PK, Z_ENT, ZNAME) VALUES (?, \(HistoryTables.string.number), ?)",
+      [.integer(key), .text(string)])
+    try setGreatest(HistoryTables.string, key)
+    return key
+  }
+
+  private func setGreatest(_ entity: HistoryTables.Entity, _ key: Int64) throws {
+    try connection.run(
+      "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, 0, ?3) "
+        + "ON CONFLICT (Z_ENT) DO UPDATE SET Z_MAX = ?3",
+      [.integer(entity.number), .text(entity.name), .integer(key)])
+  }
+
+  /// Returns the greatest number that a row of history has had.
+  package static func greatest(_ entity: HistoryTables.Entity, _ connection: SQLiteConnection) throws -> Int64 {
+    let kept = try connection.scalar("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?", [.integer(entity.number)])
+    let present = try connection.scalar("SELECT MAX(Z_PK) FROM \(entity.table)")?.integer ?? 0
+    return max(kept?.integer ?? 0, present, 0)
+  }
+}
+
+/// Why history cannot be recorded.
+package enum HistoryProblem: Error, CustomStringConvertible {
+  case numbersExhausted
+
+  package var description: String {
+    switch self {
+    case .numbersExhausted: "The greatest number of a transaction is in use: no more history can be recorded."
+    }
+  }
+}
