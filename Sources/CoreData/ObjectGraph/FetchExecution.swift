@@ -88,7 +88,14 @@ struct FetchExecution {
   }
 
   /// Whether the results of a single store are final: nothing is unsaved, and the store evaluates everything.
-  private var isAnsweredByStore: Bool { pending.isEmpty && stores.count == 1 && !isOpaque && !isSortedByCode }
+  private var isAnsweredByStore: Bool {
+    pending.isEmpty && stores.count == 1 && !isOpaque && !isSortedByCode && !(stores[0] is NSIncrementalStore)
+  }
+
+  /// The store, if it executes the whole request itself.
+  private var executingStore: NSIncrementalStore? {
+    pending.isEmpty && stores.count == 1 ? stores[0] as? NSIncrementalStore : nil
+  }
 
   func objects() throws -> [NSManagedObject] {
     let found = try matching()
@@ -101,16 +108,32 @@ struct FetchExecution {
   }
 
   func identifiers() throws -> [NSManagedObjectID] {
+    if let store = executingStore {
+      return try locked {
+        try store.results(of: specification, as: .managedObjectIDResultType, entity: entity, in: context)
+      }
+    }
     if isAnsweredByStore, let ids = try locked({ try stores[0].identifiers(for: query) }) { return ids }
     return try matching().map(\.objectID)
   }
 
   func count() throws -> Int {
+    if let store = executingStore {
+      let counts: [NSNumber] = try locked {
+        try store.results(of: specification, as: .countResultType, entity: entity, in: context)
+      }
+      return counts.first?.intValue ?? 0
+    }
     if isAnsweredByStore, let count = try locked({ try stores[0].count(for: query) }) { return count }
     return try matching().count
   }
 
   func dictionaries() throws -> [NSDictionary] {
+    if let store = executingStore {
+      return try locked {
+        try store.results(of: specification, as: .dictionaryResultType, entity: entity, in: context)
+      }
+    }
     let results = try DictionaryResults(specification, entity: entity)
     guard specification.returnsDistinctResults || results.isSummary else {
       return try results.dictionaries(of: matching())
@@ -124,6 +147,9 @@ struct FetchExecution {
 
   /// Returns the objects that match the request, in order, within offset and limit.
   private func matching() throws -> [NSManagedObject] {
+    if let store = executingStore {
+      return try matching(query, in: store)
+    }
     if isAnsweredByStore, readsRowsLater, let ids = try locked({ try stores[0].identifiers(for: query) }) {
       return faults(ids)
     }
@@ -179,6 +205,11 @@ struct FetchExecution {
   }
 
   private func matching(_ query: RowQuery, in store: any RowStore) throws -> [NSManagedObject] {
+    if let store = store as? NSIncrementalStore {
+      var whole = specification
+      (whole.fetchLimit, whole.fetchOffset) = (query.limit, query.offset)
+      return try locked { try store.results(of: whole, as: .managedObjectResultType, entity: entity, in: context) }
+    }
     if !isOpaque, let rows = try locked({ try store.rows(for: query) }) {
       return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
     }
@@ -234,8 +265,8 @@ struct ObjectOrder {
     self.keys = keys
   }
 
-  /// Returns the objects in order. The sort is stable.
-  func sorted(_ objects: [NSManagedObject]) throws -> [NSManagedObject] {
+  /// Returns managed objects, or other things that have their keys, in order. The sort is stable.
+  func sorted<Object>(_ objects: [Object]) throws -> [Object] {
     let rows = try objects.enumerated().map { offset, object in
       (offset, object, try keys.map { try KeyPathReader.value($0.keyPath, of: object) })
     }

@@ -18,7 +18,7 @@ extension NSManagedObjectContext {
     let id = objectID.current
     if id.isTemporaryID { throw ObjectGraphErrors.missingObject(id) }
     willReadStoredRow()
-    guard let row = try coordinator.row(for: id) else { throw ObjectGraphErrors.missingObject(id) }
+    guard let row = try coordinator.row(for: id, in: self) else { throw ObjectGraphErrors.missingObject(id) }
     let object = object(for: row)
     object.realize()
     return object
@@ -71,7 +71,7 @@ extension NSManagedObjectContext {
         try batch.readRows(around: object, in: self)
         if let row = object.snapshot { return row }
       }
-      return try coordinator.row(for: object.identifier)
+      return try coordinator.row(for: object.identifier, in: self)
     } catch {
       readingFailure = readingFailure ?? error
       return nil
@@ -84,7 +84,7 @@ extension NSManagedObjectContext {
   ) -> [NSManagedObjectID]? {
     willQueryStores()
     do {
-      return try coordinator.members(of: relationship, for: object.identifier)
+      return try coordinator.members(of: relationship, for: object.identifier, in: self)
     } catch {
       readingFailure = readingFailure ?? error
       return nil

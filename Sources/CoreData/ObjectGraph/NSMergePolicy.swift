@@ -75,7 +75,7 @@ struct MergeResolution {
     var last: RowConflicts?
     for _ in 0..<MergeResolution.maximumRounds {
       do {
-        return try store.write(changes)
+        return try store.write(changes, for: context)
       } catch let conflicts as RowConflicts {
         last = conflicts
         if policy == .errorMergePolicyType { break }
