@@ -156,13 +156,16 @@ package final class OpenDirectory {
   }
 
   /// Writes a file atomically: even after a power failure it has either its old contents or the new ones.
-  package func write(_ data: Data, to name: String, mode: mode_t) throws {
+  ///
+  /// - Parameter keepsPermissions: Whether the file has the permissions of the one that it replaces.
+  package func write(_ data: Data, to name: String, mode: mode_t, keepsPermissions: Bool = false) throws {
     let draft = ".\(name).part"
     try removeFile(draft)
     let file = openat(descriptor, draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
     guard file >= 0 else { throw failure("make", draft) }
     do {
       try FileCalls.write(data, to: file, at: path(draft))
+      if keepsPermissions, let old = status(name) { try FileCalls.takePermissions(of: old, for: file, path(draft)) }
       guard fsync(file) == 0 else { throw failure("sync", draft) }
     } catch {
       close(file)

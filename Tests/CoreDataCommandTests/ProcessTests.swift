@@ -86,7 +86,7 @@ struct ProcessTests {
       #expect([0, 130].contains(end.status) || end.signal == signal, "round \(round): \(end)")
       if end.status == 130 {
         stopped += 1
-        #expect(end.error.contains("The store is as it was"), "\(end.error)")
+        #expect(end.error.contains("The store was not changed"), "\(end.error)")
       }
       if backsUp { try checkBackup(of: path, rows: rows, isStopped: end.status == 130, "round \(round): \(end)") }
       try check(path, rows: rows, "round \(round)")

@@ -41,7 +41,7 @@ final class ConflictCheck {
     if let parent = context.parent {
       rows = try objects.map { try ParentReader(parent: parent).row(for: $0.identifier) }
     } else {
-      rows = try objects.map { try context.coordinator.row(for: $0.identifier) }
+      rows = try objects.map { try context.coordinator.row(for: $0.identifier, in: context) }
     }
     let policy = (context.mergePolicy as? NSMergePolicy)?.mergeType ?? .errorMergePolicyType
     guard policy == .errorMergePolicyType else { return }

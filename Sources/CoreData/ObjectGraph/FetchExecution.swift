@@ -112,10 +112,20 @@ struct FetchExecution {
   }
 
   /// Whether the results of a single store are final: nothing is unsaved, and the store evaluates everything.
-  /// Whether the rows are those of a single store, and not of a parent context.
-  private var isReadFromStore: Bool { sources.count == 1 && context.parent == nil }
+  private var isAnsweredByStore: Bool {
+    pending.isEmpty && sources.count == 1 && !isOpaque && !isSortedByCode && incrementalStore == nil
+  }
 
-  private var isAnsweredByStore: Bool { pending.isEmpty && sources.count == 1 && !isOpaque && !isSortedByCode }
+  /// Whether the rows are those of a single store, and not of a parent context.
+  private var isReadFromStore: Bool { sources.count == 1 && context.parent == nil && incrementalStore == nil }
+
+  /// The only store, if it is one that executes requests.
+  private var incrementalStore: NSIncrementalStore? {
+    sources.count == 1 ? (sources[0] as? StoreReader)?.store as? NSIncrementalStore : nil
+  }
+
+  /// The store, if it executes the whole request itself.
+  private var executingStore: NSIncrementalStore? { pending.isEmpty ? incrementalStore : nil }
 
   func objects() throws -> [NSManagedObject] {
     let found = try matching()
@@ -128,6 +138,11 @@ struct FetchExecution {
   }
 
   func identifiers() throws -> [NSManagedObjectID] {
+    if let store = executingStore {
+      return try locked {
+        try store.results(of: specification, as: .managedObjectIDResultType, entity: entity, in: context)
+      }
+    }
     if isAnsweredByStore, let ids = try sources[0].identifiers(for: query) { return ids }
     return try matching().map(\.objectID)
   }
@@ -139,11 +154,22 @@ struct FetchExecution {
 
   func count() throws -> Int {
     if specification.isGrouped { return try dictionaries().count }
+    if let store = executingStore {
+      let counts: [NSNumber] = try locked {
+        try store.results(of: specification, as: .countResultType, entity: entity, in: context)
+      }
+      return counts.first?.intValue ?? 0
+    }
     if isAnsweredByStore, let count = try sources[0].count(for: query) { return count }
     return try countWithPending() ?? matching().count
   }
 
   func dictionaries() throws -> [NSDictionary] {
+    if let store = executingStore {
+      return try locked {
+        try store.results(of: specification, as: .dictionaryResultType, entity: entity, in: context)
+      }
+    }
     let results = try DictionaryResults(specification, entity: entity)
     guard specification.returnsDistinctResults || results.isSummary || specification.isGrouped else {
       return try results.dictionaries(of: matching())
@@ -154,6 +180,7 @@ struct FetchExecution {
 
   /// Returns the objects that match the request, in order, within offset and limit.
   private func matching() throws -> [NSManagedObject] {
+    if let store = executingStore { return try matching(query, of: store) }
     if isAnsweredByStore, readsRowsLater, let ids = try sources[0].identifiers(for: query) {
       return context.faults(ids, batchSize: specification.fetchBatchSize)
     }
@@ -243,7 +270,17 @@ struct FetchExecution {
       && (!specification.includesPropertyValues || specification.fetchBatchSize > 0)
   }
 
+  /// Runs a request of a store that executes requests, while holding the coordinator's lock.
+  private func locked<T>(_ body: () throws -> T) rethrows -> T { try context.coordinator.withLock(body) }
+
+  private func matching(_ query: RowQuery, of store: NSIncrementalStore) throws -> [NSManagedObject] {
+    var whole = specification
+    (whole.fetchLimit, whole.fetchOffset) = (query.limit, query.offset)
+    return try locked { try store.results(of: whole, as: .managedObjectResultType, entity: entity, in: context) }
+  }
+
   private func matching(_ query: RowQuery, in source: any RowReading) throws -> [NSManagedObject] {
+    if let store = (source as? StoreReader)?.store as? NSIncrementalStore { return try matching(query, of: store) }
     if !isOpaque, let rows = try source.rows(for: query) {
       return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
     }
@@ -299,8 +336,8 @@ struct ObjectOrder {
     self.keys = keys
   }
 
-  /// Returns the objects in order. The sort is stable.
-  func sorted(_ objects: [NSManagedObject]) throws -> [NSManagedObject] {
+  /// Returns managed objects, or other things that have their keys, in order. The sort is stable.
+  func sorted<Object>(_ objects: [Object]) throws -> [Object] {
     let rows = try objects.enumerated().map { offset, object in
       (offset, object, try keys.map { try KeyPathReader.value($0.keyPath, of: object) })
     }

@@ -21,7 +21,7 @@ struct MergeResolution {
     var last: NSError?
     for _ in 0..<MergeResolution.maximumRounds {
       do {
-        return try store.write(changes)
+        return try store.write(changes, for: context)
       } catch let conflicts as RowConflicts {
         let list = conflicts.conflicts.map { NSMergeConflict($0, of: context.object(for: $0.id)) }
         last = ObjectGraphErrors.mergeConflict(list)
@@ -72,7 +72,7 @@ struct LockingResolution {
     if let row = conflict.row {
       self.row = row
     } else {
-      row = conflict.newVersionNumber == 0 ? nil : try context.coordinator.row(for: object.identifier)
+      row = conflict.newVersionNumber == 0 ? nil : try context.coordinator.row(for: object.identifier, in: context)
     }
   }
 

@@ -113,7 +113,7 @@ extension NSManagedObjectContext {
 
   private func checkVersion(of object: NSManagedObject) throws {
     guard let snapshot = object.snapshot else { return }
-    let stored = try coordinator.row(for: object.identifier)
+    let stored = try coordinator.row(for: object.identifier, in: self)
     guard stored?.version != snapshot.version else { return }
     let conflict = RowConflicts.Conflict(id: object.identifier, expectedVersion: snapshot.version, stored: stored)
     throw ObjectGraphErrors.mergeConflict([NSMergeConflict(conflict, of: object)])

@@ -144,7 +144,7 @@ extension NSManagedObjectContext {
   /// Gives new objects permanent identifiers, and replaces the temporary ones in changed objects.
   func adoptPermanentIDs(for objects: [NSManagedObject]) throws {
     let permanent = try coordinator.makeIdentifiers(
-      for: objects.map { ($0.entity, assignments.isEmpty ? nil : assignments[$0.identifier.key]) })
+      for: objects.map { ($0, assignments.isEmpty ? nil : assignments[$0.identifier.key]) })
     var replacesTemporary = false
     for (object, id) in zip(objects, permanent) where adopt(id, for: object) { replacesTemporary = true }
     if replacesTemporary {

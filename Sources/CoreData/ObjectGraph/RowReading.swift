@@ -32,6 +32,7 @@ extension RowReading {
 /// Reads the rows of a store.
 struct StoreReader: RowReading {
   let store: any RowStore
+  let context: NSManagedObjectContext
   let coordinator: NSPersistentStoreCoordinator
   /// The state to read; nil for the current one.
   let generation: (any StoreGeneration)?
@@ -51,16 +52,16 @@ struct StoreReader: RowReading {
 
   func count(for query: RowQuery) throws -> Int? { try reading { try store.count(for: query) } }
 
-  func row(for id: NSManagedObjectID) throws -> RowSnapshot? { try reading { try store.row(for: id) } }
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot? { try reading { try store.row(for: id, in: context) } }
 
   func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID] {
-    try reading { try store.members(of: relationship, for: id) }
+    try reading { try store.members(of: relationship, for: id, in: context) }
   }
 
   func members(
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
-    try reading { try store.members(of: relationship, forAll: ids) }
+    try reading { try store.members(of: relationship, forAll: ids, in: context) }
   }
 }
 
@@ -131,8 +132,8 @@ extension NSManagedObjectContext {
     }
     let (coordinator, generation) = (coordinator, try readGeneration())
     return try coordinator.rowStores(for: entity, among: affectedStores).compactMap { store in
-      guard let generation else { return StoreReader(store: store, coordinator: coordinator, generation: nil) }
-      return generation[store].map { StoreReader(store: store, coordinator: coordinator, generation: $0) }
+      guard let generation else { return StoreReader(store: store, context: self, coordinator: coordinator, generation: nil) }
+      return generation[store].map { StoreReader(store: store, context: self, coordinator: coordinator, generation: $0) }
     }
   }
 
@@ -142,7 +143,7 @@ extension NSManagedObjectContext {
     guard let generation = try readGeneration(), let store = id.persistentStore as? any RowStore,
       let state = generation[store]
     else { return nil }
-    return StoreReader(store: store, coordinator: coordinator, generation: state)
+    return StoreReader(store: store, context: self, coordinator: coordinator, generation: state)
   }
 
   private var isPinned: Bool {
@@ -158,7 +159,7 @@ extension NSManagedObjectContext {
       return row
     }
     if isPinned { return try generationReader(for: id)?.row(for: id) }
-    return try coordinator.row(for: id)
+    return try coordinator.row(for: id, in: self)
   }
 
   /// Reads the members of a to-many relationship.
@@ -167,7 +168,7 @@ extension NSManagedObjectContext {
   ) throws -> [NSManagedObjectID] {
     if let parent { return try ParentReader(parent: parent).members(of: relationship, for: id) }
     if isPinned { return try generationReader(for: id)?.members(of: relationship, for: id) ?? [] }
-    return try coordinator.members(of: relationship, for: id)
+    return try coordinator.members(of: relationship, for: id, in: self)
   }
 
   /// Reads the members of a to-many relationship of several objects, by the keys of the given identifiers.
@@ -175,7 +176,7 @@ extension NSManagedObjectContext {
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
     if let parent { return try ParentReader(parent: parent).members(of: relationship, forAll: ids) }
-    guard isPinned else { return try coordinator.members(of: relationship, forAll: ids) }
+    guard isPinned else { return try coordinator.members(of: relationship, forAll: ids, in: self) }
     var members: [ObjectKey: [NSManagedObjectID]] = [:]
     for (_, group) in Dictionary(grouping: ids, by: \.key.store) {
       guard let reader = try generationReader(for: group[0]) else { continue }

@@ -1,8 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataPredicates
-import CoreDataStoreFiles
 import Foundation
 
 /// A store of a coordinator: the superclass of all types of stores.
@@ -19,6 +17,12 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
 
     /// A SQLite database.
     public static let sqlite = StoreType(rawValue: NSSQLiteStoreType)
+    /// An XML file, which is read and written as a whole.
+    public static let xml = StoreType(rawValue: NSXMLStoreType)
+    /// A binary file, which is read and written as a whole.
+    public static let binary = StoreType(rawValue: NSBinaryStoreType)
+    /// A store without a file, which ends with its coordinator.
+    public static let inMemory = StoreType(rawValue: NSInMemoryStoreType)
   }
 
   /// The coordinator that the store has been added to.
@@ -159,90 +163,4 @@ private enum StoreNumbers {
       return last
     }
   }
-}
-
-/// A store of rows, as contexts use it by way of the coordinator.
-///
-/// The coordinator's lock is held during all calls, so that a store needs no lock of its own.
-protocol RowStore: NSPersistentStore {
-  /// Returns the rows that match a query; nil if the store cannot express its predicate or order. The caller then reads
-  /// all rows of the entity, and filters and sorts them in memory.
-  func rows(for query: RowQuery) throws -> [RowSnapshot]?
-
-  /// Returns the identifiers of the rows that match a query; nil as for `rows(for:)`.
-  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]?
-
-  /// Returns the number of rows that match a query; nil as for `rows(for:)`.
-  func count(for query: RowQuery) throws -> Int?
-
-  /// Returns the row of an identifier; nil if it is not in the store.
-  func row(for id: NSManagedObjectID) throws -> RowSnapshot?
-
-  /// Returns the members of a to-many relationship of a row, in their order if it is ordered.
-  func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID]
-
-  /// Returns the members of a to-many relationship of several rows, as `members(of:for:)`; rows without members are left out.
-  func members(
-    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
-  ) throws -> [ObjectKey: [NSManagedObjectID]]
-
-  /// Returns permanent identifiers for new objects of the given entities, in the same order.
-  func makeIdentifiers(for entities: [NSEntityDescription]) throws -> [NSManagedObjectID]
-
-  /// Returns an identifier from the last part of its URI (`p12`); nil if it cannot be one of this store.
-  func identifier(entityName: String, reference: String) -> NSManagedObjectID?
-
-  /// Whether the metadata have unsaved changes, which `write(_:)` writes.
-  var hasUnsavedMetadata: Bool { get }
-
-  /// Begins a transaction for the following writes.
-  func beginWriting() throws
-
-  /// Commits the transaction.
-  func commitWriting() throws
-
-  /// Rolls the transaction back.
-  func rollBackWriting() throws
-
-  /// Writes all changes atomically.
-  ///
-  /// An inserted row gets version 1, and an updated row the version after its old one.
-  ///
-  /// - Throws: `RowConflicts` if rows have changed since they were read; 134180 and its family if SQLite fails.
-  func write(_ changes: [RowChange]) throws
-}
-
-/// A query for the rows of an entity.
-@dynamicMemberLookup
-struct RowQuery {
-  let entity: NSEntityDescription
-  private(set) var criteria: RowCriteria
-
-  init(entity: NSEntityDescription, includesSubentities: Bool = true) {
-    self.entity = entity
-    criteria = RowCriteria(includesSubentities: includesSubentities)
-  }
-
-  subscript<Value>(dynamicMember member: WritableKeyPath<RowCriteria, Value>) -> Value {
-    get { criteria[keyPath: member] }
-    set { criteria[keyPath: member] = newValue }
-  }
-}
-
-/// A change of one row.
-struct RowChange {
-  enum Kind {
-    case insert
-    case update
-    case delete
-  }
-
-  let kind: Kind
-  let id: NSManagedObjectID
-  /// The row as it was read; nil for an insertion.
-  let old: RowSnapshot?
-  /// The new row. All its identifiers are permanent.
-  let slots: [Slot]
-  /// The positions of slots that differ from `old`; for an insertion, of all that are not null.
-  let changed: SlotSet
 }

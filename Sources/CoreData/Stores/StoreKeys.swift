@@ -4,12 +4,6 @@
 // Names of store types, options, and keys of notifications. Raw values that Apple documents, or that its notifications
 // show, are Apple's; the others are the names themselves.
 
-/// The type name of binary stores.
-public let NSBinaryStoreType = "Binary"
-/// The type name of stores in memory.
-public let NSInMemoryStoreType = "InMemory"
-/// The type name of XML stores.
-public let NSXMLStoreType = "XML"
 
 /// Option: a Bool; opening an XML store validates it against its document type.
 public let NSValidateXMLStoreOption = "NSValidateXMLStoreOption"

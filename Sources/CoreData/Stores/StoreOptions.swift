@@ -6,6 +6,12 @@ import Foundation
 
 /// The type name of SQLite stores.
 public let NSSQLiteStoreType = StoreMetadata.sqliteType
+/// The type name of XML stores.
+public let NSXMLStoreType = "XML"
+/// The type name of binary stores.
+public let NSBinaryStoreType = "Binary"
+/// The type name of in-memory stores.
+public let NSInMemoryStoreType = "InMemory"
 /// Option: a Bool; the store is read-only.
 public let NSReadOnlyPersistentStoreOption = "NSReadOnlyPersistentStoreOption"
 /// Option: a dictionary of SQLite pragmas and their values, as strings.

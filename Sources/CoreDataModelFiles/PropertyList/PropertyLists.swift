@@ -23,6 +23,10 @@ package enum PropertyLists {
   /// A property list that cannot be read.
   package struct Unreadable: Error, Hashable, CustomStringConvertible {
     package let description: String
+
+    package init(description: String) {
+      self.description = description
+    }
   }
 
   /// Reads a binary or XML property list.
@@ -60,6 +64,9 @@ package enum PropertyLists {
     BinaryPropertyListWriter.data(of: try ArchiveValue(foundationValue: dictionary))
   }
 
+  /// Writes a binary property list.
+  package static func data(of value: ArchiveValue) -> Data { BinaryPropertyListWriter.data(of: value) }
+
   /// Reads a file that contains a dictionary.
   static func dictionary(at file: URL) throws -> [String: Any] {
     do {
@@ -75,7 +82,7 @@ package enum PropertyLists {
 /// Conversion to and from values of Foundation's classes.
 extension ArchiveValue {
   /// Returns the value as `PropertyListSerialization` would.
-  func foundationValue() throws -> Any {
+  package func foundationValue() throws -> Any {
     switch self {
     case .boolean(let flag): flag
     case .integer(let number): NSNumber(value: number)
@@ -91,7 +98,7 @@ extension ArchiveValue {
   }
 
   /// Converts a value that `PropertyListSerialization` could write.
-  init(foundationValue value: Any, path: [String] = []) throws {
+  package init(foundationValue value: Any, path: [String] = []) throws {
     // Deeper values could not be read back.
     guard path.count < BinaryPropertyListReader.deepest - 1 else {
       throw PropertyLists.Unwritable(path: path.prefix(5).joined(separator: ".") + "…", found: "nested too deeply")
@@ -181,7 +188,13 @@ struct XMLPropertyList {
     guard data.count <= limits.bytes else {
       throw ArchiveFailure.broken("The property list has \(data.count) bytes; at most \(limits.bytes) are read.")
     }
-    let root = try XMLTreeReader.root(of: data, file: URL(fileURLWithPath: "property list"))
+    return try value(ofRoot: XMLTreeReader.root(of: data, file: URL(fileURLWithPath: "property list")), limits: limits)
+  }
+
+  /// Returns the value of a property list that is part of an XML file.
+  ///
+  /// - Throws: `ArchiveFailure`.
+  static func value(ofRoot root: XMLElementNode, limits: PropertyListLimits) throws -> ArchiveValue {
     guard root.name == "plist" else {
       throw ArchiveFailure.broken("The root element is <\(root.name.prefix(40))> instead of <plist>.")
     }

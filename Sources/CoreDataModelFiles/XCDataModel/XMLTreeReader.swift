@@ -38,6 +38,17 @@ struct XMLElementNode {
   }
 }
 
+/// The limits of an XML file.
+struct XMLLimits {
+  /// The size of the file in bytes.
+  var bytes: Int
+  /// The number of elements and attributes.
+  var elements: Int
+
+  /// For models. One with 20,000 attributes has a quarter of these elements.
+  static let model = XMLLimits(bytes: ModelFile.largest, elements: 1_000_000)
+}
+
 /// Reads a whole XML file into elements.
 ///
 /// Entity and attribute-list declarations are refused, so that a file can neither refer to other files nor expand to
@@ -45,18 +56,21 @@ struct XMLElementNode {
 final class XMLTreeReader: NSObject, XMLParserDelegate {
   /// The greatest depth, more than that of any model, so that a hostile file cannot exhaust the stack of a reader.
   private static let deepest = 64
-  /// The greatest number of elements and attributes. A model with 20,000 attributes has a quarter of it.
-  private static let most = 1_000_000
 
   private var open: [XMLElementNode] = []
   private var root: XMLElementNode?
   private var refusal: String?
   private var count = 0
+  private let limits: XMLLimits
+
+  private init(_ limits: XMLLimits) {
+    self.limits = limits
+  }
 
   /// Returns the root element of a file.
-  static func root(of data: Data, file: URL) throws -> XMLElementNode {
-    try check(data, file: file)
-    let reader = XMLTreeReader()
+  static func root(of data: Data, file: URL, limits: XMLLimits = .model) throws -> XMLElementNode {
+    try check(data, file: file, limits)
+    let reader = XMLTreeReader(limits)
     let parser = XMLParser(data: data)
     parser.shouldResolveExternalEntities = false
     parser.delegate = reader
@@ -81,10 +95,10 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
   }
 
   /// Throws an error for input that is unsafe for Foundation's parser.
-  private static func check(_ data: Data, file: URL) throws {
-    guard data.count <= ModelFile.largest else {
+  private static func check(_ data: Data, file: URL, _ limits: XMLLimits) throws {
+    guard data.count <= limits.bytes else {
       throw ModelFileError(
-        .unsupportedFile, found: "The XML has \(data.count) bytes; at most \(ModelFile.largest) are read.",
+        .unsupportedFile, found: "The XML has \(data.count) bytes; at most \(limits.bytes) are read.",
         advice: "Split the model.", file: file)
     }
     // Foundation's parser on Linux traps if the name of an attribute is not UTF-8.
@@ -127,8 +141,8 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
     attributes: [String: String]
   ) {
     count += 1 + attributes.count
-    guard count <= Self.most else {
-      return refuse("The XML has more than \(Self.most) elements and attributes.", parser)
+    guard count <= limits.elements else {
+      return refuse("The XML has more than \(limits.elements) elements and attributes.", parser)
     }
     guard open.count < Self.deepest else {
       return refuse("Elements are nested more than \(Self.deepest) deep.", parser)

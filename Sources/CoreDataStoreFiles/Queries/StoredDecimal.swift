@@ -21,6 +21,13 @@ package enum StoredDecimal {
   /// Returns the decimal that a stored real stands for: the shortest with 15 digits, which is the number as written.
   static func decimal(real: Double) -> Decimal? { decimal(String(format: "%.15g", real)) }
 
+  /// Returns a text that `decimal(_:)` parses to the same number; `notANumber` for NaN.
+  package static func text(of decimal: Decimal) -> String {
+    if decimal.isNaN { return notANumber }
+    let plain = "\(decimal)"
+    return Self.decimal(plain) == decimal ? plain : "\(decimal.significand)e\(decimal.exponent)"
+  }
+
   /// Parses a text that is a number throughout; nil for any other text, and for a number that is too large.
   package static func decimal(_ text: String) -> Decimal? {
     // Foundation ignores trailing text, and reads "12 apples" as 12.

@@ -69,7 +69,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     for description in persistentStoreDescriptions {
       if let url = description.url {
         let known = persistentStoreCoordinator.persistentStore(for: url)
-        if let known, (known as? SQLiteStore)?.isDisconnected != true {
+        if let known, (known as? any RowStore)?.isDisconnected != true {
           block(description, nil)
           continue
         }

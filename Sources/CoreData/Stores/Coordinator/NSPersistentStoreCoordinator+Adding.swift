@@ -31,7 +31,7 @@ extension NSPersistentStoreCoordinator {
   /// - Parameters:
   ///   - storeType: the store's type, such as `NSSQLiteStoreType`.
   ///   - configuration: the configuration whose entities the store holds; nil for all entities.
-  ///   - storeURL: the location of the store.
+  ///   - storeURL: the location of the store; nil for one that has none, such as an in-memory store.
   ///   - options: such as `NSMigratePersistentStoresAutomaticallyOption`.
   /// - Throws: the errors of `addPersistentStore(type:configuration:at:options:)`.
   @discardableResult
@@ -40,24 +40,35 @@ extension NSPersistentStoreCoordinator {
     options: [AnyHashable: Any]? = nil
   ) throws -> NSPersistentStore {
     let kind = try StoreKinds.kind(of: storeType)
-    guard let storeURL, storeURL.isFileURL else {
-      throw StoreErrors.cannotOpen(
-        url: storeURL, reason: "Cannot create an SQL store with a nil URL, or with one that names no file.")
-    }
     if let configuration, managedObjectModel.entities(forConfigurationName: configuration) == nil {
       throw StoreErrors.unknownConfiguration(configuration, known: managedObjectModel.configurations, url: storeURL)
     }
+    guard storeURL?.isFileURL == true || !StoreKinds.needsFile(kind) else {
+      throw StoreErrors.cannotOpen(
+        url: storeURL,
+        reason: "Cannot create a store of type '\(storeType)' with a nil URL, or with one that names no file.")
+    }
+    guard let storeURL else { return try addStoreWithoutURL(kind, configuration, options) }
     let store = try withLock {
       // Every store at /dev/null is a separate one in memory.
       let known = persistentStore(for: storeURL)
-      if let known = known as? SQLiteStore, known.isDisconnected {
+      if let known = known as? any RowStore, known.isDisconnected {
         // The store was destroyed or replaced; this adds the new one.
         try remove(known)
-      } else if known != nil, !RegularFile.isNullDevice(storeURL) {
+      } else if known != nil, kind != InMemoryStore.self, !RegularFile.isNullDevice(storeURL) {
         throw StoreErrors.cannotOpen(url: storeURL, reason: "The coordinator has already opened this store.")
       }
-      let store = try SettingAside.open(storeURL, model: managedObjectModel, configuration, StoreOptions(options)) {
-        try open(kind, configuration, storeURL, options)
+      let settings = StoreOptions(options)
+      let store: NSPersistentStore
+      if kind == SQLiteStore.self {
+        store = try SettingAside.open(storeURL, model: managedObjectModel, configuration, settings) {
+          try open(kind, configuration, storeURL, options)
+        }
+      } else {
+        guard !settings.flag(StoreSetAsideOption) else {
+          throw StoreErrors.invalidOption(StoreSetAsideOption, wanted: "it for SQLite stores only")
+        }
+        store = try open(kind, configuration, storeURL, options)
       }
       take(store)
       return store
@@ -101,9 +112,59 @@ extension NSPersistentStoreCoordinator {
     try makeCompatible(kind, configuration, url, options)
     let store = kind.init(
       persistentStoreCoordinator: self, configurationName: configuration, at: url, options: options)
-    try store.loadMetadata()
+    try finishOpening(store)
     store.recoveryOutcome = outcome.map(StoreRecovery.Outcome.init)
     return store
+  }
+
+  /// Adds a store that has no location, such as one in memory.
+  private func addStoreWithoutURL(
+    _ kind: NSPersistentStore.Type, _ configuration: String?, _ options: [AnyHashable: Any]?
+  ) throws -> NSPersistentStore {
+    let store = try withLock {
+      let place = URL(fileURLWithPath: "/dev/null")
+      let store = kind.init(
+        persistentStoreCoordinator: self, configurationName: configuration, at: place, options: options)
+      store.url = nil
+      try finishOpening(store)
+      take(store)
+      return store
+    }
+    NotificationCenter.default.post(
+      name: .NSPersistentStoreCoordinatorStoresDidChange, object: self, userInfo: [NSAddedPersistentStoresKey: [store]])
+    return store
+  }
+
+  /// Opens a store.
+  func finishOpening(_ store: NSPersistentStore) throws {
+    try store.loadMetadata()
+    if !StoreKinds.isOwn(Swift.type(of: store)) { try completeMetadata(of: store) }
+    try (store as? any RowStore)?.finishOpening()
+  }
+
+  /// Compares the metadata that a store of a program's class has loaded with the model, and adds those that are
+  /// missing.
+  private func completeMetadata(of store: NSPersistentStore) throws {
+    var metadata: [String: Any] = store.metadata ?? [:]
+    let configuration = store.customConfigurationName
+    let ignoresVersioning = StoreOptions(store.options).ignoresVersioning
+    if metadata[NSStoreModelVersionHashesKey] != nil, !ignoresVersioning,
+      !managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
+    {
+      throw StoreErrors.incompatibleVersionHash(
+        url: store.url, metadata: metadata,
+        differences: StoreCompatibility.differences(
+          metadata: metadata, model: managedObjectModel, configuration: configuration, storeModel: nil))
+    }
+    let new = try StoreMetadata.new(
+      type: store.type, model: managedObjectModel, configuration: configuration, url: store.url)
+    metadata.merge(new) { known, _ in known }
+    if ignoresVersioning {
+      metadata.merge(
+        try StoreMetadata.versions(of: managedObjectModel, configuration: configuration, url: store.url)
+      ) { $1 }
+    }
+    store.metadata = metadata
   }
 
   /// Compares an existing store with the model, and migrates it if the options ask for it.
@@ -130,7 +191,8 @@ extension NSPersistentStoreCoordinator {
     _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
   ) throws {
     let settings = StoreOptions(options)
-    guard kind.hasContents(at: url), !settings.ignoresVersioning else { return }
+    // Stores of the program's classes are compared when they have loaded their metadata.
+    guard StoreKinds.isOwn(kind), kind.hasContents(at: url), !settings.ignoresVersioning else { return }
     let metadata = try kind.metadataForPersistentStore(with: url)
     if let manager = settings.stagedMigration, settings.migratesAutomatically {
       return try migrate(by: manager, metadata, configuration, url, settings)
@@ -221,19 +283,6 @@ private struct StoreOpening: @unchecked Sendable {
     } catch {
       block(description, error)
     }
-  }
-}
-
-/// The classes of stores by type.
-enum StoreKinds {
-  /// Returns the class of a store type.
-  ///
-  /// - Throws: 134000 for an unknown type.
-  static func kind(of type: String) throws -> NSPersistentStore.Type {
-    guard type == NSSQLiteStoreType else {
-      throw StoreErrors.invalidType(type, known: [NSSQLiteStoreType])
-    }
-    return SQLiteStore.self
   }
 }
 

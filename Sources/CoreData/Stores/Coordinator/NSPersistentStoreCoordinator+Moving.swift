@@ -26,7 +26,8 @@ extension NSPersistentStoreCoordinator {
   public func destroyPersistentStore(
     at url: URL, type storeType: NSPersistentStore.StoreType, options: [AnyHashable: Any]? = nil
   ) throws {
-    _ = try StoreKinds.kind(of: storeType.rawValue)
+    let kind = try StoreKinds.kind(of: storeType.rawValue)
+    guard kind == SQLiteStore.self else { return try StoreFileMoves.destroy(kind, at: url) }
     try movingStores(at: url) {
       let place = StoreLocation(url)
       // A store at /dev/null is in memory.
@@ -78,7 +79,10 @@ extension NSPersistentStoreCoordinator {
     withPersistentStoreFrom sourceURL: URL, sourceOptions: [AnyHashable: Any]? = nil,
     type sourceType: NSPersistentStore.StoreType
   ) throws {
-    _ = try StoreKinds.kind(of: sourceType.rawValue)
+    let kind = try StoreKinds.kind(of: sourceType.rawValue)
+    guard kind == SQLiteStore.self else {
+      return try StoreFileMoves.replace(kind, at: destinationURL, from: sourceURL)
+    }
     try movingStores(at: sourceURL) {
       // Unfinished work on the source need not be settled: the store is complete.
       try StoreFile.peek(sourceURL).close()
@@ -122,7 +126,11 @@ extension NSPersistentStoreCoordinator {
   /// The file at the old location is unchanged. The store's objects and identifiers become those of the new store, and
   /// contexts save their changes there. Memory use does not grow with the number of rows.
   ///
-  /// Differs from Apple: existing objects and identifiers remain valid.
+  /// If one of the stores is no SQLite database, all rows are copied in memory. Only from an in-memory, XML or binary
+  /// store to another of these types existing objects and identifiers remain valid; otherwise the new store has a UUID
+  /// and identifiers of its own, and contexts must be reset.
+  ///
+  /// Differs from Apple: existing objects and identifiers remain valid where it is said above.
   ///
   /// - Parameters:
   ///   - store: a store of this coordinator, which is removed from it.
@@ -130,9 +138,9 @@ extension NSPersistentStoreCoordinator {
   ///   - options: the options of the new store.
   ///   - storeType: the type of the new store.
   /// - Returns: the new store.
-  /// - Throws: 134000 for an unknown type; 134070 if the store does not belong to this coordinator, or there is a store
-  ///   at the new location; 512, 513, 640 and 642 if the file system fails; the errors of opening a store. The
-  ///   coordinator keeps the old store then.
+  /// - Throws: 134000 for an unknown type; 134070 if the store does not belong to this coordinator, if there is a store
+  ///   at the new location, or if it is an incremental store, whose rows cannot be listed; 512, 513, 640 and 642 if the
+  ///   file system fails; the errors of opening a store. The coordinator keeps the old store then.
   @discardableResult
   public func migratePersistentStore(
     _ store: NSPersistentStore, to storeURL: URL, options: [AnyHashable: Any]? = nil,
@@ -140,15 +148,22 @@ extension NSPersistentStoreCoordinator {
   ) throws -> NSPersistentStore {
     let kind = try StoreKinds.kind(of: storeType.rawValue)
     let moved = try withLock {
-      guard let source = store.url, store.persistentStoreCoordinator === self else {
+      guard store.persistentStoreCoordinator === self else {
         throw StoreErrors.operationFailed(
           url: store.url, reason: "The store does not belong to this coordinator, which cannot move it.")
       }
-      guard !kind.hasContents(at: storeURL) else {
+      guard kind == InMemoryStore.self || RegularFile.isNullDevice(storeURL) || !kind.hasContents(at: storeURL) else {
         throw StoreErrors.operationFailed(
           url: storeURL, reason: "There is already a file at the new location of the store; it was not changed.")
       }
       try writeMetadata()
+      guard kind == SQLiteStore.self, store is SQLiteStore, let source = store.url, !RegularFile.isNullDevice(source),
+        !RegularFile.isNullDevice(storeURL)
+      else {
+        let moved = try copy(store, into: kind, at: storeURL, options)
+        exchange(store, for: moved)
+        return moved
+      }
       try replacePersistentStore(
         at: storeURL, destinationOptions: options, withPersistentStoreFrom: source, sourceOptions: store.options,
         type: storeType)

@@ -162,6 +162,11 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// Replaces a store by an opened one, which takes over its identifiers.
   func replace(_ store: NSPersistentStore, by moved: NSPersistentStore) {
     moved.takeIdentifiers(of: store)
+    exchange(store, for: moved)
+  }
+
+  /// Replaces a store by an opened one.
+  func exchange(_ store: NSPersistentStore, for moved: NSPersistentStore) {
     store.willRemove(from: self)
     store.persistentStoreCoordinator = nil
     stores = stores.map { $0 === store ? moved : $0 }
@@ -274,27 +279,29 @@ extension NSPersistentStoreCoordinator {
     let entities = managedObjectModel.entities(forConfigurationName: store.configurationName) ?? []
     if entities.contains(where: { $0.name == entity.name }) { return true }
     // Sub-entities of the configuration's entities, if the store has them.
-    return entities.contains { entity.isKindOf(entity: $0) } && (store as? SQLiteStore)?.number(of: entity) != nil
+    return entities.contains { entity.isKindOf(entity: $0) } && (store as? any RowStore)?.hasPlace(for: entity) == true
   }
 
-  func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
+  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
     guard let store = id.persistentStore as? any RowStore else { return nil }
-    return try withLock { try store.row(for: id) }
+    return try withLock { try store.row(for: id, in: context) }
   }
 
-  func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID] {
+  func members(
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+  ) throws -> [NSManagedObjectID] {
     guard let store = id.persistentStore as? any RowStore else { return [] }
-    return try withLock { try store.members(of: relationship, for: id) }
+    return try withLock { try store.members(of: relationship, for: id, in: context) }
   }
 
   /// Returns the members of a to-many relationship by the keys of the given identifiers; those without members are left out.
   func members(
-    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
     var members: [ObjectKey: [NSManagedObjectID]] = [:]
     for (_, group) in Dictionary(grouping: ids, by: \.key.store) {
       guard let store = group[0].persistentStore as? any RowStore else { continue }
-      members.merge(try withLock { try store.members(of: relationship, forAll: group) }) { first, _ in first }
+      members.merge(try withLock { try store.members(of: relationship, forAll: group, in: context) }) { first, _ in first }
     }
     return members
   }
@@ -302,20 +309,20 @@ extension NSPersistentStoreCoordinator {
   /// Returns permanent identifiers for new objects, each in the store it is assigned to, or else in the first writable
   /// store that holds its entity.
   func makeIdentifiers(
-    for objects: [(entity: NSEntityDescription, store: NSPersistentStore?)]
+    for objects: [(object: NSManagedObject, store: NSPersistentStore?)]
   ) throws -> [NSManagedObjectID] {
     guard !objects.isEmpty else { return [] }
     return try withLock {
       var result: [NSManagedObjectID?] = Array(repeating: nil, count: objects.count)
       var groups: [(store: any RowStore, positions: [Int])] = []
       var known: [ObjectIdentifier: any RowStore] = [:]
-      for (position, object) in objects.enumerated() {
+      for (position, (object, assigned)) in objects.enumerated() {
         let store: any RowStore
-        if object.store == nil, let found = known[ObjectIdentifier(object.entity)] {
+        if assigned == nil, let found = known[ObjectIdentifier(object.entity)] {
           store = found
         } else {
-          store = try storeForNewObject(object.entity, object.store)
-          if object.store == nil { known[ObjectIdentifier(object.entity)] = store }
+          store = try storeForNewObject(object.entity, assigned)
+          if assigned == nil { known[ObjectIdentifier(object.entity)] = store }
         }
         if let group = groups.firstIndex(where: { $0.store === store }) {
           groups[group].positions.append(position)
@@ -324,7 +331,7 @@ extension NSPersistentStoreCoordinator {
         }
       }
       for group in groups {
-        let ids = try group.store.makeIdentifiers(for: group.positions.map { objects[$0].entity })
+        let ids = try group.store.makeIdentifiers(forObjects: group.positions.map { objects[$0].object })
         for (position, id) in zip(group.positions, ids) { result[position] = id }
       }
       return result.compactMap { $0 }
@@ -412,7 +419,7 @@ extension NSPersistentStoreCoordinator {
   func writeMetadata() throws {
     try withLock {
       for case let store as any RowStore in stores where store.hasUnsavedMetadata && !store.isReadOnly {
-        try store.write([])
+        try store.writeMetadata()
       }
     }
   }

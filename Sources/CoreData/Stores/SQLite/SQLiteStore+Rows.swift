@@ -8,6 +8,26 @@ import CoreDataStoreFiles
 import Foundation
 
 extension SQLiteStore {
+  // A SQLite store needs no objects and no context for what these are asked for.
+
+  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? { try row(for: id) }
+
+  func members(
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+  ) throws -> [NSManagedObjectID] {
+    try members(of: relationship, for: id)
+  }
+
+  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
+    try makeIdentifiers(for: objects.map(\.entity))
+  }
+
+  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws { try write(changes) }
+
+  func writeMetadata() throws { try write([]) }
+
+  func hasPlace(for entity: NSEntityDescription) -> Bool { number(of: entity) != nil }
+
   func rows(for query: RowQuery) throws -> [RowSnapshot]? {
     try asking { state in
       if query.criteria.isSearch { try willSearch?(state) }
@@ -84,7 +104,7 @@ extension SQLiteStore {
   }
 
   func members(
-    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
     try asking { state in
       let owned = ids.filter(state.entities.owns)
@@ -224,7 +244,8 @@ extension SQLiteStore {
 
   func beginWriting() throws { try beginWriting { try $0.begin(.immediate) } }
 
-  /// As `beginWriting()`, with other databases attached that are only read: an immediate transaction would lock them too.
+  /// As `beginWriting()`, with other databases attached that are only read: an immediate transaction would lock them
+  /// too.
   func beginWritingBesideAttached() throws {
     try beginWriting { connection in
       try connection.begin(.deferred)

@@ -141,6 +141,25 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     close()
   }
 
+  /// Opens the store at another location instead of this one's.
+  ///
+  /// - Returns: whether there is a store of the same model version and with the same entity numbers. If not, this store
+  ///   stays as it was.
+  func reopen(at place: URL) -> Bool {
+    let old = url
+    disconnect()
+    guard isDisconnected else { return false }
+    url = place
+    do {
+      _ = try state()
+      return true
+    } catch {
+      // The result says that there is no suitable store. The next use opens the old one again.
+      url = old
+      return false
+    }
+  }
+
   private static func numbers(_ opened: Opened) -> [String: Int] {
     Dictionary(uniqueKeysWithValues: opened.entities.schema.entities.map { ($0.name, $0.number) })
   }

@@ -57,6 +57,13 @@ enum StoreErrors {
       reason: "The store type is '\(type)'.", suggestion: "Use \(Self.list(known, word: "or")).", nil)
   }
 
+  /// 134010: the store is of another type.
+  static func typeMismatch(url: URL, reason: String) -> NSError {
+    error(
+      NSPersistentStoreTypeMismatchError, "The persistent store is of another type.", reason: reason,
+      suggestion: "Name the type that the store has.", url)
+  }
+
   /// 134080: an unknown configuration.
   static func unknownConfiguration(_ name: String, known: [String], url: URL?) -> NSError {
     let suggestion =

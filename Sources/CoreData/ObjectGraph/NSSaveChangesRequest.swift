@@ -3,26 +3,24 @@
 
 import Foundation
 
-/// The changes of a context that are to be written to the stores.
+/// A request to save the changes of a context, as an incremental store gets it.
 open class NSSaveChangesRequest: NSPersistentStoreRequest, @unchecked Sendable {
-  /// The objects to insert.
+  /// Objects to insert.
   public let insertedObjects: Set<NSManagedObject>?
-  /// The objects to update.
+  /// Objects whose stored values have changed.
   public let updatedObjects: Set<NSManagedObject>?
-  /// The objects to delete.
+  /// Objects to delete.
   public let deletedObjects: Set<NSManagedObject>?
-  /// The objects whose rows must not have changed since they were read.
+  /// Unchanged objects whose rows must not have changed in the store.
   public let lockedObjects: Set<NSManagedObject>?
-
-  open override var requestType: NSPersistentStoreRequestType { .saveRequestType }
 
   /// Makes a request.
   ///
   /// - Parameters:
-  ///   - insertedObjects: the objects to insert.
-  ///   - updatedObjects: the objects to update.
-  ///   - deletedObjects: the objects to delete.
-  ///   - lockedObjects: the objects whose rows must not have changed since they were read.
+  ///   - insertedObjects: objects to insert.
+  ///   - updatedObjects: objects whose stored values have changed.
+  ///   - deletedObjects: objects to delete.
+  ///   - lockedObjects: unchanged objects whose rows must not have changed in the store.
   public init(
     inserted insertedObjects: Set<NSManagedObject>?, updated updatedObjects: Set<NSManagedObject>?,
     deleted deletedObjects: Set<NSManagedObject>?, locked lockedObjects: Set<NSManagedObject>?
@@ -33,6 +31,8 @@ open class NSSaveChangesRequest: NSPersistentStoreRequest, @unchecked Sendable {
     self.lockedObjects = lockedObjects
     super.init()
   }
+
+  open override var requestType: NSPersistentStoreRequestType { .saveRequestType }
 
   open override func copy(with zone: NSZone? = nil) -> Any {
     let copy = NSSaveChangesRequest(

@@ -1,0 +1,171 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import Foundation
+
+extension NSIncrementalStore: RowStore {
+  // Fetches are executed as requests of the program's class (`results(of:in:)`), not as queries.
+
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? { nil }
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? { nil }
+  func count(for query: RowQuery) throws -> Int? { nil }
+
+  /// Executes a fetch, and checks the types of the results.
+  func results<Result>(
+    of specification: FetchSpecification, as resultType: NSFetchRequestResultType, entity: NSEntityDescription,
+    in context: NSManagedObjectContext
+  ) throws -> [Result] {
+    let request = NSFetchRequest<NSManagedObject>()
+    request.specification = specification
+    request.entity = entity
+    request.resultType = resultType
+    request.affectedStores = [self]
+    let found = try execute(request, with: context)
+    guard let results = found as? [Any], case let typed = results.compactMap({ $0 as? Result }),
+      typed.count == results.count
+    else {
+      throw StoreErrors.operationFailed(
+        url: url,
+        reason:
+          "\(Swift.type(of: self)) returned a \(Swift.type(of: found)) for a fetch of '\(entity.name ?? "")', whose "
+          + "results must be an array of \(Result.self).")
+    }
+    return typed
+  }
+
+  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+    guard id.key.store == number else { return nil }
+    let node: NSIncrementalStoreNode
+    do {
+      node = try newValuesForObject(with: id, with: context)
+    } catch let error as NSError
+      where error.domain == NSCocoaErrorDomain && error.code == NSManagedObjectReferentialIntegrityError
+    {
+      return nil
+    }
+    let entity = node.objectID.entityDescription
+    let table = entity.slotTable
+    var slots: [Slot] = []
+    for (position, property) in table.properties.enumerated() {
+      switch property {
+      case _ where table.isTransient(at: position): slots.append(.null)
+      case .attribute(let attribute):
+        let value = node.value(for: attribute)
+        guard let slot = Slot(value, for: attribute) else { throw unreadable(value, attribute, id) }
+        slots.append(slot)
+      case .relationship(let relationship) where relationship.isToMany: slots.append(.unread)
+      case .relationship(let relationship):
+        let value =
+          try node.value(for: relationship) ?? newValue(forRelationship: relationship, forObjectWith: id, with: context)
+        slots.append(try destination(value, relationship, id).map { .toOne($0) } ?? .null)
+      }
+    }
+    for transient in table.transientDefaults { slots[transient.position] = transient.value }
+    return RowSnapshot(id: node.objectID, version: counted(node), slots: slots)
+  }
+
+  private func destination(
+    _ value: Any, _ relationship: NSRelationshipDescription, _ id: NSManagedObjectID
+  ) throws -> NSManagedObjectID? {
+    switch Operand.unwrapped(value) {
+    case nil: return nil
+    case let destination as NSManagedObjectID: return destination
+    case let other: throw unreadable(other, relationship, id)
+    }
+  }
+
+  /// Returns the version of an object as contexts count it. It grows when the store's version has changed.
+  private func counted(_ node: NSIncrementalStoreNode) -> Int64 {
+    let key = node.objectID.key
+    guard var seen = versions[key] else {
+      versions[key] = SeenVersion(inStore: node.version, counted: 1)
+      return 1
+    }
+    if let inStore = seen.inStore, inStore != node.version { seen.counted = RowVersion.next(after: seen.counted) }
+    seen.inStore = node.version
+    versions[key] = seen
+    return seen.counted
+  }
+
+  func members(
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+  ) throws -> [NSManagedObjectID] {
+    guard id.key.store == number else { return [] }
+    let value = try newValue(forRelationship: relationship, forObjectWith: id, with: context)
+    guard let elements = Operand.unwrapped(value).map({ Operand.elements($0) }) else { return [] }
+    return try (elements ?? [value]).map { element in
+      if let member = element as? NSManagedObjectID { return member }
+      throw unreadable(element, relationship, id)
+    }
+  }
+
+  private func unreadable(_ value: Any?, _ property: NSPropertyDescription, _ id: NSManagedObjectID) -> NSError {
+    StoreErrors.operationFailed(
+      url: url,
+      reason: "\(Swift.type(of: self)) returned \(value.map { "a \(Swift.type(of: $0))" } ?? "nil") for "
+        + "'\(property.name)' of \(id.uriRepresentation().absoluteString), which is not of the property's type.")
+  }
+
+  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
+    if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
+    let ids = try obtainPermanentIDs(for: objects)
+    guard ids.count == objects.count, ids.allSatisfy({ $0.key.store == number }) else {
+      throw StoreErrors.operationFailed(
+        url: url,
+        reason:
+          "\(Swift.type(of: self)) returned \(ids.count) identifiers of the store for \(objects.count) new objects.")
+    }
+    return ids
+  }
+
+  func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
+    guard let entity = persistentStoreCoordinator?.managedObjectModel.entitiesByName[entityName] else { return nil }
+    return references.id(entity, text: reference)
+  }
+
+  func hasPlace(for entity: NSEntityDescription) -> Bool { true }
+
+  /// The program's class writes its metadata with the changes that it saves.
+  var hasUnsavedMetadata: Bool { false }
+  func writeMetadata() throws {}
+
+  // A request cannot be undone: in a save over several stores, this store's changes are made when it is asked.
+
+  func beginWriting() throws {}
+  func commitWriting() throws {}
+  func rollBackWriting() throws {}
+
+  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws {
+    if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
+    let conflicts = try changes.compactMap { try conflict($0, context) }
+    guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
+    func objects(_ kind: RowChange.Kind) throws -> Set<NSManagedObject> {
+      Set(
+        try changes.filter { $0.kind == kind }.map { change in
+          guard let object = context.registry[change.id.key] else { throw ObjectGraphErrors.missingObject(change.id) }
+          return object
+        })
+    }
+    let request = NSSaveChangesRequest(
+      inserted: try objects(.insert), updated: try objects(.update), deleted: try objects(.delete), locked: [])
+    request.affectedStores = [self]
+    _ = try execute(request, with: context)
+    for change in changes {
+      switch change.kind {
+      case .insert: versions[change.id.key] = SeenVersion(inStore: nil, counted: 1)
+      case .update:
+        versions[change.id.key] = SeenVersion(
+          inStore: nil, counted: RowVersion.next(after: change.old?.version ?? 0))
+      case .delete: versions[change.id.key] = nil
+      }
+    }
+  }
+
+  /// Compares the row that a change is based on with what contexts have since seen of the object.
+  private func conflict(_ change: RowChange, _ context: NSManagedObjectContext) throws -> RowConflicts.Conflict? {
+    guard let old = change.old, versions[change.id.key]?.counted != old.version else { return nil }
+    return RowConflicts.Conflict(
+      id: change.id, expectedVersion: old.version, stored: try row(for: change.id, in: context))
+  }
+}

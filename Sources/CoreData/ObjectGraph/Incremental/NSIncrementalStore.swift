@@ -1,0 +1,112 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A store that reads and writes objects one request at a time: the superclass of a program's own connections to
+/// databases and services.
+///
+/// A subclass overrides `type`, `loadMetadata()`, `execute(_:with:)`, `newValuesForObject(with:with:)`,
+/// `newValue(forRelationship:forObjectWith:with:)` and `obtainPermanentIDs(for:)`. All methods are called with
+/// exclusive access to the stores of the coordinator.
+open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
+  final lazy var references = ReferenceObjects(self)
+  /// What contexts have seen of each object.
+  final var versions: [ObjectKey: SeenVersion] = [:]
+
+  /// The version of an object in the store, and as contexts count it.
+  struct SeenVersion {
+    /// Nil after a save: the version that the store gives the object then is not known before it is read.
+    var inStore: UInt64?
+    var counted: Int64
+  }
+
+  /// Makes a store, without opening it.
+  ///
+  /// - Parameters:
+  ///   - root: the coordinator that will own the store.
+  ///   - name: the configuration, or nil for the default one.
+  ///   - url: the location of the store.
+  ///   - options: the options passed to the coordinator.
+  public required init(
+    persistentStoreCoordinator root: NSPersistentStoreCoordinator?, configurationName name: String?, at url: URL,
+    options: [AnyHashable: Any]? = nil
+  ) {
+    super.init(persistentStoreCoordinator: root, configurationName: name, at: url, options: options)
+  }
+
+  /// Executes a request. Must be overridden.
+  ///
+  /// - Parameters:
+  ///   - request: an `NSFetchRequest<NSManagedObject>` with a result type, or an `NSSaveChangesRequest`.
+  ///   - context: the context that fetches or saves.
+  /// - Returns: for a fetch, an array of the result type: managed objects of the context, by its `object(with:)`;
+  ///   identifiers; dictionaries; or one number. For a save, an empty array.
+  /// - Throws: any error, which the fetch or save of the context throws then.
+  open func execute(_ request: NSPersistentStoreRequest, with context: NSManagedObjectContext?) throws -> Any {
+    preconditionFailure("\(Swift.type(of: self)) must override execute(_:with:).")
+  }
+
+  /// Returns the values of an object. Must be overridden.
+  ///
+  /// - Parameters:
+  ///   - objectID: the identifier of the object.
+  ///   - context: the context that reads it.
+  /// - Throws: `NSManagedObjectReferentialIntegrityError` (133000) if the store has no such object; any other error if
+  ///   it cannot be read.
+  open func newValuesForObject(
+    with objectID: NSManagedObjectID, with context: NSManagedObjectContext
+  ) throws -> NSIncrementalStoreNode {
+    preconditionFailure("\(Swift.type(of: self)) must override newValuesForObject(with:with:).")
+  }
+
+  /// Returns the destinations of a relationship. Must be overridden by stores of models with to-many relationships.
+  ///
+  /// - Parameters:
+  ///   - relationship: the relationship.
+  ///   - objectID: the identifier of the object that has it.
+  ///   - context: the context that reads it; nil if it is read for no context.
+  /// - Returns: for a to-many relationship, an array of identifiers; for a to-one relationship, an identifier, or
+  ///   `NSNull`.
+  /// - Throws: any error if the relationship cannot be read.
+  open func newValue(
+    forRelationship relationship: NSRelationshipDescription, forObjectWith objectID: NSManagedObjectID,
+    with context: NSManagedObjectContext?
+  ) throws -> Any {
+    preconditionFailure("\(Swift.type(of: self)) must override newValue(forRelationship:forObjectWith:with:).")
+  }
+
+  /// Returns permanent identifiers of new objects, by `newObjectID(for:referenceObject:)`. Must be overridden by stores
+  /// that can be written.
+  ///
+  /// - Parameter array: new objects.
+  /// - Returns: the identifiers in the same order.
+  /// - Throws: any error, which the save of the context throws then.
+  open func obtainPermanentIDs(for array: [NSManagedObject]) throws -> [NSManagedObjectID] {
+    preconditionFailure("\(Swift.type(of: self)) must override obtainPermanentIDs(for:).")
+  }
+
+  /// Returns an identifier for a new store, by default a UUID.
+  ///
+  /// - Parameter storeURL: the location of the store.
+  open class func identifierForNewStore(at storeURL: URL) -> Any { UUID().uuidString }
+
+  /// Returns the identifier of an object.
+  ///
+  /// - Parameters:
+  ///   - entity: the object's entity.
+  ///   - data: the value that identifies the object in the store: a string, a number or another hashable value.
+  public func newObjectID(for entity: NSEntityDescription, referenceObject data: Any) -> NSManagedObjectID {
+    references.id(entity, data)
+  }
+
+  /// Returns the value that identifies an object in the store. An identifier of another store traps.
+  ///
+  /// - Parameter objectID: an identifier of this store.
+  public func referenceObject(for objectID: NSManagedObjectID) -> Any {
+    guard let reference = references.reference(of: objectID.current) else {
+      preconditionFailure("\(objectID) is no identifier of this store.")
+    }
+    return reference
+  }
+}

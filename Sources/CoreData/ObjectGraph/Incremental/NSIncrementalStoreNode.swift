@@ -1,0 +1,43 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// An object as an incremental store returns it: its identifier, its values and its version.
+open class NSIncrementalStoreNode: NSObject, @unchecked Sendable {
+  /// The identifier of the object.
+  public let objectID: NSManagedObjectID
+  private var values: [String: Any]
+  /// The version of the object in the store, which changes with its values.
+  public private(set) var version: UInt64
+
+  /// Makes a node.
+  ///
+  /// - Parameters:
+  ///   - objectID: the identifier of the object.
+  ///   - values: the values of attributes, and the identifiers of the destinations of to-one relationships, by property
+  ///     name; `NSNull` for none.
+  ///   - version: the version of the object in the store.
+  public init(objectID: NSManagedObjectID, withValues values: [String: Any], version: UInt64) {
+    self.objectID = objectID
+    self.values = values
+    self.version = version
+    super.init()
+  }
+
+  /// Replaces the values and the version.
+  ///
+  /// - Parameters:
+  ///   - values: the values, as for `init(objectID:withValues:version:)`.
+  ///   - version: the version of the object in the store.
+  open func update(withValues values: [String: Any], version: UInt64) {
+    self.values = values
+    self.version = version
+  }
+
+  /// Returns the value of a property: for a relationship, the identifier of its destination, `NSNull` for none, or nil
+  /// if the store is to be asked.
+  ///
+  /// - Parameter prop: an attribute or a relationship of the object.
+  open func value(for prop: NSPropertyDescription) -> Any? { values[prop.name] }
+}

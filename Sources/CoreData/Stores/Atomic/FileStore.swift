@@ -1,0 +1,152 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataModelFiles
+import CoreDataStoreFiles
+import Foundation
+
+/// A store that reads its whole file when it is opened, and replaces it atomically whenever it is saved.
+class FileStore: MemoryStore, @unchecked Sendable {
+  /// The greatest size of a file that is read, in bytes.
+  static let largest = XMLStoreDocument.largest
+
+  private var file: WholeFile?
+  /// What has been read from the file; nil for a new store, and for an open one.
+  private var contents: (any StoreFormat)?
+
+  /// The format of the file.
+  class var format: any StoreFormat.Type { preconditionFailure("\(self) has no format.") }
+
+  override func loadMetadata() throws {
+    guard let url else { throw StoreErrors.cannotOpen(url: nil, reason: "The store has no URL.") }
+    let file = WholeFile(url)
+    try FileStoreErrors.translating(url) {
+      if let data = try file.read(limit: Self.largest) {
+        let contents = try Self.format.init(data, url: url)
+        self.contents = contents
+        take(contents.metadata)
+      } else if isReadOnly {
+        throw StoreFileProblem.missing(path: url.path)
+      } else {
+        try super.loadMetadata()
+      }
+    }
+    self.file = file
+  }
+
+  override func finishOpening() throws {
+    guard let url, let contents else {
+      try super.finishOpening()
+      return try saveFile()
+    }
+    let tables = RowTables(try model(), store: self)
+    try FileStoreErrors.translating(url) { try contents.fill(tables, url: url) }
+    self.tables = tables
+    self.contents = nil
+    if StoreOptions(options).ignoresVersioning, !isReadOnly {
+      take(
+        metadata.merging(
+          try StoreMetadata.versions(of: tables.model, configuration: customConfigurationName, url: url)
+        ) { $1 })
+      hasUnsavedMetadata = true
+    }
+  }
+
+  override func saveFile() throws {
+    let tables = try openTables()
+    guard let url, let file else { throw StoreErrors.operationFailed(url: url, reason: "The store has no URL.") }
+    try FileStoreErrors.translating(url) {
+      try file.write(Self.format.data(of: tables, metadata: metadata ?? [:]))
+    }
+  }
+
+  override var isDisconnected: Bool { file?.isGone ?? false }
+
+  /// Has the next save go to another file, and replace what is there.
+  func setDestination(_ url: URL) {
+    self.url = url
+    file = WholeFile(url, replacesUnread: true)
+    hasUnsavedMetadata = true
+  }
+
+  override func takeRows(of other: MemoryStore) throws {
+    file = url.map { WholeFile($0) }
+    try super.takeRows(of: other)
+  }
+
+  // MARK: Stores that are not open
+
+  override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
+    try FileStoreErrors.translating(url) { try contents(of: WholeFile(url), url).metadata }
+  }
+
+  override class func setMetadata(_ metadata: [String: Any]?, forPersistentStoreAt url: URL) throws {
+    try FileStoreErrors.translating(url) {
+      let file = WholeFile(url)
+      let contents = try contents(of: file, url)
+      try file.write(contents.data(withMetadata: StoreMetadata.replaced(contents.metadata, by: metadata ?? [:])))
+    }
+  }
+
+  private class func contents(of file: WholeFile, _ url: URL) throws -> any StoreFormat {
+    guard let data = try file.read(limit: largest) else { throw StoreFileProblem.missing(path: url.path) }
+    return try format.init(data, url: url)
+  }
+}
+
+/// The format of a file that contains a whole store.
+protocol StoreFormat {
+  /// Reads a file, without its model.
+  ///
+  /// - Throws: `ModelFileError` or `PropertyLists.Unreadable` for another file.
+  init(_ data: Data, url: URL) throws
+
+  /// All metadata, with the UUID and the type.
+  var metadata: [String: Any] { get }
+
+  /// Adds the rows to tables without rows.
+  ///
+  /// - Throws: 259 for values that do not fit the model.
+  func fill(_ tables: RowTables, url: URL) throws
+
+  /// Returns the file with other metadata.
+  ///
+  /// - Throws: `PropertyLists.Unwritable`.
+  func data(withMetadata metadata: [String: Any]) throws -> Data
+
+  /// Returns the file for the rows of tables.
+  ///
+  /// - Throws: `PropertyLists.Unwritable` for metadata that cannot be written; 134070 for such a row.
+  static func data(of tables: RowTables, metadata: [String: Any]) throws -> Data
+}
+
+extension StoreMetadata {
+  /// Returns the metadata that an app sets for a store that is not open; it may replace the framework's own values, but
+  /// not leave them out.
+  static func replaced(_ values: [String: Any], by given: [String: Any]) -> [String: Any] {
+    given.merging(values.filter { ownKeys.contains($0.key) || $0.key == Key.uuid }) { given, _ in given }
+  }
+}
+
+/// Cocoa errors for what goes wrong with the files of stores that are read as a whole.
+enum FileStoreErrors {
+  static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
+    try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+      do {
+        return try body()
+      } catch let problem as WholeFile.Problem {
+        throw StoreErrors.disconnected(url: url, reason: problem.description)
+      } catch let error as ModelFileError {
+        throw StoreErrors.notAStore(url: url, reason: error.found, underlying: error)
+      } catch let error as PropertyLists.Unreadable {
+        throw StoreErrors.notAStore(url: url, reason: error.description, underlying: error)
+      } catch let error as PropertyLists.Unwritable {
+        throw StoreFileProblem.unwritableMetadata(reason: error.description)
+      }
+    }
+  }
+
+  /// 259: a value in a file that does not fit the model.
+  static func unreadable(_ url: URL, _ reason: String) -> NSError { StoreErrors.notAStore(url: url, reason: reason) }
+}

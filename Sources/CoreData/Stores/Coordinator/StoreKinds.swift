@@ -1,0 +1,73 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The classes of stores by type.
+enum StoreKinds {
+  private static let own: [String: NSPersistentStore.Type] = [
+    NSSQLiteStoreType: SQLiteStore.self, NSXMLStoreType: XMLStore.self, NSBinaryStoreType: BinaryStore.self,
+    NSInMemoryStoreType: InMemoryStore.self,
+  ]
+  private static let lock = NSLock()
+  private nonisolated(unsafe) static var registered = own
+
+  static var all: [String: NSPersistentStore.Type] { lock.withLock { registered } }
+
+  /// Returns the class of a store type.
+  ///
+  /// - Throws: 134000 for an unknown type.
+  static func kind(of type: String) throws -> NSPersistentStore.Type {
+    let known = all
+    if let kind = known[type] { return kind }
+    throw StoreErrors.invalidType(type, known: known.keys.sorted())
+  }
+
+  /// Registers a class, or removes the one that is registered.
+  static func register(_ kind: NSPersistentStore.Type?, for type: String) {
+    lock.withLock { registered[type] = kind ?? own[type] }
+  }
+
+  /// Whether a class is one of this framework's.
+  static func isOwn(_ kind: NSPersistentStore.Type) -> Bool { own.values.contains { $0 == kind } }
+
+  /// Whether stores of a class are in a file.
+  static func needsFile(_ kind: NSPersistentStore.Type) -> Bool { isOwn(kind) && kind != InMemoryStore.self }
+}
+
+extension NSPersistentStoreCoordinator {
+  /// The classes of stores by type, each as an `NSValue` with its address.
+  public class var registeredStoreTypes: [String: NSValue] {
+    StoreKinds.all.mapValues { kind in
+      var address = unsafeBitCast(kind as AnyClass, to: UnsafeRawPointer.self)
+      return NSValue(bytes: &address, objCType: "^v")
+    }
+  }
+
+  /// Registers the class of a store type, so that stores of that type can be added.
+  ///
+  /// - Parameters:
+  ///   - storeClass: a subclass of `NSAtomicStore` or `NSIncrementalStore`; any other class traps. Nil removes the
+  ///     registered class, or restores the framework's own.
+  ///   - storeType: the store type.
+  public class func registerStoreClass(_ storeClass: AnyClass?, forStoreType storeType: String) {
+    guard let storeClass else { return StoreKinds.register(nil, for: storeType) }
+    guard let kind = storeClass as? NSPersistentStore.Type,
+      kind is NSAtomicStore.Type || kind is NSIncrementalStore.Type
+    else {
+      preconditionFailure(
+        "\(storeClass) cannot be the class of stores of type '\(storeType)': it must be a subclass of NSAtomicStore or "
+          + "NSIncrementalStore.")
+    }
+    StoreKinds.register(kind, for: storeType)
+  }
+
+  /// Registers the class of a store type, as `registerStoreClass(_:forStoreType:)`.
+  ///
+  /// - Parameters:
+  ///   - storeClass: a subclass of `NSAtomicStore` or `NSIncrementalStore`, or nil.
+  ///   - type: the store type.
+  public class func registerStoreClass(_ storeClass: AnyClass?, type: NSPersistentStore.StoreType) {
+    registerStoreClass(storeClass, forStoreType: type.rawValue)
+  }
+}

@@ -1,0 +1,106 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataStoreFiles
+import Foundation
+
+/// A store that holds its rows in memory, and reads and writes its metadata as other stores do.
+class MemoryStore: NSPersistentStore, RowTableStore, @unchecked Sendable {
+  final var tables: RowTables?
+  final var isInTransaction = false
+  final var hasUnsavedMetadata = false
+  final private var values: [String: Any] = [:] { didSet { forgetReference() } }
+
+  override var metadata: [String: Any]! {
+    get { values }
+    set {
+      values = StoreMetadata.merged(newValue ?? [:], into: values)
+      hasUnsavedMetadata = true
+    }
+  }
+
+  /// Sets the metadata that a file has, or a new store.
+  final func take(_ metadata: [String: Any]) {
+    values = metadata
+    hasUnsavedMetadata = false
+  }
+
+  final func model() throws -> NSManagedObjectModel {
+    if let model = persistentStoreCoordinator?.managedObjectModel { return model }
+    throw StoreErrors.cannotOpen(url: url, reason: "The store has no coordinator and therefore no model.")
+  }
+
+  override func loadMetadata() throws {
+    take(try StoreMetadata.new(type: type, model: model(), configuration: customConfigurationName, url: url))
+  }
+
+  func finishOpening() throws { tables = RowTables(try model(), store: self) }
+
+  override func willRemove(from coordinator: NSPersistentStoreCoordinator?) { tables = nil }
+
+  func saveFile() throws {}
+
+  var isDisconnected: Bool { false }
+
+  /// Takes over all rows of another store, with their identifiers and versions, and writes them to this one's file.
+  ///
+  /// - Throws: the errors of the file system. The other store keeps its rows then.
+  func takeRows(of other: MemoryStore) throws {
+    if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
+    let rows = try other.openTables()
+    take((other.metadata ?? [:]).merging([NSStoreTypeKey: type]) { $1 })
+    tables = rows
+    try saveFile()
+    rows.store = self
+    takeIdentifiers(of: other)
+    other.tables = nil
+  }
+}
+
+/// A store without a file.
+final class InMemoryStore: MemoryStore, @unchecked Sendable {
+  override var type: String { NSInMemoryStoreType }
+
+  override class func hasContents(at url: URL) -> Bool { false }
+
+  override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
+    throw StoreErrors.cannotOpen(url: url, reason: "An in-memory store has metadata only while it is open.")
+  }
+
+  override class func setMetadata(_ metadata: [String: Any]?, forPersistentStoreAt url: URL) throws {
+    throw StoreErrors.cannotOpen(url: url, reason: "An in-memory store has metadata only while it is open.")
+  }
+}
+
+extension StoreMetadata {
+  /// Returns the metadata of a new store that is not a SQLite database.
+  ///
+  /// - Throws: 134020 for a model that no store can have.
+  static func new(
+    type: String, model: NSManagedObjectModel, configuration: String?, url: URL?
+  ) throws -> [String: Any] {
+    var metadata = try versions(of: model, configuration: configuration, url: url)
+    metadata[Key.type] = type
+    metadata[Key.uuid] = UUID().uuidString
+    return metadata
+  }
+
+  /// Returns the part of the metadata that describes a model.
+  ///
+  /// - Throws: 134020 for a model that no store can have.
+  static func versions(of model: NSManagedObjectModel, configuration: String?, url: URL?) throws -> [String: Any] {
+    try SQLiteStoreErrors.translating(url: url, isOpening: true) {
+      try ofModel(model.document, configuration: configuration).filter {
+        $0.key != Key.autoVacuum && $0.key != Key.type
+      }
+    }
+  }
+
+  /// Returns the metadata that an app sets, with the framework's own values of the store.
+  static func merged(_ given: [String: Any], into values: [String: Any]) -> [String: Any] {
+    var changed = given
+    for (key, value) in values where ownKeys.contains(key) { changed[key] = value }
+    if !(changed[Key.uuid] is String) { changed[Key.uuid] = values[Key.uuid] }
+    return changed
+  }
+}

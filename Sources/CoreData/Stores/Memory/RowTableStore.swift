@@ -1,0 +1,129 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A store that holds all its rows in memory. Stores with a file read it when they are opened, and replace it when they
+/// are saved.
+protocol RowTableStore: RowStore {
+  /// The rows; nil for a store that is not open.
+  var tables: RowTables? { get }
+  /// Whether writes are made final by `commitWriting()`.
+  var isInTransaction: Bool { get set }
+  var hasUnsavedMetadata: Bool { get set }
+
+  /// Called with the changes of a context that the tables have just made.
+  func didChange(_ changes: [RowChange], in context: NSManagedObjectContext) throws
+
+  /// Undoes what `didChange(_:in:)` did since changes were last made final.
+  func undoChanges()
+
+  /// Called when all changes are final.
+  func forgetChanges()
+
+  /// Writes all rows and the metadata to the store's file, if it has one.
+  ///
+  /// - Throws: the errors of the file system. The file is unchanged then.
+  func saveFile() throws
+}
+
+extension RowTableStore {
+  func didChange(_ changes: [RowChange], in context: NSManagedObjectContext) throws {}
+  func undoChanges() {}
+  func forgetChanges() {}
+
+  /// Returns the rows of the open store.
+  func openTables() throws -> RowTables {
+    if let tables { return tables }
+    throw StoreErrors.operationFailed(url: url, reason: "The store is not open.")
+  }
+
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try openTables().rows(for: query) }
+
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? { try rows(for: query)?.map(\.id) }
+
+  func count(for query: RowQuery) throws -> Int? {
+    var query = query
+    query.order = []
+    return try rows(for: query)?.count
+  }
+
+  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+    id.key.store == number ? try openTables().row(id.key) : nil
+  }
+
+  func members(
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+  ) throws -> [NSManagedObjectID] {
+    id.key.store == number ? try openTables().members(of: relationship.name, owner: id.key) : []
+  }
+
+  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
+    if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
+    let tables = try openTables()
+    let first = try tables.reserve(objects.count)
+    return objects.enumerated().map { tables.id($1.entity, first + Int64($0)) }
+  }
+
+  func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
+    guard let tables, let entity = tables.model.entitiesByName[entityName], reference.hasPrefix("p"),
+      let number = Int64(reference.dropFirst()), number > 0
+    else { return nil }
+    let id = tables.id(entity, number)
+    return tables.row(id.key)?.id ?? id
+  }
+
+  /// Sub-entities of a configuration's entities are stored with these.
+  func hasPlace(for entity: NSEntityDescription) -> Bool { true }
+
+  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws {
+    if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
+    let tables = try openTables()
+    try orUndo(to: tables.mark) {
+      try tables.write(changes)
+      try didChange(changes, in: context)
+      if !isInTransaction { try saveFile() }
+    }
+    if !isInTransaction { didSave() }
+  }
+
+  func writeMetadata() throws {
+    if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
+    try saveFile()
+    hasUnsavedMetadata = false
+  }
+
+  func beginWriting() throws {
+    if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
+    _ = try openTables()
+    isInTransaction = true
+  }
+
+  func commitWriting() throws {
+    try saveFile()
+    isInTransaction = false
+    didSave()
+  }
+
+  func rollBackWriting() throws {
+    isInTransaction = false
+    try openTables().rollBack(to: 0)
+    undoChanges()
+  }
+
+  private func orUndo(to mark: Int, _ body: () throws -> Void) throws {
+    do {
+      try body()
+    } catch {
+      tables?.rollBack(to: mark)
+      if !(error is RowConflicts) { undoChanges() }
+      throw error
+    }
+  }
+
+  private func didSave() {
+    tables?.forgetChanges()
+    forgetChanges()
+    hasUnsavedMetadata = false
+  }
+}

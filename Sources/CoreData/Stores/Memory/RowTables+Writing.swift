@@ -1,0 +1,216 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension RowTables {
+  /// Makes the changes of a context, or none.
+  ///
+  /// - Throws: `RowConflicts` with every row that has changed since it was read; 133021 for duplicate values under a
+  ///   uniqueness constraint; 134060 for a value that cannot be archived.
+  func write(_ changes: [RowChange]) throws {
+    let conflicts = changes.compactMap(conflict)
+    guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
+    let mark = mark
+    do {
+      beginCheckingUniqueness()
+      for change in changes where change.kind == .delete { remove(change.id) }
+      for change in changes where change.kind != .delete { try write(change) }
+      connect(changes)
+      try checkUniqueness()
+    } catch {
+      rollBack(to: mark)
+      throw error
+    }
+    tidy()
+  }
+
+  private func conflict(_ change: RowChange) -> RowConflicts.Conflict? {
+    let stored = row(change.id.key)
+    let isExpected = change.kind == .insert ? stored == nil : stored.map { $0.version == change.old?.version } ?? false
+    if isExpected { return nil }
+    return RowConflicts.Conflict(id: change.id, expectedVersion: change.old?.version ?? 0, stored: stored)
+  }
+
+  private func write(_ change: RowChange) throws {
+    let plan = plan(change.id.entityDescription)
+    let old = change.kind == .insert ? nil : row(change.id.key)
+    var slots = old?.slots ?? plan.emptySlots
+    for position in change.changed {
+      switch plan.steps[position] {
+      case .transient, .members: continue
+      case .attribute(let attribute): slots[position] = try Self.stored(change.slots[position], of: attribute)
+      case .toOne(let inverse):
+        let before = slots[position]
+        slots[position] = change.slots[position].withPermanentID
+        if let inverse { move(change.id, from: before, to: slots[position], inverse) }
+      }
+    }
+    let version = old.map { RowVersion.next(after: $0.version) } ?? 1
+    setRow(change.id.key, RowSnapshot(id: change.id, version: version, slots: slots))
+  }
+
+  /// Returns a value as it is kept. Objects of transformable attributes are archived, so that contexts share none of
+  /// them.
+  static func stored(_ slot: Slot, of attribute: NSAttributeDescription) throws -> Slot {
+    switch slot {
+    case .object(let value) where attribute.attributeType == .transformableAttributeType:
+      return try TransformableValues.encode(value, of: attribute).map { .archived($0) } ?? .null
+    case .unarchived(let value): return .archived(value.data)
+    case .object(let value as NSDictionary): return .object(value.copy() as? NSDictionary ?? value)
+    default: return slot
+    }
+  }
+
+  private func move(_ id: NSManagedObjectID, from old: Slot, to new: Slot, _ inverse: Int) {
+    if old.isSame(as: new) { return }
+    if case .toOne(let owner) = old { removeMember(id, ListKey(owner: owner.key, relationship: inverse)) }
+    if case .toOne(let owner) = new { addMember(id, ListKey(owner: owner.key, relationship: inverse)) }
+  }
+
+  private func addMember(_ id: NSManagedObjectID, _ key: ListKey) {
+    let list = list(key)
+    if list.contains(where: { $0.key == id.key }) { return }
+    setList(key, list + [id])
+  }
+
+  private func removeMember(_ id: NSManagedObjectID, _ key: ListKey) {
+    let list = list(key)
+    let rest = list.filter { $0.key != id.key }
+    if rest.count != list.count { setList(key, rest) }
+  }
+
+  /// Removes a row with all memberships. To-one relationships of other rows to it are changed by these rows' own
+  /// changes.
+  private func remove(_ id: NSManagedObjectID) {
+    guard let row = row(id.key) else { return }
+    let plan = plan(row.id.entityDescription)
+    for (position, step) in plan.steps.enumerated() {
+      switch step {
+      case .attribute, .transient, .toOne(nil): continue
+      case .toOne(let inverse?): move(row.id, from: row.slots[position], to: .null, inverse)
+      case .members(let number, let membership):
+        let key = ListKey(owner: id.key, relationship: number)
+        if case .ofToMany(let inverse) = membership {
+          for member in list(key) { removeMember(row.id, ListKey(owner: member.key, relationship: inverse)) }
+        }
+        if !list(key).isEmpty { setList(key, []) }
+      }
+    }
+    removeFromOneSidedLists(row.id)
+    setRow(id.key, nil)
+  }
+
+  /// Changes the lists of members, and then puts ordered ones in order, for which all members must be there.
+  private func connect(_ changes: [RowChange]) {
+    var ordered: [(ListKey, [NSManagedObjectID])] = []
+    for change in changes where change.kind != .delete {
+      let plan = plan(change.id.entityDescription)
+      for position in change.changed {
+        guard case .members(let number, let membership) = plan.steps[position],
+          case .toMany(let members) = change.slots[position]
+        else { continue }
+        let key = ListKey(owner: change.id.key, relationship: number)
+        let wanted = members.ids.map(\.current)
+        switch membership {
+        case .ofToOne: break
+        case .oneSided: connect(change, position, wanted, key) { _, _ in }
+        case .ofToMany(let inverse):
+          connect(change, position, wanted, key) { member, isAdded in
+            let other = ListKey(owner: member.key, relationship: inverse)
+            if isAdded { addMember(change.id, other) } else { removeMember(change.id, other) }
+          }
+        }
+        if members.isOrdered { ordered.append((key, wanted)) }
+      }
+    }
+    for (key, wanted) in ordered { arrange(key, as: wanted) }
+  }
+
+  /// Adds and removes the members that the context has added and removed, and keeps those that others have added since.
+  private func connect(
+    _ change: RowChange, _ position: Int, _ wanted: [NSManagedObjectID], _ key: ListKey,
+    _ alsoAtOtherEnd: (NSManagedObjectID, _ isAdded: Bool) -> Void
+  ) {
+    var before: [NSManagedObjectID] = []
+    if change.kind == .update {
+      if case .toMany(let members)? = change.old?.slots[position] { before = members.ids } else { before = list(key) }
+    }
+    let kept = Set(before.map(\.key)).intersection(wanted.map(\.key))
+    for member in before where !kept.contains(member.key) {
+      removeMember(member, key)
+      alsoAtOtherEnd(member, false)
+    }
+    let added = wanted.filter { !kept.contains($0.key) && row($0.key) != nil }
+    let known = Set(list(key).map(\.key))
+    let new = added.filter { !known.contains($0.key) }
+    if !new.isEmpty { setList(key, list(key) + new) }
+    for member in added { alsoAtOtherEnd(member, true) }
+  }
+
+  private func arrange(_ key: ListKey, as wanted: [NSManagedObjectID]) {
+    let current = list(key)
+    let known = Set(current.map(\.key))
+    let placed = Set(wanted.map(\.key))
+    setList(key, wanted.filter { known.contains($0.key) } + current.filter { !placed.contains($0.key) })
+  }
+
+  // MARK: Loading
+
+  /// Fills the tables with rows from a file.
+  ///
+  /// - Parameters:
+  ///   - rows: the rows, whose to-one relationships say which objects are related.
+  ///   - members: the members of to-many relationships, in order.
+  func load(
+    _ rows: [RowSnapshot], members: [(owner: NSManagedObjectID, relationship: String, ids: [NSManagedObjectID])]
+  ) {
+    for row in rows {
+      setRow(row.id.key, row)
+      reserve(from: row.id.key.number == .max ? .max : row.id.key.number + 1)
+    }
+    for row in rows {
+      for (position, step) in plan(row.id.entityDescription).steps.enumerated() {
+        if case .toOne(let inverse?) = step { move(row.id, from: .null, to: row.slots[position], inverse) }
+      }
+    }
+    for (owner, name, ids) in members {
+      let plan = plan(owner.entityDescription)
+      guard let position = plan.table.position(of: name),
+        case .members(let number, let membership) = plan.steps[position]
+      else { continue }
+      let key = ListKey(owner: owner.key, relationship: number)
+      var seen: Set<ObjectKey> = []
+      let wanted = ids.filter { self.row($0.key) != nil && seen.insert($0.key).inserted }
+      switch membership {
+      case .ofToOne: arrange(key, as: wanted)
+      case .oneSided: setList(key, wanted)
+      case .ofToMany(let inverse):
+        // The other end may have added members already.
+        let others = list(key).filter { !seen.contains($0.key) }
+        setList(key, wanted + others)
+        for member in wanted { addMember(owner, ListKey(owner: member.key, relationship: inverse)) }
+      }
+    }
+    forgetChanges()
+  }
+}
+
+extension TablePlan {
+  /// The slots of a row without values.
+  var emptySlots: [Slot] {
+    var slots = steps.map { step -> Slot in
+      if case .members = step { return .unread }
+      return .null
+    }
+    for (position, value) in table.transientDefaults { slots[position] = value }
+    return slots
+  }
+}
+
+extension Slot {
+  fileprivate var withPermanentID: Slot {
+    if case .toOne(let id) = self { return .toOne(id.current) }
+    return self
+  }
+}

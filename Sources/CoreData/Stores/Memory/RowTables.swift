@@ -1,0 +1,335 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The rows of a store that is held in memory.
+///
+/// A row has the values of attributes and of to-one relationships. The members of to-many relationships are in lists
+/// beside the rows. If the inverse is a to-one relationship, the inverse alone decides about membership, and the list
+/// has the order; so changes of several contexts to one relationship do not overwrite each other.
+///
+/// Every change is recorded until `forgetChanges()`, so that it can be undone.
+final class RowTables {
+  /// The members of a relationship of an object.
+  struct ListKey: Hashable {
+    let owner: ObjectKey
+    /// The number of the relationship's name.
+    let relationship: Int
+  }
+
+  private struct Table {
+    var rows: [Int64: RowSnapshot] = [:]
+    /// The keys of `rows` in ascending order, and possibly those of removed rows.
+    var numbers: [Int64] = []
+
+    mutating func set(_ number: Int64, _ row: RowSnapshot?) {
+      rows[number] = row
+      if row == nil { return }
+      guard let last = numbers.last, last >= number else { return numbers.append(number) }
+      var (low, high) = (0, numbers.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if numbers[middle] < number { low = middle + 1 } else { high = middle }
+      }
+      if numbers[low] != number { numbers.insert(number, at: low) }
+    }
+  }
+
+  private enum Change {
+    case row(ObjectKey, RowSnapshot?)
+    case list(ListKey, [NSManagedObjectID]?)
+  }
+
+  let model: NSManagedObjectModel
+  unowned var store: NSPersistentStore
+  /// The number of the next new row.
+  private(set) var nextNumber: Int64 = 1
+  private var plans: [ObjectIdentifier: TablePlan] = [:]
+  private var tables: [UInt32: Table] = [:]
+  private var lists: [ListKey: [NSManagedObjectID]] = [:]
+  private var relationshipNumbers: [String: Int] = [:]
+  /// The relationships without an inverse.
+  private var oneSided: Set<Int> = []
+  /// The rows by the values that a uniqueness constraint covers.
+  private var uniqueRows: [UniqueKey: [NSManagedObjectID]] = [:]
+  private var touchedKeys: Set<UniqueKey> = []
+  private var changes: [Change] = []
+
+  /// Makes tables without rows.
+  init(_ model: NSManagedObjectModel, store: NSPersistentStore) {
+    self.model = model
+    self.store = store
+    let roots = Self.roots(of: model)
+    for entity in model.entities {
+      var root = entity
+      while let parent = root.superentity { root = parent }
+      plans[ObjectIdentifier(entity)] = TablePlan(entity, root: roots[root.name ?? ""] ?? 0) {
+        number(ofRelationship: $0)
+      }
+    }
+    for plan in plans.values {
+      for case .members(let relationship, .oneSided) in plan.steps { oneSided.insert(relationship) }
+    }
+  }
+
+  /// Returns the numbers of the root entities of a model.
+  static func roots(of model: NSManagedObjectModel) -> [String: UInt32] {
+    let names = model.entities.filter { $0.superentity == nil }.compactMap(\.name).sorted()
+    return Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, UInt32($0 + 1)) })
+  }
+
+  private func number(ofRelationship name: String) -> Int {
+    if let known = relationshipNumbers[name] { return known }
+    relationshipNumbers[name] = relationshipNumbers.count
+    return relationshipNumbers.count - 1
+  }
+
+  /// Returns how rows of an entity are kept. The entity must be one of the model's.
+  func plan(_ entity: NSEntityDescription) -> TablePlan {
+    if let plan = plans[ObjectIdentifier(entity)] { return plan }
+    // An identifier may have an entity of an equal model.
+    if let own = model.entitiesByName[entity.name ?? ""], let plan = plans[ObjectIdentifier(own)] { return plan }
+    preconditionFailure("The entity '\(entity.name ?? "")' is not in the store's model.")
+  }
+
+  /// Returns the identifier of a row.
+  func id(_ entity: NSEntityDescription, _ number: Int64) -> NSManagedObjectID {
+    NSManagedObjectID(
+      entity: entity, key: ObjectKey(store: store.number, root: plan(entity).root, number: number),
+      store: store.reference)
+  }
+
+  /// Reserves numbers for new rows, and returns the first.
+  ///
+  /// - Throws: 134070 if there are no more.
+  func reserve(_ count: Int) throws -> Int64 {
+    let first = nextNumber
+    let (next, overflow) = first.addingReportingOverflow(Int64(count))
+    guard !overflow else {
+      throw StoreErrors.operationFailed(
+        url: store.url, reason: "No identifiers are left for new objects: the last one in the store is \(first - 1).")
+    }
+    nextNumber = next
+    return first
+  }
+
+  /// Has new rows get numbers from the given one.
+  func reserve(from number: Int64) { nextNumber = max(nextNumber, number) }
+
+  // MARK: Reading
+
+  func row(_ key: ObjectKey) -> RowSnapshot? { tables[key.root]?.rows[key.number] }
+
+  /// Returns the rows of an entity, in the order of their numbers.
+  func rows(of entity: NSEntityDescription, includesSubentities: Bool) -> [RowSnapshot] {
+    let plan = plan(entity)
+    guard let table = tables[plan.root] else { return [] }
+    let isWhole = includesSubentities && entity.superentity == nil
+    return table.numbers.compactMap { number in
+      guard let row = table.rows[number] else { return nil }
+      let found = row.id.entityDescription
+      if isWhole || found === plan.entity { return row }
+      return includesSubentities && found.isKindOf(entity: plan.entity) ? row : nil
+    }
+  }
+
+  /// All rows, in the order of their numbers.
+  var allRows: [RowSnapshot] {
+    tables.values.flatMap(\.rows.values).sorted { $0.id.key.number < $1.id.key.number }
+  }
+
+  /// Returns the members of a to-many relationship.
+  func members(of relationship: String, owner: ObjectKey) -> [NSManagedObjectID] {
+    relationshipNumbers[relationship].flatMap { lists[ListKey(owner: owner, relationship: $0)] } ?? []
+  }
+
+  func list(_ key: ListKey) -> [NSManagedObjectID] { lists[key] ?? [] }
+
+  // MARK: Changing
+
+  /// The number of changes that can be undone.
+  var mark: Int { changes.count }
+
+  /// Undoes all changes after a mark.
+  func rollBack(to mark: Int) {
+    while changes.count > mark, let change = changes.popLast() {
+      switch change {
+      case .row(let key, let row): replace(key, by: row)
+      case .list(let key, let list): lists[key] = list
+      }
+    }
+  }
+
+  /// Makes all changes final.
+  func forgetChanges() { changes = [] }
+
+  /// Replaces or removes a row.
+  func setRow(_ key: ObjectKey, _ row: RowSnapshot?) {
+    changes.append(.row(key, self.row(key)))
+    replace(key, by: row)
+  }
+
+  /// Replaces a list of members.
+  func setList(_ key: ListKey, _ list: [NSManagedObjectID]) {
+    changes.append(.list(key, lists[key]))
+    lists[key] = list.isEmpty ? nil : list
+  }
+
+  /// Removes a row from the lists of all relationships without an inverse.
+  func removeFromOneSidedLists(_ id: NSManagedObjectID) {
+    guard !oneSided.isEmpty else { return }
+    for (key, list) in lists where oneSided.contains(key.relationship) && list.contains(where: { $0.key == id.key }) {
+      setList(key, list.filter { $0.key != id.key })
+    }
+  }
+
+  private func replace(_ key: ObjectKey, by row: RowSnapshot?) {
+    if let old = self.row(key) {
+      for unique in plan(old.id.entityDescription).uniqueKeys(of: old) {
+        uniqueRows[unique]?.removeAll { $0.key == key }
+        if uniqueRows[unique]?.isEmpty == true { uniqueRows[unique] = nil }
+      }
+    }
+    tables[key.root, default: Table()].set(key.number, row)
+    guard let row else { return }
+    for unique in plan(row.id.entityDescription).uniqueKeys(of: row) {
+      uniqueRows[unique, default: []].append(row.id)
+      touchedKeys.insert(unique)
+    }
+  }
+
+  /// Removes the numbers of removed rows if they are most of all.
+  func tidy() {
+    for (root, table) in tables where table.numbers.count > 2 * table.rows.count + 64 {
+      tables[root]?.numbers = table.numbers.filter { table.rows[$0] != nil }
+    }
+  }
+
+  /// Has the next `checkUniqueness()` check the changes from now on.
+  func beginCheckingUniqueness() { touchedKeys = [] }
+
+  /// Throws 133021 if changed rows have duplicate values under a uniqueness constraint.
+  func checkUniqueness() throws {
+    for key in touchedKeys {
+      guard let rows = uniqueRows[key], rows.count > 1, let row = rows.first else { continue }
+      throw MemoryStoreErrors.notUnique(
+        entity: row.entityDescription.name ?? "", properties: key.names, ids: rows, url: store.url)
+    }
+  }
+}
+
+/// How rows of an entity are kept in `RowTables`.
+final class TablePlan {
+  /// What decides about the members of a to-many relationship.
+  enum Membership {
+    /// The inverse, a to-one relationship.
+    case ofToOne
+    /// Both ends, of which the other one has this number.
+    case ofToMany(inverse: Int)
+    case oneSided
+  }
+
+  enum Step {
+    case attribute(NSAttributeDescription)
+    /// A to-one relationship, with the number of its inverse if that is a to-many relationship.
+    case toOne(inverse: Int?)
+    case members(Int, Membership)
+    case transient
+  }
+
+  let entity: NSEntityDescription
+  let root: UInt32
+  /// By slot.
+  let steps: [Step]
+  let table: SlotTable
+  private let constraints: [(owner: String, names: [String], positions: [Int])]
+
+  init(_ entity: NSEntityDescription, root: UInt32, number: (String) -> Int) {
+    self.entity = entity
+    self.root = root
+    let table = entity.slotTable
+    self.table = table
+    steps = table.properties.indices.map { position in
+      if table.isTransient(at: position) { return .transient }
+      switch table.properties[position] {
+      case .attribute(let attribute): return .attribute(attribute)
+      case .relationship(let relationship):
+        let inverse = relationship.inverseRelationship.flatMap { $0.isTransient ? nil : $0 }
+        guard relationship.isToMany else {
+          return .toOne(inverse: inverse.flatMap { $0.isToMany ? number($0.name) : nil })
+        }
+        let own = number(relationship.name)
+        guard let inverse else { return .members(own, .oneSided) }
+        return .members(own, inverse.isToMany ? .ofToMany(inverse: number(inverse.name)) : .ofToOne)
+      }
+    }
+    var constraints: [(String, [String], [Int])] = []
+    var owner: NSEntityDescription? = entity
+    while let current = owner {
+      for constraint in current.uniquenessConstraints {
+        let names = constraint.compactMap { ($0 as? NSPropertyDescription)?.name ?? $0 as? String }
+        let positions = names.compactMap { table.position(of: $0) }
+        if positions.count == names.count { constraints.append((current.name ?? "", names, positions)) }
+      }
+      owner = current.superentity
+    }
+    self.constraints = constraints
+  }
+
+  /// The values of a row that must be unique. Rows without a value are not compared.
+  func uniqueKeys(of row: RowSnapshot) -> [UniqueKey] {
+    constraints.compactMap { constraint in
+      let values = constraint.positions.compactMap { UniqueKey.Value(row.slots[$0]) }
+      guard values.count == constraint.positions.count else { return nil }
+      return UniqueKey(owner: constraint.owner, names: constraint.names, values: values)
+    }
+  }
+}
+
+/// The values of a row under a uniqueness constraint.
+struct UniqueKey: Hashable {
+  enum Value: Hashable {
+    case integer(Int64)
+    case real(Double)
+    /// Texts are compared by their bytes, as in SQLite.
+    case bytes(Data)
+    case object(NSObject)
+    case id(ObjectKey)
+
+    init?(_ slot: Slot) {
+      switch slot {
+      case .null, .unread, .toMany: return nil
+      case .integer(let value): self = .integer(value)
+      case .boolean(let value): self = .integer(value ? 1 : 0)
+      case .double(let value), .date(let value): self = .real(value)
+      case .float(let value): self = .real(Double(value))
+      case .string(let value): self = .bytes(Data(value.utf8))
+      case .data(let value), .archived(let value): self = .bytes(value)
+      case .uuid(let value): self = .bytes(withUnsafeBytes(of: value.uuid) { Data($0) })
+      case .object(let value): self = .object(value)
+      case .unarchived(let value): self = .bytes(value.data)
+      case .toOne(let id): self = .id(id.current.key)
+      }
+    }
+  }
+
+  /// The entity that has the constraint, for its sub-entities too.
+  let owner: String
+  let names: [String]
+  let values: [Value]
+}
+
+/// Errors of stores that are held in memory.
+enum MemoryStoreErrors {
+  /// 133021: duplicate values under a uniqueness constraint.
+  static func notUnique(entity: String, properties: [String], ids: [NSManagedObjectID], url: URL?) -> NSError {
+    var details: [String: Any] = ErrorDetail.place(entity: entity, property: properties.first ?? "")
+    details[ErrorDetail.url] = url
+    return .cocoa(
+      NSManagedObjectConstraintMergeError, "A uniqueness constraint is violated.",
+      reason: "\(ids.count) objects of '\(entity)' have the same \(properties.joined(separator: ", ")): "
+        + ids.map { $0.uriRepresentation().absoluteString }.joined(separator: ", ") + ".",
+      suggestion: "Change the values, or delete one of the objects.", details)
+  }
+}

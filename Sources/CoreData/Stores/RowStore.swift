@@ -1,0 +1,121 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataStoreFiles
+import Foundation
+
+/// A store of rows, as contexts use it by way of the coordinator: what every type of store must be able to do.
+///
+/// The coordinator's lock is held during all calls, so that a store needs no lock of its own.
+protocol RowStore: NSPersistentStore {
+  /// Prepares a store for use whose metadata have been loaded.
+  func finishOpening() throws
+
+  /// Returns the rows that match a query; nil if the store cannot express its predicate or order. The caller then reads
+  /// all rows of the entity, and filters and sorts them in memory.
+  func rows(for query: RowQuery) throws -> [RowSnapshot]?
+
+  /// Returns the identifiers of the rows that match a query; nil as for `rows(for:)`.
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]?
+
+  /// Returns the number of rows that match a query; nil as for `rows(for:)`.
+  func count(for query: RowQuery) throws -> Int?
+
+  /// Returns the row of an identifier for a context; nil if it is not in the store.
+  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot?
+
+  /// Returns the members of a to-many relationship of a row, in their order if it is ordered.
+  func members(
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+  ) throws -> [NSManagedObjectID]
+
+  /// Returns the members of a to-many relationship of several rows, as `members(of:for:in:)`; rows without members are left
+  /// out.
+  func members(
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
+  ) throws -> [ObjectKey: [NSManagedObjectID]]
+
+  /// Returns permanent identifiers for new objects, in the same order.
+  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID]
+
+  /// Returns an identifier from the last part of its URI (`p12`); nil if it cannot be one of this store.
+  func identifier(entityName: String, reference: String) -> NSManagedObjectID?
+
+  /// Whether the store has a place for rows of an entity that its configuration does not list.
+  func hasPlace(for entity: NSEntityDescription) -> Bool
+
+  /// Whether the store's file has been destroyed or replaced since the store was last used.
+  var isDisconnected: Bool { get }
+
+  /// Whether the metadata have unsaved changes, which `writeMetadata()` writes.
+  var hasUnsavedMetadata: Bool { get }
+
+  /// Writes the metadata.
+  func writeMetadata() throws
+
+  /// Begins a transaction for the following writes.
+  func beginWriting() throws
+
+  /// Commits the transaction.
+  func commitWriting() throws
+
+  /// Rolls the transaction back.
+  func rollBackWriting() throws
+
+  /// Writes all changes of a context atomically.
+  ///
+  /// An inserted row gets version 1, and an updated row the version after its old one.
+  ///
+  /// - Throws: `RowConflicts` if rows have changed since they were read; the store's errors.
+  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws
+}
+
+extension RowStore {
+  func finishOpening() throws {}
+
+  func members(
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
+  ) throws -> [ObjectKey: [NSManagedObjectID]] {
+    var members: [ObjectKey: [NSManagedObjectID]] = [:]
+    for id in ids { members[id.key] = try self.members(of: relationship, for: id, in: context) }
+    return members
+  }
+
+  var isDisconnected: Bool { false }
+}
+
+/// A query for the rows of an entity.
+@dynamicMemberLookup
+struct RowQuery {
+  let entity: NSEntityDescription
+  private(set) var criteria: RowCriteria
+
+  init(entity: NSEntityDescription, includesSubentities: Bool = true) {
+    self.entity = entity
+    criteria = RowCriteria(includesSubentities: includesSubentities)
+  }
+
+  subscript<Value>(dynamicMember member: WritableKeyPath<RowCriteria, Value>) -> Value {
+    get { criteria[keyPath: member] }
+    set { criteria[keyPath: member] = newValue }
+  }
+}
+
+/// A change of one row.
+struct RowChange {
+  enum Kind {
+    case insert
+    case update
+    case delete
+  }
+
+  let kind: Kind
+  let id: NSManagedObjectID
+  /// The row as it was read; nil for an insertion.
+  let old: RowSnapshot?
+  /// The new row. All its identifiers are permanent.
+  let slots: [Slot]
+  /// The positions of slots that differ from `old`; for an insertion, of all that are not null.
+  let changed: SlotSet
+}
