@@ -143,7 +143,7 @@ struct FetchPredicateTests {
     #expect(salaries?.count == 2 && salaries?.contains(NSDecimalNumber(string: "0.10")) == true)
     for format in [
       "ANY employees.salary == 0.1", "employees.@sum.salary == 0.5", "sum(employees.salary) == 0.3",
-      "SUBQUERY(employees, $e, $e.salary + 0.1 == 0.3).@count == 2",
+      "SUBQUERY(employees, $e, $e.salary + $e.salary == 0.4).@count == 2",
     ] {
       #expect(try context.all("Department", where: NSPredicate(format: format)).count == 1, "\(format)")
     }
