@@ -22,7 +22,8 @@ struct FetchPredicateTests {
     "manager.department.name == 'Sales'", "ANY projects.title == 'Apollo'", "ALL projects.title == 'Apollo'",
     "NONE projects.title == 'Apollo'", "ANY friends.rating > 2", "projects.@count == 2", "projects.@count > 0",
     "friends.@count == 0", "SUBQUERY(projects, $p, $p.title BEGINSWITH 'A').@count > 0",
-    "SUBQUERY(friends, $f, $f.age > 20 AND $f.name != 'Bob').@count == 1", "age + 5 > 35", "TRUEPREDICATE",
+    "SUBQUERY(friends, $f, $f.age > 20 AND $f.name != 'Bob').@count == 1", "age + 5 > 35", "TRUEPREDICATE", "1 == 1",
+    "'a' BEGINSWITH 'b'", "NOT (nil == nil)",
     "FALSEPREDICATE", "ANY favourites.title LIKE '*1'", "ANY projects.members.name == 'Ada'",
   ]
 
