@@ -124,7 +124,7 @@ struct FetchPredicateTests {
       orPredicateWithSubpredicates: (0..<3000).map { NSPredicate(format: "age == %d AND name != 'x'", $0) })
     #expect(try context.all("Employee", where: wide).count == 2)
     var deep = NSPredicate(format: "age == 3")
-    for _ in 0..<1500 { deep = NSCompoundPredicate(notPredicateWithSubpredicate: deep) }
+    for _ in 0..<600 { deep = NSCompoundPredicate(notPredicateWithSubpredicate: deep) }
     #expect(try context.all("Employee", where: deep).count == 2)
     let error = #expect(throws: (any Error).self) {
       try context.all("Employee", where: NSPredicate(format: "name MATCHES '('"))
