@@ -33,7 +33,7 @@ struct FetchExecution {
     var isOpaque = false
     if let predicate = specification.predicate {
       do {
-        query.predicate = try PredicateSyntax(predicate).evaluatingFetches()
+        query.predicate = try PredicateSyntax(predicate).evaluatingConstants()
       } catch is OpaqueCriterion {
         isOpaque = true
       }

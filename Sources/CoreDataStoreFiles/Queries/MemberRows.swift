@@ -182,6 +182,9 @@ extension PredicateSQL {
         // The sum of integers is exact; SQLite's AVG rounds it.
         return scalar(
           select("CAST(SUM(\(values)) AS REAL) / COUNT(\(values))"), .real, select("COUNT(\(sql)) = 0"))
+      case (.sum, .decimal), (.average, .decimal):
+        let result = ValueFunction.decimals("\(function.rawValue):", select("GROUP_CONCAT(\(values))"))
+        return scalar(result, .calculated, function == .sum ? "0" : nil)
       default: throw NotExpressibleInSQL()
       }
     default: throw NotExpressibleInSQL()

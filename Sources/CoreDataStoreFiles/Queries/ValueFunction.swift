@@ -12,6 +12,10 @@ package enum ValueFunction {
   /// `CDNumberOrder(letters, a, b)` returns -1, 0 or 1, or NULL.
   package static let orderName = "CDNumberOrder"
 
+  /// `CDDecimals(name, texts)` calls an aggregate function with the decimals of a text, which `GROUP_CONCAT` has joined by
+  /// commas; a NULL is no decimals.
+  package static let decimalsName = "CDDecimals"
+
   /// Calls a predefined function with scalars.
   static func call(_ function: String, _ arguments: [SQLScalar]) -> BoundSQL {
     "\(raw: name)(\(value: .text(function)), \(value: .text(letters(arguments))), \(arguments.map(\.sql).joined(", ")))"
@@ -19,6 +23,10 @@ package enum ValueFunction {
 
   static func order(_ arguments: [SQLScalar]) -> BoundSQL {
     "\(raw: orderName)(\(value: .text(letters(arguments))), \(arguments.map(\.sql).joined(", ")))"
+  }
+
+  static func decimals(_ function: String, _ texts: BoundSQL) -> BoundSQL {
+    "\(raw: decimalsName)(\(value: .text(function)), \(texts))"
   }
 
   private static func letters(_ arguments: [SQLScalar]) -> String {
@@ -44,6 +52,13 @@ package enum ValueFunction {
     case (_, .real(let number)): NSNumber(value: number)
     case (_, .text(let text)): text
     default: nil
+    }
+  }
+
+  /// Returns the decimals of a text that `GROUP_CONCAT` has joined.
+  package static func decimals(_ texts: SQLiteValue) -> [NSDecimalNumber] {
+    (texts.text ?? "").split(separator: ",").compactMap { text in
+      StoredDecimal.decimal(String(text)).map { NSDecimalNumber(decimal: $0) }
     }
   }
 

@@ -13,7 +13,7 @@ final class ValueSet: NSSet {
 
   /// Returns a set of values of any type; an `NSSet` of Foundation's own if it treats all of them as predicates do.
   static func make(_ values: [Any]) -> NSSet {
-    let isOdd = values.contains { $0 is NSDecimalNumber || Operand.elements($0) != nil }
+    let isOdd = values.contains { $0 is NSDecimalNumber || $0 is NSSet || $0 is NSOrderedSet || $0 is [Any] }
     return isOdd ? ValueSet(values) : NSSet(array: values)
   }
 

@@ -13,6 +13,10 @@ enum PredicateFunctions {
       guard arguments.count > 2, let name = arguments[0].text, let letters = arguments[1].text else { return .null }
       return ValueFunction.result(try FunctionLibrary.call(name, values(arguments.dropFirst(2), letters)))
     }
+    try connection.register(function: ValueFunction.decimalsName, argumentCount: 2, deterministic: true) { arguments in
+      let values = ValueFunction.decimals(arguments[1])
+      return ValueFunction.result(try FunctionLibrary.call(arguments[0].text ?? "", [values]))
+    }
     try connection.register(function: ValueFunction.orderName, argumentCount: 3, deterministic: true) { arguments in
       let values = values(arguments.dropFirst(), arguments[0].text ?? "")
       guard let left = values[0].flatMap({ Number($0) }), let right = values[1].flatMap({ Number($0) }),
