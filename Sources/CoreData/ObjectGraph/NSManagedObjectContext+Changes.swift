@@ -236,7 +236,7 @@ extension NSManagedObjectContext {
     /// The identifiers of the objects invalidated.
     case invalidatedObjectIDs = "invalidated_objectIDs"
     /// The query generation that the context reads after a save.
-    case queryGeneration = "NSManagedObjectContextQueryGenerationKey"
+    case queryGeneration = "newQueryGeneration"
   }
 
   /// Posts a notification of this context, unless the context posts none.
@@ -303,10 +303,6 @@ public let NSRefreshedObjectsKey = "refreshed"
 public let NSInvalidatedObjectsKey = "invalidated"
 /// Key of notifications: an array of the identifiers of all objects forgotten by a reset.
 public let NSInvalidatedAllObjectsKey = "invalidatedAll"
-/// Key of notifications: the identifiers of the objects invalidated.
-public let NSInvalidatedObjectIDsKey = "invalidated_objectIDs"
-/// Key of `NSManagedObjectContextDidSave`: the query generation of the saved state.
-public let NSManagedObjectContextQueryGenerationKey = "newQueryGeneration"
 /// Key of notifications: the identifiers of the objects refreshed.
 public let NSRefreshedObjectIDsKey = "refreshed_objectIDs"
 /// Key of notifications: the identifiers of the objects inserted.
@@ -319,7 +315,7 @@ public let NSDeletedObjectIDsKey = "deleted_objectIDs"
 public let NSInvalidatedObjectIDsKey = "invalidated_objectIDs"
 /// Key of notifications about saves: the query generation that the context reads from then on; missing unless the context
 /// is pinned to one.
-public let NSManagedObjectContextQueryGenerationKey = "NSManagedObjectContextQueryGenerationKey"
+public let NSManagedObjectContextQueryGenerationKey = "newQueryGeneration"
 
 extension Notification.Name {
   /// Posted after objects of a context have changed.

@@ -4,7 +4,7 @@
 import Foundation
 
 /// The result of a request that is executed in the background.
-open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult {
+open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult, @unchecked Sendable {
   let fetch: AsynchronousFetch
 
   init(_ fetch: AsynchronousFetch) {
@@ -29,7 +29,7 @@ open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult {
 /// The result of an asynchronous fetch request.
 ///
 /// Differs from Apple: `ResultType` has no constraint, as that of `NSFetchRequest`.
-open class NSAsynchronousFetchResult<ResultType>: NSPersistentStoreAsynchronousResult {
+open class NSAsynchronousFetchResult<ResultType>: NSPersistentStoreAsynchronousResult, @unchecked Sendable {
   /// The request.
   public let fetchRequest: NSAsynchronousFetchRequest<ResultType>
 

@@ -17,17 +17,9 @@ public let NSValidateXMLStoreOption = "NSValidateXMLStoreOption"
 public let NSBinaryStoreSecureDecodingClasses = "NSBinaryStoreSecureDecodingClasses"
 /// Option: a Bool; a binary store may contain any class.
 public let NSBinaryStoreInsecureDecodingCompatibilityOption = "NSBinaryStoreInsecureDecodingCompatibilityOption"
-/// Option: a Bool, or a dictionary of options; the store records persistent history.
-public let NSPersistentHistoryTrackingKey = "NSPersistentHistoryTrackingKey"
-/// Option: a Bool; the coordinator posts `NSPersistentStoreRemoteChange` after each write to the store.
-public let NSPersistentStoreRemoteChangeNotificationPostOptionKey = "NSPersistentStoreRemoteChangeNotificationOptionKey"
 /// Option: the maximum number of connections to a SQLite store.
 public let NSPersistentStoreConnectionPoolMaxSizeKey = "NSPersistentStoreConnectionPoolMaxSizeKey"
 
-/// Key of `NSPersistentStoreRemoteChange`: the token of the history transaction.
-public let NSPersistentHistoryTokenKey = "historyToken"
-/// Key of `NSPersistentStoreRemoteChange`: the location of the store.
-public let NSPersistentStoreURLKey = "storeURL"
 /// Key of `NSPersistentStoreCoordinatorStoresDidChange`: the stores whose UUID has changed.
 public let NSUUIDChangedPersistentStoresKey = "NSUUIDChangedPersistentStoresKey"
 

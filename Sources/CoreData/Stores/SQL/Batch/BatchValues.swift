@@ -49,9 +49,10 @@ struct BatchValues {
     guard let stored, stored.column != nil else { throw NotExpressibleInSQL() }
     let builder = PredicateSQL(schema: run.entities.schema, objects: run.entities, aliases: names)
     let wanted = SQLOperand.Kind(stored)
-    guard case .value(let value, let kind) = try builder.operand(expression, SQLNames(evaluated: scope)),
-      kind == wanted, kind != .opaque
+    guard case .value(let scalar) = try builder.operand(expression, SQLNames(evaluated: scope)),
+      scalar.kind == wanted, scalar.kind != .opaque
     else { throw NotExpressibleInSQL() }
+    let value = scalar.sql
     switch stored.kind {
     case .integer16, .integer32, .integer64: return "CAST(\(value) AS INTEGER)"
     case .boolean: return "(\(value) <> 0)"
