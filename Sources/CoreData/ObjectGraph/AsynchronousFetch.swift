@@ -49,9 +49,16 @@ final class AsynchronousFetch: @unchecked Sendable {
   /// - Parameters:
   ///   - typing: checks the type of the results, on the context's queue.
   ///   - completion: called on the context's queue in the end.
-  func begin(typing: @escaping ([Any]) throws -> [Any], completion: @escaping () -> Void) {
+  /// - Throws: as `setQueryGenerationFrom(_:)`.
+  func begin(typing: @escaping ([Any]) throws -> [Any], completion: @escaping () -> Void) throws {
     let reader = NSManagedObjectContext(.privateQueue)
-    reader.persistentStoreCoordinator = context.persistentStoreCoordinator
+    if let parent = context.parent {
+      reader.parent = parent
+    } else {
+      reader.persistentStoreCoordinator = context.persistentStoreCoordinator
+      let generation = context.queryGenerationToken
+      try reader.performAndWait { try reader.setQueryGenerationFrom(generation) }
+    }
     reader.perform { [self] in
       let reading = Result { try read(in: reader) }
       context.perform { [self] in

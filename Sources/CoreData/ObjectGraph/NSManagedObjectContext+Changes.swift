@@ -113,7 +113,7 @@ extension NSManagedObjectContext {
       let event = object.eventChanges
       forgetChanges(of: object)
       // Observers have known the object since an earlier event, unless this one began with its insertion.
-      object.eventChanges = event
+      object.eventChanges = event.contains(.revived) ? .deleted : event
       registry.remove(object)
     }
     // Relationships without an inverse, or with the no-action rule, may still lead to them.

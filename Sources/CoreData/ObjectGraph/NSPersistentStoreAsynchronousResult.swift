@@ -109,7 +109,7 @@ extension NSAsynchronousFetchRequest: AsynchronousFetching {
     context.offerClass(ResultType.self, for: specification)
     let fetch = AsynchronousFetch(specification, estimate: estimatedResultCount, in: context)
     let result = NSAsynchronousFetchResult(fetch, of: self)
-    fetch.begin { results in
+    try fetch.begin { results in
       let typed: [ResultType] = try context.typed(results, for: specification)
       return typed
     } completion: { [completion] in

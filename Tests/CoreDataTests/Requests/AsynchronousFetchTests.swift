@@ -85,6 +85,32 @@ struct AsynchronousFetchTests {
     #expect(try run(limited).0.titles?.count == 3)
   }
 
+  @Test("A context with a parent sees the parent's unsaved changes, and a pinned one its own generation")
+  func families() throws {
+    let (child, pinned) = (NSManagedObjectContext(.privateQueue), NSManagedObjectContext(.privateQueue))
+    child.parent = context
+    pinned.persistentStoreCoordinator = context.persistentStoreCoordinator
+    try pinned.setQueryGenerationFrom(.current)
+    _ = try pinned.performAndWait { try pinned.fetch(request()) }
+    context.performAndWait { _ = context.make("Task", ["title": "unsaved"]) }
+    func titles(_ context: NSManagedObjectContext) throws -> [String?]? {
+      let outcome = Outcome()
+      let limited = request()
+      limited.fetchOffset = 1199
+      let asynchronous = NSAsynchronousFetchRequest(fetchRequest: limited) { result in
+        outcome.titles = result.finalResult?.map { $0.value(forKey: "title") as? String ?? "" }
+        outcome.done.signal()
+      }
+      _ = try context.performAndWait { try context.execute(asynchronous) }
+      outcome.done.wait()
+      return outcome.titles
+    }
+    #expect(try titles(child) == ["1199", "unsaved"])
+    try context.performAndWait { try context.save() }
+    #expect(try titles(pinned) == ["1199"])
+    #expect(try titles(child) == ["1199", "unsaved"])
+  }
+
   @Test("A cancelled fetch calls its block with the error and without results")
   func cancelling() throws {
     // The context's queue is busy until the fetch has been cancelled.
