@@ -35,7 +35,7 @@ extension XMLStoreDocument {
 
       """
     for object in objects { Self.write(object, into: &text) }
-    return Data((text + "</database>\n").utf8)
+    return Data((text + "</database>").utf8)
   }
 
   private static func write(_ object: Object, into text: inout String) {

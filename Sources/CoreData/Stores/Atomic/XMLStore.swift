@@ -268,7 +268,9 @@ enum XMLStoreValues {
       return .object(NSDecimalNumber(decimal: try value(StoredDecimal.decimal(text), "a decimal number")))
     case .stringAttributeType: return .string(text)
     case .binaryDataAttributeType, .transformableAttributeType:
-      let data = try value(Data(base64Encoded: text, options: .ignoreUnknownCharacters), "base64")
+      // Foundation decodes no text of line breaks alone.
+      let plain = Data(text.utf8.filter { $0 > UInt8(ascii: " ") })
+      let data = try value(Data(base64Encoded: plain), "base64")
       return attribute.attributeType == .binaryDataAttributeType ? .data(data) : .archived(data)
     case .UUIDAttributeType: return .uuid(try value(UUID(uuidString: text), "a UUID"))
     case .URIAttributeType: return .object(try value(NSURL(string: text), "a URL"))

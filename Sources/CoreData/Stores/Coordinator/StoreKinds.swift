@@ -39,8 +39,9 @@ extension NSPersistentStoreCoordinator {
   /// The classes of stores by type, each as an `NSValue` with its address.
   public class var registeredStoreTypes: [String: NSValue] {
     StoreKinds.all.mapValues { kind in
-      var address = unsafeBitCast(kind as AnyClass, to: UnsafeRawPointer.self)
-      return NSValue(bytes: &address, objCType: "^v")
+      // Foundation on Linux has no values with pointers.
+      var address = UInt64(UInt(bitPattern: unsafeBitCast(kind as AnyClass, to: UnsafeRawPointer.self)))
+      return NSValue(bytes: &address, objCType: "Q")
     }
   }
 
