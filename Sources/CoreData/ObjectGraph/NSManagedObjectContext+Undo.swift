@@ -128,7 +128,7 @@ extension NSManagedObjectContext {
       if entry.object.context === self { entry.object.awake(fromSnapshotEvents: event) }
     }
     processPendingChanges()
-    for object in changes.entries.map(\.object) where object.context === self && object.changes == .updated {
+    for object in changes.entries.map(\.object) where object.context === self && object.changes.isSubset(of: .updated) {
       if object.isRealized, object.changedSlots().isEmpty { forgetChanges(of: object) }
     }
   }
@@ -140,7 +140,6 @@ extension NSManagedObjectContext {
     if object.context === self {
       guard object.isDeleted, !object.isInaccessible else { return false }
       object.changes.remove(.deleted)
-      unprocessedDeletions.removeAll { $0 === object }
     } else {
       guard object.registry == nil else { return false }
       if let other = object.knownIdentifier.flatMap({ registry[$0.current.key] }) {

@@ -245,7 +245,6 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       // Inserting a registered object only undoes its deletion.
       guard object.isDeleted else { return }
       object.changes.remove(.deleted)
-      unprocessedDeletions.removeAll { $0 === object }
       note(object, .revived)
       return
     }

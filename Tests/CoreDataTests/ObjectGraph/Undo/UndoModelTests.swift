@@ -142,7 +142,10 @@ private struct UndoRun {
   }
 
   private mutating func relate(_ object: NSManagedObject, _ id: Int, _ there: [Int]) {
-    let ends = ReferenceGraph.ends(of: object.entity.name ?? "").filter { $0.inverse != nil }
+    // Without an inverse, or with the deny rule, relationships go on leading to deleted objects.
+    let ends = ReferenceGraph.ends(of: object.entity.name ?? "").filter {
+      $0.inverse != nil && !["tags", "tagged"].contains($0.name)
+    }
     guard let end = ends.randomElement(using: &random) else { return }
     let others = there.map { objects[$0] }.filter { ($0.entity.name == "B") == (end.destination == "B") }
     guard let other = others.randomElement(using: &random) else { return }
