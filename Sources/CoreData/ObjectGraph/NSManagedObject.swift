@@ -377,7 +377,11 @@ extension NSManagedObject {
       return
     }
     // Members that cannot be read count as none in the slot and in the snapshot, so that no save removes them.
-    let members = context.readMembers(of: relationship, for: self) ?? []
+    take(context.readMembers(of: relationship, for: self) ?? [], at: position, of: relationship)
+  }
+
+  /// Sets the members of a to-many relationship that have been read from the store.
+  final func take(_ members: [NSManagedObjectID], at position: Int, of relationship: NSRelationshipDescription) {
     let read = Slot.toMany(ToMany(members, isOrdered: relationship.isOrdered))
     slots[position] = read
     snapshot?.slots[position] = read

@@ -102,16 +102,44 @@ extension NSManagedObjectContext {
   func propagateDeletions() {
     var next = 0
     while next < unprocessedDeletions.count {
-      let object = unprocessedDeletions[next]
-      next += 1
-      guard object.context === self, object.isDeleted else { continue }
-      object.realize()
-      for position in object.table.firstRelationship..<object.table.count {
-        guard let relationship = object.table.relationship(at: position) else { continue }
-        propagateDeletion(of: object, at: position, relationship)
+      let wave = unprocessedDeletions[next...].filter { $0.context === self && $0.isDeleted }
+      next = unprocessedDeletions.count
+      let related = readRelated(toDeleted: wave)
+      for object in wave where object.context === self && object.isDeleted {
+        object.realize()
+        for position in object.table.firstRelationship..<object.table.count {
+          guard let relationship = object.table.relationship(at: position) else { continue }
+          propagateDeletion(of: object, at: position, relationship)
+        }
       }
+      withExtendedLifetime(related) {}
     }
     unprocessedDeletions = []
+  }
+
+  /// Reads what the deletion rules of several objects need, with a query for many objects instead of several for each.
+  ///
+  /// - Returns: the related objects.
+  private func readRelated(toDeleted objects: [NSManagedObject]) -> [NSManagedObject] {
+    guard objects.count > 1 else { return [] }
+    var related: [NSManagedObject] = []
+    let prefetching = Prefetching(context: self)
+    do {
+      try prefetching.readRows(of: objects.filter { $0.isFault && $0.snapshot == nil && !$0.hasTemporaryID })
+      let groups = Dictionary(grouping: objects) { $0.entity.name ?? "" }
+      for (_, group) in groups.sorted(by: { $0.key < $1.key }) {
+        for (_, relationship) in group[0].entity.relationshipsByName.sorted(by: { $0.key < $1.key }) {
+          guard [.nullifyDeleteRule, .cascadeDeleteRule].contains(relationship.deleteRule) else { continue }
+          let destinations = try prefetching.prefetch(relationship.name, of: group)
+          related += destinations
+          guard let inverse = relationship.inverseRelationship, inverse.isToMany else { continue }
+          try readMembers(ofRelationshipNamed: inverse.name, for: destinations)
+        }
+      }
+    } catch {
+      readingFailure = readingFailure ?? error
+    }
+    return related
   }
 
   private func propagateDeletion(

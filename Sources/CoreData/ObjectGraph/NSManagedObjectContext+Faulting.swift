@@ -91,6 +91,30 @@ extension NSManagedObjectContext {
     }
   }
 
+  /// Reads the members of a to-many relationship of all objects for which they have not been read.
+  ///
+  /// - Throws: the store's errors.
+  func readMembers(ofRelationshipNamed name: String, for objects: [NSManagedObject]) throws {
+    var unread: [ObjectIdentifier: [(object: NSManagedObject, position: Int)]] = [:]
+    for object in objects where !object.hasTemporaryID {
+      guard let position = object.table.position(of: name), object.table.relationship(at: position)?.isToMany == true
+      else { continue }
+      object.realize()
+      if case .unread = object.slots[position] {
+        unread[ObjectIdentifier(object.entity), default: []].append((object, position))
+      }
+    }
+    if unread.isEmpty { return }
+    willQueryStores()
+    for (_, group) in unread {
+      guard let relationship = group[0].object.table.relationship(at: group[0].position) else { continue }
+      let members = try coordinator.members(of: relationship, forAll: group.map(\.object.identifier))
+      for (object, position) in group {
+        object.take(members[object.identifier.key] ?? [], at: position, of: relationship)
+      }
+    }
+  }
+
   /// Runs a closure, and throws the first error it met while firing faults, which otherwise the next save would throw.
   func throwingReadingFailures<Value>(_ body: () throws -> Value) throws -> Value {
     let earlier = readingFailure

@@ -116,7 +116,11 @@ struct Prefetching {
     }
   }
 
-  private func prefetch(_ key: String, of objects: [NSManagedObject]) throws -> [NSManagedObject] {
+  /// Reads one relationship of the objects, and the rows of its destinations.
+  ///
+  /// - Returns: the destinations, which must be retained for as long as their rows are of use.
+  func prefetch(_ key: String, of objects: [NSManagedObject]) throws -> [NSManagedObject] {
+    try context.readMembers(ofRelationshipNamed: key, for: objects)
     var destinations: [NSManagedObject] = []
     var seen: Set<ObjectIdentifier> = []
     for object in objects {

@@ -181,6 +181,11 @@ protocol RowStore: NSPersistentStore {
   /// Returns the members of a to-many relationship of a row, in their order if it is ordered.
   func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID]
 
+  /// Returns the members of a to-many relationship of several rows, as `members(of:for:)`; rows without members are left out.
+  func members(
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
+  ) throws -> [ObjectKey: [NSManagedObjectID]]
+
   /// Returns permanent identifiers for new objects of the given entities, in the same order.
   func makeIdentifiers(for entities: [NSEntityDescription]) throws -> [NSManagedObjectID]
 

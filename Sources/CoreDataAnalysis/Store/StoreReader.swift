@@ -365,13 +365,13 @@ extension StoreReader {
         guard let row = try connection.rows(sql).first else { continue }
         throw strayRows(in: table, number: row[0], count: row[1].integer ?? 0)
       }
-      if schema == nil { try checkTablesOfNobody() }
+      if schema == nil { try checkUnownedTables() }
     }
   }
 
   /// Without a model, throws if a table looks like that of an entity and has rows, but belongs to no entity in
   /// `Z_PRIMARYKEY`.
-  private func checkTablesOfNobody() throws {
+  private func checkUnownedTables() throws {
     let known = Set(entities.compactMap { $0.table?.uppercased() })
     for table in catalog.tables where table.name.uppercased().hasPrefix("Z") && !table.isVirtual {
       let isOfRows = ["Z_PK", "Z_ENT", "Z_OPT"].allSatisfy { table.column(named: $0) != nil }

@@ -13,7 +13,8 @@ package struct ValueConversion {
   package static let inlineFunction = "Z_MIGRATION_INLINE"
 
   private enum Change {
-    case none, boolean, integer, real, intoFiles, outOfFiles
+    case number(NumberCast)
+    case intoFiles, outOfFiles
   }
 
   private let change: Change
@@ -23,7 +24,8 @@ package struct ValueConversion {
     if old.kind == new.kind {
       let movesValues = old.allowsExternalBinaryDataStorage != new.allowsExternalBinaryDataStorage
       change =
-        old.kind != .binaryData || !movesValues ? .none : new.allowsExternalBinaryDataStorage ? .intoFiles : .outOfFiles
+        old.kind != .binaryData || !movesValues
+        ? .number(.none) : new.allowsExternalBinaryDataStorage ? .intoFiles : .outOfFiles
       return
     }
     guard old.kind.isNumeric, new.kind.isNumeric else {
@@ -32,30 +34,44 @@ package struct ValueConversion {
         reason: "The type of '\(new.name)' changes from \(old.kind) to \(new.kind), and no conversion is defined.",
         suggestion: "Write a mapping model, or give the attribute another name.")
     }
-    let isReal = [.double, .float, .decimal].contains(old.kind)
-    change =
-      switch new.kind {
+    change = .number(NumberCast(from: old.kind, to: new.kind))
+  }
+
+  /// Whether the stored values serve as they are.
+  package var keepsValues: Bool { if case .number(.none) = change { true } else { false } }
+
+  /// The converted value as SQL.
+  package func sql(_ value: BoundSQL) -> BoundSQL {
+    switch change {
+    case .number(let cast): cast.sql(value)
+    // Values that may be kept in files begin with a byte that says where they are: 1 for here.
+    case .intoFiles: "CASE WHEN \(value) IS NULL THEN NULL ELSE CAST(x'01' || \(value) AS BLOB) END"
+    case .outOfFiles:
+      "CASE WHEN \(value) IS NULL THEN NULL ELSE \(raw: Self.inlineFunction)(\(value)) END"
+    }
+  }
+}
+
+/// The conversion of a stored number to another numeric type, as setting it on an object would convert it.
+package enum NumberCast {
+  case none, boolean, integer, real
+
+  package init(from old: AttributeKind, to new: AttributeKind) {
+    self =
+      switch new {
       case .boolean: .boolean
-      case .integer16, .integer32, .integer64: isReal ? .integer : .none
+      case .integer16, .integer32, .integer64: [.double, .float, .decimal].contains(old) ? .integer : .none
       case .float, .double: .real
       default: .none
       }
   }
 
-  /// Whether the stored values serve as they are.
-  package var keepsValues: Bool { change == .none }
-
-  /// The converted value as SQL.
   package func sql(_ value: BoundSQL) -> BoundSQL {
-    switch change {
+    switch self {
     case .none: value
     case .boolean: "(\(value) <> 0)"
     case .integer: "CAST(\(value) AS INTEGER)"
     case .real: "CAST(\(value) AS REAL)"
-    // Values that may be kept in files begin with a byte that says where they are: 1 for here.
-    case .intoFiles: "CASE WHEN \(value) IS NULL THEN NULL ELSE CAST(x'01' || \(value) AS BLOB) END"
-    case .outOfFiles:
-      "CASE WHEN \(value) IS NULL THEN NULL ELSE \(raw: Self.inlineFunction)(\(value)) END"
     }
   }
 }

@@ -87,6 +87,21 @@ package struct RelationshipPairs {
       + "WHERE j.\(SQLName.quoted(ownerColumn)) = ?1 ORDER BY \(order.map { "j.\($0), " } ?? "")d.Z_PK"
   }
 
+  /// A query for the owners, keys and entity numbers of the members of the owners `?1`, `?2` …, by their places, then by their
+  /// keys; nil for a relationship whose members are asked for owner by owner.
+  package func members(of destination: EntityLayout, ownerCount: Int) -> String? {
+    if isReflexive || (isForeignKey && memberColumn != "Z_PK") { return nil }
+    let owners = (1...max(ownerCount, 1)).map { "?\($0)" }.joined(separator: ", ")
+    let (pairs, members) = isForeignKey ? ("d", "d") : ("j", "d")
+    let owner = "\(pairs).\(SQLName.quoted(ownerColumn))"
+    let order = orderColumn.map { "\(pairs).\(SQLName.quoted($0)), " } ?? ""
+    let join =
+      isForeignKey
+      ? "" : " JOIN \(SQLName.quoted(destination.table)) d ON d.Z_PK = j.\(SQLName.quoted(memberColumn))"
+    return "SELECT \(owner), \(members).Z_PK, \(members).Z_ENT FROM \(SQLName.quoted(table)) \(pairs)\(join) "
+      + "WHERE \(owner) IN (\(owners)) ORDER BY \(order)\(members).Z_PK"
+  }
+
   /// A query for the number of pairs whose owners are in a table, as `o`; it ends before its WHERE clause.
   package func count(ofOwnersIn owners: String) -> String {
     "SELECT COUNT(*) FROM \(SQLName.quoted(table)) p JOIN \(SQLName.quoted(owners)) o "

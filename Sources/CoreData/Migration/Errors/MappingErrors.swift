@@ -42,7 +42,7 @@ internal enum MappingErrors {
           + "mapping '\(mapping)' names."
         : "Mismatch between mapping and \(side) model: the entity mapping '\(mapping)' was made for '\(entity)' with the "
           + "version hash \(hex(expected)), and the \(side) model's has \(hex(found)).",
-      suggestion: "Make the mapping model anew from these two versions, or migrate with the versions it was made for.")
+      suggestion: "Create the mapping model again from these versions, or migrate with the versions it was made for.")
   }
 
   private static func hex(_ hash: Data?) -> String {
@@ -62,7 +62,9 @@ internal enum MappingErrors {
   /// 134110: an expression that has no value.
   static func failedExpression(_ place: Place, _ cause: any Error) -> NSError {
     failed(
-      place, reason: "The expression for \(place.words) has no value: \(cause) It is: \(place.expression ?? "").",
+      place,
+      reason: "The expression for \(place.words) cannot be evaluated: \(cause) The expression is: "
+        + "\(place.expression ?? "").",
       underlying: cause)
   }
 
@@ -70,7 +72,7 @@ internal enum MappingErrors {
   static func unfitValue(_ place: Place, found: String, wanted: String) -> NSError {
     failed(
       place,
-      reason: "The expression for \(place.words) gives \(found), and \(wanted) is wanted. It is: "
+      reason: "The expression for \(place.words) returns \(found), but \(wanted) is needed. The expression is: "
         + "\(place.expression ?? "").",
       suggestion: "Correct the expression, or convert the value in it.")
   }
@@ -79,19 +81,19 @@ internal enum MappingErrors {
   static func noPolicy(_ place: Place, class name: String?, isKnown: Bool) -> NSError {
     guard let name else {
       return failed(
-        place, reason: "The entity mapping '\(place.mapping)' is of custom type, and names no migration policy class.",
+        place, reason: "The entity mapping '\(place.mapping)' is of custom type, but names no migration policy class.",
         suggestion: "Set entityMigrationPolicyClassName, or another mapping type.")
     }
     return failed(
       place,
       reason: isKnown
-        ? "The class '\(name)', which the entity mapping '\(place.mapping)' names as its migration policy, is no "
-          + "NSEntityMigrationPolicy."
+        ? "The class '\(name)', which the entity mapping '\(place.mapping)' names as its migration policy, is not "
+          + "a subclass of NSEntityMigrationPolicy."
         : "There is no class '\(name)', which the entity mapping '\(place.mapping)' names as its migration policy.",
       suggestion: isKnown
         ? "Name a subclass of NSEntityMigrationPolicy."
         : (name.contains(".") ? "Link the class into the program" : "Name it with its module, as in 'App.\(name)'")
-          + ", or make it known with MigrationPolicyClasses.register(_:as:).")
+          + ", or register it with MigrationPolicyClasses.register(_:as:).")
   }
 
   /// 134110: a store type that this migration cannot read or write.
@@ -107,7 +109,7 @@ internal enum MappingErrors {
     failed(
       place,
       reason: "The expression for \(place.words) names the entity mapping '\(name)', which does not exist; there are "
-        + "\(known.map { "'\($0)'" }.joined(separator: ", ")). It is: \(place.expression ?? "").")
+        + "\(known.map { "'\($0)'" }.joined(separator: ", ")). The expression is: \(place.expression ?? "").")
   }
 
   /// 134110: a policy asks for an entity mapping that does not exist.

@@ -57,7 +57,7 @@ internal enum MigrationErrors {
   static func replaced(by other: URL, url: URL) -> NSError {
     failed(
       url: url, reason: "The store was replaced by the one from '\(other.path)', which had been set aside before.",
-      suggestion: "Nothing is to be done.")
+      suggestion: "No action is needed.")
   }
 
   /// 134111
@@ -69,9 +69,9 @@ internal enum MigrationErrors {
     info[ErrorDetail.url] = url
     return NSError.cocoa(
       NSMigrationConstraintViolationError, "Persistent store migration failed, uniqueness constraint violated.",
-      reason: "Rows of entity '\(entity)' have the same value of \(names), which the new model wants to be unique: "
+      reason: "Rows of entity '\(entity)' have the same value of \(names), which must be unique in the new model: "
         + "\(values).",
-      suggestion: "Remove the duplicates first, or leave the constraint out.", underlying: underlying, info)
+      suggestion: "Remove the duplicates first, or remove the constraint from the model.", underlying: underlying, info)
   }
 
   /// 134120
@@ -79,14 +79,14 @@ internal enum MigrationErrors {
     NSError.cocoa(
       NSMigrationCancelledError, "The persistent store migration was cancelled.",
       reason: "The migration was cancelled before it was done.",
-      suggestion: "The store is as it was before; start the migration again.", url.map { [ErrorDetail.url: $0] } ?? [:])
+      suggestion: "The store was not changed. Start the migration again.", url.map { [ErrorDetail.url: $0] } ?? [:])
   }
 
   /// 134130
   ///
   /// - Parameters:
   ///   - note: why some versions could not be checked, in a sentence.
-  ///   - dropped: what the way from the model that the store carries would drop.
+  ///   - dropped: what a migration from the model in the store itself would drop.
   static func missingSourceModel(
     url: URL?, metadata: [String: Any], searched: [String], note: String? = nil, dropped: [DroppedContent] = []
   ) -> NSError {
@@ -95,7 +95,7 @@ internal enum MigrationErrors {
     info[ErrorDetail.url] = url
     let loss =
       dropped.isEmpty
-      ? "" : " A migration from the model that the store carries would drop \(DroppedContent.words(dropped))."
+      ? "" : " A migration from the model that is kept in the store would drop \(DroppedContent.words(dropped))."
     let rest = searched.count > 6 ? " and \(searched.count - 6) more" : ""
     let places = searched.isEmpty ? "" : " Looked at: \(searched.prefix(6).joined(separator: ", "))\(rest)."
     return NSError.cocoa(
@@ -104,9 +104,9 @@ internal enum MigrationErrors {
       reason: "Can't find model for source store: no model has the entity version hashes of the store.\(loss)\(places)"
         + (note.map { " \($0)" } ?? ""),
       suggestion: dropped.isEmpty
-        ? "Keep the model version that the store was made with beside the current one."
-        : "Check that store and model belong together, and keep the model version that the store was made with beside "
-          + "the current one. To drop these all the same, set MigrationOption.allowsLoss, or use --allow or --allow-loss.",
+        ? "Add the model version that the store was made with to the model bundle."
+        : "Check that the store and the model belong together, and add the model version that the store was made with to "
+          + "the model bundle. To drop this content anyway, set MigrationOption.allowsLoss, or use --allow or --allow-loss.",
       info)
   }
 
@@ -115,8 +115,8 @@ internal enum MigrationErrors {
     failed(
       url: url,
       reason:
-        "The migration would drop \(DroppedContent.words(dropped)), which the store did not hold when it was planned, "
-        + "or which may not be dropped.",
+        "The migration would drop \(DroppedContent.words(dropped)), which the store did not hold when the migration was "
+        + "planned, or which may not be dropped.",
       suggestion: "Plan the migration again. The store was not changed.", entity: dropped.first?.entity)
   }
 
@@ -125,9 +125,9 @@ internal enum MigrationErrors {
     let name = mapping.map { "'\($0.lastPathComponent)'" } ?? "that was made in code"
     return failed(
       url: url,
-      reason: "No entity mapping of the mapping model \(name) takes \(DroppedContent.words(dropped)), so that these "
+      reason: "No entity mapping of the mapping model \(name) covers \(DroppedContent.words(dropped)), so this content "
         + "would be dropped.",
-      suggestion: "Add entity mappings for them, or mappings that remove them. To drop them all the same, set "
+      suggestion: "Add entity mappings for these entities, or mappings that remove them. To drop them anyway, set "
         + "MigrationOption.allowsLoss, or use --allow or --allow-loss. The store was not changed.",
       entity: dropped.first?.entity)
   }
@@ -203,13 +203,13 @@ internal enum MigrationErrors {
     info[ErrorDetail.modelHash] = first?.found.map(ErrorDetail.hex)
     let opening =
       "The mapping model \(name) is for the migration from '\(models.sourceName ?? "")' to "
-      + "'\(models.destinationName ?? "")', but was made for other states of these versions, so that it cannot be used."
+      + "'\(models.destinationName ?? "")', but was made for other states of these versions, so it cannot be used."
     return NSError.cocoa(
       NSMigrationMissingMappingModelError, missingMapping,
       reason: ([opening] + mismatches.map(\.sentence)).joined(separator: " "),
       suggestion:
-        "Compile the mapping model again with the models as they are now, or undo the change of the models. If it "
-        + "is not needed any more, remove it from the program.", info)
+        "Compile the mapping model again with the current models, or undo the change of the models. If it is no longer "
+        + "needed, remove it from the program.", info)
   }
 
   private static let missingMapping = "Persistent store migration failed, missing mapping model."
@@ -221,7 +221,7 @@ internal enum MigrationErrors {
     url: URL?, destination: URL? = nil, reason: String, underlying: (any Error)? = nil
   ) -> NSError {
     NSError.cocoa(
-      NSMigrationManagerSourceStoreError, "Persistent store migration failed, trouble with the source store.",
+      NSMigrationManagerSourceStoreError, "Persistent store migration failed, problem with the source store.",
       reason: reason, suggestion: "Check that the source store exists and can be read.", underlying: underlying,
       stores(url, destination))
   }
@@ -231,7 +231,7 @@ internal enum MigrationErrors {
     url: URL?, source: URL? = nil, reason: String, suggestion: String? = nil, underlying: (any Error)? = nil
   ) -> NSError {
     NSError.cocoa(
-      NSMigrationManagerDestinationStoreError, "Persistent store migration failed, trouble with the destination store.",
+      NSMigrationManagerDestinationStoreError, "Persistent store migration failed, problem with the destination store.",
       reason: reason,
       suggestion: suggestion ?? (underlying as NSError?)?.localizedRecoverySuggestion
         ?? "Check the path of the destination store, and that its directory exists and can be written.",
@@ -247,7 +247,7 @@ internal enum MigrationErrors {
 
   // Errors of staged migration.
 
-  /// 134504 for a store, or a destination model, that is not one of the stages.
+  /// 134504 for a store, or a destination model, whose version is in none of the stages.
   ///
   /// - Parameters:
   ///   - checksum: the version checksum of the store.
@@ -259,17 +259,17 @@ internal enum MigrationErrors {
       NSManagedObjectModelReferenceNotFoundError, "Staged migration could not begin.",
       reason: "Cannot use staged migration with an unknown model version. The store's version checksum is "
         + "\(checksum); the stages are for \(known.isEmpty ? "no version" : known.joined(separator: ", ")).",
-      suggestion: "Give the version that the store was made with a stage of its own, before the stages that lead on.",
+      suggestion: "Add a stage for the version that the store was made with, before the other stages.",
       info)
   }
 
-  /// 134504 for a version of a stage whose model cannot be found.
+  /// 134504 for a version of a stage, if its model cannot be found.
   static func missingStageModel(url: URL?, checksum: String, underlying: (any Error)? = nil) -> NSError {
     NSError.cocoa(
       NSManagedObjectModelReferenceNotFoundError, "The model of a migration stage could not be found.",
       reason: "No model has the version checksum \(checksum), which a stage names."
         + ((underlying as NSError?)?.localizedFailureReason.map { " \($0)" } ?? ""),
-      suggestion: "Keep the version beside the current one, or give the stage the checksum that the version has now.",
+      suggestion: "Add the version to the model bundle, or set the stage's checksum to the version's current one.",
       underlying: underlying, url.map { [ErrorDetail.url: $0] } ?? [:])
   }
 
@@ -280,8 +280,9 @@ internal enum MigrationErrors {
     return NSError.cocoa(
       NSStagedMigrationFrameworkVersionMismatchError,
       "The metadata of the persistent store must be updated before staged migration can be used.", reason: reason,
-      suggestion: "Open the store once with the model it was made with, change something, and save; its metadata are "
-        + "written anew then.", info)
+      suggestion:
+        "Open the store once with the model it was made with, make a change, and save. This rewrites its metadata.",
+      info)
   }
 
   /// 134506
@@ -290,7 +291,7 @@ internal enum MigrationErrors {
       NSStagedMigrationBackwardMigrationError, "Staged migration would go backwards.",
       reason: "A store file cannot be migrated backwards with staged migration. The store is of the version "
         + "\(source), which comes after the version \(destination) of the model in the order of the stages.",
-      suggestion: "Put the stages into the order of the versions, or open the store with a later version.",
+      suggestion: "Order the stages by version, or open the store with a later version.",
       url.map { [ErrorDetail.url: $0] } ?? [:])
   }
 
@@ -301,7 +302,7 @@ internal enum MigrationErrors {
       reason:
         "Incompatible metadata after migration because the store version hashes didn't migrate: no stage leads to "
         + "the version \(destination); the stages are for \(known.joined(separator: ", ")).",
-      suggestion: "Add a stage for the version that the store is opened with. The store was not changed.")
+      suggestion: "Add a stage for the version of the model that the store is opened with. The store was not changed.")
   }
 
   /// 134110 for a handler that has thrown.
@@ -316,7 +317,7 @@ internal enum MigrationErrors {
     return failed(
       url: url, reason: "The \(handler) of the stage \(stage) has failed: \(words) \(state)",
       suggestion:
-        "Remove the cause and open the store again: the migration goes on with this stage, and runs the handler "
+        "Remove the cause and open the store again: the migration continues with this stage, and calls the handler "
         + "again.", entity: error.userInfo[ErrorDetail.entity] as? String, underlying: underlying)
   }
 }
@@ -347,15 +348,15 @@ internal enum RecoveryErrors {
     } catch let problem as StoreVerification.Problem {
       throw MigrationErrors.destinationStore(
         url: url,
-        reason: "The new store is not whole, and has not taken the place of the old one. \(problem.reason)",
-        suggestion: "The store is as it was. Migrate it again; if that fails too, report it as a defect.")
+        reason: "The new store is incomplete, so the old one was not replaced. \(problem.reason)",
+        suggestion: "The store was not changed. Migrate it again; if that fails too, report it as a defect.")
     } catch let journal as WorkJournal.Unreadable {
       throw unreadable(journal, url: url)
     } catch let note as SetAsideNote.Unreadable {
       throw NSError.cocoa(
         NSPersistentStoreOperationError, "The note about a store that was set aside cannot be read.",
         reason: "The note at \(note.path) cannot be read: \(note.reason)",
-        suggestion: "Move the note away; the store beside it is left as it is.",
+        suggestion: "Move the note away. The store beside it is not affected.",
         [ErrorDetail.url: url, NSFilePathErrorKey: note.path])
     } catch let refusal as WorkDirectory.Refusal {
       throw refused(refusal, url: url)
@@ -368,11 +369,11 @@ internal enum RecoveryErrors {
     switch refusal {
     case .linkToOtherFile:
       StoreErrors.notAStore(
-        url: url, reason: "'\(url.path)' is a symbolic link to a file that is no store; nothing was changed.")
+        url: url, reason: "'\(url.path)' is a symbolic link to a file that is not a store. Nothing was changed.")
     case .readOnly: StoreErrors.readOnly(url: url)
     case .ownDirectory(let path):
       StoreErrors.operationFailed(
-        url: url, reason: "'\(path)' is in a directory that belongs to the store itself, which is no place for backups."
+        url: url, reason: "'\(path)' is in a directory that belongs to the store itself, where backups cannot be kept."
       )
     case .sameStore(let backup):
       StoreErrors.operationFailed(
@@ -385,17 +386,17 @@ internal enum RecoveryErrors {
     .cocoa(
       NSPersistentStoreOperationError, "The work directory beside the persistent store is not used.",
       reason: "'\(refusal.path)' cannot have been made by this framework. \(refusal.reason)",
-      suggestion: "Find out where it comes from, move it away, and try again. Nothing was changed.",
+      suggestion: "Find out what made it, move it away, and try again. Nothing was changed.",
       [ErrorDetail.url: url, NSFilePathErrorKey: refusal.path])
   }
 
   /// 134110: another process is at work.
   private static func inProgress(_ journal: WorkJournal?, url: URL) -> NSError {
     let work =
-      journal.map { "Process \($0.process) has been doing so since \($0.started.formatted(.iso8601))." } ?? ""
+      journal.map { "Process \($0.process) began at \($0.started.formatted(.iso8601))." } ?? ""
     return MigrationErrors.failed(
       url: url, reason: "The store at \(url.path) is being migrated or replaced by another process. \(work)",
-      suggestion: "Wait until it is done, and open the store again.")
+      suggestion: "Wait until it has finished, and open the store again.")
   }
 
   private static func error(for intrusion: StoreWriteLock.Intrusion, url: URL) -> NSError {
@@ -403,17 +404,17 @@ internal enum RecoveryErrors {
     case .inUse:
       .cocoa(
         NSPersistentStoreTimeoutError, "The persistent store is in use.",
-        reason: "Somebody has the store at \(url.path) open, so that no other can take its place.",
+        reason: "The store at \(url.path) is open elsewhere, so it cannot be replaced.",
         suggestion: "Close other programs that use the store, remove it from other coordinators, and try again.",
         [ErrorDetail.url: url, NSFilePathErrorKey: url.path])
     case .changed:
       MigrationErrors.failed(
-        url: url, reason: "The store at \(url.path) was written by somebody else while it was migrated.",
-        suggestion: "The store is as it was left by them. Migrate it again.")
+        url: url, reason: "Another program wrote to the store at \(url.path) while it was being migrated.",
+        suggestion: "The store has the other program's changes and was not migrated. Migrate it again.")
     case .moved:
       MigrationErrors.failed(
-        url: url, reason: "The file at \(url.path) was replaced or moved away while it was migrated.",
-        suggestion: "Look at what is there now, and migrate it again.")
+        url: url, reason: "The file at \(url.path) was replaced or moved while it was being migrated.",
+        suggestion: "Check which file is there now, and migrate it again.")
     }
   }
 
@@ -421,8 +422,8 @@ internal enum RecoveryErrors {
   private static func unreadable(_ journal: WorkJournal.Unreadable, url: URL) -> NSError {
     .cocoa(
       NSPersistentStoreOperationError, "Unfinished work on the persistent store can be neither finished nor undone.",
-      reason: "The journal at \(journal.path) tells of it. \(journal.reason)",
-      suggestion: "Update the framework, or move the journal's directory away: the store is whole with and without it.",
+      reason: "The journal of this work, \(journal.path), cannot be read. \(journal.reason)",
+      suggestion: "Update the framework, or move the journal's directory away: the store is complete without it.",
       [ErrorDetail.url: url, NSFilePathErrorKey: journal.path])
   }
 }

@@ -249,6 +249,18 @@ extension NSPersistentStoreCoordinator {
     return try withLock { try store.members(of: relationship, for: id) }
   }
 
+  /// Returns the members of a to-many relationship by the keys of the given identifiers; those without members are left out.
+  func members(
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
+  ) throws -> [ObjectKey: [NSManagedObjectID]] {
+    var members: [ObjectKey: [NSManagedObjectID]] = [:]
+    for (_, group) in Dictionary(grouping: ids, by: \.key.store) {
+      guard let store = group[0].persistentStore as? any RowStore else { continue }
+      members.merge(try withLock { try store.members(of: relationship, forAll: group) }) { first, _ in first }
+    }
+    return members
+  }
+
   /// Returns permanent identifiers for new objects, each in the store it is assigned to, or else in the first writable
   /// store that holds its entity.
   func makeIdentifiers(

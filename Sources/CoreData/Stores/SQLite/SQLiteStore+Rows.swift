@@ -65,9 +65,7 @@ extension SQLiteStore {
       guard state.entities.owns(id) else { return nil }
       // The identifier of a to-one relationship's destination may have an ancestor of the row's entity.
       let reader = try reader(for: id.entity, includesSubentities: true)
-      let columns = reader.columns.map { "t0.\(SQLName.quoted($0))" }.joined(separator: ", ")
-      let table = SQLName.quoted(try state.entities.layout(of: id.entity).table)
-      return try state.connection.cached("SELECT \(columns) FROM \(table) t0 WHERE t0.Z_PK = ?") { statement in
+      return try state.connection.cached(reader.rowSelect) { statement in
         try statement.bind(id.key.number, at: 1)
         return try statement.step() ? try reader.snapshot(statement) : nil
       }
@@ -82,6 +80,25 @@ extension SQLiteStore {
       try willSearch?(state)
       return try MemberReader(connection: state.connection, entities: state.entities)
         .members(of: layout, primaryKey: id.key.number)
+    }
+  }
+
+  func members(
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
+  ) throws -> [ObjectKey: [NSManagedObjectID]] {
+    try asking { state in
+      let owned = ids.filter(state.entities.owns)
+      try willSearch?(state)
+      let reader = MemberReader(connection: state.connection, entities: state.entities)
+      var members: [ObjectKey: [NSManagedObjectID]] = [:]
+      for (_, group) in Dictionary(grouping: owned, by: { ObjectIdentifier($0.entityDescription) }) {
+        guard let layout = try state.entities.layout(of: group[0].entity).relationships[relationship.name] else {
+          continue
+        }
+        let found = try reader.members(of: layout, primaryKeys: group.map(\.key.number))
+        for id in group { members[id.key] = found[id.key.number] }
+      }
+      return members
     }
   }
 

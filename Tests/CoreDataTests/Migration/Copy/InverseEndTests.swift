@@ -56,12 +56,12 @@ struct InverseEndTests {
     try values(url, "SELECT ZNAME FROM ZPET WHERE ZOWNER IS NOT NULL ORDER BY Z_FOK_OWNER")
   }
 
-  @Test("Two mappings of one source entity keep their own ends")
-  func twice() throws {
+  @Test("Two mappings of one source entity keep their own ends", arguments: [true, false])
+  func twice(namesMappings: Bool) throws {
     let steps = try sample()
-    steps.map(
-      "Person", "Person", ["name": "$source.name"], links: ["pets": CopySteps.made(by: "PetToPet", "$source.pets")])
-    let owner = CopySteps.made(by: "PersonToPerson", "$source.owner")
+    let pets = namesMappings ? CopySteps.made(by: "PetToPet", "$source.pets") : CopySteps.made(of: "pets")
+    steps.map("Person", "Person", ["name": "$source.name"], links: ["pets": pets])
+    let owner = namesMappings ? CopySteps.made(by: "PersonToPerson", "$source.owner") : CopySteps.made(of: "owner")
     steps.map("Pet", "Pet", ["name": "$source.name"], links: ["owner": owner])
     steps.map("Pet", "Pet", name: "PetCopy", ["name": "$source.name"], links: ["owner": owner])
     _ = try migrate(steps)
@@ -115,5 +115,37 @@ struct InverseEndTests {
     #expect(
       try values(
         steps.target, "SELECT DISTINCT ZOWNER = (SELECT MIN(Z_PK) FROM ZPERSON WHERE ZNAME = 'p') FROM ZPET") == ["1"])
+  }
+
+  @Test("Objects set all relationships again after a policy has kept SQL from setting one")
+  func policy() throws {
+    final class ChangingPolicy: NSEntityMigrationPolicy {
+      override func endRelationshipCreation(forMapping mapping: NSEntityMapping, manager: NSMigrationManager) throws {
+        for tag in try manager.sourceContext.fetch(NSFetchRequest<NSManagedObject>(entityName: "Tag")) {
+          tag.setValue("changed", forKey: "name")
+        }
+      }
+    }
+    MigrationPolicyClasses.register(ChangingPolicy.self, as: "ChangingTagPolicy")
+    func tagged() -> ModelBuilder {
+      var builder = model()
+      builder.entity("Tag", [.make("name", .stringAttributeType)])
+      return builder
+    }
+    let steps = try CopySteps(tagged(), tagged())
+    try steps.fill { context in
+      context.make("Tag", ["name": "t"])
+      let pets = ["a", "b", "c"].map { context.make("Pet", ["name": $0]) }
+      let person = context.make("Person", ["name": "p"])
+      person.setValue(NSOrderedSet(array: pets.reversed()), forKey: "pets")
+    }
+    steps.map("Person", "Person", ["name": "$source.name"], links: ["pets": CopySteps.made(of: "pets")])
+    let tags = steps.map("Tag", "Tag", ["name": "$source.name"])
+    tags.entityMigrationPolicyClassName = "ChangingTagPolicy"
+    steps.map("Pet", "Pet", ["name": "$source.name"], links: ["owner": CopySteps.made(of: "owner")])
+    let executions = try steps.migrate(to: steps.target, usesSQL: true)
+    #expect(executions.map(\.rows) == [.sql, .objects, .sql])
+    #expect(executions.map(\.relationships) == [.objects, .objects, .objects])
+    #expect(try order(steps.target) == ["c", "b", "a"])
   }
 }

@@ -122,7 +122,7 @@ struct ManagerFailureTests {
     let sample = try ManagerSample()
     for (name, words) in [
       (nil, "names no migration policy class"), ("NoSuchPolicy", "There is no class 'NoSuchPolicy'"),
-      ("CoreDataTests.CallLog", "is no NSEntityMigrationPolicy"),
+      ("CoreDataTests.CallLog", "is not a subclass of NSEntityMigrationPolicy"),
     ] {
       sample["TagToTag"].mappingType = .customEntityMappingType
       sample["TagToTag"].entityMigrationPolicyClassName = name

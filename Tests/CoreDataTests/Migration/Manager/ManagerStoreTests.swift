@@ -171,6 +171,27 @@ struct ManagerStoreTests {
     }
   }
 
+  @Test("A store that another made at the destination meanwhile stays, and is an error")
+  func madeMeanwhile() throws {
+    let store = try TemporaryStore()
+    try filled(store, names: ["a", "b"])
+    let target = store.folder.appendingPathComponent("New.sqlite")
+    let manager = NSMigrationManager(sourceModel: Self.pictures(), destinationModel: Self.pictures())
+    var other: Data?
+    manager.progressHandler = { manager in
+      guard other == nil, manager.migrationProgress > 0 else { return }
+      other = FileManager.default.contents(atPath: store.url.path)
+      #expect(FileManager.default.createFile(atPath: target.path, contents: other))
+    }
+    let error = try #require(throws: NSError.self) {
+      try manager.migrateStore(from: store.url, type: .sqlite, mapping: mapping(), to: target, type: .sqlite)
+    }
+    #expect(error.code == NSMigrationManagerDestinationStoreError)
+    #expect(error.localizedFailureReason?.contains("meanwhile") == true, "\(error)")
+    #expect(try other != nil && Data(contentsOf: target) == other)
+    #expect(try store.files() == ["New.sqlite", "Store.sqlite"])
+  }
+
   /// Counts what it is told.
   final class CountingManager: NSMigrationManager, @unchecked Sendable {
     var count = 0

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataPredicates
 import CoreDataSQLite
@@ -67,7 +68,7 @@ struct AttributeColumns {
     let stored: SQLiteValue
     do {
       stored = try encoder(layout, attribute).stored(value)
-    } catch let unfit as ColumnEncoder.UnfitValue {
+    } catch let unfit as ColumnConverter.UnfitValue {
       throw SQLObstacle("has an unsuitable value for '\(layout.name)': \(unfit)", property: layout.name)
     }
     return [(column, stored == .null ? "NULL" : "\(value: stored)")]
@@ -114,28 +115,17 @@ struct AttributeColumns {
     case let (old, new) where old == new: return [(column, value)]
     case let (old, new) where old.isNumeric && new.isNumeric:
       // A function throws for a value that the new type cannot hold; a cast would not.
-      return [(column, Self.holdsAll(old, in: new) ? Self.number(value, old, new) : try converted())]
+      return [(column, Self.casts(old, to: new) ? NumberCast(from: old, to: new).sql(value) : try converted())]
     default: throw incompatible(description, attribute)
     }
   }
 
-  /// Returns whether a type can hold all values of another.
-  private static func holdsAll(_ old: AttributeKind, in new: AttributeKind) -> Bool {
-    switch (old, new) {
-    case (.boolean, _), (_, .boolean), (.integer16, _), (.integer32, .integer64), (_, .double): true
-    default: false
-    }
-  }
-
-  /// Returns a number converted to another type as setting it on an object would convert it.
-  private static func number(_ value: BoundSQL, _ old: AttributeKind, _ new: AttributeKind) -> BoundSQL {
-    let isReal = [.double, .float, .decimal].contains(old)
-    switch new {
-    case .boolean: return "(\(value) <> 0)"
-    case .integer16, .integer32, .integer64: return isReal ? "CAST(\(value) AS INTEGER)" : value
-    case .double, .float: return "CAST(\(value) AS REAL)"
-    default: return value
-    }
+  /// Returns whether SQL converts all numbers of one type to another as setting them on an object would.
+  ///
+  /// It casts a number that is too large without a word, and does not round to a `Float`.
+  private static func casts(_ old: AttributeKind, to new: AttributeKind) -> Bool {
+    let hasOwnRounding = old != .boolean && old != .integer16 && [.float, .decimal].contains(new)
+    return !hasOwnRounding && NumberConversion(column: "", from: old, to: new).refused == nil
   }
 
   // MARK: Functions
@@ -172,10 +162,10 @@ struct AttributeColumns {
   ) throws -> BoundSQL {
     let encoder = try encoder(layout, attribute)
     let decoders = inputs.compactMap { input in
-      ColumnDecoder(input.2, input.3, external: mapping.source.external).map { (input.variable, $0) }
+      ColumnConverter(input.2, input.3, external: mapping.source.external).map { (input.variable, $0) }
     }
     let compiled = CompiledExpression(expression, inputs: decoders.map(\.0), variables: variables(resolved))
-    let takesTexts = encoder.takesText && decoders.count == inputs.count && decoders.allSatisfy(\.1.isText)
+    let takesTexts = encoder.isText && decoders.count == inputs.count && decoders.allSatisfy(\.1.isText)
     let texts = takesTexts ? TextExpression(expression, inputs: decoders.map(\.0)) : nil
     let name = mapping.addFunction(argumentCount: inputs.count, texts: texts) { arguments in
       var values: [Any?] = []
@@ -204,8 +194,8 @@ struct AttributeColumns {
     [NSMigrationEntityMappingKey: mapping.resolved.mapping, NSMigrationPropertyMappingKey: resolved?.mapping]
   }
 
-  private func encoder(_ layout: AttributeLayout, _ attribute: NSAttributeDescription) throws -> ColumnEncoder {
-    guard let encoder = ColumnEncoder(layout, attribute, external: mapping.target.external) else {
+  private func encoder(_ layout: AttributeLayout, _ attribute: NSAttributeDescription) throws -> ColumnConverter {
+    guard let encoder = ColumnConverter(layout, attribute, external: mapping.target.external) else {
       throw SQLObstacle("has no column for '\(layout.name)'", property: layout.name)
     }
     return encoder
@@ -243,18 +233,18 @@ struct DerivationStatements {
     _ derivation: ExpressionSyntax, _ layout: AttributeLayout, _ attribute: NSAttributeDescription,
     _ scope: SQLScope, _ builder: PredicateSQL
   ) throws -> BoundSQL {
-    var inputs: [String: (value: BoundSQL, decoder: ColumnDecoder)] = [:]
+    var inputs: [String: (value: BoundSQL, decoder: ColumnConverter)] = [:]
     var keys = SourceKeys(path: SourceKeys.ownPath) { path in
       let found = try SourcePath(path, of: mapping.destinationEntity, scope: scope, in: mapping.target)
       guard case .column(let value, let from, let description) = found,
-        let decoder = ColumnDecoder(from, description, external: mapping.target.external)
+        let decoder = ColumnConverter(from, description, external: mapping.target.external)
       else { return false }
       inputs[path] = (value, decoder)
       return true
     }
     let reduced = try keys.reduced(derivation)
     guard keys.needsObject || keys.obstacle != nil else {
-      guard let encoder = ColumnEncoder(layout, attribute, external: mapping.target.external) else {
+      guard let encoder = ColumnConverter(layout, attribute, external: mapping.target.external) else {
         throw obstacle(layout)
       }
       let used = keys.paths.compactMap { path in inputs[path].map { (SourceKeys.variable(path), $0) } }

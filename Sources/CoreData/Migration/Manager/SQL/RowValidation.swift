@@ -37,7 +37,7 @@ struct RowValidation {
   private func isPassed(_ layout: AttributeLayout, _ attribute: NSAttributeDescription, isElement: Bool) throws -> Bool
   {
     guard let column = layout.column,
-      let decoder = ColumnDecoder(layout, attribute, external: mapping.target.external)
+      let decoder = ColumnConverter(layout, attribute, external: mapping.target.external)
     else {
       let elements = (attribute as? NSCompositeAttributeDescription)?.elements ?? []
       return try layout.elements.allSatisfy { element in

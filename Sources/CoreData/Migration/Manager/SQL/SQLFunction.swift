@@ -51,8 +51,8 @@ extension [SQLFunction] {
   }
 }
 
-/// Decodes a stored value into the value that expressions see, as an object would return it.
-struct ColumnDecoder {
+/// Converts the values of a column to those that expressions see, and back.
+struct ColumnConverter {
   private let coding: ColumnCoding
   private let attribute: NSAttributeDescription
   private let external: ExternalData
@@ -67,6 +67,7 @@ struct ColumnDecoder {
   /// Whether values are strings both in the column and in expressions.
   var isText: Bool { if case .string = coding { true } else { false } }
 
+  /// Returns the value of a column as an object would return it.
   func value(_ stored: SQLiteValue) throws -> Any? {
     // The common case needs no slot.
     if case .text(let text) = stored, case .string = coding { return text }
@@ -77,30 +78,8 @@ struct ColumnDecoder {
     return slot.publicValue
   }
 
-  struct UnreadableValue: Error, CustomStringConvertible {
-    let attribute: String
-    let found: String
-
-    var description: String { "The value of '\(attribute)' cannot be read: it is \(found)." }
-  }
-}
-
-/// Encodes a value for a column, with the conversions of setting it on an object.
-struct ColumnEncoder {
-  private let coding: ColumnCoding
-  private let attribute: NSAttributeDescription
-  private let external: ExternalData
-
-  init?(_ layout: AttributeLayout, _ attribute: NSAttributeDescription, external: ExternalData) {
-    guard let coding = ColumnCoding(layout) else { return nil }
-    self.coding = coding
-    self.attribute = attribute
-    self.external = external
-  }
-
-  /// Whether the column stores strings unchanged.
-  var takesText: Bool { if case .string = coding { true } else { false } }
-
+  /// Returns the value for the column, with the conversions of setting it on an object.
+  ///
   /// - Throws: `UnfitValue` for a value of another type than the attribute's.
   func stored(_ value: Any?) throws -> SQLiteValue {
     guard let value else { return .null }
@@ -125,6 +104,13 @@ struct ColumnEncoder {
     let wanted: String
 
     var description: String { "The value of '\(attribute)' is \(found), and \(wanted) is needed." }
+  }
+
+  struct UnreadableValue: Error, CustomStringConvertible {
+    let attribute: String
+    let found: String
+
+    var description: String { "The value of '\(attribute)' cannot be read: it is \(found)." }
   }
 }
 

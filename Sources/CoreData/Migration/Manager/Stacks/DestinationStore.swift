@@ -43,7 +43,7 @@ final class DestinationStore {
       _ = try StoreReplacement(place: place, journal: journal, timeout: timeout).run(keptAt: nil) { _ in
         do { try write(place.newStore) } catch { throw Failure(error: error) }
         guard try StoreFile.isNew(url) else {
-          throw StoreErrors.operationFailed(url: url, reason: "Somebody else has made a store there meanwhile.")
+          throw StoreErrors.operationFailed(url: url, reason: "Another program has meanwhile made a store there.")
         }
         return .init(external: Set(try SupportDirectory(store: place.newStore).names()))
       }
@@ -73,7 +73,7 @@ final class DestinationStore {
       // Rows that a migration writes with SQL would be missing in the history.
       options[NSPersistentHistoryTrackingKey] = nil
       if let draft {
-        // Nobody else sees the store until it is complete, and after a failure it is removed as a whole.
+        // The store is private until it is complete, and after a failure it is removed as a whole.
         pragmas["journal_mode"] = "MEMORY"
         pragmas["synchronous"] = "OFF"
         // A new store has no old content to overwrite.

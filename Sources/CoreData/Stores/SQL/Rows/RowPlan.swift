@@ -36,6 +36,7 @@ final class RowPlan {
   private let connection: SQLiteConnection
   private let indexes: [String: Int]
   private var insertion: SQLiteStatement?
+  private var deletion: SQLiteStatement?
   private var updates: [SlotSet: SQLiteStatement] = [:]
 
   init(_ entity: NSEntityDescription, _ layout: EntityLayout, _ connection: SQLiteConnection) {
@@ -120,6 +121,15 @@ final class RowPlan {
         + "WHERE Z_PK = ?1 AND \(RowVersion.stored) = ?3", persistent: true)
     if updates.count >= RowPlan.statementLimit { updates = [:] }
     updates[changed] = made
+    return made
+  }
+
+  /// Returns the statement that deletes a row. Its parameters are the key and the old version.
+  func deleteStatement() throws -> SQLiteStatement {
+    if let deletion { return deletion }
+    let made = try connection.prepare(
+      "DELETE FROM \(SQLName.quoted(layout.table)) WHERE Z_PK = ?1 AND \(RowVersion.stored) = ?2", persistent: true)
+    deletion = made
     return made
   }
 

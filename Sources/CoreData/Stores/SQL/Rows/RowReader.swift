@@ -9,6 +9,10 @@ import Foundation
 final class RowReader {
   /// The columns that a statement must select, in this order.
   let columns: [String]
+  /// The text of the statement that reads the row with the key `?1`.
+  private(set) lazy var rowSelect =
+    "SELECT \(columns.map { "t0.\(SQLName.quoted($0))" }.joined(separator: ", ")) FROM \(SQLName.quoted(table)) t0 "
+    + "WHERE t0.Z_PK = ?1"
   private let entity: EntityLayout
   private let table: String
   /// By entity number; nil for other entities.
@@ -182,6 +186,9 @@ enum RowStep {
 
 /// Reads the members of to-many relationships.
 struct MemberReader {
+  /// How many owners one query asks for.
+  private static let ownersPerQuery = 500
+
   let connection: SQLiteConnection
   let entities: StoredEntities
 
@@ -193,16 +200,42 @@ struct MemberReader {
     try connection.cached(members) { statement in
       try statement.bind(primaryKey, at: 1)
       while try statement.step() {
-        let (key, number) = (statement.int64(at: 0), statement.int64(at: 1))
-        guard let entity = entities.number(ofRow: number, like: destination),
-          let id = entities.id(entity: entity, primaryKey: key)
-        else {
-          throw RowProblem(
-            kind: .unknownEntity(number: number), table: destination.table, primaryKey: key, property: "")
-        }
-        ids.append(id)
+        ids.append(try member(statement.int64(at: 0), number: statement.int64(at: 1), destination))
       }
     }
     return ids
+  }
+
+  /// The members of several owners with one query for many of them, by owner; owners without members are left out.
+  func members(of relationship: RelationshipLayout, primaryKeys: [Int64]) throws -> [Int64: [NSManagedObjectID]] {
+    guard let destination = entities.schema[relationship.destinationEntity] else { return [:] }
+    let pairs = RelationshipPairs(of: relationship, in: entities.schema)
+    guard let query = pairs.members(of: destination, ownerCount: Self.ownersPerQuery) else {
+      let all = try primaryKeys.map { ($0, try members(of: relationship, primaryKey: $0)) }
+      return Dictionary(all.filter { !$0.1.isEmpty }) { first, _ in first }
+    }
+    var ids: [Int64: [NSManagedObjectID]] = [:]
+    for start in stride(from: 0, to: primaryKeys.count, by: Self.ownersPerQuery) {
+      try connection.cached(query) { statement in
+        // Parameters that are left unbound are null, and match nothing.
+        for (position, key) in primaryKeys[start...].prefix(Self.ownersPerQuery).enumerated() {
+          try statement.bind(key, at: position + 1)
+        }
+        while try statement.step() {
+          let id = try member(statement.int64(at: 1), number: statement.int64(at: 2), destination)
+          ids[statement.int64(at: 0), default: []].append(id)
+        }
+      }
+    }
+    return ids
+  }
+
+  private func member(_ key: Int64, number: Int64, _ destination: EntityLayout) throws -> NSManagedObjectID {
+    guard let entity = entities.number(ofRow: number, like: destination),
+      let id = entities.id(entity: entity, primaryKey: key)
+    else {
+      throw RowProblem(kind: .unknownEntity(number: number), table: destination.table, primaryKey: key, property: "")
+    }
+    return id
   }
 }

@@ -85,12 +85,13 @@ struct RowWriter {
   private func delete(_ change: RowChange, _ plan: RowPlan) throws -> Bool {
     try noteReplacedFiles(of: change, plan, all: true)
     let layout = plan.layout
-    let key = SQLiteValue.integer(change.id.key.number)
-    try connection.run(
-      "DELETE FROM \(SQLName.quoted(layout.table)) WHERE Z_PK = ? AND \(RowVersion.stored) = ?",
-      [key, .integer(change.old?.version ?? 0)])
+    let statement = try plan.deleteStatement()
+    try run(statement) {
+      try statement.bind(change.id.key.number, at: 1)
+      try statement.bind(change.old?.version ?? 0, at: 2)
+    }
     guard connection.changes == 1 else { return false }
-    try forgetRelationships(of: key, layout)
+    try forgetRelationships(of: .integer(change.id.key.number), layout)
     return true
   }
 

@@ -3,14 +3,14 @@
 
 import Foundation
 
-/// Lookups of destinations by source, and of sources by destination.
+/// Associations of source objects with destination objects: how they are made and looked up.
 extension MigrationRun {
   /// Associates a source object with a destination object, and gives a new destination object its primary key.
   func associate(_ sourceObject: NSManagedObject, _ destinationObject: NSManagedObject, _ mapping: NSEntityMapping) {
     let plan = plan(of: mapping)
     precondition(
       sourceObject.context === source.context && destinationObject.context === destination.context,
-      "An object of the source context is associated with one of the destination context.")
+      "Associate an object of the source context with one of the destination context.")
     do {
       guard let from = source.rowKey(of: sourceObject), let table = try table(of: plan) else { return }
       if destinationObject.hasTemporaryID { try adoptKey(destinationObject, from, plan) }

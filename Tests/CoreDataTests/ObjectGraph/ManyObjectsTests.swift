@@ -1,0 +1,137 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("Relationships of many objects at once")
+struct ManyObjectsTests {
+  private final class Statements: @unchecked Sendable {
+    var count = 0
+  }
+
+  /// People with every kind of to-many relationship, half of them of a sub-entity.
+  private static func model() -> NSManagedObjectModel {
+    var builder = ModelBuilder()
+    builder.entity("Person", [.make("name", .stringAttributeType)])
+    builder.entity("Manager", parent: "Person")
+    builder.entity("Pet", [.make("name", .stringAttributeType)])
+    builder.entity("Club", [.make("name", .stringAttributeType)])
+    builder.relate(
+      .init("Person", "pets", toMany: true, ordered: true, rule: .cascadeDeleteRule), .init("Pet", "owner"))
+    builder.relate(.init("Person", "clubs", toMany: true), .init("Club", "members", toMany: true, ordered: true))
+    builder.relate(.init("Person", "friends", toMany: true), .init("Person", "friendOf", toMany: true))
+    builder.point(.init("Person", "seen", toMany: true), to: "Pet")
+    return builder.model()
+  }
+
+  private static let relationships = ["pets", "clubs", "friends", "friendOf", "seen"]
+
+  private func filled(count: Int) throws -> TemporaryStore {
+    let store = try TemporaryStore()
+    let context = try store.context(Self.model())
+    var random = SeededGenerator(seed: 11)
+    let people = (0..<count).map { context.make($0 % 2 == 0 ? "Person" : "Manager", ["name": "p\($0)"]) }
+    let clubs = (0..<7).map { context.make("Club", ["name": "c\($0)"]) }
+    let pets = (0..<count * 2).map { context.make("Pet", ["name": "t\($0)"]) }
+    for (number, person) in people.enumerated() where number % 5 != 0 {
+      let own = pets[(number * 2)..<(number * 2 + Int.random(in: 0...2, using: &random))].reversed()
+      person.setValue(NSOrderedSet(array: Array(own)), forKey: "pets")
+      person.setValue(NSSet(array: clubs.filter { _ in Bool.random(using: &random) }), forKey: "clubs")
+      person.setValue(NSSet(array: [people[(number * 7) % count], people[(number + 1) % count]]), forKey: "friends")
+    }
+    people[1].setValue(NSSet(array: Array(pets.prefix(3))), forKey: "seen")
+    try context.save()
+    try store.close()
+    return store
+  }
+
+  /// The members of all relationships by name, in their order where they have one.
+  private func members(_ people: [NSManagedObject]) -> [String: [String]] {
+    var result: [String: [String]] = [:]
+    for person in people {
+      for key in Self.relationships {
+        let names: [String]
+        if let ordered = person.value(forKey: key) as? NSOrderedSet {
+          names = ordered.array.compactMap { ($0 as? NSManagedObject)?.value(forKey: "name") as? String }
+        } else {
+          let set = person.value(forKey: key) as? Set<NSManagedObject> ?? []
+          names = set.compactMap { $0.value(forKey: "name") as? String }.sorted()
+        }
+        result["\(person.value(forKey: "name") as? String ?? "").\(key)"] = names
+      }
+    }
+    return result
+  }
+
+  @Test("Prefetching to-many relationships gives the members that reading them one by one gives, with few statements")
+  func prefetching() throws {
+    // More than one query asks for.
+    let store = try filled(count: 700)
+    let lazily = try store.context(Self.model())
+    let expected = members(try lazily.all("Person"))
+    #expect(expected.values.contains { $0.count == 2 } && expected.count == 3500)
+    try store.close()
+    let context = try store.context(Self.model())
+    let sqlite = try #require(context.persistentStoreCoordinator?.persistentStores.first as? SQLiteStore)
+    let statements = Statements()
+    try sqlite.state().connection.setTrace { _ in statements.count += 1 }
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Person")
+    request.relationshipKeyPathsForPrefetching = Self.relationships
+    let people = try context.fetch(request)
+    #expect(statements.count <= 60, "\(statements.count) statements")
+    statements.count = 0
+    #expect(members(people) == expected)
+    #expect(statements.count == 0)
+  }
+
+  @Test("Deleting many objects cascades and nullifies as deleting them one by one", arguments: [1, 300])
+  func deletion(atOnce: Int) throws {
+    let store = try filled(count: 300)
+    let context = try store.context(Self.model())
+    let people = try context.all("Person")
+    let gone = people.enumerated().filter { $0.offset % 3 == 0 }.map(\.element)
+    let names = Set(gone.compactMap { $0.value(forKey: "name") as? String })
+    let before = members(people)
+    for start in stride(from: 0, to: gone.count, by: atOnce) {
+      for object in gone[start..<min(start + atOnce, gone.count)] { context.delete(object) }
+      context.processPendingChanges()
+    }
+    try context.save()
+    try store.close()
+    let after = try store.context(Self.model())
+    var expected: [String: [String]] = [:]
+    for (key, members) in before where !names.contains(String(key.prefix { $0 != "." })) {
+      let isOfPeople = key.hasSuffix(".friends") || key.hasSuffix(".friendOf")
+      expected[key] = isOfPeople ? members.filter { !names.contains($0) } : members
+    }
+    // Pets that are deleted with their owners are no longer seen.
+    let pets = Set(try after.all("Pet").compactMap { $0.value(forKey: "name") as? String })
+    let deletedPets = Set(names.flatMap { before["\($0).pets"] ?? [] })
+    #expect(pets.isDisjoint(with: deletedPets) && pets.count == 600 - deletedPets.count)
+    for key in expected.keys where key.hasSuffix(".seen") { expected[key]?.removeAll { !pets.contains($0) } }
+    #expect(members(try after.all("Person")) == expected)
+    for club in try after.all("Club") {
+      let list = (club.value(forKey: "members") as? NSOrderedSet)?.array as? [NSManagedObject] ?? []
+      #expect(list.allSatisfy { !names.contains($0.value(forKey: "name") as? String ?? "") })
+    }
+    try store.close()
+    try StoreChecks.check(store.url, Self.model())
+  }
+
+  @Test("Deleting many objects reads what they are related to with few statements")
+  func statementsOfDeletion() throws {
+    let store = try filled(count: 300)
+    let context = try store.context(Self.model())
+    let pets = try context.all("Pet")
+    let sqlite = try #require(context.persistentStoreCoordinator?.persistentStores.first as? SQLiteStore)
+    let statements = Statements()
+    try sqlite.state().connection.setTrace { _ in statements.count += 1 }
+    for pet in pets { context.delete(pet) }
+    context.processPendingChanges()
+    #expect(statements.count <= 12, "\(statements.count) statements")
+  }
+}
