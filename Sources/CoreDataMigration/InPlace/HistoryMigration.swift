@@ -72,7 +72,8 @@ struct HistoryMigration {
         new.bytes(of: old.properties(in: bytes).compactMap { names[$0] })
       }
     }
-    if converters.isEmpty { return }
+    let hasColumn = catalog.table(named: HistoryTables.change.table)?.column(named: "ZCOLUMNS") != nil
+    guard hasColumn, !converters.isEmpty else { return }
     let known = converters
     try connection.register(function: Self.function, argumentCount: 2) { arguments in
       guard let entity = arguments[0].integer, let bytes = arguments[1].blob, let converter = known[entity] else {

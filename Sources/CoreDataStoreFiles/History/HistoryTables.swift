@@ -92,6 +92,15 @@ package enum HistoryTables {
   /// - Parameter tombstones: the number of columns for values of deleted rows.
   /// - Throws: `SchemaProblem.foreignTable` for a table with such a name that Core Data has not made.
   package static func make(in connection: SQLiteConnection, tombstones: Int) throws {
+    guard try !missing(in: connection, tombstones: tombstones).isEmpty else { return }
+    try connection.transaction {
+      // Another process may have made them in the meantime.
+      for statement in try missing(in: connection, tombstones: tombstones) { try connection.run(statement) }
+    }
+  }
+
+  /// The statements that make what a store lacks.
+  private static func missing(in connection: SQLiteConnection, tombstones: Int) throws -> [String] {
     let catalog = try connection.catalog()
     var statements: [String] = []
     for table in tables(tombstones: tombstones) {
@@ -104,8 +113,6 @@ package enum HistoryTables {
         statements.append("ALTER TABLE \(table.name) ADD COLUMN \(column.name) \(column.type)")
       }
     }
-    statements += indexes.filter { catalog.index(named: $0.name) == nil }.map(\.sql)
-    guard !statements.isEmpty else { return }
-    try connection.transaction { for statement in statements { try connection.run(statement) } }
+    return statements + indexes.filter { catalog.index(named: $0.name) == nil }.map(\.sql)
   }
 }

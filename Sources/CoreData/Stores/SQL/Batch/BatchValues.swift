@@ -49,7 +49,7 @@ struct BatchValues {
     guard let stored, stored.column != nil else { throw NotExpressibleInSQL() }
     let builder = PredicateSQL(schema: run.entities.schema, objects: run.entities, aliases: names)
     let wanted = SQLOperand.Kind(stored)
-    guard case .value(let scalar) = try builder.operand(expression, SQLNames(evaluated: scope)),
+    guard case .value(let scalar) = try builder.operand(expression.withInnerOperator, SQLNames(evaluated: scope)),
       scalar.kind == wanted, scalar.kind != .opaque
     else { throw NotExpressibleInSQL() }
     let value = scalar.sql
@@ -145,5 +145,16 @@ private struct RowValues: KeyValueReading {
     }
     if case .archived(let data) = row.slots[position] { return TransformableValues.decode(data, of: attribute) }
     return row.slots[position].publicValue
+  }
+}
+
+extension ExpressionSyntax {
+  /// A key path whose collection operator follows the relationship, as in `items.@sum.price`, where derived attributes have
+  /// it at the end.
+  fileprivate var withInnerOperator: ExpressionSyntax {
+    guard case .keyPath(let path) = self else { return self }
+    let keys = path.split(separator: ".").map(String.init)
+    guard let last = keys.last, last.hasPrefix("@"), keys.count > 2 else { return self }
+    return .keyPath(([keys[0], last] + keys[1..<(keys.count - 1)]).joined(separator: "."))
   }
 }

@@ -1,0 +1,78 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataStoreFiles
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("Persistent history in stores made by Apple's tools")
+struct HistoryFixtureTests {
+  @Test(
+    "A store with history is read, continued, and read again",
+    .enabled(if: Fixtures.isPresent, "The fixtures are not there."))
+  func continued() throws {
+    let fixture = Fixtures.url(
+      "Karim-ezzedine__CartKit/Tests/CartKitStorageSwiftDataTests/LegacySwiftData/CartKitSwiftData_v1.sqlite")
+    let url = try Fixtures.copy(ofStore: fixture)
+    defer { try? Fixtures.removeCopy(of: url) }  // What remains in a temporary folder harms nobody.
+    let store = try TemporaryStore()
+    let model = try NSManagedObjectModel.load(contentsOf: url)
+    var context = try store.context(model, options: PersistentHistoryTests.tracked, at: url)
+    let first = try PersistentHistoryTests.history(context)
+    #expect(first.map(\.transactionNumber) == [1])
+    #expect(first[0].bundleID == "com.apple.dt.xctest.tool" && first[0].processID == "xctest")
+    #expect(first[0].author == nil && first[0].contextName == nil)
+    #expect(first[0].timestamp == Date(timeIntervalSinceReferenceDate: 791478105.8269320))
+    let change = try #require(first[0].changes?.first)
+    #expect(change.changeType == .insert && change.changedObjectID.entity.name == "CartModel")
+    let cart = try context.existingObject(with: change.changedObjectID)
+    #expect(cart["storeId"] as? String == "store-legacy")
+
+    cart["status"] = "closed"
+    cart["updatedAt"] = Date()
+    context.transactionAuthor = "test"
+    try context.save()
+    try store.close()
+    context = try store.context(
+      try NSManagedObjectModel.load(contentsOf: url), options: PersistentHistoryTests.tracked, at: url)
+    let second = try PersistentHistoryTests.history(context, after: first[0].token)
+    #expect(second.map(\.transactionNumber) == [2] && second[0].author == "test")
+    #expect(second[0].changes?.first?.changedObjectID.uriRepresentation() == change.changedObjectID.uriRepresentation())
+    #expect(Set(second[0].changes?.first?.updatedProperties?.map(\.name) ?? []) == ["status", "updatedAt"])
+    #expect(try PersistentHistoryTests.history(context).count == 2)
+    try store.close()
+
+    let file = try SQLiteConnection(url: url, mode: .readOnly)
+    #expect(try file.integrityCheck() == [])
+    let numbers = try file.rows("SELECT Z_ENT, Z_NAME, Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT > 16000").map(\.values)
+    #expect(numbers == [[16001, "CHANGE", 2], [16002, "TRANSACTION", 2], [16003, "TRANSACTIONSTRING", 4]])
+    // By name: context, createdAt, displayName, id, items, maxItemCount, metadataJSON, minSubtotalAmount,
+    // minSubtotalCurrencyCode, profileId, status, storeId, storeImageURLString, updatedAt.
+    #expect(try file.scalar("SELECT HEX(ZCOLUMNS) FROM ACHANGE WHERE Z_PK = 2")?.text == "0024")
+    try file.close()
+  }
+
+  @Test(
+    "A new store has the tables and indexes of history as Apple's framework makes them",
+    .enabled(if: Fixtures.isPresent, "The fixtures are not there."))
+  func layout() throws {
+    let fixture = Fixtures.url(
+      "TrinsicVentures__FreezeRay/FreezeRayTestApp/FreezeRay/Fixtures/2.0.0/App-2_0_0.sqlite")
+    let url = try Fixtures.copy(ofStore: fixture)
+    defer { try? Fixtures.removeCopy(of: url) }  // As above.
+    let store = try TemporaryStore()
+    _ = try store.context(
+      try NSManagedObjectModel.load(contentsOf: url), options: PersistentHistoryTests.tracked)
+    func statements(_ url: URL) throws -> [String] {
+      let connection = try SQLiteConnection(url: url, mode: .readOnly)
+      defer { try? connection.close() }  // Nothing is written.
+      return try connection.rows("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+        .compactMap { $0[0].text }
+    }
+    #expect(try statements(store.url) == statements(url))
+  }
+}
