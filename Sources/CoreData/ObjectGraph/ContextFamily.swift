@@ -109,7 +109,7 @@ extension NSManagedObjectContext {
     } else {
       let open = wanted.filter { $0.id.current.isTemporaryID }
       let made = try coordinator.makeIdentifiers(
-        for: open.map { ($0.id.entityDescription, $0.store ?? assignments[$0.id.key]) })
+        for: open.map { (object(for: $0.id), $0.store ?? assignments[$0.id.key]) })
       for (wish, id) in zip(open, made) { wish.id.becomes(id) }
     }
     family.notePermanentID()
