@@ -426,7 +426,8 @@ struct ParentContextTests {
         #expect(own.allSatisfy { child.object(with: $0) === child.registeredObject(for: $0) })
         child.refreshAllObjects()
         #expect((child.object(with: shared)["employees"] as? NSSet)?.count == 3 * rounds)
-        #expect(try child.all("Employee").allSatisfy { !$0.objectID.isTemporaryID && !$0.hasChanges })
+        let employees = try child.all("Employee")
+        #expect(employees.allSatisfy { !$0.objectID.isTemporaryID && !$0.hasChanges })
       }
     }
   }
