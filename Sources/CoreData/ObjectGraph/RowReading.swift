@@ -132,8 +132,12 @@ extension NSManagedObjectContext {
     }
     let (coordinator, generation) = (coordinator, try readGeneration())
     return try coordinator.rowStores(for: entity, among: affectedStores).compactMap { store in
-      guard let generation else { return StoreReader(store: store, context: self, coordinator: coordinator, generation: nil) }
-      return generation[store].map { StoreReader(store: store, context: self, coordinator: coordinator, generation: $0) }
+      guard let generation else {
+        return StoreReader(store: store, context: self, coordinator: coordinator, generation: nil)
+      }
+      return generation[store].map {
+        StoreReader(store: store, context: self, coordinator: coordinator, generation: $0)
+      }
     }
   }
 

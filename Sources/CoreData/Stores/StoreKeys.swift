@@ -4,7 +4,6 @@
 // Names of store types, options, and keys of notifications. Raw values that Apple documents, or that its notifications
 // show, are Apple's; the others are the names themselves.
 
-
 /// Option: a Bool; opening an XML store validates it against its document type.
 public let NSValidateXMLStoreOption = "NSValidateXMLStoreOption"
 /// Option: a set of classes besides Core Data's that a binary store may contain.

@@ -301,7 +301,9 @@ extension NSPersistentStoreCoordinator {
     var members: [ObjectKey: [NSManagedObjectID]] = [:]
     for (_, group) in Dictionary(grouping: ids, by: \.key.store) {
       guard let store = group[0].persistentStore as? any RowStore else { continue }
-      members.merge(try withLock { try store.members(of: relationship, forAll: group, in: context) }) { first, _ in first }
+      members.merge(try withLock { try store.members(of: relationship, forAll: group, in: context) }) { first, _ in
+        first
+      }
     }
     return members
   }
