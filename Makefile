@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 #   make demo     an old store is refused, migrated and read, in half a minute (after the build)
-#   make test     all tests, and the examples that find their model and migrate by a policy
+#   make test     all tests, and the examples that find their model, migrate by a policy, and list what is imported
 #   make static   the demonstration and a round trip with programs linked with --static-swift-stdlib, as tools are shipped
 #   make lint     formatting and house rules
 #   make format   rewrites the sources as `make lint` wants them
@@ -43,6 +43,7 @@ test: libraries
 	swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS)
 	@Examples/Finding/check.sh --scratch-path $(abspath $(SCRATCH))/finding $(BUILD_FLAGS)
 	@Examples/Splitting/check.sh --scratch-path $(abspath $(SCRATCH))/splitting $(BUILD_FLAGS)
+	@Examples/Shelf/check.sh --scratch-path $(abspath $(SCRATCH))/shelf $(BUILD_FLAGS)
 
 static: libraries
 	@Examples/Static/check.sh --scratch-path $(abspath $(SCRATCH))/static $(BUILD_FLAGS)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPredicates
+import Foundation
 
 extension PredicateSyntax {
   /// Returns the predicate with the results of its `FETCH` expressions in their place, so that each is evaluated once
@@ -13,10 +14,20 @@ extension PredicateSyntax {
   /// - Throws: The errors of the fetches.
   func evaluatingConstants() throws -> PredicateSyntax {
     try replacing { expression in
-      guard case .fetch(request: .constant, context: .constant, _) = expression else { return nil }
+      guard case .fetch(request: .constant, context: .constant, let countOnly) = expression else { return nil }
       let result = try PredicateEvaluator().value(expression, with: nil)
-      return .constant(result.map { PlainValue($0) } ?? .null)
+      guard !countOnly, let results = result as? [Any] else { return .constant(result.map { PlainValue($0) } ?? .null) }
+      return .constant(.array(results.map(PredicateSyntax.element)))
     }.evaluatingComparisons()
+  }
+
+  /// A result of a fetch as an element of a collection: an object by its identifier, a dictionary of one value by that.
+  private static func element(_ result: Any) -> PlainValue {
+    switch result {
+    case let object as NSManagedObject: .object(.init(object.objectID))
+    case let dictionary as NSDictionary where dictionary.count == 1: PlainValue(dictionary.allValues[0])
+    case let other: PlainValue(other)
+    }
   }
 
   private func evaluatingComparisons() -> PredicateSyntax {

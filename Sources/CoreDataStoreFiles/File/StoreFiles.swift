@@ -150,6 +150,8 @@ package enum StoreFiles {
   ///
   /// - Throws: `FileFailure`.
   package static func remove(at store: URL) throws {
+    // A store at the null device is in memory, and the device belongs to the system.
+    if RegularFile.isNullDevice(store) { return }
     // If the database cannot be read, its files are unknown, and stay.
     let names = (try? StoreFile.openToCopy(store)).flatMap { file -> Set<String>? in
       defer { try? file.close() }

@@ -378,7 +378,7 @@ struct HostileWorkTests {
       { try StoreRecovery.setAside(storeAt: link, model: RecoverySample.model(1)) },
     ] as [() throws -> Void] {
       let failure = error { try attempt() }
-      #expect(failure?.localizedFailureReason?.contains("is a symbolic link to a file that is no store") == true)
+      #expect(failure?.localizedFailureReason?.contains("is a symbolic link to a file that is not a store") == true)
       #expect(try Data(contentsOf: file) == Data("precious".utf8))
     }
   }

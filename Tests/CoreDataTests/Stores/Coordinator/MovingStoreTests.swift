@@ -98,7 +98,7 @@ struct MovingStoreTests {
     #expect(throws: NSError.self) { try coordinator.migratePersistentStore(old, to: nowhere, type: .sqlite) }
     #expect(throws: NSError.self) {
       try coordinator.migratePersistentStore(
-        old, to: store.folder.appendingPathComponent("X"), type: .init(rawValue: "XML"))
+        old, to: store.folder.appendingPathComponent("X"), type: .init(rawValue: "Unknown"))
     }
     let other = NSPersistentStoreCoordinator(managedObjectModel: CompanyModel.make())
     let foreign = try #require(throws: NSError.self) {
