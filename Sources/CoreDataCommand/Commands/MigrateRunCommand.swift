@@ -264,7 +264,7 @@ final class StopSignal: @unchecked Sendable {
   func check() throws {
     lock.lock()
     defer { lock.unlock() }
-    if isSet { throw CommandFailure(.stopped, "Stopped. The store is as it was.") }
+    if isSet { throw CommandFailure(.stopped, "Stopped. The store was not changed.") }
   }
 
   private func set() {

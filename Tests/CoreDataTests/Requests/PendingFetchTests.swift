@@ -28,7 +28,7 @@ struct PendingFetchTests {
     try context.save()
     context.reset()
     for number in 0..<50 { context.make("Task", ["title": "0003-\(number)"]) }
-    let first = try #require(try context.all("Task", where: NSPredicate(format: "title = '0001'")).first)
+    let first = try #require(try context.all("Task", by: "title", where: NSPredicate(format: "title = '0001'")).first)
     context.delete(first)
     CountedTask.made = 0
     let request = NSFetchRequest<NSManagedObject>(entityName: "Task")

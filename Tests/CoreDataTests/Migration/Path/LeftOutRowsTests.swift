@@ -62,7 +62,7 @@ struct LeftOutRowsTests {
     #expect(error.code == NSMigrationError)
     #expect(
       error.localizedFailureReason
-        == "No entity mapping of the mapping model that was made in code takes 2 rows of 'Recipe', so that these would be "
+        == "No entity mapping of the mapping model that was made in code covers 2 rows of 'Recipe', so this content would be "
         + "dropped.")
     #expect(error.userInfo["entity"] as? String == "Recipe")
     #expect(try Data(contentsOf: store.url) == content)

@@ -133,7 +133,7 @@ struct StoreBackupTests {
     let work = StoreLocation(store.url).workFolder
     for folder in [work, url(".Data_SUPPORT"), work.appendingPathComponent("deeper")] {
       let error = #expect(throws: NSError.self) { try StoreBackup.make(of: store.url, in: folder) }
-      #expect(error?.localizedFailureReason?.contains("no place for backups") == true)
+      #expect(error?.localizedFailureReason?.contains("where backups cannot be kept") == true)
       #expect(throws: NSError.self) { try StoreBackup.clearLeftovers(of: store.url, in: folder) }
     }
     #expect(!FileCalls.exists(work))

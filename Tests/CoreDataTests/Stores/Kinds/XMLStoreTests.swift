@@ -64,7 +64,11 @@ struct XMLStoreTests {
       let document = try XMLStoreDocument(contentsOf: data, file: url)
       // Version control has removed the empty line of some files.
       let text = String(decoding: data, as: UTF8.self).replacingOccurrences(of: ".dtd\">\n<", with: ".dtd\">\n\n<")
-      #expect(String(decoding: try document.data(), as: UTF8.self) == text, name)
+      // Older tools wrote another declaration.
+      let written = String(decoding: try document.data(), as: UTF8.self).split(separator: "\n").dropFirst()
+      let lines = text.split(separator: "\n").dropFirst()
+      let difference = zip(written, lines).first { $0 != $1 }
+      #expect(difference == nil && written.count == lines.count, "\(name): \(String(describing: difference))")
 
       let copy = try TemporaryStore("xcmapping.xml")
       try data.write(to: copy.url)
@@ -162,7 +166,9 @@ struct XMLStoreTests {
     try context.save()
     let before = try StoreKindBench.contents(of: context)
     try bench.reopen()
-    #expect(try bench.contents() == before)
+    let after = try bench.contents()
+    let difference = Set(after).symmetricDifference(before).sorted()
+    #expect(difference == [] && after.count == before.count, "\(difference)")
     let spots = try bench.context().all("Spot", by: "title")
     #expect(spots.prefix(reals.count).compactMap { $0["real"] as? Double } == reals)
     #expect(spots[3].value(forKeyPath: "place.label") as? String == "here.3" && spots.last?["place"] == nil)
