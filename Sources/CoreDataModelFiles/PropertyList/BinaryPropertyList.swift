@@ -243,11 +243,12 @@ struct BinaryPropertyListReader {
   }
 }
 
-/// Writes binary property lists. Equal values other than containers are written once, keys in sorted order.
+/// Writes binary property lists. Values other than containers that have the same bytes are written once, keys in sorted
+/// order. Equal values may have other bytes: zeros of either sign, and strings that Unicode holds equivalent.
 struct BinaryPropertyListWriter {
   private var objects: [[UInt8]] = []
   private var containers: [(position: Int, marker: UInt8, references: [Int])] = []
-  private var positions: [ArchiveValue: Int] = [:]
+  private var positions: [[UInt8]: Int] = [:]
 
   /// Returns the property list for a value.
   static func data(of value: ArchiveValue) -> Data {
@@ -269,10 +270,11 @@ struct BinaryPropertyListWriter {
       containers.append((position, 0xD0, keys + sorted.map { add($0.value) }))
       return position
     default:
-      if let position = positions[value] { return position }
+      let bytes = Self.bytes(of: value)
+      if let position = positions[bytes] { return position }
       let position = reserve()
-      objects[position] = Self.bytes(of: value)
-      positions[value] = position
+      objects[position] = bytes
+      positions[bytes] = position
       return position
     }
   }

@@ -150,7 +150,7 @@ struct XMLStoreTests {
     }
     let bench = try StoreKindBench(kind, model)
     let context = bench.context()
-    context.make("Item", ["aB": "1", "ab": "2"])
+    context.make("Item", ["aB": "caf\u{E9}", "ab": "cafe\u{301}"])
     context.make("ITEM", ["title": "3"])
     let reals: [Double] = [.pi, -0.0, .leastNonzeroMagnitude, .greatestFiniteMagnitude, .infinity, 1e-300]
     for (number, real) in reals.enumerated() {
@@ -169,6 +169,9 @@ struct XMLStoreTests {
     let after = try bench.contents()
     let difference = Set(after).symmetricDifference(before).sorted()
     #expect(difference == [] && after.count == before.count, "\(difference)")
+    let item = try bench.context().all("Item", by: "aB").first
+    #expect(item.map { ($0["aB"] as? String ?? "").utf8.count } == 5)
+    #expect(item.map { ($0["ab"] as? String ?? "").utf8.count } == 6)
     let spots = try bench.context().all("Spot", by: "title")
     #expect(spots.prefix(reals.count).compactMap { $0["real"] as? Double } == reals)
     #expect(spots[3].value(forKeyPath: "place.label") as? String == "here.3" && spots.last?["place"] == nil)
