@@ -126,4 +126,21 @@ struct EvaluationTests {
     #expect(try !holds("n == 'a'"))
     #expect(!NSPredicate(format: "n < 'a'").evaluate(with: Self.object))
   }
+
+  @Test("A set keeps strings that are only canonically equivalent, as rows and comparisons do")
+  func equivalentStrings() throws {
+    let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+    for order in [[composed, decomposed], [decomposed, composed]] {
+      let set = ValueSet.make(order + ["e"])
+      #expect(set.count == 3)
+      for text in order {
+        #expect(Array((set.member(text) as? String ?? "").utf8) == Array(text.utf8))
+        let left = NSExpression(forConstantValue: text)
+        let predicate = NSComparisonPredicate(
+          leftExpression: left, rightExpression: NSExpression(forConstantValue: set), modifier: .direct, type: .in)
+        #expect(predicate.evaluate(with: nil))
+      }
+    }
+    #expect(ValueSet.make([composed]).member(decomposed) == nil)
+  }
 }
