@@ -56,6 +56,10 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
 
   open override var entity: NSEntityDescription { owningComposite?.entity ?? super.entity }
 
+  /// The version hash of the attribute, 32 bytes: of what all properties have, the type, and whether values may be in files
+  /// of their own or are kept in history; of a derived attribute, its expression; of a composite one, its elements.
+  open override var versionHash: Data { super.versionHash }
+
   /// Sets the default value from a document.
   func setDefault(_ value: PlainValue?) {
     if case .object(let object)? = value, let archived = object.value.base as? ArchivedInstance {

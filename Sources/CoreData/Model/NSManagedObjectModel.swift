@@ -320,8 +320,8 @@ final class ModelHashes: Sendable {
 }
 
 extension NSPropertyDescription {
-  /// The version hash of the property, 32 bytes: of its name, type, and other members that affect how it is stored.
-  public var versionHash: Data {
+  /// The hash of the property, from the model or, without one, computed.
+  final var computedVersionHash: Data {
     let original = inheritedFrom ?? self
     if let entity = original.owningEntity, let name = entity.name,
       let hash = entity.owningModel?.versionHashes.property(original.name, of: name)

@@ -44,6 +44,9 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   /// A string that goes into the version hash, to distinguish versions that are equal otherwise.
   open var versionHashModifier: String? { willSet { willEdit() } }
 
+  /// The version hash of the property, 32 bytes: of its name, type, and other members that affect how it is stored.
+  open var versionHash: Data { computedVersionHash }
+
   /// The developer's own values.
   open var userInfo: [AnyHashable: Any]? { willSet { willEdit() } }
 

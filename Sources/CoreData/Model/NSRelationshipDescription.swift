@@ -46,6 +46,10 @@ open class NSRelationshipDescription: NSPropertyDescription, @unchecked Sendable
   /// Whether there can be more than one destination.
   open var isToMany: Bool { maxCount != 1 }
 
+  /// The version hash of the relationship, 32 bytes: of what all properties have, the names of the destination and of the
+  /// inverse, the limits of the number of destinations, and the order.
+  open override var versionHash: Data { super.versionHash }
+
   override func adopt(_ source: NSPropertyDescription) {
     super.adopt(source)
     guard let source = source as? NSRelationshipDescription else { return }

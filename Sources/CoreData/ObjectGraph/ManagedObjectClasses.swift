@@ -38,7 +38,8 @@ public enum ManagedObjectClasses {
   }
 
   private static func found(for entity: NSEntityDescription) -> NSManagedObject.Type? {
-    entity.foundClass.withLock { $0 } as? NSManagedObject.Type
+    // Only such classes are kept there, and a checked cast for every object would take longer than making it.
+    entity.foundClass.withLock { $0 }.map { unsafeBitCast($0, to: NSManagedObject.Type.self) }
   }
 
   /// Uses a class that the program has used as a type for an entity that names it without a module and whose class is
