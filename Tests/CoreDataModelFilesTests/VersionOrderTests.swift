@@ -153,7 +153,7 @@ struct VersionOrderFixtureTests {
   func scrambled() throws {
     var (right, count, byLetters, bundleCount) = (0, 0, 0, 0)
     for (_, versions, current) in try Self.bundles() {
-      var generator = SeededGenerator(state: UInt64(versions.count))
+      var generator = SeededGenerator(seed: UInt64(versions.count))
       let shuffled = versions.shuffled(using: &generator)
       let letters = shuffled.indices.map { String(UnicodeScalar(UInt8(ascii: "A") + UInt8($0))) }
       let renamed = zip(shuffled, letters).map { (name: $1, document: $0.document, hashes: $0.hashes) }
@@ -188,18 +188,5 @@ struct VersionOrderFixtureTests {
         "ArtsyPartner", "ArtsyPartner 2", "ArtsyPartner 3", "ArtsyPartner 4", "ArtsyPartner 5", "ArtsyFolio v1.4",
       ])
     #expect(bundle.names.last == bundle.currentVersionName)
-  }
-
-  /// SplitMix64, so that every run has the same order.
-  private struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var mixed = state
-      mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-      return mixed ^ (mixed >> 31)
-    }
   }
 }

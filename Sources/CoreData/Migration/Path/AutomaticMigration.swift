@@ -19,11 +19,7 @@ struct AutomaticMigration {
   ///   only its own and something would be dropped; 134140 when no mapping model is found and none may or can be inferred,
   ///   or when one no longer fits; the errors of reading mapping models, and of `StoreMigration.run(progress:)`.
   func run() throws {
-    if options.isReadOnly {
-      throw MigrationErrors.failed(
-        url: url, reason: "The store was opened read-only, and has another model version than the one given.",
-        suggestion: "Open it without NSReadOnlyPersistentStoreOption once, so that it can be migrated.")
-    }
+    if options.isReadOnly { throw Self.readOnly(url) }
     var migration: StoreMigration
     do {
       migration = try self.migration()
@@ -35,6 +31,22 @@ struct AutomaticMigration {
     // The report is discarded.
     migration.countsAllRows = false
     try migration.run()
+  }
+
+  /// 134110 for a read-only store.
+  static func readOnly(_ url: URL) -> NSError {
+    MigrationErrors.failed(
+      url: url, reason: "The store was opened read-only, and has another model version than the one given.",
+      suggestion: "Open it without NSReadOnlyPersistentStoreOption once, so that it can be migrated.")
+  }
+
+  /// The version of a store that does not carry its model.
+  ///
+  /// - Throws: 134130 when no model fits the store.
+  func sourceVersion() throws -> ModelVersion {
+    try SourceVersionFinder(
+      known: ModelVersions(around: destination), configuration: configuration, search: sourceSearch()
+    ).sourceVersion(of: url, metadata: metadata).version
   }
 
   /// Whether the store has the wanted version by now.

@@ -73,12 +73,20 @@ public struct MigrationProgress: Hashable, Sendable {
   /// The table being migrated; nil between tables.
   public let table: String?
   /// The number of rows of the step that are done. Within a large table it is estimated from the range of primary
-  /// keys done, and exact if the keys have no gaps.
+  /// keys done, and exact if the keys have no gaps; within an index or another statement that SQLite executes as a
+  /// whole, from what SQLite has done.
   public let rowsDone: Int
-  /// The number of rows in the step.
+  /// The number of rows in the step. Rows that are worked through several times, as for an index, count each time.
   public let rowCount: Int
 
   let isStepDone: Bool
+
+  /// The progress with some more rows done.
+  func adding(rows: Int) -> MigrationProgress {
+    MigrationProgress(
+      step: step, stepCount: stepCount, table: table, rowsDone: min(rowsDone + rows, rowCount), rowCount: rowCount,
+      isStepDone: isStepDone)
+  }
 
   /// The fraction of the migration that is done, from 0 to 1.
   public var fractionCompleted: Double {

@@ -236,7 +236,10 @@ struct SourceVersionFinder {
   func sourceVersion(of url: URL, metadata: [String: Any]) throws -> SourceModelSearch.Found {
     if let version = known.version(fitting: metadata, configuration: configuration) { return (version, []) }
     if let found = search?.version(fitting: metadata, configuration: configuration) { return found }
-    if let model = try SQLiteStore.cachedModel(at: url), Self.wrote(model, metadata, configuration) {
+    // Only a SQLite store carries its model.
+    if ![NSXMLStoreType, NSBinaryStoreType].contains(metadata[NSStoreTypeKey] as? String),
+      let model = try SQLiteStore.cachedModel(at: url), Self.wrote(model, metadata, configuration)
+    {
       return (ModelVersion(name: SourceVersionFinder.storesOwnName, model: model), [])
     }
     throw missingSourceModel(of: url, metadata: metadata)

@@ -47,6 +47,8 @@ struct StagedMigration {
   let destination: NSManagedObjectModel
   let configuration: String?
   let options: StoreOptions
+  /// Whether the store is a copy that only then replaces the program's store.
+  var isCopy = false
 
   private enum Work {
     case lightweight(MigrationPath)
@@ -227,7 +229,9 @@ struct StagedMigration {
       try close(container)
       throw MigrationErrors.stageHandler(
         url: url, handler: name, stage: stage.title,
-        state: "The store is of the version \(reference.versionChecksum), and whole.", underlying: error)
+        state: isCopy
+          ? "The store is unchanged." : "The store is of the version \(reference.versionChecksum), and whole.",
+        underlying: error)
     }
     try close(container)
   }

@@ -63,6 +63,25 @@ class FileStore: MemoryStore, @unchecked Sendable {
 
   override var isDisconnected: Bool { file?.isGone ?? false }
 
+  /// Opens the store without rows. The first save replaces the file of another store as that one has read it, or makes a
+  /// missing file.
+  ///
+  /// - Parameters:
+  ///   - other: the store at the same location; nil if there is none.
+  ///   - identifier: the UUID.
+  /// - Throws: 134020 for a model that no store can have.
+  func begin(inPlaceOf other: FileStore?, identifier: String?) throws {
+    var metadata = try StoreMetadata.new(
+      type: type, model: model(), configuration: customConfigurationName, url: url)
+    metadata[NSStoreUUIDKey] = identifier
+    take(metadata)
+    let tables = RowTables(try model(), store: self)
+    // Numbers of objects that were deleted are not used again.
+    if let earlier = other?.tables { tables.reserve(from: earlier.nextNumber) }
+    self.tables = tables
+    file = other?.file ?? url.map { WholeFile($0) }
+  }
+
   /// Has the next save go to another file, and replace what is there.
   func setDestination(_ url: URL) {
     self.url = url

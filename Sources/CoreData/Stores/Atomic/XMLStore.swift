@@ -14,6 +14,11 @@ final class XMLStore: FileStore, @unchecked Sendable {
     try super.finishOpening()
     tables?.reserve(from: XMLStoreDocument.numberBeforeFirst + 1)
   }
+
+  override func begin(inPlaceOf other: FileStore?, identifier: String?) throws {
+    try super.begin(inPlaceOf: other, identifier: identifier)
+    tables?.reserve(from: XMLStoreDocument.numberBeforeFirst + 1)
+  }
 }
 
 /// Rows as elements of an XML file.

@@ -10,16 +10,21 @@ struct StoreCopy {
   let source: any RowStore
   let destination: any RowStore
   let coordinator: NSPersistentStoreCoordinator
+  /// Whether rows keep the numbers in their identifiers, as far as possible.
+  var keepsNumbers = false
 
   /// Copies the rows and the app's metadata. The rows get new identifiers.
   ///
+  /// - Returns: whether all rows have kept their numbers.
   /// - Throws: 134070 for a store whose rows cannot be listed; the errors of both stores. The destination has no rows
   ///   then.
-  func run() throws {
+  @discardableResult
+  func run() throws -> Bool {
     let context = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
     context.persistentStoreCoordinator = coordinator
     context.retainsRegisteredObjects = true
-    let rows = try coordinator.managedObjectModel.entities.flatMap { entity in
+    let entities = coordinator.managedObjectModel.entities.filter { source.hasPlace(for: $0) }
+    let rows = try entities.flatMap { entity in
       guard let rows = try source.rows(for: RowQuery(entity: entity, includesSubentities: false)) else {
         throw StoreErrors.operationFailed(
           url: source.url, reason: "The rows of a store of the type '\(source.type)' cannot be listed.")
@@ -27,7 +32,8 @@ struct StoreCopy {
       return rows
     }
     let objects = rows.map { NSManagedObject(entity: $0.id.entityDescription, insertInto: nil) }
-    let ids = try destination.makeIdentifiers(forObjects: objects)
+    let (ids, keepsAll) =
+      keepsNumbers ? try keptIdentifiers(rows) : (try destination.makeIdentifiers(forObjects: objects), false)
     let newIDs = Dictionary(zip(rows.map(\.id.key), ids)) { first, _ in first }
     for (position, row) in rows.enumerated() {
       let object = objects[position]
@@ -47,6 +53,39 @@ struct StoreCopy {
     }
     try destination.write(changes, for: context)
     if destination.hasUnsavedMetadata { try destination.writeMetadata() }
+    return keepsAll
+  }
+
+  /// Returns identifiers with the numbers of the rows. In a file that numbers the objects of all entities together, objects
+  /// whose number another one has get new numbers.
+  ///
+  /// - Returns: the identifiers, and whether all rows have kept their numbers.
+  private func keptIdentifiers(_ rows: [RowSnapshot]) throws -> (ids: [NSManagedObjectID], keepsAll: Bool) {
+    var numbers = rows.map(\.id.key.number)
+    var keepsAll = true
+    if let destination = destination as? any RowTableStore {
+      let tables = try destination.openTables()
+      tables.reserve(from: numbers.max().map { $0 == .max ? $0 : $0 + 1 } ?? 1)
+      var known: Set<Int64> = []
+      for position in numbers.indices where !known.insert(numbers[position]).inserted {
+        numbers[position] = try tables.reserve(1)
+        keepsAll = false
+      }
+    }
+    let ids = try zip(rows, numbers).map { row, number in
+      let name = row.id.entityDescription.name ?? ""
+      guard let id = destination.identifier(entityName: name, reference: "p\(number)") else {
+        throw StoreErrors.operationFailed(
+          url: destination.url, reason: "The store has no place for the object \(number) of the entity '\(name)'.")
+      }
+      return id
+    }
+    if let destination = destination as? SQLiteStore {
+      var greatest: [UInt32: Int64] = [:]
+      for id in ids { greatest[id.key.root] = max(greatest[id.key.root] ?? 0, id.key.number) }
+      for (root, number) in greatest { try destination.reserveKeys(ofRoot: Int(root), through: number) }
+    }
+    return (ids, keepsAll)
   }
 
   /// Returns the values of a row with the identifiers of the new store. References to rows that are gone are left out.

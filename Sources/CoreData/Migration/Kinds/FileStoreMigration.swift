@@ -1,0 +1,91 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataMigration
+import CoreDataStoreFiles
+import Foundation
+
+/// The migration of an XML or binary store that is opened with `NSMigratePersistentStoresAutomaticallyOption` and does not
+/// fit its model: that of a SQLite store, carried out on a `WorkingCopy`.
+struct FileStoreMigration {
+  let kind: FileStore.Type
+  let url: URL
+  let metadata: [String: Any]
+  let destination: NSManagedObjectModel
+  let configuration: String?
+  let options: [AnyHashable: Any]
+
+  /// - Throws: the errors of `AutomaticMigration.run()` and `StagedMigration.run()`; 134070 if another program has
+  ///   changed the store. The store is unchanged then.
+  func run() throws {
+    let settings = StoreOptions(options)
+    if settings.isReadOnly { throw AutomaticMigration.readOnly(url) }
+    do {
+      try migrate(settings)
+    } catch {
+      // Another process may have migrated the store since its metadata were read.
+      guard try isCurrent() else { throw error }
+    }
+  }
+
+  private func isCurrent() throws -> Bool {
+    destination.isConfiguration(
+      withName: configuration, compatibleWithStoreMetadata: try kind.metadataForPersistentStore(with: url))
+  }
+
+  private func migrate(_ settings: StoreOptions) throws {
+    let model = try sourceModel(settings)
+    let copy = try WorkingCopy(of: url, kind, model, configuration: configuration)
+    defer { copy.remove() }
+    let usesMappings = try copy.naming { try migrate(copy.url) }
+    let kept = usesMappings && settings.keepsReplacedStore ? try copy.keepOriginal() : nil
+    do {
+      _ = try copy.replaceOriginal(model: destination, configuration: configuration)
+    } catch {
+      // The caller needs the reason why the store was not replaced. What is left is a copy of it.
+      if let kept { try? FileManager.default.removeItem(at: kept) }
+      throw error
+    }
+  }
+
+  /// Migrates the copy.
+  ///
+  /// - Returns: whether a mapping model was used.
+  private func migrate(_ copy: URL) throws -> Bool {
+    var options = options
+    // A whole file has no cleanup to defer.
+    options[NSPersistentStoreDeferredLightweightMigrationOptionKey] = nil
+    let settings = StoreOptions(options)
+    let metadata = try SQLiteStore.metadataForPersistentStore(with: copy)
+    if let manager = settings.stagedMigration {
+      try StagedMigration(
+        manager: manager, url: copy, metadata: metadata, destination: destination, configuration: configuration,
+        options: settings, isCopy: true
+      ).run()
+      return false
+    }
+    var migration = try AutomaticMigration(
+      url: copy, metadata: metadata, destination: destination, configuration: configuration, options: settings
+    ).migration()
+    // The report is discarded, and so is the copy.
+    migration.countsAllRows = false
+    migration.keepsReplacedStore = false
+    try migration.run()
+    return !migration.steps.allSatisfy(\.isInPlace)
+  }
+
+  /// Returns the model that the store was written with: one that a stage names, or one that is found as for SQLite stores.
+  ///
+  /// - Throws: 134130 if there is none.
+  private func sourceModel(_ settings: StoreOptions) throws -> NSManagedObjectModel {
+    for case let stage as NSCustomMigrationStage in settings.stagedMigration?.stages ?? [] {
+      for reference in [stage.currentModel, stage.nextModel] {
+        let model = try reference.resolve()
+        if model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) { return model }
+      }
+    }
+    return try AutomaticMigration(
+      url: url, metadata: metadata, destination: destination, configuration: configuration, options: settings
+    ).sourceVersion().model()
+  }
+}

@@ -1,0 +1,159 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataStoreFiles
+import Foundation
+
+/// A SQLite store in a private directory that stands for an XML or binary store during a migration.
+///
+/// Migrations work on SQLite databases. So the rows of another store are copied into one, which is migrated in any way
+/// that a SQLite store can be, and the result becomes the new file of the store, atomically. Until then the store's own
+/// file is only read, and it is not replaced if another program has changed it meanwhile.
+///
+/// Both copies keep the UUID, the numbers of objects in their identifiers, and the app's own metadata.
+final class WorkingCopy {
+  /// The location of the XML or binary store.
+  let original: URL
+  /// The location of the SQLite store.
+  let url: URL
+  private let kind: FileStore.Type
+  private let directory: PrivateDirectory
+  /// The store as it was read; nil if there was none.
+  private var source: FileStore?
+
+  /// Makes an empty directory for the SQLite store.
+  ///
+  /// - Throws: the errors of the file system.
+  init(for original: URL, _ kind: FileStore.Type) throws {
+    self.original = original
+    self.kind = kind
+    directory = try Self.translating(original) { try CopyDirectory.make(for: original) }
+    url = directory.url.appendingPathComponent(original.lastPathComponent)
+  }
+
+  /// Copies a store.
+  ///
+  /// - Parameters:
+  ///   - original: the location of the store.
+  ///   - kind: its class.
+  ///   - model: the model that it was written with.
+  ///   - configuration: its configuration; nil for all entities.
+  /// - Throws: 134100 if the model is another one; the errors of reading the store and of the file system.
+  convenience init(
+    of original: URL, _ kind: FileStore.Type, _ model: NSManagedObjectModel, configuration: String?
+  ) throws {
+    try self.init(for: original, kind)
+    do {
+      try read(model, configuration)
+    } catch {
+      remove()
+      throw error
+    }
+  }
+
+  private func read(_ model: NSManagedObjectModel, _ configuration: String?) throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: try MigrationStack.plainCopy(of: model))
+    let source = kind.init(
+      persistentStoreCoordinator: coordinator, configurationName: configuration, at: original,
+      options: [NSReadOnlyPersistentStoreOption: true])
+    try source.loadMetadata()
+    guard model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: source.metadata) else {
+      throw StoreCompatibility.error(
+        metadata: source.metadata, model: model, configuration: configuration, url: original)
+    }
+    try source.finishOpening()
+    try naming {
+      // The copy is private, and is removed as a whole after a failure.
+      let copy = SQLiteStore(
+        persistentStoreCoordinator: coordinator, configurationName: configuration, at: url,
+        options: [NSSQLitePragmasOption: ["journal_mode": "MEMORY", "synchronous": "OFF"]])
+      copy.metadata = source.metadata.filter { !StoreMetadata.ownKeys.contains($0.key) }
+      try copy.loadMetadata()
+      defer { copy.willRemove(from: coordinator) }
+      try StoreCopy(source: source, destination: copy, coordinator: coordinator, keepsNumbers: true).run()
+    }
+    self.source = source
+  }
+
+  /// Replaces the original store by the contents of the SQLite store, or makes it.
+  ///
+  /// - Parameters:
+  ///   - model: the model that the SQLite store has now.
+  ///   - configuration: the store's configuration; nil for all entities.
+  /// - Returns: whether all objects have kept their numbers.
+  /// - Throws: 134070 if another program has changed the original store, or has made it; the errors of the file system.
+  ///   The original store is unchanged then.
+  func replaceOriginal(model: NSManagedObjectModel, configuration: String?) throws -> Bool {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: try MigrationStack.plainCopy(of: model))
+    let copy = SQLiteStore(
+      persistentStoreCoordinator: coordinator, configurationName: configuration, at: url,
+      options: [NSReadOnlyPersistentStoreOption: true])
+    try naming { try copy.loadMetadata() }
+    defer { copy.willRemove(from: coordinator) }
+    let result = kind.init(
+      persistentStoreCoordinator: coordinator, configurationName: configuration, at: original, options: nil)
+    try result.begin(inPlaceOf: source, identifier: copy.identifier)
+    let rows = StoreCopy(source: copy, destination: result, coordinator: coordinator, keepsNumbers: true)
+    return try naming { try rows.run() }
+  }
+
+  /// Copies the file of the original store, as it was read, to a free name beside it.
+  ///
+  /// - Returns: the location of the copy.
+  /// - Throws: the errors of the file system.
+  func keepOriginal() throws -> URL {
+    let place = StoreLocation(original)
+    let kept = BackupName.free(for: place.file, in: place.folder)
+    try FileStoreErrors.translating(original) {
+      guard let data = try WholeFile(original).read(limit: FileStore.largest) else {
+        throw StoreFileProblem.missing(path: original.path)
+      }
+      try WholeFile(kept).write(data)
+    }
+    return kept
+  }
+
+  /// Removes the SQLite store and its directory.
+  func remove() {
+    // If this fails, the directory stays private, and the next copy of the same store removes it.
+    try? directory.remove()
+  }
+
+  /// Runs work on the SQLite store, and has errors of this framework name the original store instead.
+  func naming<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      guard let named = renamed(error as NSError) else { throw error }
+      throw named
+    }
+  }
+
+  /// Returns an error with the original's location in place of the SQLite store's; nil if it does not have that.
+  private func renamed(_ error: NSError) -> NSError? {
+    guard error.domain == NSCocoaErrorDomain else { return nil }
+    var isChanged = false
+    func renamed(_ value: Any) -> Any {
+      var result: Any?
+      switch value {
+      case let url as URL where url.path == self.url.path: result = original
+      case let text as String where text.contains(url.path):
+        result = text.replacingOccurrences(of: url.path, with: original.path)
+      case let error as NSError: result = self.renamed(error)
+      case let list as [NSError]:
+        let errors = list.map { self.renamed($0) }
+        if errors.contains(where: { $0 != nil }) { result = zip(list, errors).map { $1 ?? $0 } }
+      default: break
+      }
+      if result != nil { isChanged = true }
+      return result ?? value
+    }
+    let info = error.userInfo.mapValues(renamed)
+    return isChanged ? NSError(domain: error.domain, code: error.code, userInfo: info) : nil
+  }
+
+  private static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {
+    try FileStoreErrors.translating(url) { try RecoveryErrors.translating(url: url, body) }
+  }
+}
