@@ -35,6 +35,20 @@ package final class OpenDirectory {
     throw FileFailure(operation: "open", path: url.path, number: number)
   }
 
+  /// Waits for the operating system's lock of the directory, and holds it until the directory is closed.
+  ///
+  /// Has no effect on a file system that cannot lock directories, as some in the network.
+  ///
+  /// - Throws: `FileFailure`.
+  package func lock() throws {
+    while flock(descriptor, LOCK_EX) != 0 {
+      let number = errno
+      if number == EINTR { continue }
+      if [EBADF, EINVAL, ENOLCK, ENOSYS, ENOTSUP, EOPNOTSUPP].contains(number) { return }
+      throw FileFailure(operation: "lock", path: url.path, number: number)
+    }
+  }
+
   /// Opens a subdirectory.
   ///
   /// - Throws: `RegularFile.Problem.notDirectory`, also for a symbolic link; `FileFailure`, also if it does not exist.

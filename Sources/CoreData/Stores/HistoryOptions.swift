@@ -5,9 +5,10 @@ import Foundation
 
 /// Option: a Bool, by default false; the store records persistent history. SQLite stores only.
 public let NSPersistentHistoryTrackingKey = "NSPersistentHistoryTrackingKey"
-/// Option: a Bool, by default false; every change of the store posts `NSPersistentStoreRemoteChange`.
+/// Option: a Bool, by default false; changes of the store by this process and by others post
+/// `NSPersistentStoreRemoteChange`.
 ///
-/// Differs from Apple: changes by other processes post none.
+/// Differs from Apple: changes by other processes are noticed on Linux only, and if they are made on the same machine.
 public let NSPersistentStoreRemoteChangeNotificationPostOptionKey =
   "NSPersistentStoreRemoteChangeNotificationOptionKey"
 /// Key of `NSPersistentStoreRemoteChange`: the `NSPersistentHistoryToken` after the change, if the store records history.
@@ -16,9 +17,9 @@ public let NSPersistentHistoryTokenKey = "historyToken"
 public let NSPersistentStoreURLKey = "storeURL"
 
 extension Notification.Name {
-  /// Posted after a store was changed, by any coordinator of this process, with the coordinator of each store that is open
-  /// with `NSPersistentStoreRemoteChangeNotificationPostOptionKey` as its object. It is posted on a queue of its own. Its
-  /// user info has `NSStoreUUIDKey`, `NSPersistentStoreURLKey` and `NSPersistentHistoryTokenKey`.
+  /// Posted after a store was changed, by any coordinator of this process or by another process, with the coordinator of each
+  /// store that is open with `NSPersistentStoreRemoteChangeNotificationPostOptionKey` as its object. It is posted on a queue
+  /// of its own. Changes by other processes that follow one another closely post once. Its user info has `NSStoreUUIDKey`, `NSPersistentStoreURLKey` and `NSPersistentHistoryTokenKey`.
   public static let NSPersistentStoreRemoteChange = Notification.Name("NSPersistentStoreRemoteChangeNotification")
 }
 

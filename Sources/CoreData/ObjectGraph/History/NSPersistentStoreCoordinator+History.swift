@@ -69,24 +69,39 @@ extension NSPersistentStoreCoordinator {
 }
 
 /// Posts notifications of changed stores.
-private enum RemoteChanges {
-  private static let queue = DispatchQueue(label: "NSPersistentStoreRemoteChange")
+enum RemoteChanges {
+  /// Observers may use contexts, and the lock of another coordinator is needed, which must not be waited for by a caller that
+  /// may hold its own: hence a queue.
+  static let queue = DispatchQueue(label: "NSPersistentStoreRemoteChange")
 
-  /// Posts on another queue: observers may use contexts, and the lock of another coordinator is needed, which must not be
-  /// waited for by a caller that may hold its own.
+  /// Posts for all stores at the locations, after a change by this process.
   static func post(of urls: [URL]) {
     guard OpenStores.arePosting else { return }
     queue.async {
       for url in urls {
-        for store in OpenStores.postingStores(at: url) {
-          guard let coordinator = store.persistentStoreCoordinator else { continue }
-          var info: [AnyHashable: Any] = [NSPersistentStoreURLKey: url]
-          info[NSStoreUUIDKey] = coordinator.withLock { store.identifier }
-          info[NSPersistentHistoryTokenKey] = coordinator.currentPersistentHistoryToken(fromStores: [store])
-          NotificationCenter.default.post(name: .NSPersistentStoreRemoteChange, object: coordinator, userInfo: info)
-        }
+        for store in OpenStores.postingStores(at: url) { post(store, url, isKnown: true) }
       }
     }
+  }
+
+  /// Posts for a store if another process has changed it. Called on the queue, after the files of the store were written.
+  static func didWriteFiles(of store: SQLiteStore) {
+    if let url = store.url { post(store, url, isKnown: false) }
+  }
+
+  /// - Parameter isKnown: whether the store is known to have been changed.
+  private static func post(_ store: SQLiteStore, _ url: URL, isKnown: Bool) {
+    guard let coordinator = store.persistentStoreCoordinator else { return }
+    var info: [AnyHashable: Any] = [NSPersistentStoreURLKey: url]
+    let isChanged = coordinator.withLock {
+      info[NSStoreUUIDKey] = store.identifier
+      // An error says nothing about the change; whoever reads the store next gets it.
+      let others = (try? store.takeOthersCommits()) ?? true
+      return isKnown || others
+    }
+    guard isChanged else { return }
+    info[NSPersistentHistoryTokenKey] = coordinator.currentPersistentHistoryToken(fromStores: [store])
+    NotificationCenter.default.post(name: .NSPersistentStoreRemoteChange, object: coordinator, userInfo: info)
   }
 }
 

@@ -163,4 +163,27 @@ struct NotificationTests {
     await main.perform(schedule: .enqueued) { order.append("enqueued") }
     #expect(order == ["immediate", "earlier", "enqueued"])
   }
+
+  @Test("A store about to be removed is told with its coordinator still set; one that is not removed is not told")
+  func removal() throws {
+    final class Seen: @unchecked Sendable {
+      var stores: [(URL?, Bool)] = []
+    }
+    let folder = try TemporaryStore()
+    let coordinator = try #require(try folder.context(CompanyModel.make()).persistentStoreCoordinator)
+    let store = coordinator.persistentStores[0]
+    let seen = Seen()
+    let observer = NotificationCenter.default.addObserver(
+      forName: .NSPersistentStoreCoordinatorWillRemoveStore, object: store, queue: nil
+    ) { note in
+      let store = note.object as? NSPersistentStore
+      seen.stores.append((store?.url, store?.persistentStoreCoordinator?.persistentStores.count == 1))
+    }
+    defer { NotificationCenter.default.removeObserver(observer) }
+    try coordinator.remove(store)
+    #expect(seen.stores.count == 1)
+    #expect(seen.stores.first?.0 == folder.url && seen.stores.first?.1 == true)
+    #expect(throws: NSError.self) { try coordinator.remove(store) }
+    #expect(seen.stores.count == 1)
+  }
 }
