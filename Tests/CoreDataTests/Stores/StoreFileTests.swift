@@ -225,7 +225,7 @@ struct StoreFileTests {
         #expect(try store.state().connection.rowCount(of: layout.table) == rows.count)
         for row in rows {
           for relationship in row.id.entity.relationshipsByName.values where relationship.isToMany {
-            _ = try store.members(of: relationship, for: row.id)
+            _ = try store.members(of: relationship, for: row.id, in: NSManagedObjectContext(.privateQueue))
           }
         }
         counted += rows.count
