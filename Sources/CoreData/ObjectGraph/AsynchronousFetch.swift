@@ -99,9 +99,9 @@ final class AsynchronousFetch: @unchecked Sendable {
       try checkCancellation()
       let faults = ids[start..<min(start + Self.partSize, ids.count)].map(reader.object(for:))
       for object in faults {
-        if let row = object.snapshot { rows[row.id.key] = row }
+        if let row = object.snapshot { rows[row.key] = row }
       }
-      try Prefetching(context: reader).readRows(of: faults.filter { $0.snapshot == nil }) { rows[$0.id.key] = $0 }
+      try Prefetching(context: reader).readRows(of: faults.filter { $0.snapshot == nil }) { rows[$0.key] = $0 }
       progress.completedUnitCount = Int64(start + faults.count)
     }
     return .objects(ids, rows)

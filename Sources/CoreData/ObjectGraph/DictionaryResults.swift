@@ -2,18 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPredicates
+import CoreDataStoreFiles
 import Foundation
 
 /// Makes the results of a fetch with the result type `dictionaryResultType`.
 struct DictionaryResults {
   private struct Column {
     let name: String
+    let expression: ExpressionSyntax
     /// Computes the value of one object; nil for an aggregate.
     var value: ((NSManagedObject) throws -> Any?)?
     /// Computes an aggregate of all objects, such as the maximum of a property.
     var summary: (([NSManagedObject]) throws -> Any?)?
   }
 
+  private let entity: NSEntityDescription
   private let columns: [Column]
   private let isDistinct: Bool
   /// The properties whose values divide the objects into groups.
@@ -24,11 +27,28 @@ struct DictionaryResults {
   /// Whether the request asks for aggregates, and so for one dictionary of all objects.
   var isSummary: Bool { columns.contains { $0.summary != nil } }
 
+  /// What a store must know to make the dictionaries itself.
+  var criteria: ResultCriteria {
+    func columns(_ columns: [Column]) -> [ResultCriteria.Column] {
+      columns.map { .init(name: $0.name, expression: $0.expression) }
+    }
+    return ResultCriteria(
+      columns: columns(self.columns), groups: columns(groupColumns), having: having, isDistinct: isDistinct)
+  }
+
+  /// Whether values are read from other objects than those of the entity.
+  var leadsElsewhere: Bool {
+    ((columns + groupColumns).flatMap(\.expression.keyPaths) + (having?.keyPaths ?? [])).contains { path in
+      path.contains(".") || entity.relationshipsByName[path]?.isToMany == true
+    }
+  }
+
   init(_ specification: FetchSpecification, entity: NSEntityDescription) throws {
+    self.entity = entity
     isDistinct = specification.returnsDistinctResults
     groupColumns = try (specification.propertiesToGroupBy ?? []).map { try DictionaryResults.column($0, entity) }
     do {
-      having = try specification.havingPredicate.map(PredicateSyntax.init)
+      having = try specification.havingPredicate.map { try PredicateSyntax($0).evaluatingConstants() }
     } catch let opaque as OpaqueCriterion {
       throw ObjectGraphErrors.badRequest(
         opaque.description, entity: entity, suggestion: "Make the havingPredicate from a format.")
@@ -72,8 +92,8 @@ struct DictionaryResults {
           "The expression description '\(expression.name)' has no expression.", entity: entity,
           suggestion: "Set its expression.")
       }
-      if let summary = summary(tree) { return Column(name: expression.name, summary: summary) }
-      return Column(name: expression.name) { object in
+      if let summary = summary(tree) { return Column(name: expression.name, expression: tree, summary: summary) }
+      return Column(name: expression.name, expression: tree) { object in
         let value = try PredicateEvaluator().value(tree, with: object)
         return (value as? NSManagedObject)?.objectID ?? value
       }
@@ -81,13 +101,15 @@ struct DictionaryResults {
       return try column(description.name, entity)
     case let name as String:
       let first = name.split(separator: ".").first.map(String.init) ?? name
-      if name == "objectID", entity.propertiesByName[name] == nil { return Column(name: name) { $0.objectID } }
+      if name == "objectID", entity.propertiesByName[name] == nil {
+        return Column(name: name, expression: .evaluatedObject) { $0.objectID }
+      }
       guard entity.slotTable.position(of: first) != nil else {
         throw ObjectGraphErrors.badRequest(
           "'\(first)' is not an attribute or relationship of '\(entity.name ?? "")'.", entity: entity,
           suggestion: "Correct propertiesToFetch.")
       }
-      return Column(name: name) { object in
+      return Column(name: name, expression: .keyPath(name)) { object in
         let value = try KeyPathReader.value(name, of: object)
         return (value as? NSManagedObject)?.objectID ?? value
       }
@@ -131,24 +153,26 @@ struct DictionaryResults {
   func dictionaries(of objects: [NSManagedObject]) throws -> [NSDictionary] {
     if !groupColumns.isEmpty { return try groups(of: objects) }
     if isSummary { return [try summary(of: objects)] }
-    var seen: Set<NSDictionary> = []
+    var seen: Set<[ValueKey]> = []
     var result: [NSDictionary] = []
     for object in objects {
       let dictionary = NSMutableDictionary()
       for column in columns {
         if let value = try column.value?(object) { dictionary[column.name] = value }
       }
-      if !isDistinct || seen.insert(dictionary).inserted { result.append(dictionary) }
+      if !isDistinct || seen.insert(key(of: dictionary)).inserted { result.append(dictionary) }
     }
     return result
   }
 
+  private func key(of dictionary: NSDictionary) -> [ValueKey] { columns.map { ValueKey(dictionary[$0.name]) } }
+
   /// Returns one dictionary for each group of objects with equal values, in the order of the groups' first objects.
   private func groups(of objects: [NSManagedObject]) throws -> [NSDictionary] {
-    var indexes: [[AnyHashable]: Int] = [:]
+    var indexes: [[ValueKey]: Int] = [:]
     var groups: [[NSManagedObject]] = []
     for object in objects {
-      let key = try groupColumns.map { try ($0.value?(object) ?? NSNull()) as? AnyHashable ?? AnyHashable(NSNull()) }
+      let key = try groupColumns.map { ValueKey(try $0.value?(object)) }
       if let index = indexes[key] {
         groups[index].append(object)
       } else {
@@ -156,11 +180,11 @@ struct DictionaryResults {
         groups.append([object])
       }
     }
-    var seen: Set<NSDictionary> = []
+    var seen: Set<[ValueKey]> = []
     var result: [NSDictionary] = []
     for group in groups {
       let dictionary = try summary(of: group)
-      guard try isWanted(dictionary, group), !isDistinct || seen.insert(dictionary).inserted else { continue }
+      guard try isWanted(dictionary, group), !isDistinct || seen.insert(key(of: dictionary)).inserted else { continue }
       result.append(dictionary)
     }
     return result
@@ -170,23 +194,19 @@ struct DictionaryResults {
   /// objects that are equal in the group, and aggregates.
   private func isWanted(_ dictionary: NSDictionary, _ group: [NSManagedObject]) throws -> Bool {
     guard let having else { return true }
+    let names = Set(columns.map(\.name))
     let condition = try having.replacing { expression in
-      guard let summary = DictionaryResults.summary(expression) else { return nil }
-      return .constant(PlainValue(try summary(group) ?? NSNull()))
+      switch expression {
+      case .keyPath(let name) where names.contains(name),
+        .keyPathOf(.evaluatedObject, let name) where names.contains(name):
+        return .constant(PlainValue(dictionary[name] ?? NSNull()))
+      default:
+        guard let summary = DictionaryResults.summary(expression) else { return nil }
+        return .constant(PlainValue(try summary(group) ?? NSNull()))
+      }
     }
     var variables: [String: Any?] = [:]
-    for column in columns { variables[column.name] = .some(dictionary[column.name]) }
-    return try PredicateEvaluator(variables: variables).evaluate(
-      condition, with: GroupKeys(dictionary: dictionary, first: group[0]))
-  }
-
-  /// Reads the keys of a group's result, and those of its first object.
-  private struct GroupKeys: KeyValueReading {
-    let dictionary: NSDictionary
-    let first: NSManagedObject
-
-    func value(forKeyPathComponent key: String) throws -> Any? {
-      try dictionary[key] ?? first.value(forKeyPathComponent: key)
-    }
+    for name in names { variables[name] = .some(dictionary[name]) }
+    return try PredicateEvaluator(variables: variables).evaluate(condition, with: group[0])
   }
 }

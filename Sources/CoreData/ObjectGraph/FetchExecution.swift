@@ -2,21 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPredicates
+import CoreDataStoreFiles
 import Foundation
 
 /// One fetch: queries the stores, and merges the context's unsaved changes into the results.
 struct FetchExecution {
-  private let specification: FetchSpecification
-  private let context: NSManagedObjectContext
+  let specification: FetchSpecification
+  let context: NSManagedObjectContext
   private let entity: NSEntityDescription
-  private let sources: [any RowReading]
-  private var query: RowQuery
+  let sources: [any RowReading]
+  private(set) var query: RowQuery
   /// Whether only Foundation can evaluate the predicate, because it contains a block.
-  private let isOpaque: Bool
+  let isOpaque: Bool
   /// Whether the objects are sorted by a Swift key path, which only the program can read.
-  private let isSortedByCode: Bool
+  let isSortedByCode: Bool
   /// Objects of the entity with unsaved changes, which the stores do not know.
-  private let pending: [NSManagedObject]
+  let pending: [NSManagedObject]
 
   init(
     _ specification: FetchSpecification, in context: NSManagedObjectContext, affectedStores: [NSPersistentStore]?
@@ -116,9 +117,6 @@ struct FetchExecution {
     pending.isEmpty && sources.count == 1 && !isOpaque && !isSortedByCode && incrementalStore == nil
   }
 
-  /// Whether the rows are those of a single store, and not of a parent context.
-  private var isReadFromStore: Bool { sources.count == 1 && context.parent == nil && incrementalStore == nil }
-
   /// The only store, if it is one that executes requests.
   private var incrementalStore: NSIncrementalStore? {
     sources.count == 1 ? (sources[0] as? StoreReader)?.store as? NSIncrementalStore : nil
@@ -144,12 +142,18 @@ struct FetchExecution {
       }
     }
     if isAnsweredByStore, let ids = try sources[0].identifiers(for: query) { return ids }
+    if let ids = try mergedIdentifiers() { return window(ids) }
     return try matching().map(\.objectID)
   }
 
   /// Returns the values of the objects for a child.
   func rowsForChild() throws -> [RowSnapshot] {
     try matching().compactMap(context.rowForChild)
+  }
+
+  /// Returns dictionaries for a child; nil if they must be made of objects.
+  func dictionariesForChild(_ results: ResultCriteria) throws -> [NSDictionary]? {
+    isAnsweredByStore && !context.hasChanges ? try sources[0].dictionaries(for: query, results) : nil
   }
 
   func count() throws -> Int {
@@ -171,6 +175,11 @@ struct FetchExecution {
       }
     }
     let results = try DictionaryResults(specification, entity: entity)
+    if isAnsweredByStore, !results.leadsElsewhere || !context.hasChanges || !specification.includesPendingChanges,
+      let found = try sources[0].dictionaries(for: query, results.criteria)
+    {
+      return found
+    }
     guard specification.returnsDistinctResults || results.isSummary || specification.isGrouped else {
       return try results.dictionaries(of: matching())
     }
@@ -187,6 +196,9 @@ struct FetchExecution {
     if isAnsweredByStore, let rows = try sources[0].rows(for: query) {
       return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
     }
+    if readsRowsLater, let ids = try mergedIdentifiers() {
+      return context.faults(window(ids), batchSize: specification.fetchBatchSize)
+    }
     if let objects = try firstMatching() { return objects }
     var whole = query
     whole.limit = 0
@@ -198,55 +210,10 @@ struct FetchExecution {
     objects = try withPending(objects)
     if isSortedByCode {
       objects = sortedByCode(objects)
-    } else if !query.order.isEmpty {
+    } else if !query.order.isEmpty || !pending.isEmpty {
       objects = try ObjectOrder(query.order).sorted(inOrderOfKeys(objects))
     }
     return window(objects)
-  }
-
-  /// Returns the objects within offset and limit, of which the store reads only as many rows as may be among them; nil if
-  /// there is no limit, or if the store does not evaluate everything.
-  private func firstMatching() throws -> [NSManagedObject]? {
-    guard query.limit > 0, !pending.isEmpty, isReadFromStore, !isOpaque, !isSortedByCode else { return nil }
-    var first = query
-    first.offset = 0
-    // The place of each changed or deleted object may be taken by the next row.
-    let (end, overflow) = query.offset.addingReportingOverflow(query.limit)
-    first.limit = end &+ pending.count { !$0.isInserted }
-    guard !overflow, first.limit >= end, let rows = try sources[0].rows(for: first) else { return nil }
-    let objects = try withPending(
-      rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) })
-    return window(try ObjectOrder(query.order).sorted(inOrderOfKeys(objects)))
-  }
-
-  /// Returns the count that the store gives, corrected by the objects with unsaved changes; nil if the store does not
-  /// evaluate the predicate.
-  private func countWithPending() throws -> Int? {
-    guard !pending.isEmpty, isReadFromStore, !isOpaque else { return nil }
-    var whole = query
-    (whole.limit, whole.offset, whole.order) = (0, 0, [])
-    guard var count = try sources[0].count(for: whole) else { return nil }
-    let stored = pending.filter { !$0.isInserted }.map(\.objectID)
-    for start in stride(from: 0, to: stored.count, by: Prefetching.batchSize) {
-      let part = stored[start..<min(start + Prefetching.batchSize, stored.count)]
-      let isPending = PredicateSyntax.comparison(
-        .init(.evaluatedObject, .in, .constant(.array(part.map { .object(.init($0)) }))))
-      var known = whole
-      known.predicate = query.predicate.map { .and([$0, isPending]) } ?? isPending
-      guard let known = try sources[0].count(for: known) else { return nil }
-      count -= known
-    }
-    count += try pending.count { try !$0.isDeleted && isWanted($0) }
-    count = max(count - query.offset, 0)
-    return query.limit > 0 ? min(count, query.limit) : count
-  }
-
-  /// Returns the objects in the order in which a store has rows that are equal in all other respects: by primary key, and
-  /// new objects last.
-  private func inOrderOfKeys(_ objects: [NSManagedObject]) -> [NSManagedObject] {
-    guard isReadFromStore else { return objects }
-    return objects.filter { !$0.isInserted }.sorted { $0.identifier.key.number < $1.identifier.key.number }
-      + objects.filter(\.isInserted)
   }
 
   /// Sorts with the descriptors themselves. The sort is stable.
@@ -307,7 +274,7 @@ struct FetchExecution {
     return inPlace + matching.filter { !known.contains(ObjectIdentifier($0)) }
   }
 
-  private func isWanted(_ object: NSManagedObject) throws -> Bool {
+  func isWanted(_ object: NSManagedObject) throws -> Bool {
     if isOpaque { return try specification.predicate?.holds(for: object) ?? true }
     guard let predicate = query.predicate else { return true }
     return try PredicateEvaluator().evaluate(predicate, with: object)
@@ -320,7 +287,7 @@ struct FetchExecution {
     return execution
   }
 
-  private func window<Result>(_ objects: [Result]) -> [Result] {
+  func window<Result>(_ objects: [Result]) -> [Result] {
     var result = objects[...]
     if query.offset > 0 { result = result.dropFirst(query.offset) }
     if query.limit > 0 { result = result.prefix(query.limit) }
@@ -338,19 +305,26 @@ struct ObjectOrder {
 
   /// Returns managed objects, or other things that have their keys, in order. The sort is stable.
   func sorted<Object>(_ objects: [Object]) throws -> [Object] {
-    let rows = try objects.enumerated().map { offset, object in
-      (offset, object, try keys.map { try KeyPathReader.value($0.keyPath, of: object) })
-    }
+    let rows = try objects.enumerated().map { offset, object in (offset, object, try values(of: object)) }
     return try rows.sorted { a, b in
-      for (position, key) in keys.enumerated() {
-        switch try key.order(a.2[position], b.2[position]) {
-        case .orderedAscending: return true
-        case .orderedDescending: return false
-        case .orderedSame: continue
-        }
+      switch try order(a.2, b.2) {
+      case .orderedAscending: true
+      case .orderedDescending: false
+      case .orderedSame: a.0 < b.0
       }
-      return a.0 < b.0
     }.map(\.1)
+  }
+
+  /// Returns the values that decide the place of an object.
+  func values(of object: Any) throws -> [Any?] { try keys.map { try KeyPathReader.value($0.keyPath, of: object) } }
+
+  /// Returns the order of two objects with these values.
+  func order(_ left: [Any?], _ right: [Any?]) throws -> ComparisonResult {
+    for (position, key) in keys.enumerated() {
+      let order = try key.order(left[position], right[position])
+      if order != .orderedSame { return order }
+    }
+    return .orderedSame
   }
 }
 

@@ -11,6 +11,11 @@ extension PredicateSQL {
   /// - Throws: `NotExpressibleInSQL` for what SQL cannot compute, and for unknown key paths, whose errors are reported by the
   ///   evaluation in memory.
   package func operand(_ expression: ExpressionSyntax, _ names: SQLNames) throws -> SQLOperand {
+    try NotExpressibleInSQL.naming(.expression(expression)) { try translated(expression, names) }
+  }
+
+  private func translated(_ expression: ExpressionSyntax, _ names: SQLNames) throws -> SQLOperand {
+    if let resolved = try names.resolve?(expression) { return resolved }
     switch expression {
     case .constant(.array(let values)), .constant(.set(let values)): return .list(values)
     case .constant(let value): return .constant(value)

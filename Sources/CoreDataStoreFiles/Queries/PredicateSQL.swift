@@ -52,6 +52,10 @@ package struct PredicateSQL {
   package func definite(_ condition: BoundSQL) -> BoundSQL { "IFNULL(\(condition), 0)" }
 
   private func condition(_ comparison: ComparisonSyntax, _ names: SQLNames) throws -> BoundSQL {
+    try NotExpressibleInSQL.naming(.predicate(.comparison(comparison))) { try translated(comparison, names) }
+  }
+
+  private func translated(_ comparison: ComparisonSyntax, _ names: SQLNames) throws -> BoundSQL {
     guard comparison.op != .customSelector else { throw NotExpressibleInSQL() }
     let left = try operand(comparison.left, names)
     let right = try operand(comparison.right, names)
@@ -109,7 +113,38 @@ package protocol ObjectKeys {
   func primaryKey(of object: OpaqueObject, root: Int) throws -> Int64?
 }
 
-/// The error for a predicate or an order that SQL cannot express; the caller evaluates it in memory.
-package struct NotExpressibleInSQL: Error {
-  package init() {}
+/// The error for a predicate or an order that SQL cannot express; the caller evaluates it in memory, or says which part is
+/// concerned.
+package struct NotExpressibleInSQL: Error, CustomStringConvertible {
+  package enum Part {
+    case expression(ExpressionSyntax)
+    case predicate(PredicateSyntax)
+  }
+
+  private static let longestText = 200
+
+  /// The smallest part that cannot be expressed; nil where the code that knows it has not added it.
+  private let part: Part?
+
+  package init(_ part: Part? = nil) { self.part = part }
+
+  /// Adds the part that a translation concerns, unless a smaller one is known.
+  package static func naming<Result>(_ part: Part, _ translation: () throws -> Result) throws -> Result {
+    do {
+      return try translation()
+    } catch let error as NotExpressibleInSQL where error.part == nil {
+      throw NotExpressibleInSQL(part)
+    }
+  }
+
+  /// The part in the format language, between quotation marks.
+  package var description: String {
+    let text: String
+    switch part {
+    case .expression(let expression)?: text = PredicatePrinter().format(expression)
+    case .predicate(let predicate)?: text = PredicatePrinter().format(predicate)
+    case nil: return "it"
+    }
+    return text.count > Self.longestText ? "'\(text.prefix(Self.longestText))…'" : "'\(text)'"
+  }
 }

@@ -158,6 +158,8 @@ package struct SQLCollection {
 package struct SQLNames {
   package let evaluated: SQLScope
   package var variables: [String: SQLScope] = [:]
+  /// Translates expressions that mean something else than in a row; nil for expressions that do not.
+  var resolve: ((ExpressionSyntax) throws -> SQLOperand?)?
 
   package init(evaluated: SQLScope, variables: [String: SQLScope] = [:]) {
     self.evaluated = evaluated

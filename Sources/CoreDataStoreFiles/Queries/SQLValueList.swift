@@ -38,6 +38,15 @@ package enum SQLValueList {
     return "(SELECT \(raw: element) FROM json_each(\(value: .text(json))))"
   }
 
+  /// Returns a subquery for integers whose text is the same for sets of any size.
+  ///
+  /// - Throws: as `list(_:)`.
+  static func set(of numbers: Set<Int64>) throws -> BoundSQL {
+    let json = "[\(numbers.sorted().map(String.init).joined(separator: ","))]"
+    guard json.utf8.count <= longestJSON else { throw NotExpressibleInSQL() }
+    return "(SELECT value FROM json_each(\(value: .text(json))))"
+  }
+
   /// A JSON string with a letter for the type, and the bytes in hexadecimal digits: JSON has no exact reals and no bytes.
   private static func encoded(_ value: SQLiteValue) -> String {
     switch value {

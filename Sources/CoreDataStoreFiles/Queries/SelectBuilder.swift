@@ -15,6 +15,8 @@ package struct RowCriteria {
   package var offset = 0
   /// The range of primary keys to search; nil for all.
   package var keys: ClosedRange<Int64>?
+  /// The primary keys of rows to leave out.
+  package var excludedKeys: Set<Int64> = []
 
   /// Whether finding the rows takes more than their primary keys.
   package var isSearch: Bool { predicate != nil || !order.isEmpty || keys == nil }
@@ -57,6 +59,14 @@ package struct SelectBuilder {
   ) throws -> (scope: SQLScope, condition: BoundSQL, order: BoundSQL) {
     let builder = PredicateSQL(schema: schema, objects: objects, aliases: AliasNames())
     let scope = SQLScope(entity: entity, names: builder.aliases)
+    let condition = try condition(of: entity, query, scope, builder)
+    return (scope, condition, isOrdered ? try order(query, of: entity, scope, builder) : "")
+  }
+
+  /// The WHERE clause of a query; empty for all rows of a table.
+  func condition(
+    of entity: EntityLayout, _ query: RowCriteria, _ scope: SQLScope, _ builder: PredicateSQL
+  ) throws -> BoundSQL {
     var conditions: [BoundSQL] = []
     if let test = entityTest(entity, includesSubentities: query.includesSubentities, alias: scope.alias) {
       conditions.append(test)
@@ -65,19 +75,24 @@ package struct SelectBuilder {
       conditions.append(
         "\(raw: scope.alias).Z_PK BETWEEN \(value: .integer(keys.lowerBound)) AND \(value: .integer(keys.upperBound))")
     }
+    if !query.excludedKeys.isEmpty {
+      conditions.append("\(raw: scope.alias).Z_PK NOT IN \(try SQLValueList.set(of: query.excludedKeys))")
+    }
     if let predicate = query.predicate {
       conditions.append(try builder.condition(predicate, SQLNames(evaluated: scope)))
     }
-    var order: BoundSQL = ""
-    if isOrdered {
-      let terms = try query.order.map { try term($0, from: scope, builder) }
-      // The primary key breaks ties, so that pages of one query never overlap.
-      // The sign lets SQLite search an index and sort what it finds, instead of reading all rows in order.
-      let sign = searchesRange(query, of: entity) ? "+" : ""
-      order = " ORDER BY \((terms + ["\(raw: sign)\(raw: scope.alias).Z_PK"]).joined(", "))"
-    }
-    let condition: BoundSQL = conditions.isEmpty ? "" : " WHERE \(conditions.joined(" AND "))"
-    return (scope, condition, order)
+    return conditions.isEmpty ? "" : " WHERE \(conditions.joined(" AND "))"
+  }
+
+  /// The ORDER BY clause of a query for rows.
+  func order(
+    _ query: RowCriteria, of entity: EntityLayout, _ scope: SQLScope, _ builder: PredicateSQL
+  ) throws -> BoundSQL {
+    let terms = try query.order.map { try term($0, from: scope, builder) }
+    // The primary key breaks ties, so that pages of one query never overlap.
+    // The sign lets SQLite search an index and sort what it finds, instead of reading all rows in order.
+    let sign = searchesRange(query, of: entity) ? "+" : ""
+    return " ORDER BY \((terms + ["\(raw: sign)\(raw: scope.alias).Z_PK"]).joined(", "))"
   }
 
   /// Whether a query without an order and a limit has a range of an indexed attribute.
@@ -104,7 +119,7 @@ package struct SelectBuilder {
     return hasRange(predicate)
   }
 
-  private func from(_ scope: SQLScope) -> String {
+  func from(_ scope: SQLScope) -> String {
     " FROM \(SQLName.quoted(scope.entity.table)) \(scope.alias)\(scope.joins)"
   }
 
@@ -118,16 +133,19 @@ package struct SelectBuilder {
       ? "\(raw: alias).Z_ENT = \(value: numbers[0])" : "\(raw: alias).Z_ENT IN (\(values: numbers))"
   }
 
-  private func term(_ term: SortKey, from scope: SQLScope, _ builder: PredicateSQL) throws -> BoundSQL {
+  func term(_ term: SortKey, from scope: SQLScope, _ builder: PredicateSQL) throws -> BoundSQL {
     let path = term.keyPath.split(separator: ".").map(String.init)
-    guard case .value(let value) = try builder.operand(path: path, from: scope), value.kind.isOrdered else {
-      throw NotExpressibleInSQL()
+    let value = try NotExpressibleInSQL.naming(.expression(.keyPath(term.keyPath))) {
+      guard case .value(let value) = try builder.operand(path: path, from: scope), value.kind.isOrdered else {
+        throw NotExpressibleInSQL()
+      }
+      return value
     }
     let collation = value.kind == .string ? SortCollation.clause(for: term.method) : ""
     return "\(value.sql)\(raw: collation)\(raw: term.isAscending ? "" : " DESC")"
   }
 
-  private func limit(of query: RowCriteria) -> BoundSQL {
+  func limit(of query: RowCriteria) -> BoundSQL {
     guard query.limit > 0 || query.offset > 0 else { return "" }
     let limit: BoundSQL = " LIMIT \(value: .integer(query.limit > 0 ? Int64(query.limit) : -1))"
     return query.offset > 0 ? "\(limit) OFFSET \(value: .integer(Int64(query.offset)))" : limit

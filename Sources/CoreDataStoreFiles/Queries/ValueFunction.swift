@@ -67,12 +67,13 @@ package enum ValueFunction {
     switch value {
     case let number as NSDecimalNumber: .text(number.stringValue)
     case let text as String: .text(text)
-    case let number as Int: .integer(Int64(number))
+    // Before integers: a real number without a fraction is an `Int` too, and would be divided like one.
     case let number as NSNumber:
       switch UInt8(bitPattern: number.objCType.pointee) {
       case UInt8(ascii: "d"), UInt8(ascii: "f"): .real(number.doubleValue)
       default: .integer(number.int64Value)
       }
+    case let number as Int: .integer(Int64(number))
     default: .null
     }
   }

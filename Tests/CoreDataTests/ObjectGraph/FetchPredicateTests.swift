@@ -225,6 +225,8 @@ struct FetchPredicateTests {
     let context = try store.context(CompanyModel.make())
     let sqlite = try #require(context.persistentStoreCoordinator?.persistentStores.first as? SQLiteStore)
     let statements = Statements()
+    // One connection sees all statements.
+    sqlite.connections.pause()
     try sqlite.state().connection.setTrace { _ in statements.count += 1 }
     let request = NSFetchRequest<NSManagedObject>(entityName: "Employee")
     request.relationshipKeyPathsForPrefetching = ["department"]

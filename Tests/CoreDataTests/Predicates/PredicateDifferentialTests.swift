@@ -36,6 +36,18 @@ struct PredicateDifferentialTests {
     for (kind, share) in run.shares { #expect(share >= Self.leastShare, "SQL answers too few of \(kind)") }
     #expect(run.shareOfAll >= Self.leastShareOfAll)
   }
+
+  @Test("A real number without a fraction divides as a real number in SQL too")
+  func wholeReal() throws {
+    let store = try TemporaryStore()
+    let context = try store.context(CompanyModel.make())
+    for age in 1...6 { context.make("Employee", ["name": "e\(age)", "age": age]) }
+    try context.save()
+    let predicate = NSPredicate(format: "(age / age) / modulus:by:(age, 4.0) > 0.25 AND modulus:by:(age, 4.0) != 0")
+    let wanted = try context.all("Employee", by: "name").filter { predicate.evaluate(with: $0) }.map { $0.text("name") }
+    let found = try context.all("Employee", by: "name", where: predicate).map { $0.text("name") }
+    #expect(found == wanted && wanted == ["e1", "e2", "e3", "e5", "e6"])
+  }
 }
 
 private struct PredicateRun {

@@ -83,6 +83,70 @@ struct FetchGroupingTests {
     #expect(try context.fetch(request) == [["age": 50, "n": 1] as NSDictionary])
   }
 
+  @Test("The store makes dictionaries without objects, as long as nothing is unsaved")
+  func withoutObjects() throws {
+    context.reset()
+    let grouped = request(["age", column("n", "count", of: "name")], by: ["age"])
+    grouped.havingPredicate = NSPredicate(format: "n > 1")
+    let names = request(["name", "department.name"], by: [])
+    names.returnsDistinctResults = true
+    names.sortDescriptors = nil
+    let oldest = request([column("oldest", "max", of: "age")], by: [])
+    #expect(try context.fetch(grouped) == [["age": 30, "n": 2] as NSDictionary])
+    #expect(try context.fetch(names).count == 5)
+    #expect(try context.fetch(oldest) == [["oldest": 50] as NSDictionary])
+    let child = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    child.parent = context
+    #expect(try child.performAndWait { try child.fetch(grouped) } == [["age": 30, "n": 2] as NSDictionary])
+    #expect(context.registeredObjects.isEmpty && child.registeredObjects.isEmpty)
+    context.make("Employee", ["name": "f", "age": 60])
+    #expect(try context.fetch(oldest) == [["oldest": 60] as NSDictionary])
+    #expect(try child.performAndWait { try child.fetch(oldest) } == [["oldest": 60] as NSDictionary])
+    oldest.includesPendingChanges = false
+    #expect(try context.fetch(oldest) == [["oldest": 50] as NSDictionary])
+  }
+
+  @Test("Unsaved changes of other objects are in the values that key paths read from them")
+  func unsavedDestinations() throws {
+    try context.all("Department")[0].setValue("z", forKey: "name")
+    let names = request(["department.name", column("n", "count", of: "name")], by: ["department.name"])
+    names.predicate = NSPredicate(format: "department != nil")
+    names.sortDescriptors = nil
+    let found = Set(try context.fetch(names).compactMap { $0["department.name"] as? String })
+    #expect(found == ["y", "z"])
+  }
+
+  @Test(
+    "Groups distinguish strings that are only canonically equivalent, and decimals are keys", arguments: [false, true])
+  func exactKeys(isInMemory: Bool) throws {
+    for (name, salary) in [("\u{E4}", "0.1"), ("a\u{308}", "0.1"), ("\u{E4}", "12345678901234.5")] {
+      context.make("Employee", ["name": name, "salary": NSDecimalNumber(string: salary)])
+    }
+    if !isInMemory { try context.save() }
+    let names = request(["name", column("n", "count", of: "name")], by: ["name"])
+    names.predicate = NSPredicate(format: "salary != nil")
+    names.sortDescriptors = nil
+    #expect(try context.fetch(names).compactMap { $0["n"] as? Int }.sorted() == [1, 2])
+    let salaries = request(["salary", column("n", "count", of: "name")], by: ["salary"])
+    salaries.predicate = names.predicate
+    salaries.sortDescriptors = nil
+    #expect(try context.fetch(salaries).compactMap { $0["n"] as? Int }.sorted() == [1, 2])
+    names.propertiesToGroupBy = nil
+    names.propertiesToFetch = ["name"]
+    names.returnsDistinctResults = true
+    #expect(try context.fetch(names).count == 2)
+  }
+
+  @Test("A result without a value in the condition for groups is missing, not a key of the objects")
+  func missingResults() throws {
+    let request = request(["department.name", column("oldest", "max", of: "age")], by: ["department.name"])
+    request.havingPredicate = NSPredicate(format: "oldest = nil")
+    request.sortDescriptors = nil
+    #expect(try context.fetch(request) == [NSDictionary()])
+    context.make("Employee", ["name": "f", "age": 1, "department": try context.all("Department")[0]])
+    #expect(try context.fetch(request) == [NSDictionary()])
+  }
+
   @Test("Requests for groups that have no single value are errors")
   func badRequests() throws {
     let mixed = request(["age", "name"], by: ["age"])

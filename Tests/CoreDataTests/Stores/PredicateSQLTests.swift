@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPredicates
+import CoreDataStoreFiles
 import Foundation
 import Testing
 
@@ -238,5 +239,28 @@ struct PredicateSQLTests {
     let bench = try StoreBench(BenchModels.company)
     #expect(try bench.names("Person", where: .comparison(comparison)) == nil)
     #expect(try bench.names("Person", where: .not(.comparison(comparison))) == nil)
+  }
+
+  @Test("What SQL cannot express is named: the smallest part of a predicate or an order")
+  func namedParts() throws {
+    let (bench, _) = try company()
+    let entities = try bench.store.state().entities
+    func part(_ format: String, by key: String = "name") throws -> String? {
+      var criteria = RowCriteria()
+      criteria.predicate = try PredicateParser.parse(format)
+      criteria.order = [SortKey(keyPath: key, isAscending: true)]
+      let layout = try #require(entities.schema["Person"])
+      do {
+        _ = try entities.selects.select(["Z_PK"], of: layout, criteria)
+        return nil
+      } catch let error as NotExpressibleInSQL {
+        return "\(error)"
+      }
+    }
+    #expect(try part("age > 1 AND name = 'x'") == nil)
+    #expect(try part("age > 1 AND (name = 'x' OR boss.absent = 2)") == "'boss.absent'")
+    #expect(try part("age > 1 AND NOT median:({1, age}) = 2")?.hasPrefix("'median") == true)
+    #expect(try part("name MATCHES nick") == "'name MATCHES nick'")
+    #expect(try part("age > 1", by: "department") == "'department'")
   }
 }

@@ -147,9 +147,16 @@ enum FunctionLibrary {
 /// Aggregate functions over collections.
 enum Aggregates {
   static func sum(_ values: [Any]) throws -> Any {
-    try values.reduce(Number.integer(0)) { sum, value in
-      Number.calculate("add:to:", sum, try Number(value, for: "sum:")) ?? sum
-    }.value
+    let numbers = try values.map { try Number($0, for: "sum:") }
+    // The order of integers must not decide whether their sum is one.
+    var total: Int128 = 0
+    for number in numbers {
+      guard case .integer(let integer) = number else {
+        return numbers.reduce(Number.integer(0)) { Number.calculate("add:to:", $0, $1) ?? $0 }.value
+      }
+      total += Int128(integer)
+    }
+    return Int64(exactly: total).map { NSNumber(value: $0) } ?? NSNumber(value: Double(total))
   }
 
   static func average(_ values: [Any]) throws -> Any? {

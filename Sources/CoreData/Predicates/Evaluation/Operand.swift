@@ -203,8 +203,10 @@ enum Number {
     }
   }
 
-  private static func real(_ name: String, _ a: Double, _ b: Double) -> Double? {
-    switch name {
+  private static func real(_ name: String, _ left: Double, _ right: Double) -> Double? {
+    // The sign of a zero, which SQLite does not keep, would decide what a division by it gives.
+    let (a, b) = (left + 0, right + 0)
+    return switch name {
     case "add:to:": a + b
     case "from:subtract:": a - b
     case "multiply:by:": a * b

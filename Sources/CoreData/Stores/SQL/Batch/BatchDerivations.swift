@@ -94,10 +94,10 @@ struct BatchDerivations {
       do {
         let values = BatchValues(run: run, layout: layout, attribute: attribute)
         return Derived(name: rule.name, column: column, value: try values.operand(rule.expression, scope, names))
-      } catch is NotExpressibleInSQL {
+      } catch let obstacle as NotExpressibleInSQL {
         throw BatchErrors.badRequest(
           "The derived attribute '\(rule.name)' of '\(layout.name)' depends on the changed objects, and SQL cannot "
-            + "compute it.", entity: layout.name, property: rule.name,
+            + "compute \(obstacle).", entity: layout.name, property: rule.name,
           suggestion: "Change the objects in a context, which computes it.")
       }
     }

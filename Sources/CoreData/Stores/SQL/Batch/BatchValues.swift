@@ -139,9 +139,9 @@ private struct RowValues: KeyValueReading {
   let row: RowSnapshot
 
   func value(forKeyPathComponent key: String) throws -> Any? {
-    let table = row.id.entityDescription.slotTable
+    let table = row.entity.slotTable
     guard let position = table.position(of: key), let attribute = table.attribute(at: position) else {
-      throw EvaluationError.unknownKey(key, object: "The row of '\(row.id.entityDescription.name ?? "")'")
+      throw EvaluationError.unknownKey(key, object: "The row of '\(row.entity.name ?? "")'")
     }
     if case .archived(let data) = row.slots[position] { return TransformableValues.decode(data, of: attribute) }
     return row.slots[position].publicValue

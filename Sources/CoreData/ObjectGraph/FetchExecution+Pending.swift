@@ -1,0 +1,137 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Fetches beside unsaved changes whose cost does not depend on the number of stored objects: the stores leave out the changed
+/// objects, and those that match are added in memory.
+///
+/// Objects that are equal in the order have the order of the stores and of their primary keys; new objects come last.
+extension FetchExecution {
+  /// A list is merged by comparisons with rows that are read one by one, unless there are too many for that.
+  private static let comparisonsPerObject = 16
+
+  /// Whether the rows are those of stores, and not of a parent context or of requests that stores execute.
+  private var areReadFromStores: Bool {
+    context.parent == nil && !sources.contains { ($0 as? StoreReader)?.store is NSIncrementalStore }
+  }
+
+  /// Whether an object with unsaved changes may decide the order of others.
+  private var isOrderedByUnsaved: Bool {
+    for path in query.order.map(\.keyPath) where path.contains(".") {
+      var source = query.entity
+      for key in path.split(separator: ".").map(String.init) {
+        guard let destination = source.relationshipsByName[key]?.destinationEntity else { break }
+        source = destination
+        if context.changedInOrder.contains(where: { !$0.isInserted && $0.entity.isKindOf(entity: destination) }) {
+          return true
+        }
+      }
+    }
+    return false
+  }
+
+  /// Returns the query for the rows of objects without unsaved changes, as many as may be within offset and limit; nil if that
+  /// number is too large.
+  private func unchanged(in source: any RowReading) -> RowQuery? {
+    var rows = query
+    rows.offset = 0
+    if query.limit > 0 {
+      let (end, overflow) = query.offset.addingReportingOverflow(query.limit)
+      if overflow { return nil }
+      rows.limit = end
+    }
+    guard let store = (source as? StoreReader)?.store else { return nil }
+    rows.excludedKeys = Set(pending.lazy.map(\.key).filter { $0.store == store.number }.map(\.number))
+    return rows
+  }
+
+  /// Returns the objects with unsaved changes that match.
+  private func matchingPending() throws -> [NSManagedObject] {
+    try pending.filter { try !$0.isDeleted && isWanted($0) }
+  }
+
+  /// Returns the objects within offset and limit; nil if there is no limit, or if the stores do not evaluate everything.
+  func firstMatching() throws -> [NSManagedObject]? {
+    guard query.limit > 0, areReadFromStores, !isOpaque, !isSortedByCode, !isOrderedByUnsaved else { return nil }
+    var objects: [NSManagedObject] = []
+    for source in sources {
+      guard let unchanged = unchanged(in: source), let rows = try source.rows(for: unchanged) else { return nil }
+      objects += rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
+    }
+    return window(try ObjectOrder(query.order).sorted(inOrderOfKeys(objects + matchingPending())))
+  }
+
+  /// Returns the count that the stores give, corrected by the objects with unsaved changes; nil if the stores do not evaluate
+  /// the predicate.
+  func countWithPending() throws -> Int? {
+    guard areReadFromStores, !isOpaque else { return nil }
+    var count = try matchingPending().count
+    for source in sources {
+      guard var unchanged = unchanged(in: source) else { return nil }
+      (unchanged.limit, unchanged.order) = (0, [])
+      guard let found = try source.count(for: unchanged) else { return nil }
+      count += found
+    }
+    count = max(count - query.offset, 0)
+    return query.limit > 0 ? min(count, query.limit) : count
+  }
+
+  /// Returns the objects in the order in which stores have rows that are equal in all other respects.
+  func inOrderOfKeys(_ objects: [NSManagedObject]) -> [NSManagedObject] {
+    guard areReadFromStores else { return objects }
+    let places = Dictionary(
+      sources.enumerated().compactMap { place, source in (source as? StoreReader).map { ($0.store.number, place) } }
+    ) { first, _ in first }
+    func place(_ object: NSManagedObject) -> (Int, Int64) {
+      let key = object.key
+      return (places[key.store] ?? places.count, key.number)
+    }
+    return objects.filter { !$0.isInserted }.sorted { place($0) < place($1) } + objects.filter(\.isInserted)
+  }
+
+  /// Returns the identifiers of all objects that may be within offset and limit, in order, without reading their rows; nil if
+  /// these are needed, or if the store does not evaluate everything.
+  func mergedIdentifiers() throws -> [NSManagedObjectID]? {
+    guard !pending.isEmpty, sources.count == 1, areReadFromStores, !isOpaque, !isSortedByCode, !isOrderedByUnsaved,
+      let unchanged = unchanged(in: sources[0]), let ids = try sources[0].identifiers(for: unchanged)
+    else { return nil }
+    let order = ObjectOrder(query.order)
+    let matching = try order.sorted(inOrderOfKeys(matchingPending()))
+    if !query.order.isEmpty, matching.count > ids.count / Self.comparisonsPerObject + 1 { return nil }
+    var merged: [NSManagedObjectID] = []
+    merged.reserveCapacity(ids.count + matching.count)
+    var known: [Int: [Any?]] = [:]
+    var start = 0
+    for object in matching {
+      let values = try order.values(of: object)
+      var (low, high) = (start, ids.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if known[middle] == nil { known[middle] = query.order.isEmpty ? [] : try order.values(of: stored(ids[middle])) }
+        if try precedes(ids[middle], known[middle] ?? [], object, values, order) {
+          low = middle + 1
+        } else {
+          high = middle
+        }
+      }
+      merged += ids[start..<low]
+      merged.append(object.objectID)
+      start = low
+    }
+    return merged + ids[start...]
+  }
+
+  private func stored(_ id: NSManagedObjectID) -> NSManagedObject { context.faults([id], batchSize: 0)[0] }
+
+  /// Whether a stored object comes before one with unsaved changes.
+  private func precedes(
+    _ id: NSManagedObjectID, _ values: [Any?], _ object: NSManagedObject, _ others: [Any?], _ order: ObjectOrder
+  ) throws -> Bool {
+    switch try order.order(values, others) {
+    case .orderedAscending: true
+    case .orderedDescending: false
+    case .orderedSame: object.isInserted || id.key.number < object.key.number
+    }
+  }
+}

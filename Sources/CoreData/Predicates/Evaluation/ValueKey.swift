@@ -1,0 +1,44 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A value as the key of a group. Values are equal as predicates compare them: numbers by value, strings by their scalars.
+///
+/// Foundation on Linux has no usable hash of decimal numbers, and compares strings by canonical equivalence.
+enum ValueKey: Hashable {
+  case missing
+  case text([UInt8])
+  case integer(Int64)
+  case real(UInt64)
+  case decimal(Decimal)
+  case other(AnyHashable)
+  /// An object that cannot be compared by value.
+  case identity(ObjectIdentifier)
+
+  init(_ given: Any?) {
+    guard let value = Operand.unwrapped(given) else {
+      self = .missing
+      return
+    }
+    if let text = value as? String {
+      self = .text(Array(text.utf8))
+    } else if let number = Number(value) {
+      self.init(number)
+    } else if let value = value as? AnyHashable {
+      self = .other(value)
+    } else {
+      self = .identity(ObjectIdentifier(value as AnyObject))
+    }
+  }
+
+  private init(_ number: Number) {
+    switch number {
+    case .integer(let value): self = .integer(value)
+    case .real(let value): self = Int64(exactly: value).map { .integer($0) } ?? .real(value.bitPattern)
+    case .decimal(let value):
+      let whole = NSDecimalNumber(decimal: value).int64Value
+      self = Decimal(whole) == value ? .integer(whole) : .decimal(value)
+    }
+  }
+}

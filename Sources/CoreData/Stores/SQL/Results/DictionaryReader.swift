@@ -1,0 +1,117 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPredicates
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// Makes the dictionaries of a request from the rows of a statement.
+struct DictionaryReader {
+  private let columns: [Column]
+  private let entities: StoredEntities
+  private let external: ExternalData
+
+  private struct Column {
+    let name: String
+    let step: Step
+    let position: Int
+  }
+
+  private enum Step {
+    case attribute(ColumnCoding, NSAttributeDescription?)
+    case object(EntityLayout, hasNumber: Bool)
+    case computed(SQLOperand.Kind, hasTest: Bool)
+    case constant(Any?)
+  }
+
+  /// - Throws: `NotExpressibleInSQL` for attributes whose values are not in columns.
+  init(_ select: ResultSelect, of entity: NSEntityDescription, entities: StoredEntities, external: ExternalData) throws
+  {
+    columns = try select.columns.map { column in
+      let step: Step
+      switch column.form {
+      case .attribute(let layout, let path):
+        guard let coding = ColumnCoding(layout) else { throw NotExpressibleInSQL() }
+        step = .attribute(coding, Self.attribute(path, of: entity))
+      case .object(let layout, let hasNumber): step = .object(layout, hasNumber: hasNumber)
+      case .computed(let kind, let hasTest): step = .computed(kind, hasTest: hasTest)
+      case .constant(let value): step = .constant(value == .null ? nil : value.foundationValue())
+      }
+      return Column(name: column.name, step: step, position: column.position)
+    }
+    self.entities = entities
+    self.external = external
+  }
+
+  private static func attribute(_ path: [String], of entity: NSEntityDescription) -> NSAttributeDescription? {
+    var entity: NSEntityDescription? = entity
+    for name in path.dropLast() { entity = entity?.relationshipsByName[name]?.destinationEntity }
+    return path.last.flatMap { entity?.attributesByName[$0] }
+  }
+
+  /// Makes the dictionary of a statement's current row.
+  ///
+  /// - Throws: `NotExpressibleInSQL` for a value that is not of its attribute's type. Reading the objects reports it.
+  func dictionary(_ statement: SQLiteStatement) throws -> NSDictionary {
+    let result = NSMutableDictionary()
+    for column in columns {
+      if let value = try value(of: column, statement) { result[column.name] = value }
+    }
+    return result
+  }
+
+  private func value(of column: Column, _ statement: SQLiteStatement) throws -> Any? {
+    switch column.step {
+    case .constant(let value): return value
+    case .attribute(let coding, let attribute):
+      let slot = try slot(coding, at: column.position, statement)
+      guard case .archived(let data) = slot, let attribute else { return slot.publicValue }
+      return Slot.unarchived(UnarchivedValue(TransformableValues.decode(data, of: attribute), from: data)).publicValue
+    case .object(let layout, let hasNumber): return try identifier(layout, hasNumber, at: column.position, statement)
+    case .computed(let kind, let hasTest):
+      let stored = statement.value(at: column.position)
+      guard stored == .null, hasTest, statement.int64(at: column.position + 1) == 0 else {
+        return try Self.value(of: stored, kind)
+      }
+      return kind == .date ? Date(timeIntervalSinceReferenceDate: .nan) : NSNumber(value: Double.nan)
+    }
+  }
+
+  private func slot(_ coding: ColumnCoding, at position: Int, _ statement: SQLiteStatement) throws -> Slot {
+    do {
+      if let slot = try coding.slot(at: position, of: statement, external: external) { return slot }
+    } catch is ExternalData.UnreadableFile {
+      // Reading the object says which one it is.
+    }
+    throw NotExpressibleInSQL()
+  }
+
+  private func identifier(
+    _ layout: EntityLayout, _ hasNumber: Bool, at position: Int, _ statement: SQLiteStatement
+  ) throws -> NSManagedObjectID? {
+    if statement.isNull(at: position) { return nil }
+    let key = statement.int64(at: position)
+    let stored = hasNumber ? statement.int64(at: position + 1) : 0
+    let number = entities.number(ofRow: stored, like: layout) ?? layout.number
+    guard let id = entities.id(entity: number, primaryKey: key) else { throw NotExpressibleInSQL() }
+    return id
+  }
+
+  private static func value(of stored: SQLiteValue, _ kind: SQLOperand.Kind) throws -> Any? {
+    switch (kind, stored) {
+    case (_, .null): return nil
+    case (.decimal, _): return ValueFunction.argument(stored, letter: "d")
+    case (.calculated, _): return ValueFunction.argument(stored, letter: "c")
+    case (.date, _): return ValueFunction.argument(stored, letter: "t")
+    case (.integer, .integer(let number)), (.real, .integer(let number)): return NSNumber(value: number)
+    case (.integer, .real(let number)), (.real, .real(let number)): return NSNumber(value: number)
+    case (.string, .text(let text)): return text
+    case (.uri, .text(let text)): return URL(string: text)
+    case (.data, .blob(let data)): return data
+    case (.uuid, .blob(let data)) where data.count == 16:
+      return data.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+    default: throw NotExpressibleInSQL()
+    }
+  }
+}

@@ -1,0 +1,33 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+extension SQLiteStore {
+  func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {
+    try asking { state in
+      try willSearch?(state)
+      return try state.dictionaries(for: query, results)
+    }
+  }
+}
+
+extension SQLiteStore.Opened {
+  func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {
+    try answer {
+      let select = try entities.selects.select(results, of: entities.layout(of: query.entity), query.criteria)
+      let reader = try DictionaryReader(select, of: query.entity, entities: entities, external: external)
+      return try connection.cached(select.statement.sql) { statement in
+        try statement.bind(select.statement.values)
+        var found: [NSDictionary] = []
+        while try statement.step() {
+          if let doubt = select.doubt, statement.double(at: doubt) != 0 { throw NotExpressibleInSQL() }
+          found.append(try reader.dictionary(statement))
+        }
+        return found
+      }
+    }
+  }
+}

@@ -1,0 +1,134 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+/// Fetches that leave the changed objects to memory, against fetches of all objects: the same objects in the same order.
+@Suite("Fetches beside unsaved changes against the fetch of everything")
+struct PendingDifferentialTests {
+  /// Where the employees are stored.
+  enum Place: CaseIterable {
+    case file, memory, twoFiles
+  }
+
+  private static func context(_ place: Place, _ store: TemporaryStore) throws -> NSManagedObjectContext {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: CompanyModel.make())
+    switch place {
+    case .file: try coordinator.addPersistentStore(type: .sqlite, at: store.url)
+    case .memory: try coordinator.addPersistentStore(type: .inMemory, at: URL(fileURLWithPath: "/dev/null"))
+    case .twoFiles:
+      for name in ["a", "b"] {
+        try coordinator.addPersistentStore(type: .sqlite, at: store.folder.appendingPathComponent("\(name).sqlite"))
+      }
+    }
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    return context
+  }
+
+  @Test(
+    "Pages, batches, identifiers and counts are those of all objects", arguments: Place.allCases, 0..<6 as Range<UInt64>
+  )
+  func sameResults(place: Place, seed: UInt64) throws {
+    // The generator's sequences of neighboring seeds overlap.
+    var random = SeededGenerator(seed: (seed &+ 41) &* 1_000_003)
+    let store = try TemporaryStore()
+    let context = try Self.context(place, store)
+    let stores = try #require(context.persistentStoreCoordinator?.persistentStores)
+    func set(_ object: NSManagedObject) {
+      let age = Int.random(in: -1..<4, using: &random)
+      object.setValue(age < 0 ? nil : age, forKey: "age")
+      object.setValue(["a", "A", "b", "ä", ""].randomElement(using: &random), forKey: "name")
+      object.setValue(Bool.random(using: &random) ? nil : Int.random(in: 0..<100, using: &random), forKey: "badge")
+    }
+    func add(_ count: Int) {
+      for number in 0..<count {
+        let object = context.make(number % 3 == 0 ? "Manager" : "Employee")
+        if let store = stores.randomElement(using: &random) { context.assign(object, to: store) }
+        set(object)
+      }
+    }
+    add(80)
+    try context.save()
+    if Bool.random(using: &random) { context.reset() }
+    for object in try context.all("Employee").shuffled(using: &random).prefix(20) { set(object) }
+    for object in try context.all("Employee").shuffled(using: &random).prefix(8) { context.delete(object) }
+    add(15)
+    for number in 0..<60 {
+      let request = NSFetchRequest<NSManagedObject>(entityName: Bool.random(using: &random) ? "Employee" : "Manager")
+      let keys =
+        [["age"], ["age", "badge"], [], ["badge"], ["name"], ["name", "age"]].randomElement(using: &random) ?? []
+      request.sortDescriptors = keys.map { key in
+        let method = key == "name" && Bool.random(using: &random) ? "caseInsensitiveCompare:" : "compare:"
+        return NSSortDescriptor(key: key, ascending: Bool.random(using: &random), selector: method)
+      }
+      let formats = ["badge < 60", "age > 0 AND badge != 20", "age = nil", "name CONTAINS[cd] 'a'", "badge < 0"]
+      request.predicate = (formats + [nil]).randomElement(using: &random)?.map { NSPredicate(format: $0) }
+      request.includesSubentities = Bool.random(using: &random)
+      let all = try context.fetch(request)
+      let (offset, limit) = (Int.random(in: 0...20, using: &random), Int.random(in: 0...20, using: &random))
+      let page = limit == 0 ? Array(all.dropFirst(offset)) : Array(all.dropFirst(offset).prefix(limit))
+      (request.fetchLimit, request.fetchOffset) = (limit, offset)
+      let text: Comment =
+        "seed \(seed), request \(number): \(request.predicate.map { "\($0)" } ?? "") \(keys) \(offset) + \(limit)"
+      #expect(try context.fetch(request) == page, text)
+      #expect(try context.count(for: request) == page.count, text)
+      request.fetchBatchSize = 7
+      #expect(try context.fetch(request) == page, text)
+      let ids = NSFetchRequest<NSManagedObjectID>(entityName: request.entityName ?? "")
+      ids.specification = request.specification
+      ids.resultType = .managedObjectIDResultType
+      #expect(try context.fetch(ids) == page.map(\.objectID), text)
+    }
+  }
+
+  @Test("A batch size reads only the batches that are walked, with changed, deleted and new objects in their places")
+  func batches() throws {
+    let store = try TemporaryStore()
+    let writer = try store.context(CompanyModel.make())
+    for number in 0..<400 { writer.make("Task", ["title": String(format: "%03d", number)]) }
+    try writer.save()
+    let context = try store.context(CompanyModel.make())
+    let known = try context.all("Task", by: "title", where: NSPredicate(format: "title IN {'001', '002', '399'}"))
+    known[0].setValue("200-", forKey: "title")
+    context.delete(known[1])
+    known[2].setValue("gone", forKey: "title")
+    context.make("Task", ["title": "000-"])
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Task")
+    request.sortDescriptors = [NSSortDescriptor(key: "title", ascending: true)]
+    request.predicate = NSPredicate(format: "title != 'gone'")
+    request.fetchBatchSize = 20
+    let tasks = try context.fetch(request)
+    #expect(tasks.count == 399)
+    #expect(tasks.count { $0.isFault && $0.snapshot == nil } > 370)
+    let expected =
+      (["000", "000-"] + (3...200).map { String(format: "%03d", $0) } + ["200-"]
+        + (201..<399).map { String(format: "%03d", $0) })
+    #expect(tasks[300].value(forKey: "title") as? String == expected[300])
+    #expect(tasks.count { $0.snapshot != nil } < 50)
+    #expect(tasks.map { $0.value(forKey: "title") as? String } == expected)
+  }
+
+  @Test("An order by values of objects with unsaved changes is that of the new values")
+  func orderOfDestinations() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    let departments = ["a", "b", "c"].map { context.make("Department", ["name": $0]) }
+    for (number, department) in departments.enumerated() {
+      context.make("Employee", ["name": "n\(number)", "department": department])
+    }
+    try context.save()
+    departments[0].setValue("z", forKey: "name")
+    context.make("Employee", ["name": "new", "department": departments[1]])
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Employee")
+    request.sortDescriptors = [NSSortDescriptor(key: "department.name", ascending: true)]
+    request.fetchLimit = 3
+    func names() throws -> [String?] { try context.fetch(request).map { $0.value(forKey: "name") as? String } }
+    #expect(try names() == ["n1", "new", "n2"])
+    (request.fetchLimit, request.fetchBatchSize) = (0, 2)
+    #expect(try names() == ["n1", "new", "n2", "n0"])
+  }
+}
