@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 
 /// A store of a coordinator: the superclass of all types of stores.
 open class NSPersistentStore: NSObject, @unchecked Sendable {
@@ -79,7 +80,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   }
 
   /// The metadata: type, UUID, version hashes, and the app's own values.
-  open var metadata: [String: Any]! = [:] { didSet { forgetReference() } }
+  open var metadata: [String: Any]! = [:] { didSet { renewReference() } }
 
   /// Opens the store and reads its metadata.
   ///
@@ -122,29 +123,45 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// Called before the store is removed from its coordinator.
   open func willRemove(from coordinator: NSPersistentStoreCoordinator?) {}
 
-  /// The store's number in this process, a part of its identifiers.
-  private(set) final var number = StoreNumbers.next()
-  private var knownReference: StoreReference?
+  /// The store's part of its rows' identifiers: its number in this process, and the reference that they share.
+  private struct Identity: @unchecked Sendable {
+    var number = StoreNumbers.next()
+    var reference: StoreReference?
+  }
 
-  /// The reference that the store's identifiers share. The coordinator's lock must be held.
+  // Rows are read on any thread.
+  private let identity = Mutex(Identity())
+
+  /// The store's number in this process, a part of its identifiers.
+  final var number: UInt32 { identity.withLock { $0.number } }
+
+  /// The reference that the store's identifiers share.
   final var reference: StoreReference {
-    if let knownReference { return knownReference }
+    if let known = identity.withLock({ $0.reference }) { return known }
     let made = StoreReference(self, identifier: identifier)
-    knownReference = made
-    return made
+    return identity.withLock {
+      let reference = $0.reference ?? made
+      $0.reference = reference
+      return reference
+    }
   }
 
   /// Takes over the identifiers of another store, of which this one is a copy.
   final func takeIdentifiers(of other: NSPersistentStore) {
-    number = other.number
-    knownReference = other.reference
-    knownReference?.move(to: self)
-    other.number = StoreNumbers.next()
-    other.forgetReference()
+    let (number, reference) = (other.number, other.reference)
+    identity.withLock { ($0.number, $0.reference) = (number, reference) }
+    reference.move(to: self)
+    other.identity.withLock { ($0.number, $0.reference) = (StoreNumbers.next(), nil) }
   }
 
-  /// Has later identifiers use the store's current UUID.
-  final func forgetReference() { knownReference = nil }
+  /// Has later identifiers use the store's current UUID. Called by the thread that has changed the metadata, so that no other
+  /// thread needs to read them.
+  final func renewReference() {
+    let current = identifier
+    identity.withLock {
+      if $0.reference?.identifier != current { $0.reference = StoreReference(self, identifier: current) }
+    }
+  }
 }
 
 extension NSManagedObjectID {

@@ -42,12 +42,12 @@ protocol GenerationalStore: RowStore {
   func openGeneration() throws -> any StoreGeneration
 }
 
-/// A state of one store, kept until the object is deallocated. The coordinator's lock is held during all calls.
+/// A state of one store, kept until the object is deallocated. May be used on any thread.
 protocol StoreGeneration: AnyObject {
-  /// Runs reads of the store against this state.
+  /// Reads rows of this state.
   ///
   /// - Throws: 134070 if the file has been destroyed, replaced or closed; what the body throws.
-  func reading<Result>(_ body: () throws -> Result) throws -> Result
+  func reading<Result>(_ body: (any RowSource) throws -> Result) throws -> Result
 }
 
 /// The states of all stores of a coordinator at one time.

@@ -5,13 +5,8 @@ import CoreDataPredicates
 import CoreDataStoreFiles
 import Foundation
 
-/// A store of rows, as contexts use it by way of the coordinator: what every type of store must be able to do.
-///
-/// The coordinator's lock is held during all calls, so that a store needs no lock of its own.
-protocol RowStore: NSPersistentStore {
-  /// Prepares a store for use whose metadata have been loaded.
-  func finishOpening() throws
-
+/// What contexts ask for rows: a store, one of its connections, or a state of it.
+protocol RowSource {
   /// Returns the rows that match a query; nil if the store cannot express its predicate or order. The caller then reads
   /// all rows of the entity, and filters and sorts them in memory.
   func rows(for query: RowQuery) throws -> [RowSnapshot]?
@@ -21,6 +16,10 @@ protocol RowStore: NSPersistentStore {
 
   /// Returns the number of rows that match a query; nil as for `rows(for:)`.
   func count(for query: RowQuery) throws -> Int?
+
+  /// Returns the dictionaries that a request asks for; nil if the store cannot compute exactly what the evaluation in memory
+  /// does. The caller then makes them of objects.
+  func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]?
 
   /// Returns the row of an identifier for a context; nil if it is not in the store.
   func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot?
@@ -35,6 +34,18 @@ protocol RowStore: NSPersistentStore {
   func members(
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
   ) throws -> [ObjectKey: [NSManagedObjectID]]
+}
+
+/// A store of rows, as contexts use it by way of the coordinator: what every type of store must be able to do.
+///
+/// The coordinator's lock is held during all calls but `concurrently(_:)`, so that a store needs no lock of its own.
+protocol RowStore: NSPersistentStore, RowSource {
+  /// Prepares a store for use whose metadata have been loaded.
+  func finishOpening() throws
+
+  /// Reads the store's last saved rows without the coordinator's lock, beside other reads and writes; nil if the store
+  /// cannot, or if the read failed, and must be repeated under the lock.
+  func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result?
 
   /// Returns permanent identifiers for new objects, in the same order.
   func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID]
@@ -74,6 +85,8 @@ protocol RowStore: NSPersistentStore {
 extension RowStore {
   func finishOpening() throws {}
 
+  func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { nil }
+
   func members(
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
@@ -81,6 +94,8 @@ extension RowStore {
     for id in ids { members[id.key] = try self.members(of: relationship, for: id, in: context) }
     return members
   }
+
+  func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? { nil }
 
   var isDisconnected: Bool { false }
 }

@@ -1,8 +1,13 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataStoreFiles
+
 // Names of store types, options, and keys of notifications. Raw values that Apple documents, or that its notifications
 // show, are Apple's; the others are the names themselves.
+
+/// The version of Apple's framework whose stores this one writes.
+public let NSCoreDataVersionNumber = Double(StoreMetadata.frameworkVersion)
 
 /// Option: a Bool; opening an XML store validates it against its document type.
 public let NSValidateXMLStoreOption = "NSValidateXMLStoreOption"

@@ -194,6 +194,13 @@ extension NSPersistentStoreCoordinator {
     // Stores of the program's classes are compared when they have loaded their metadata.
     guard StoreKinds.isOwn(kind), kind.hasContents(at: url), !settings.ignoresVersioning else { return }
     let metadata = try kind.metadataForPersistentStore(with: url)
+    if let kind = kind as? FileStore.Type, settings.migratesAutomatically {
+      if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) { return }
+      return try FileStoreMigration(
+        kind: kind, url: url, metadata: metadata, destination: managedObjectModel, configuration: configuration,
+        options: options ?? [:]
+      ).run()
+    }
     if let manager = settings.stagedMigration, settings.migratesAutomatically {
       return try migrate(by: manager, metadata, configuration, url, settings)
     }
@@ -274,10 +281,11 @@ private struct StoreOpening: @unchecked Sendable {
   let block: (NSPersistentStoreDescription, (any Error)?) -> Void
 
   func run() {
+    var options: [AnyHashable: Any] = description.options
+    options[NSPersistentStoreTimeoutOption] = NSNumber(value: description.timeout)
     do {
       let store = try coordinator.addPersistentStore(
-        ofType: description.type, configurationName: description.configuration, at: description.url,
-        options: description.options)
+        ofType: description.type, configurationName: description.configuration, at: description.url, options: options)
       description.storeSetAside = store.storeSetAside
       block(description, nil)
     } catch {

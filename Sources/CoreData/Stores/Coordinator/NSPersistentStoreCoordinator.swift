@@ -5,6 +5,7 @@ import CoreDataModelFiles
 import CoreDataStoreFiles
 import Dispatch
 import Foundation
+import Synchronization
 
 /// The connection between contexts and stores: it opens stores that match its model, and serves all contexts.
 open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
@@ -12,11 +13,14 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   public let managedObjectModel: NSManagedObjectModel
   /// A name for debugging.
   open var name: String?
-  let lock = NSRecursiveLock()
+  private let storesLock = NSRecursiveLock()
+  /// The thread that holds the lock; 0 for none.
+  private let lockingThread = Atomic<UInt>(0)
   private let queue = DispatchQueue(label: "NSPersistentStoreCoordinator")
   /// The model's derived attributes.
   let derivations: Derivations
-  private(set) var stores: [NSPersistentStore] = []
+  // Contexts look stores up without waiting for those that write.
+  private let storeList = Mutex<[NSPersistentStore]>([])
   /// The contexts that merge what others save.
   private var contexts: [WeakContext] = []
 
@@ -36,7 +40,10 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   }
 
   /// The stores, in the order in which they were added.
-  open var persistentStores: [NSPersistentStore] { withLock { stores } }
+  open var persistentStores: [NSPersistentStore] { stores }
+
+  /// The stores. Changed only while the lock is held.
+  var stores: [NSPersistentStore] { storeList.withLock { $0 } }
 
   /// Returns the store at a location.
   ///
@@ -74,8 +81,9 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
         throw StoreErrors.operationFailed(
           url: store.url, reason: "The store does not belong to this coordinator, which cannot remove it.")
       }
+      NotificationCenter.default.post(name: .NSPersistentStoreCoordinatorWillRemoveStore, object: store)
       store.willRemove(from: self)
-      stores.remove(at: position)
+      storeList.withLock { _ = $0.remove(at: position) }
       store.persistentStoreCoordinator = nil
     }
     NotificationCenter.default.post(
@@ -102,14 +110,15 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     URL(string: string).flatMap { managedObjectID(forURIRepresentation: $0) }
   }
 
-  /// Runs a block with exclusive access to the stores.
+  /// Runs a block during which no other thread writes to the stores.
   ///
   /// - Parameter block: work with the stores.
   /// - Returns: what the block returns.
   /// - Throws: what the block throws.
   open func performAndWait<T>(_ block: () throws -> T) rethrows -> T { try withLock(block) }
 
-  /// Runs a block with exclusive access to the stores, on a queue of the coordinator's, and returns at once.
+  /// Runs a block during which no other thread writes to the stores, on a queue of the coordinator's, and returns at
+  /// once.
   ///
   /// - Parameter block: work with the stores.
   open func perform(_ block: @escaping () -> Void) {
@@ -118,7 +127,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     queue.async { self.withLock(block) }
   }
 
-  /// Runs a block with exclusive access to the stores, on a queue of the coordinator's.
+  /// Runs a block during which no other thread writes to the stores, on a queue of the coordinator's.
   ///
   /// - Parameter block: work with the stores.
   /// - Returns: what the block returns.
@@ -148,14 +157,21 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   }
 
   func withLock<T>(_ body: () throws -> T) rethrows -> T {
-    lock.lock()
-    defer { lock.unlock() }
+    storesLock.lock()
+    let outer = lockingThread.exchange(Self.thisThread, ordering: .relaxed)
+    defer {
+      lockingThread.store(outer, ordering: .relaxed)
+      storesLock.unlock()
+    }
     return try body()
   }
 
+  private static var thisThread: UInt { withUnsafeBytes(of: pthread_self()) { $0.loadUnaligned(as: UInt.self) } }
+  private var isLockedByThisThread: Bool { lockingThread.load(ordering: .relaxed) == Self.thisThread }
+
   /// Adds an opened store.
   func take(_ store: NSPersistentStore) {
-    stores.append(store)
+    storeList.withLock { $0.append(store) }
     store.didAdd(to: self)
   }
 
@@ -169,7 +185,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   func exchange(_ store: NSPersistentStore, for moved: NSPersistentStore) {
     store.willRemove(from: self)
     store.persistentStoreCoordinator = nil
-    stores = stores.map { $0 === store ? moved : $0 }
+    storeList.withLock { $0 = $0.map { $0 === store ? moved : $0 } }
     moved.didAdd(to: self)
   }
 
@@ -202,6 +218,9 @@ extension Notification.Name {
   /// Posted after stores have been added or removed.
   public static let NSPersistentStoreCoordinatorStoresDidChange = Notification.Name(
     "_NSPersistentStoreCoordinatorStoresDidChangeNotification")
+  /// Posted before a coordinator removes a store, which is still open. Its object is the store.
+  public static let NSPersistentStoreCoordinatorWillRemoveStore = Notification.Name(
+    "NSPersistentStoreCoordinatorWillRemoveStoreNotification")
 }
 
 extension NSPersistentStoreCoordinator {
@@ -266,7 +285,7 @@ extension NSPersistentStoreCoordinator {
 
   /// Returns the stores that may hold rows of an entity.
   func rowStores(for entity: NSEntityDescription, among affected: [NSPersistentStore]? = nil) throws -> [any RowStore] {
-    let wanted = withLock { stores }.filter { store in affected?.contains { $0 === store } ?? true }
+    let wanted = stores.filter { store in affected?.contains { $0 === store } ?? true }
     let holding = wanted.compactMap { $0 as? any RowStore }.filter { holds($0, entity) }
     if holding.isEmpty, affected == nil {
       throw ObjectGraphErrors.noStore(for: entity, coordinatorHasStores: !wanted.isEmpty)
@@ -282,16 +301,24 @@ extension NSPersistentStoreCoordinator {
     return entities.contains { entity.isKindOf(entity: $0) } && (store as? any RowStore)?.hasPlace(for: entity) == true
   }
 
+  /// Reads rows of a store: beside all other work if it can, and otherwise while holding the lock.
+  ///
+  /// The thread that holds the lock may be writing, and must see what it has written.
+  func reading<Result>(_ store: any RowStore, _ body: (any RowSource) throws -> Result) throws -> Result {
+    if !isLockedByThisThread, let result = store.concurrently(body) { return result }
+    return try withLock { try body(store) }
+  }
+
   func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
     guard let store = id.persistentStore as? any RowStore else { return nil }
-    return try withLock { try store.row(for: id, in: context) }
+    return try reading(store) { try $0.row(for: id, in: context) }
   }
 
   func members(
     of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
   ) throws -> [NSManagedObjectID] {
     guard let store = id.persistentStore as? any RowStore else { return [] }
-    return try withLock { try store.members(of: relationship, for: id, in: context) }
+    return try reading(store) { try $0.members(of: relationship, for: id, in: context) }
   }
 
   /// Returns the members of a to-many relationship by the keys of the given identifiers; those without members are left out.
@@ -301,9 +328,8 @@ extension NSPersistentStoreCoordinator {
     var members: [ObjectKey: [NSManagedObjectID]] = [:]
     for (_, group) in Dictionary(grouping: ids, by: \.key.store) {
       guard let store = group[0].persistentStore as? any RowStore else { continue }
-      members.merge(try withLock { try store.members(of: relationship, forAll: group, in: context) }) { first, _ in
-        first
-      }
+      let found = try reading(store) { try $0.members(of: relationship, forAll: group, in: context) }
+      members.merge(found) { first, _ in first }
     }
     return members
   }

@@ -8,32 +8,34 @@ import Foundation
 
 /// A state of a SQLite store: a read transaction of a connection of its own, which the write-ahead log makes independent
 /// of later writes. Until it ends, the log cannot be reset and keeps growing.
-final class SQLiteGeneration: StoreGeneration {
-  private unowned let store: SQLiteStore
+final class SQLiteGeneration: StoreGeneration, @unchecked Sendable {
+  private let url: URL
+  // Contexts on several threads may be pinned to the same state.
+  private let lock = NSLock()
   private var opened: SQLiteStore.Opened?
 
-  fileprivate init(_ store: SQLiteStore, _ opened: SQLiteStore.Opened) {
-    (self.store, self.opened) = (store, opened)
-  }
+  fileprivate init(_ opened: SQLiteStore.Opened, url: URL) { (self.opened, self.url) = (opened, url) }
 
   deinit { close() }
 
   /// Ends the transaction.
   func close() {
-    // Nothing was written.
-    try? opened?.file.close()
-    opened = nil
+    lock.withLock {
+      // Nothing was written.
+      try? opened?.file.close()
+      opened = nil
+    }
   }
 
-  func reading<Result>(_ body: () throws -> Result) throws -> Result {
-    guard let opened else {
-      throw StoreErrors.disconnected(
-        url: nil, reason: "The query generation ended when its store was closed, destroyed or replaced.")
+  func reading<Result>(_ body: (any RowSource) throws -> Result) throws -> Result {
+    try lock.withLock {
+      guard let opened else {
+        throw StoreErrors.disconnected(
+          url: nil, reason: "The query generation ended when its store was closed, destroyed or replaced.")
+      }
+      opened.entities.noteIdentity()
+      return try SQLiteStoreErrors.translating(url: url, isOpening: false) { try body(opened) }
     }
-    let current = store.opened
-    store.opened = opened
-    defer { store.opened = current }
-    return try body()
   }
 }
 
@@ -44,20 +46,17 @@ extension SQLiteStore: GenerationalStore {
         throw StoreErrors.noGenerations(
           of: self, reason: "Only a SQLite file with a write-ahead log keeps earlier states for its readers.")
       }
-      let settings = StoreOptions(options)
-      let file = try StoreFile.open(url, isReadOnly: true, timeout: settings.timeout)
+      let opened = try openReader(beside: state, url: url, timeout: StoreOptions(options).timeout ?? 5)
       do {
-        try Self.prepare(file, settings)
-        try file.connection.begin(.deferred)
+        try opened.connection.begin(.deferred)
         // The transaction begins with the first read.
-        _ = try file.connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
+        _ = try opened.connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
       } catch {
         // The caller needs the error of reading, not one of closing.
-        try? file.close()
+        try? opened.file.close()
         throw error
       }
-      let opened = Opened(file: file, entities: state.entities, external: ExternalData(store: url))
-      let generation = SQLiteGeneration(self, opened)
+      let generation = SQLiteGeneration(opened, url: url)
       generations.append(WeakGeneration(value: generation))
       return generation
     }

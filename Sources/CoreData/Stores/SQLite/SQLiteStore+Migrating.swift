@@ -22,7 +22,8 @@ extension SQLiteStore {
 
   /// Returns the identifier of a row; nil for an unknown entity number.
   func identifier(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
-    opened?.entities.id(entity: number, primaryKey: primaryKey)
+    opened?.entities.noteIdentity()
+    return opened?.entities.id(entity: number, primaryKey: primaryKey)
   }
 
   /// Returns whether an entity has a row with a primary key.

@@ -7,16 +7,144 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-extension SQLiteStore {
-  // A SQLite store needs no objects and no context for what these are asked for.
+extension SQLiteStore.Opened: RowSource {
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? {
+    let reader = try reader(for: query.entity, includesSubentities: query.includesSubentities)
+    return try answer {
+      let select = try entities.selects.select(
+        reader.columns, of: entities.layout(of: query.entity), query.criteria)
+      return try connection.cached(select.sql) { statement in
+        try statement.bind(select.values)
+        var rows: [RowSnapshot] = []
+        while try statement.step() { rows.append(try reader.snapshot(statement)) }
+        return rows
+      }
+    }
+  }
 
-  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? { try row(for: id) }
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
+    try answer {
+      let layout = try entities.layout(of: query.entity)
+      let select = try entities.selects.select(["Z_PK", "Z_ENT"], of: layout, query.criteria)
+      return try connection.cached(select.sql) { statement in
+        try statement.bind(select.values)
+        var ids: [NSManagedObjectID] = []
+        while try statement.step() {
+          let (key, number) = (statement.int64(at: 0), statement.int64(at: 1))
+          guard let entity = entities.number(ofRow: number, like: layout),
+            let id = entities.id(entity: entity, primaryKey: key)
+          else {
+            throw RowProblem(kind: .unknownEntity(number: number), table: layout.table, primaryKey: key, property: "")
+          }
+          ids.append(id)
+        }
+        return ids
+      }
+    }
+  }
+
+  func count(for query: RowQuery) throws -> Int? {
+    try answer {
+      let select = try entities.selects.count(of: entities.layout(of: query.entity), query.criteria)
+      return Int(try connection.scalar(select.sql, select.values)?.integer ?? 0)
+    }
+  }
+
+  // A SQLite store needs no objects and no context for what it is asked for.
+
+  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+    guard entities.owns(id) else { return nil }
+    // The identifier of a to-one relationship's destination may have an ancestor of the row's entity.
+    return try reader(for: id.entityDescription, includesSubentities: true).row(id.key.number, connection)
+  }
 
   func members(
     of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
   ) throws -> [NSManagedObjectID] {
-    try members(of: relationship, for: id)
+    guard entities.owns(id), let layout = try entities.layout(of: id.entity).relationships[relationship.name]
+    else { return [] }
+    return try MemberReader(connection: connection, entities: entities)
+      .members(of: layout, primaryKey: id.key.number)
   }
+
+  func members(
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
+  ) throws -> [ObjectKey: [NSManagedObjectID]] {
+    let reader = MemberReader(connection: connection, entities: entities)
+    var members: [ObjectKey: [NSManagedObjectID]] = [:]
+    let owned = ids.filter(entities.owns)
+    for (_, group) in Dictionary(grouping: owned, by: { ObjectIdentifier($0.entityDescription) }) {
+      guard let layout = try entities.layout(of: group[0].entity).relationships[relationship.name] else { continue }
+      let found = try reader.members(of: layout, primaryKeys: group.map(\.key.number))
+      for id in group { members[id.key] = found[id.key.number] }
+    }
+    return members
+  }
+
+  private func reader(for entity: NSEntityDescription, includesSubentities: Bool) throws -> RowReader {
+    let key = SQLiteStore.ReaderKey(entity: ObjectIdentifier(entity), includesSubentities: includesSubentities)
+    if let reader = readers[key] { return reader }
+    let reader = RowReader(
+      entity: try entities.layout(of: entity), includesSubentities: includesSubentities, entities: entities,
+      external: external)
+    readers[key] = reader
+    return reader
+  }
+
+  /// Runs a query; returns nil if it cannot be expressed in SQL.
+  func answer<Result>(_ body: () throws -> Result) throws -> Result? {
+    do {
+      return try body()
+    } catch is NotExpressibleInSQL {
+      return nil
+    } catch let error as InvalidPattern {
+      throw EvaluationError.invalidPattern(error.pattern)
+    } catch let error as SQLiteError where error.isIntegerOverflow || error.isTooComplex {
+      // A sum or an absolute value beyond 64 bits is a double in memory, and predicates have no greatest depth there.
+      return nil
+    }
+  }
+}
+
+extension SQLiteStore {
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try searching(query) { try $0.rows(for: query) } }
+
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
+    try searching(query) { try $0.identifiers(for: query) }
+  }
+
+  func count(for query: RowQuery) throws -> Int? { try searching(query) { try $0.count(for: query) } }
+
+  private func searching<Result>(_ query: RowQuery, _ body: (Opened) throws -> Result) throws -> Result {
+    try asking { state in
+      if query.criteria.isSearch { try willSearch?(state) }
+      return try body(state)
+    }
+  }
+
+  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+    try asking { try $0.row(for: id, in: context) }
+  }
+
+  func members(
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+  ) throws -> [NSManagedObjectID] {
+    try asking { state in
+      try willSearch?(state)
+      return try state.members(of: relationship, for: id, in: context)
+    }
+  }
+
+  func members(
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
+  ) throws -> [ObjectKey: [NSManagedObjectID]] {
+    try asking { state in
+      try willSearch?(state)
+      return try state.members(of: relationship, forAll: ids, in: context)
+    }
+  }
+
+  func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { connections.reading(body) }
 
   func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
     try makeIdentifiers(for: objects.map(\.entity))
@@ -28,130 +156,12 @@ extension SQLiteStore {
 
   func hasPlace(for entity: NSEntityDescription) -> Bool { number(of: entity) != nil }
 
-  func rows(for query: RowQuery) throws -> [RowSnapshot]? {
-    try asking { state in
-      if query.criteria.isSearch { try willSearch?(state) }
-      let reader = try reader(for: query.entity, includesSubentities: query.includesSubentities)
-      return try answer {
-        let select = try state.entities.selects.select(
-          reader.columns, of: state.entities.layout(of: query.entity), query.criteria)
-        return try state.connection.cached(select.sql) { statement in
-          try statement.bind(select.values)
-          var rows: [RowSnapshot] = []
-          while try statement.step() { rows.append(try reader.snapshot(statement)) }
-          return rows
-        }
-      }
-    }
-  }
-
-  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
-    try asking { state in
-      if query.criteria.isSearch { try willSearch?(state) }
-      return try answer {
-        let layout = try state.entities.layout(of: query.entity)
-        let select = try state.entities.selects.select(["Z_PK", "Z_ENT"], of: layout, query.criteria)
-        return try state.connection.cached(select.sql) { statement in
-          try statement.bind(select.values)
-          var ids: [NSManagedObjectID] = []
-          while try statement.step() {
-            let (key, number) = (statement.int64(at: 0), statement.int64(at: 1))
-            guard let entity = state.entities.number(ofRow: number, like: layout),
-              let id = state.entities.id(entity: entity, primaryKey: key)
-            else {
-              throw RowProblem(kind: .unknownEntity(number: number), table: layout.table, primaryKey: key, property: "")
-            }
-            ids.append(id)
-          }
-          return ids
-        }
-      }
-    }
-  }
-
-  func count(for query: RowQuery) throws -> Int? {
-    try asking { state in
-      if query.criteria.isSearch { try willSearch?(state) }
-      return try answer {
-        let select = try state.entities.selects.count(
-          of: state.entities.layout(of: query.entity), query.criteria)
-        return Int(try state.connection.scalar(select.sql, select.values)?.integer ?? 0)
-      }
-    }
-  }
-
-  func row(for id: NSManagedObjectID) throws -> RowSnapshot? {
-    try asking { state in
-      guard state.entities.owns(id) else { return nil }
-      // The identifier of a to-one relationship's destination may have an ancestor of the row's entity.
-      let reader = try reader(for: id.entity, includesSubentities: true)
-      return try state.connection.cached(reader.rowSelect) { statement in
-        try statement.bind(id.key.number, at: 1)
-        return try statement.step() ? try reader.snapshot(statement) : nil
-      }
-    }
-  }
-
-  func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID] {
-    try asking { state in
-      guard state.entities.owns(id),
-        let layout = try state.entities.layout(of: id.entity).relationships[relationship.name]
-      else { return [] }
-      try willSearch?(state)
-      return try MemberReader(connection: state.connection, entities: state.entities)
-        .members(of: layout, primaryKey: id.key.number)
-    }
-  }
-
-  func members(
-    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
-  ) throws -> [ObjectKey: [NSManagedObjectID]] {
-    try asking { state in
-      let owned = ids.filter(state.entities.owns)
-      try willSearch?(state)
-      let reader = MemberReader(connection: state.connection, entities: state.entities)
-      var members: [ObjectKey: [NSManagedObjectID]] = [:]
-      for (_, group) in Dictionary(grouping: owned, by: { ObjectIdentifier($0.entityDescription) }) {
-        guard let layout = try state.entities.layout(of: group[0].entity).relationships[relationship.name] else {
-          continue
-        }
-        let found = try reader.members(of: layout, primaryKeys: group.map(\.key.number))
-        for id in group { members[id.key] = found[id.key.number] }
-      }
-      return members
-    }
-  }
-
   func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
     guard let entities = opened?.entities, let entity = entities.schema[entityName], reference.hasPrefix("p"),
       let key = Int64(reference.dropFirst()), key > 0
     else { return nil }
+    entities.noteIdentity()
     return entities.id(entity: entity.number, primaryKey: key)
-  }
-
-  private func reader(for entity: NSEntityDescription, includesSubentities: Bool) throws -> RowReader {
-    let state = try state()
-    let layout = try state.entities.layout(of: entity)
-    let key = "\(layout.number) \(includesSubentities)"
-    if let reader = state.readers[key] { return reader }
-    let reader = RowReader(
-      entity: layout, includesSubentities: includesSubentities, entities: state.entities, external: state.external)
-    opened?.readers[key] = reader
-    return reader
-  }
-
-  /// Runs a query; returns nil if it cannot be expressed in SQL.
-  private func answer<Result>(_ body: () throws -> Result) throws -> Result? {
-    do {
-      return try body()
-    } catch is NotExpressibleInSQL {
-      return nil
-    } catch let error as InvalidPattern {
-      throw EvaluationError.invalidPattern(error.pattern)
-    } catch let error as SQLiteError where error.isIntegerOverflow || error.isTooComplex {
-      // A sum or an absolute value beyond 64 bits is a double in memory, and predicates have no greatest depth there.
-      return nil
-    }
   }
 
   func makeIdentifiers(for entities: [NSEntityDescription]) throws -> [NSManagedObjectID] {
@@ -232,14 +242,19 @@ extension SQLiteStore {
       try state.connection.begin(.deferred)
       _ = try state.connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
     }
+    connections.pause()
   }
 
   /// Ends what `beginReading()` began.
-  func endReading() throws { try asking { try $0.connection.rollback() } }
+  func endReading() throws {
+    connections.resume()
+    try asking { try $0.connection.rollback() }
+  }
 
-  /// Runs SQLite's integrity check.
-  func checkIntegrity() throws {
-    try asking { state in try IntegrityGuard.check(state.connection, url: state.file.url) }
+  /// Has SQLite check the store's pages while a body reads it.
+  func checkingPages<Result>(isCancelled: () -> Bool, during body: () throws -> Result) throws -> Result {
+    let state = try state()
+    return try PageCheck.during(state.connection, url: state.file.url, isCancelled: isCancelled, body)
   }
 
   func beginWriting() throws { try beginWriting { try $0.begin(.immediate) } }
@@ -256,9 +271,11 @@ extension SQLiteStore {
   private func beginWriting(_ begin: (SQLiteConnection) throws -> Void) throws {
     try asking { state in
       if isReadOnly { throw StoreErrors.readOnly(self) }
+      connections.pause()
       do {
         try begin(state.connection)
       } catch {
+        connections.resume()
         // The failure to take the lock is the error to report.
         try? state.connection.rollback()
         throw error
@@ -271,6 +288,7 @@ extension SQLiteStore {
   func commitWriting() throws {
     try asking { state in
       try state.connection.commit()
+      connections.resume()
       state.external.isHoldingBack = false
       state.external.didCommit { try state.connection.synchronizeCommit() }
     }
@@ -279,6 +297,7 @@ extension SQLiteStore {
   func rollBackWriting() throws {
     try asking { state in
       defer {
+        connections.resume()
         state.external.isHoldingBack = false
         state.external.didRollBack()
         hasUnsavedMetadata = hasUnsavedMetadata || hadUnsavedMetadata

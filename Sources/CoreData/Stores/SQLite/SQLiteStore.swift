@@ -10,15 +10,20 @@ import Foundation
 
 /// A store in a SQLite database with Core Data's layout.
 ///
-/// The coordinator's lock is held during all calls.
+/// The coordinator's lock is held during all calls but `concurrently(_:)`.
 final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
-  /// The state of an open store.
+  struct ReaderKey: Hashable {
+    let entity: ObjectIdentifier
+    let includesSubentities: Bool
+  }
+
+  /// An open connection to the store, and what is known of the store's layout.
   final class Opened {
     let file: StoreFile
     let entities: StoredEntities
     let external: ExternalData
     let plans: RowPlans
-    var readers: [String: RowReader] = [:]
+    var readers: [ReaderKey: RowReader] = [:]
     /// How changes appear in persistent history; nil if they are not recorded.
     var history: StoreHistory?
 
@@ -32,17 +37,26 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     var connection: SQLiteConnection { file.connection }
   }
 
+  /// The connection that writes, and that reads in its own transactions.
   var opened: Opened?
+  /// The connections that only read.
+  let connections = ReadingConnections()
   /// The numbers of entities when the connection was closed for the destruction or replacement of the file; nil for a
   /// connected store.
   private var numbersBefore: [String: Int]?
   /// Whether the file has been destroyed or replaced since the store was last used.
   var isDisconnected: Bool { numbersBefore != nil }
+  #if os(Linux)
+  /// Watches the store's files for writes by other processes; nil if the store posts no remote changes.
+  var watch: FileWatch?
+  #endif
+  /// What SQLite said about commits by other connections when it was last asked.
+  var knownVersion: SQLiteValue?
   /// The states of the file that contexts still read.
   var generations: [WeakGeneration] = []
   /// Called before rows are searched by anything but their keys. A migration uses it to create indexes late.
   var willSearch: ((Opened) throws -> Void)?
-  private var values: [String: Any] = [:] { didSet { forgetReference() } }
+  private var values: [String: Any] = [:] { didSet { renewReference() } }
   /// Who makes the next changes, for persistent history.
   var origin = HistoryOrigin()
   /// Whether a batch request is running, whose handlers must not write.
@@ -51,6 +65,9 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   var hasUnsavedMetadata = false
   /// Whether the metadata had unsaved changes when the current transaction began.
   var hadUnsavedMetadata = false
+
+  // The connection that writes is closed last: only then does SQLite remove the log.
+  deinit { connections.end() }
 
   override var type: String { NSSQLiteStoreType }
 
@@ -84,8 +101,9 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
       } else {
         if try StoreFile.isNew(url) {
           if isReadOnly { throw StoreFileProblem.missing(path: url.path) }
-          try StoreFile.create(
+          let isOwn = try StoreFile.createUnlessPresent(
             at: url, document: document, configuration: configuration, metadata: values, pragmas: settings.pragmas)
+          if !isOwn { try checkVersion(of: model, settings) }
         }
         file = try StoreFile.open(url, isReadOnly: isReadOnly, timeout: settings.timeout)
       }
@@ -111,13 +129,27 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
         let entities = StoredEntities(schema: schema, model: model, store: self)
         let state = Opened(file: file, entities: entities, external: ExternalData(store: url))
         try openHistory(state, settings)
+        try openReaders(beside: state, url: url, settings)
+        // Nothing after this throws: a store whose opening has failed has no connection.
         opened = state
         if !RegularFile.isNullDevice(url) { OpenStores.add(self, at: url) }
+        watchOtherProcesses(settings)
       } catch {
         // The caller needs the error of opening the store, not one of closing it.
         try? file.close()
         throw error
       }
+    }
+  }
+
+  /// Compares a store that another process has made meanwhile with the model.
+  ///
+  /// - Throws: 134100 for another version.
+  private func checkVersion(of model: NSManagedObjectModel, _ settings: StoreOptions) throws {
+    guard let url, !settings.ignoresVersioning else { return }
+    let found = try Self.metadataForPersistentStore(with: url)
+    guard model.isConfiguration(withName: customConfigurationName, compatibleWithStoreMetadata: found) else {
+      throw StoreCompatibility.error(metadata: found, model: model, configuration: customConfigurationName, url: url)
     }
   }
 
@@ -128,7 +160,12 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
 
   private func close() {
     OpenStores.remove(self)
+    #if os(Linux)
+    watch?.cancel()
+    watch = nil
+    #endif
     closeGenerations()
+    connections.end()
     // All changes have been committed. If closing fails, the next connection reads the log.
     try? opened?.file.close()
     opened = nil
@@ -193,10 +230,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   /// Registers functions and collations with an opened file, and applies settings.
   static func prepare(_ file: StoreFile, _ settings: StoreOptions) throws {
     let connection = file.connection
-    try StringFunction.register(with: connection)
-    try SortCollation.register(with: connection)
-    try SQLValueList.register(with: connection)
-    try PredicateFunctions.register(with: connection)
+    try register(with: connection)
     guard !file.isReadOnly else { return }
     // Triggers of stores with derived attributes call this function to notify Apple's framework of changed rows. The
     // contexts here compute the same values themselves, but no row could be written without a function of that name.
@@ -212,12 +246,23 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     if settings.analyzes { try connection.run("ANALYZE") }
   }
 
+  /// Registers the functions and collations that queries use.
+  static func register(with connection: SQLiteConnection) throws {
+    try StringFunction.register(with: connection)
+    try SortCollation.register(with: connection)
+    try SQLValueList.register(with: connection)
+    try PredicateFunctions.register(with: connection)
+  }
+
   /// Removes a key that has been removed from the metadata in the file.
   func forgetMetadata(_ key: String) { values[key] = nil }
 
   /// Returns the state of the open store.
   func state() throws -> Opened {
-    if let opened { return opened }
+    if let opened {
+      opened.entities.noteIdentity()
+      return opened
+    }
     if let numbersBefore { return try reconnect(numbersBefore) }
     throw StoreErrors.operationFailed(url: url, reason: "The store is not open.")
   }

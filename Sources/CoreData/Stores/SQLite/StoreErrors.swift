@@ -215,6 +215,15 @@ enum SQLiteStoreErrors {
     }
   }
 
+  /// An error as `translating(url:isOpening:_:)` throws it.
+  static func translated(_ error: any Error, url: URL?) -> any Error {
+    do {
+      return try translating(url: url, isOpening: false) { throw error }
+    } catch {
+      return error
+    }
+  }
+
   /// 260 for no file, 259 for one that is not a store.
   static func error(for problem: StoreFileProblem, url: URL?) -> NSError {
     switch problem {
