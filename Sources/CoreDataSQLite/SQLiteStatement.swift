@@ -221,6 +221,17 @@ extension SQLiteStatement {
     return try body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(live, index))))
   }
 
+  /// Calls a closure with the UTF-8 bytes of a column as a text, without copying them; no bytes for null.
+  ///
+  /// - Parameters:
+  ///   - index: The column.
+  ///   - body: Must neither keep the buffer nor use the statement.
+  package func withText<Result>(at index: Int, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    let index = Int32(truncatingIfNeeded: index)
+    let start = sqlite3_column_text(live, index)
+    return try body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(live, index))))
+  }
+
   /// Returns a column as a value of its stored type.
   package func value(at index: Int) -> SQLiteValue {
     switch type(at: index) {

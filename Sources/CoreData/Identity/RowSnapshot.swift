@@ -19,21 +19,74 @@ struct RowSpan: Hashable, Sendable {
 
 /// A row as it was last read or saved. Contexts compare their changes with it.
 struct RowSnapshot: @unchecked Sendable {
-  let id: NSManagedObjectID
+  private enum Content {
+    case packed(PackedRow)
+    case unpacked(NSManagedObjectID, [Slot])
+  }
+
+  private var content: Content
   /// The row's version (`Z_OPT`), which grows with every save.
   var version: Int64
-  /// One slot for each property, in the order of the entity's `SlotTable`. To-many relationships are `unread` until
-  /// they are asked for.
-  var slots: [Slot]
   /// For a row that a child context has from its parent, the parent's object. Retaining it keeps the parent's snapshot,
   /// and with it the version that the child's changes are based on.
   var origin: AnyObject?
 
   init(id: NSManagedObjectID, version: Int64, slots: [Slot], origin: AnyObject? = nil) {
-    self.id = id
+    content = .unpacked(id, slots)
     self.version = version
-    self.slots = slots
     self.origin = origin
+  }
+
+  init(_ row: PackedRow) {
+    content = .packed(row)
+    version = row.header.version
+  }
+
+  /// The row as bytes; nil if it has been decoded.
+  var packed: PackedRow? {
+    if case .packed(let row) = content { return row }
+    return nil
+  }
+
+  var id: NSManagedObjectID {
+    switch content {
+    case .packed(let row): row.header.layout.identifier(row.header.primaryKey)
+    case .unpacked(let id, _): id
+    }
+  }
+
+  /// The key of the identifier, without making one.
+  var key: ObjectKey {
+    switch content {
+    case .packed(let row): row.key
+    case .unpacked(let id, _): id.key
+    }
+  }
+
+  var entity: NSEntityDescription {
+    switch content {
+    case .packed(let row): row.header.layout.entity
+    case .unpacked(let id, _): id.entityDescription
+    }
+  }
+
+  /// One slot for each property, in the order of the entity's `SlotTable`. To-many relationships are `unread` until
+  /// they are asked for. Each access decodes a packed row.
+  var slots: [Slot] {
+    get {
+      switch content {
+      case .packed(let row): row.slots
+      case .unpacked(_, let slots): slots
+      }
+    }
+    _modify {
+      var slots = self.slots
+      let id = id
+      // The slots have a single owner while they are changed.
+      content = .unpacked(id, [])
+      defer { content = .unpacked(id, slots) }
+      yield &slots
+    }
   }
 }
 

@@ -44,7 +44,7 @@ enum Slot: @unchecked Sendable {
     case (.float(let a), .float(let b)): a == b || (a.isNaN && b.isNaN)
     case (.date(let a), .date(let b)): a == b
     // Swift compares canonically equivalent strings as equal, but a store keeps their bytes.
-    case (.string(let a), .string(let b)): a == b && a.utf8.elementsEqual(b.utf8)
+    case (.string(let a), .string(let b)): Slot.haveSameBytes(a, b)
     case (.data(let a), .data(let b)), (.archived(let a), .archived(let b)): a == b
     case (.uuid(let a), .uuid(let b)): a == b
     case (.unarchived(let a), .unarchived(let b)): a === b || a.data == b.data
@@ -55,6 +55,18 @@ enum Slot: @unchecked Sendable {
     case (.toMany(let a), .toMany(let b)): a.hasSameMembers(as: b)
     default: false
     }
+  }
+
+  private static func haveSameBytes(_ a: String, _ b: String) -> Bool {
+    guard a.utf8.count == b.utf8.count else { return false }
+    let answer = a.utf8.withContiguousStorageIfAvailable { left in
+      b.utf8.withContiguousStorageIfAvailable { right -> Bool in
+        guard let a = left.baseAddress, let b = right.baseAddress else { return true }
+        return memcmp(a, b, left.count) == 0
+      }
+    }
+    if let answer = answer ?? nil { return answer }
+    return a.utf8.elementsEqual(b.utf8)
   }
 
   /// Makes the slot of an attribute's default value.

@@ -54,6 +54,7 @@ extension NSManagedObject {
   /// The destinations of a relationship.
   final func linkedObjects(at position: Int) -> [NSManagedObject] {
     realize()
+    if let destination = packedDestination(at: position) { return context.map { [$0.object(for: destination)] } ?? [] }
     readRelationship(at: position)
     guard let context else { return [] }
     switch slots[position] {
@@ -274,8 +275,9 @@ final class RelationshipHolds {
     weak var set: RelationshipOrderedSet?
   }
 
-  /// By the position of the relationship, a managed object or a collection of managed objects.
-  private var destinations: [Int: AnyObject] = [:]
+  /// By the position of the relationship, a managed object or a collection of managed objects. Few relationships of an
+  /// object are read, and a dictionary would take longer to make than a search in the list.
+  private var destinations: [(position: Int, value: AnyObject)] = []
   /// The live sets of relationships.
   private var views: [View] = []
   /// The members of relationships that are being changed by set mutations, by position.
@@ -283,13 +285,21 @@ final class RelationshipHolds {
   /// Whether a change in several steps is in progress, after which the views are updated.
   private var isChanging = false
 
-  func hold(_ destination: AnyObject?, at position: Int) { destinations[position] = destination }
+  func hold(_ destination: AnyObject?, at position: Int) {
+    let known = destinations.firstIndex { $0.position == position }
+    switch (known, destination) {
+    case (let known?, let destination?): destinations[known].value = destination
+    case (let known?, nil): destinations.remove(at: known)
+    case (nil, let destination?): destinations.append((position, destination))
+    case (nil, nil): break
+    }
+  }
 
   /// Releases all objects, which may release others in turn.
   func release() {
     guard !destinations.isEmpty else { return }
-    var released = destinations
-    destinations = [:]
+    var released = destinations.map(\.value)
+    destinations = []
     ReleaseChain.release(&released)
   }
 
@@ -348,15 +358,15 @@ enum ReleaseChain {
   /// Releases objects.
   ///
   /// - Parameter objects: emptied, so that the caller does not release anything when it returns.
-  static func release(_ objects: inout [Int: AnyObject]) {
+  static func release(_ objects: inout [AnyObject]) {
     if let known = pthread_getspecific(key) {
-      Unmanaged<Queue>.fromOpaque(known).takeUnretainedValue().objects += objects.values
-      objects = [:]
+      Unmanaged<Queue>.fromOpaque(known).takeUnretainedValue().objects += objects
+      objects = []
       return
     }
     let queue = Queue()
-    queue.objects = Array(objects.values)
-    objects = [:]
+    queue.objects = objects
+    objects = []
     pthread_setspecific(key, Unmanaged.passUnretained(queue).toOpaque())
     while let next = queue.objects.popLast() { withExtendedLifetime(next) {} }
     pthread_setspecific(key, nil)

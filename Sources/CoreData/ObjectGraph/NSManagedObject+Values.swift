@@ -18,7 +18,10 @@ extension NSManagedObject {
 
   /// Returns the value of a slot, with relationships resolved to objects.
   final func resolvedValue(at position: Int) -> Any? {
-    switch slots[position] {
+    if position >= table.firstRelationship, let destination = packedDestination(at: position) {
+      return context?.object(for: destination)
+    }
+    switch slot(at: position) {
     case .toOne(let id):
       return context?.object(for: id)
     case .unread:
@@ -117,19 +120,20 @@ extension NSManagedObject {
   /// The positions of slots that differ from the snapshot; for a new object, of those that are not empty.
   final func changedSlots() -> [Int] {
     guard isRealized else { return [] }
-    guard let snapshot else {
-      return slots.indices.filter { !isEmpty(slots[$0]) }
-    }
-    return slots.indices.filter { !slots[$0].isSame(as: snapshot.slots[$0]) }
+    if isPacked { return [] }
+    let slots = slots
+    guard let old = snapshot?.slots else { return slots.indices.filter { !isEmpty(slots[$0]) } }
+    return slots.indices.filter { !slots[$0].isSame(as: old[$0]) }
   }
 
   /// The positions of changed slots that are stored, that is not transient.
   final func changedStoredSlots() -> SlotSet {
     var changed = SlotSet()
-    guard isRealized else { return changed }
+    guard isRealized, !isPacked else { return changed }
+    let slots = slots
+    let old = snapshot?.slots
     for position in slots.indices where !table.isTransient(at: position) {
-      let hasChanged =
-        if let snapshot { !slots[position].isSame(as: snapshot.slots[position]) } else { !isEmpty(slots[position]) }
+      let hasChanged = if let old { !slots[position].isSame(as: old[position]) } else { !isEmpty(slots[position]) }
       if hasChanged { changed.insert(position) }
     }
     return changed

@@ -34,8 +34,21 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// Replaced identifiers and registries.
   @exclusivity(unchecked) private var replaced: [AnyObject] = []
 
+  /// What the identifier of a row's object is made of when it is first asked for; nil for other objects. Immutable once
+  /// another thread can reach the object.
+  private var rowLayout: RowLayout?
+  private var primaryKey: Int64 = 0
+
   /// The identifier; nil for a new object whose identifier has not been asked for. May be read on any thread.
-  final var knownIdentifier: NSManagedObjectID? { storedIdentifier.load(ordering: .acquiring)?.takeUnretainedValue() }
+  final var knownIdentifier: NSManagedObjectID? {
+    if let known = storedIdentifier.load(ordering: .acquiring) { return known.takeUnretainedValue() }
+    return rowLayout.map { takeIdentifier($0.identifier(primaryKey)) }
+  }
+  /// The key of the identifier, without making one; nil as for `knownIdentifier`. May be read on any thread.
+  final var knownKey: ObjectKey? {
+    if let known = storedIdentifier.load(ordering: .acquiring) { return known.takeUnretainedValue().key }
+    return rowLayout.map { $0.key(primaryKey) }
+  }
   /// The registry of the object's context, or nil. May be read on any thread, and set by one at a time.
   final var registry: ObjectRegistry? {
     get { storedRegistry.load(ordering: .acquiring)?.takeUnretainedValue() }
@@ -47,6 +60,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     }
   }
   final var context: NSManagedObjectContext? { registry?.context }
+  // The small properties are together, so that they share eight bytes.
   final var changes: Changes = []
   /// The changes since the last `processPendingChanges()`.
   final var eventChanges: Changes = []
@@ -54,19 +68,28 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   final var isInaccessible = false
   /// Whether `slots` hold values; false for a fault.
   final var isRealized = false
-  @exclusivity(unchecked) final var slots: [Slot] = []
+  /// Whether the values of an object that is no fault are still in its packed snapshot.
+  private(set) final var isPacked = false
+  /// Whether the current save writes the object's row.
+  final var isBeingWritten = false
+  /// How often a value has been decoded from the packed row.
+  private var packedReads: UInt16 = 0
+  /// The object's position in the context's `ChangeList`.
+  final var changePosition = 0
+  @exclusivity(unchecked) private var unpackedSlots: [Slot] = []
   /// The row as last read or saved; nil for a new object and for a fault whose row has not been read.
-  @exclusivity(unchecked) final var snapshot: RowSnapshot?
+  @exclusivity(unchecked) final var snapshot: RowSnapshot? {
+    willSet {
+      // The values stay, whatever they are compared with from now on.
+      if isPacked { (unpackedSlots, isPacked) = (snapshot?.slots ?? [], false) }
+    }
+  }
   /// The slots at the last `processPendingChanges()`, for `changedValuesForCurrentEvent()`.
   @exclusivity(unchecked) final var slotsAtEventStart: [Slot]?
   /// The objects and live sets that the object holds for its relationships; nil for most objects.
   @exclusivity(unchecked) final var holds: RelationshipHolds?
   /// The fetch batch that the fault's row is read with; nil for most objects.
   @exclusivity(unchecked) final var batch: FetchBatch?
-  /// Whether the current save writes the object's row.
-  final var isBeingWritten = false
-  /// The object's position in the context's `ChangeList`.
-  final var changePosition = 0
 
   /// Makes an object and inserts it.
   ///
@@ -76,7 +99,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   public required init(entity: NSEntityDescription, insertInto context: NSManagedObjectContext?) {
     self.entity = entity
     table = entity.slotTable
-    slots = table.defaults
+    unpackedSlots = table.defaults
     isRealized = true
     super.init()
     ManagedObjectClasses.offer(Swift.type(of: self), for: entity)
@@ -117,7 +140,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   public final override var hash: Int { Int(bitPattern: ObjectIdentifier(self)) }
 
   deinit {
-    if let registry, let knownIdentifier { registry.forget(self, knownIdentifier.key) }
+    if let registry, let knownKey { registry.forget(self, knownKey) }
     holds?.release()
     storedRegistry.load(ordering: .acquiring)?.release()
     storedIdentifier.load(ordering: .acquiring)?.release()
@@ -143,9 +166,22 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
 
   /// Makes a fault for a row.
   static func makeFault(_ identifier: NSManagedObjectID, in context: NSManagedObjectContext) -> NSManagedObject {
-    let object = ManagedObjectClasses.of(identifier.entityDescription).init(entity: identifier.entity, insertInto: nil)
+    let object = fault(of: identifier.entity)
     object.replaceIdentifier(by: identifier)
-    object.slots = []
+    return object
+  }
+
+  /// Makes a fault for a row that has been read.
+  static func makeFault(_ row: PackedRow) -> NSManagedObject {
+    let object = fault(of: row.header.layout.entity)
+    object.rowLayout = row.header.layout
+    object.primaryKey = row.header.primaryKey
+    return object
+  }
+
+  private static func fault(of entity: NSEntityDescription) -> NSManagedObject {
+    let object = ManagedObjectClasses.of(entity).init(entity: entity, insertInto: nil)
+    object.unpackedSlots = []
     object.isRealized = false
     return object
   }
@@ -159,7 +195,10 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   }
 
   /// Whether the object has no permanent identifier yet.
-  final var hasTemporaryID: Bool { knownIdentifier?.isTemporaryID ?? true }
+  final var hasTemporaryID: Bool { (knownKey?.store ?? 0) == 0 }
+
+  /// The key of the identifier.
+  final var key: ObjectKey { knownKey ?? identifier.key }
 
   /// The object's identifier: temporary until the object is saved, in a child context until the root of its tree is.
   open var objectID: NSManagedObjectID { identifier.current }
@@ -398,9 +437,49 @@ extension NSManagedObject {
       context.noteInaccessible(self)
       return
     }
-    slots = snapshot.slots
+    if snapshot.packed != nil {
+      isPacked = true
+      packedReads = 0
+    } else {
+      unpackedSlots = snapshot.slots
+    }
     isRealized = true
     awakeFromFetch()
+  }
+
+  /// The values of an object that is no fault, one for each property, in the order of the entity's `SlotTable`.
+  final var slots: [Slot] {
+    get {
+      if isPacked { unpack() }
+      return unpackedSlots
+    }
+    set {
+      isPacked = false
+      unpackedSlots = newValue
+    }
+    _modify {
+      if isPacked { unpack() }
+      yield &unpackedSlots
+    }
+  }
+
+  /// Decodes the row, for the object and for the snapshot that its changes are compared with.
+  private func unpack() {
+    isPacked = false
+    unpackedSlots = snapshot?.slots ?? []
+    snapshot?.slots = unpackedSlots
+  }
+
+  /// Returns a slot, decoding only this one of a packed row, unless the object is read often.
+  final func slot(at position: Int) -> Slot {
+    guard isPacked, Int(packedReads) < table.count, let packed = snapshot?.packed else { return slots[position] }
+    packedReads += 1
+    return packed.slot(at: position)
+  }
+
+  /// The destination of a to-one relationship whose row is still packed; nil for any other.
+  final func packedDestination(at position: Int) -> PackedRow.Destination? {
+    isPacked ? snapshot?.packed?.destination(at: position) : nil
   }
 
   /// Turns a fault without a row into an object without values.

@@ -255,10 +255,19 @@ struct ChangeList {
 
   private var entries: [NSManagedObject?] = []
   private(set) var count = 0
+  /// The objects, if they have been asked for since the last change. A save goes through them several times.
+  private var known: [NSManagedObject]?
 
   var isEmpty: Bool { count == 0 }
 
-  var objects: [NSManagedObject] { entries.compactMap { $0 } }
+  var objects: [NSManagedObject] {
+    mutating get {
+      if let known { return known }
+      let objects = entries.compactMap { $0 }
+      known = objects
+      return objects
+    }
+  }
 
   func contains(_ object: NSManagedObject) -> Bool {
     entries.indices.contains(object.changePosition) && entries[object.changePosition] === object
@@ -270,12 +279,14 @@ struct ChangeList {
     object.changePosition = entries.count
     entries.append(object)
     count += 1
+    known = nil
   }
 
   mutating func remove(_ object: NSManagedObject) {
     guard contains(object) else { return }
     entries[object.changePosition] = nil
     count -= 1
+    known = nil
     if count == 0 {
       entries = []
     } else if entries.count > ChangeList.compactionThreshold, count * 2 < entries.count {
@@ -288,6 +299,7 @@ struct ChangeList {
   mutating func removeAll() {
     entries = []
     count = 0
+    known = nil
   }
 }
 

@@ -64,13 +64,33 @@ extension NSManagedObjectContext {
     return object
   }
 
+  /// Returns the object of a destination: the registered one, or a new fault. Reads nothing.
+  func object(for destination: PackedRow.Destination) -> NSManagedObject {
+    adoptPermanentIDs()
+    if let known = registry[destination.key] { return known }
+    guard let id = destination.identifier() else {
+      preconditionFailure("The row of \(destination.key) was packed without an entity.")
+    }
+    return object(for: id)
+  }
+
+  /// Returns the object of a row: the registered one, or a new fault.
+  private func fault(for row: RowSnapshot) -> NSManagedObject {
+    guard let packed = row.packed else { return object(for: row.id) }
+    adoptPermanentIDs()
+    if let known = registry[packed.key] { return known }
+    let object = NSManagedObject.makeFault(packed)
+    registry.add(object)
+    return object
+  }
+
   /// Returns the object of a row that has just been read. A fault keeps the row until its values are asked for.
   func object(for row: RowSnapshot, refreshing: Bool = false) -> NSManagedObject {
-    let object = object(for: row.id)
+    let object = fault(for: row)
     if object.isInaccessible { revive(object) }
     if !object.isRealized {
       object.snapshot = row
-      if stalenessInterval >= 0 { rowTimes[row.id.current.key] = ProcessInfo.processInfo.systemUptime }
+      if stalenessInterval >= 0 { rowTimes[object.key] = ProcessInfo.processInfo.systemUptime }
     } else if refreshing, !object.hasChanges {
       object.turnIntoFault(keeping: row)
     }
@@ -79,7 +99,7 @@ extension NSManagedObjectContext {
 
   /// Whether a fault must not use the row that it keeps. Forgets when that was read.
   func isStale(_ object: NSManagedObject) -> Bool {
-    guard let time = rowTimes.removeValue(forKey: object.identifier.key) else { return true }
+    guard let time = rowTimes.removeValue(forKey: object.key) else { return true }
     return ProcessInfo.processInfo.systemUptime - time >= stalenessInterval
   }
 
@@ -200,8 +220,8 @@ extension NSManagedObjectContext {
     let before = object.snapshot?.slots ?? []
     let kept = object.changedSlots().map { ($0, object.slots[$0]) }
     guard let row = readRow(for: object) else { return true }
-    object.snapshot = row
     object.slots = row.slots
+    object.snapshot = RowSnapshot(id: row.id, version: row.version, slots: object.slots, origin: row.origin)
     for (position, slot) in kept {
       guard case .toMany(let members) = slot else {
         object.slots[position] = slot
@@ -286,7 +306,7 @@ extension NSManagedObjectContext {
     ConcurrencyDebug.check(self)
     undoManager?.removeAllActions()
     // A new object is not in the registry until its identifier is asked for.
-    let new = changed.objects.filter { $0.knownIdentifier == nil }
+    let new = changed.objects.filter { $0.knownKey == nil }
     let all = registry.objects + new
     let ids = postsNotifications ? all.map(\.objectID) : []
     for object in all { object.turnIntoFault(keeping: nil) }

@@ -136,7 +136,7 @@ struct Prefetching {
         destinations.append(destination)
       }
     }
-    try readRows(of: destinations.filter { $0.isFault && $0.snapshot == nil }) { context.readAhead[$0.id.key] = $0 }
+    try readRows(of: destinations.filter { $0.isFault && $0.snapshot == nil }) { context.readAhead[$0.key] = $0 }
     return destinations
   }
 

@@ -459,6 +459,21 @@ extension NSManagedObjectContext {
     try queue.sync { try running(block) }
   }
 
+  // Before Swift 6.2 a function that runs where its caller runs needs a parameter for that.
+  #if compiler(>=6.2)
+  /// Runs a block on the context's queue.
+  ///
+  /// - Parameters:
+  ///   - schedule: when to run the block.
+  ///   - block: work with the context's objects.
+  /// - Returns: what the block returns.
+  /// - Throws: what the block throws.
+  public nonisolated(nonsending) func perform<T>(
+    schedule: ScheduledTaskType = .immediate, _ block: @escaping () throws -> T
+  ) async rethrows -> T {
+    try await queue.run(schedule, isolation: #isolation, { try self.processing(block) }, rescue: { throw $0 })
+  }
+  #else
   /// Runs a block on the context's queue.
   ///
   /// - Parameters:
@@ -471,13 +486,15 @@ extension NSManagedObjectContext {
     schedule: ScheduledTaskType = .immediate, isolation: isolated (any Actor)? = #isolation,
     _ block: @escaping () throws -> T
   ) async rethrows -> T {
-    try await queue.run(
-      schedule, isolation: isolation,
-      {
-        try self.running {
-          defer { self.processPendingChanges() }
-          return try block()
-        }
-      }, rescue: { throw $0 })
+    try await queue.run(schedule, isolation: isolation, { try self.processing(block) }, rescue: { throw $0 })
+  }
+  #endif
+
+  /// Runs a block, and processes the changes it has made.
+  private func processing<T>(_ block: () throws -> T) rethrows -> T {
+    try running {
+      defer { processPendingChanges() }
+      return try block()
+    }
   }
 }

@@ -3,6 +3,7 @@
 
 import CSwiftRuntime
 import Foundation
+import Synchronization
 
 /// The objects of a context by identifier, which uniques them. It does not retain them: an object without changes lives
 /// as long as the program uses it.
@@ -23,6 +24,8 @@ final class ObjectRegistry: @unchecked Sendable {
   @exclusivity(unchecked) private var entries = ObjectTable()
   @exclusivity(unchecked) private var retained: [ObjectKey: NSManagedObject] = [:]
   @exclusivity(unchecked) private var isRetaining = false
+  /// Tells incremental stores of their objects; nil while the program has none.
+  @exclusivity(unchecked) private var interest: StoreInterest?
   /// Whether objects hold the destinations of relationships that are read. False while the framework reads for itself.
   @exclusivity(unchecked) var isHolding = true
 
@@ -43,6 +46,7 @@ final class ObjectRegistry: @unchecked Sendable {
     // Retained objects retain the registry in turn, and objects may hold each other.
     retainsObjects = false
     for object in objects { object.holds?.release() }
+    interest?.removeAll()
   }
 
   /// Whether the registry retains its objects.
@@ -55,7 +59,7 @@ final class ObjectRegistry: @unchecked Sendable {
         isRetaining = newValue
         retained = [:]
         if newValue {
-          for object in alive { if let key = object.knownIdentifier?.key { retained[key] = object } }
+          for object in alive { if let key = object.knownKey { retained[key] = object } }
         }
         return released
       }
@@ -88,7 +92,7 @@ final class ObjectRegistry: @unchecked Sendable {
   /// Registers a new object. It can be found once it has an identifier.
   func take(_ object: NSManagedObject) {
     object.registry = self
-    if object.knownIdentifier != nil { add(object) }
+    if object.knownKey != nil { add(object) }
   }
 
   /// Gives a new object its temporary identifier. May be called on any thread.
@@ -122,7 +126,7 @@ final class ObjectRegistry: @unchecked Sendable {
 
   /// Registers an object under its identifier.
   func add(_ object: NSManagedObject) {
-    let key = object.identifier.key
+    let key = object.key
     lock.lock()
     defer { lock.unlock() }
     object.registry = self
@@ -133,14 +137,22 @@ final class ObjectRegistry: @unchecked Sendable {
   private func file(_ object: NSManagedObject, _ key: ObjectKey) {
     entries.insert(ObjectRegistry.address(of: object), for: key)
     if isRetaining { retained[key] = object }
+    if StoreInterest.isNeeded.load(ordering: .relaxed), let id = object.knownIdentifier {
+      let interest = interest ?? StoreInterest()
+      self.interest = interest
+      interest.add(id)
+    }
   }
 
   /// Removes an object, which then belongs to no context.
   func remove(_ object: NSManagedObject) {
     let released: NSManagedObject? = lock.withLock {
       object.registry = nil
-      guard let key = object.knownIdentifier?.key else { return nil }
-      if entries[key] == ObjectRegistry.address(of: object) { entries.remove(key) }
+      guard let key = object.knownKey else { return nil }
+      if entries[key] == ObjectRegistry.address(of: object) {
+        entries.remove(key)
+        interest?.remove(key)
+      }
       return retained.removeValue(forKey: key)
     }
     object.holds?.release()
@@ -151,7 +163,9 @@ final class ObjectRegistry: @unchecked Sendable {
   func forget(_ object: NSManagedObject, _ key: ObjectKey) {
     lock.lock()
     defer { lock.unlock() }
-    if entries[key] == ObjectRegistry.address(of: object) { entries.remove(key) }
+    guard entries[key] == ObjectRegistry.address(of: object) else { return }
+    entries.remove(key)
+    interest?.remove(key)
   }
 
   func removeAll() {
@@ -159,6 +173,7 @@ final class ObjectRegistry: @unchecked Sendable {
       let alive = entries.addresses.compactMap { ObjectRegistry.object(at: $0) }
       for object in alive { object.registry = nil }
       let released = retained
+      interest?.removeAll()
       entries.removeAll()
       retained = [:]
       return (alive, released)
@@ -173,72 +188,125 @@ extension ObjectRegistry: CustomReflectable {
   var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// A hash table from keys to the addresses of objects, with linear probing.
+/// The addresses of objects by key.
 ///
-/// Every object is looked up here when it is made, found and deallocated, and a dictionary spends most of that time in
-/// a hash function that withstands attacks. Stores count their keys up, so multiplicative hashing spreads them well
-/// enough.
+/// Every object is looked up here when it is made, found and deallocated. Stores count their keys up, and a fetch usually
+/// finds rows in that order: so keys that follow each other share a page. A hash table has the pages, and the page that
+/// was used last is tried first.
 struct ObjectTable: @unchecked Sendable {
-  private struct Entry {
-    var key: ObjectKey
-    /// Nil in a free entry.
-    var address: UnsafeMutableRawPointer?
-  }
-
-  private static var free: Entry { Entry(key: ObjectKey(store: 0, root: 0, number: 0), address: nil) }
+  /// How many addresses a page has: a power of two. Objects whose keys are far apart need a page each.
+  private static let pageSize = 8
   private static let smallest = 16
+
+  private struct Entry {
+    /// The key of an object, with the number of the page in place of the object's.
+    var key: ObjectKey
+    /// The number of the page in `slots`; negative in a free entry.
+    var page: Int
+
+    static var free: Entry { Entry(key: ObjectKey(store: 0, root: 0, number: 0), page: -1) }
+  }
 
   /// Their number is a power of two. An entry is at its home, the index its key hashes to, or else at the next free
   /// index.
-  private var entries = ContiguousArray(repeating: free, count: smallest)
+  private var entries = ContiguousArray(repeating: Entry.free, count: smallest)
+  /// The pages, one after the other.
+  private var slots: ContiguousArray<UnsafeMutableRawPointer?> = []
+  /// How many addresses each page has.
+  private var counts: ContiguousArray<UInt8> = []
+  private var freePages: [Int] = []
+  /// The page that was used last.
+  private var last = Entry.free
   private(set) var count = 0
 
   private var mask: Int { entries.count - 1 }
 
   private func home(of key: ObjectKey) -> Int {
-    let bits =
-      UInt64(bitPattern: key.number) ^ UInt64(key.root) << 44 ^ UInt64(key.store) << 54
-    return Int(truncatingIfNeeded: (bits &* 0x9E37_79B9_7F4A_7C15) >> 20) & mask
+    let number = UInt64(bitPattern: key.number) ^ UInt64(key.root) << 44 ^ UInt64(key.store) << 54
+    return Int(truncatingIfNeeded: (number &* 0x9E37_79B9_7F4A_7C15) >> 20) & mask
+  }
+
+  private static func pageKey(_ key: ObjectKey) -> ObjectKey {
+    ObjectKey(store: key.store, root: key.root, number: key.number >> pageSize.trailingZeroBitCount)
+  }
+
+  private static func offset(_ key: ObjectKey) -> Int { Int(truncatingIfNeeded: key.number) & (pageSize - 1) }
+
+  /// The index of a page's entry, or of the free entry where it belongs.
+  private func index(of pageKey: ObjectKey) -> Int {
+    var index = home(of: pageKey)
+    while entries[index].page >= 0, entries[index].key != pageKey { index = (index + 1) & mask }
+    return index
+  }
+
+  /// The page of a key; negative for none.
+  private mutating func page(of key: ObjectKey) -> Int {
+    let pageKey = Self.pageKey(key)
+    if last.key == pageKey, last.page >= 0 { return last.page }
+    let entry = entries[index(of: pageKey)]
+    if entry.page >= 0 { last = entry }
+    return entry.page
   }
 
   subscript(key: ObjectKey) -> UnsafeMutableRawPointer? {
-    var index = home(of: key)
-    while let address = entries[index].address {
-      if entries[index].key == key { return address }
-      index = (index + 1) & mask
+    mutating get {
+      let page = page(of: key)
+      return page < 0 ? nil : slots[page * Self.pageSize + Self.offset(key)]
     }
-    return nil
   }
 
   /// Stores an address under a key, replacing the one that is there.
   mutating func insert(_ address: UnsafeMutableRawPointer, for key: ObjectKey) {
-    if (count + 1) * 4 > entries.count * 3 { resize(to: entries.count * 2) }
-    var index = home(of: key)
-    while entries[index].address != nil {
-      if entries[index].key == key {
-        entries[index].address = address
-        return
-      }
-      index = (index + 1) & mask
+    var page = page(of: key)
+    if page < 0 { page = addPage(for: Self.pageKey(key)) }
+    let slot = page * Self.pageSize + Self.offset(key)
+    if slots[slot] == nil {
+      count += 1
+      counts[page] += 1
     }
-    entries[index] = Entry(key: key, address: address)
-    count += 1
+    slots[slot] = address
   }
 
   mutating func remove(_ key: ObjectKey) {
-    var index = home(of: key)
-    while entries[index].address != nil, entries[index].key != key { index = (index + 1) & mask }
-    guard entries[index].address != nil else { return }
+    let page = page(of: key)
+    guard page >= 0 else { return }
+    let slot = page * Self.pageSize + Self.offset(key)
+    guard slots[slot] != nil else { return }
+    slots[slot] = nil
     count -= 1
-    closeGap(at: index)
-    if entries.count > Self.smallest, count * 8 < entries.count { resize(to: entries.count / 2) }
+    counts[page] -= 1
+    if counts[page] == 0 { removePage(page, of: Self.pageKey(key)) }
+  }
+
+  private mutating func addPage(for key: ObjectKey) -> Int {
+    let page: Int
+    if let free = freePages.popLast() {
+      page = free
+    } else {
+      page = counts.count
+      counts.append(0)
+      slots.append(contentsOf: repeatElement(nil, count: Self.pageSize))
+    }
+    // Half of the entries are free, so that a search ends soon.
+    if (counts.count - freePages.count) * 2 > entries.count { resize(to: entries.count * 2) }
+    last = Entry(key: key, page: page)
+    entries[index(of: key)] = last
+    return page
+  }
+
+  private mutating func removePage(_ page: Int, of key: ObjectKey) {
+    last = .free
+    closeGap(at: index(of: key))
+    freePages.append(page)
+    // What a large fetch has needed is not kept for ever.
+    if count == 0, counts.count > Self.smallest { self = ObjectTable() }
   }
 
   /// Moves entries that probing would no longer reach across the gap.
   private mutating func closeGap(at index: Int) {
     var gap = index
     var next = (gap + 1) & mask
-    while entries[next].address != nil {
+    while entries[next].page >= 0 {
       let home = home(of: entries[next].key)
       // An entry must not move to an index before its home.
       if (next - home) & mask >= (next - gap) & mask {
@@ -247,20 +315,17 @@ struct ObjectTable: @unchecked Sendable {
       }
       next = (next + 1) & mask
     }
-    entries[gap] = Self.free
+    entries[gap] = .free
   }
 
   private mutating func resize(to size: Int) {
     let old = entries
-    entries = ContiguousArray(repeating: Self.free, count: size)
-    count = 0
-    for entry in old {
-      if let address = entry.address { insert(address, for: entry.key) }
-    }
+    entries = ContiguousArray(repeating: .free, count: size)
+    for entry in old where entry.page >= 0 { entries[index(of: entry.key)] = entry }
   }
 
   mutating func removeAll() { self = ObjectTable() }
 
   /// All addresses, in no particular order.
-  var addresses: [UnsafeMutableRawPointer] { entries.compactMap(\.address) }
+  var addresses: [UnsafeMutableRawPointer] { slots.compactMap { $0 } }
 }

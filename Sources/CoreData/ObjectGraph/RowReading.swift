@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPredicates
+import CoreDataStoreFiles
 import Foundation
 
 /// Where a context reads rows: a store, a generation of a store, or the context's parent.
@@ -15,6 +16,9 @@ protocol RowReading {
 
   /// Returns the number of rows that match a query; nil as for `rows(for:)`.
   func count(for query: RowQuery) throws -> Int?
+
+  /// Returns the dictionaries that a request asks for; nil if they must be made of objects.
+  func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]?
 
   /// Returns the rows of identifiers of one entity, as far as they exist, in any order.
   func rows(of ids: [NSManagedObjectID], entity: NSEntityDescription) throws -> [RowSnapshot]
@@ -37,31 +41,33 @@ struct StoreReader: RowReading {
   /// The state to read; nil for the current one.
   let generation: (any StoreGeneration)?
 
-  private func reading<Result>(_ body: () throws -> Result) throws -> Result {
-    try coordinator.withLock {
-      guard let generation else { return try body() }
-      return try generation.reading(body)
-    }
+  private func reading<Result>(_ body: (any RowSource) throws -> Result) throws -> Result {
+    if let generation { return try generation.reading(body) }
+    return try coordinator.reading(store, body)
   }
 
-  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try reading { try store.rows(for: query) } }
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try reading { try $0.rows(for: query) } }
 
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
-    try reading { try store.identifiers(for: query) }
+    try reading { try $0.identifiers(for: query) }
   }
 
-  func count(for query: RowQuery) throws -> Int? { try reading { try store.count(for: query) } }
+  func count(for query: RowQuery) throws -> Int? { try reading { try $0.count(for: query) } }
 
-  func row(for id: NSManagedObjectID) throws -> RowSnapshot? { try reading { try store.row(for: id, in: context) } }
+  func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {
+    try reading { try $0.dictionaries(for: query, results) }
+  }
+
+  func row(for id: NSManagedObjectID) throws -> RowSnapshot? { try reading { try $0.row(for: id, in: context) } }
 
   func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID] {
-    try reading { try store.members(of: relationship, for: id, in: context) }
+    try reading { try $0.members(of: relationship, for: id, in: context) }
   }
 
   func members(
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID]
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
-    try reading { try store.members(of: relationship, forAll: ids, in: context) }
+    try reading { try $0.members(of: relationship, forAll: ids, in: context) }
   }
 }
 
@@ -85,6 +91,10 @@ struct ParentReader: RowReading {
   }
 
   func count(for query: RowQuery) throws -> Int? { try fetching(query) { try $0.count() } }
+
+  func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {
+    try fetching(query) { try $0.dictionariesForChild(results) }
+  }
 
   func rows(of ids: [NSManagedObjectID], entity: NSEntityDescription) throws -> [RowSnapshot] {
     try parent.serving {

@@ -78,7 +78,9 @@ final class StoreBench {
     return RowChange(kind: kind, id: id, old: old, slots: slots, changed: SlotSet(changed))
   }
 
-  func read(_ id: NSManagedObjectID) throws -> RowSnapshot? { try store.row(for: id) }
+  func read(_ id: NSManagedObjectID) throws -> RowSnapshot? {
+    try store.row(for: id, in: NSManagedObjectContext(.privateQueue))
+  }
 
   func slot(_ key: String, of snapshot: RowSnapshot) -> Slot? {
     snapshot.id.entity.slotTable.position(of: key).map { snapshot.slots[$0] }
@@ -105,7 +107,7 @@ final class StoreBench {
 
   func members(_ relationship: String, of id: NSManagedObjectID) throws -> [Int64] {
     guard let relationship = id.entity.relationshipsByName[relationship] else { return [] }
-    return try store.members(of: relationship, for: id).map(\.key.number)
+    return try store.members(of: relationship, for: id, in: NSManagedObjectContext(.privateQueue)).map(\.key.number)
   }
 
   func table(_ sql: String) throws -> [[SQLiteValue]] { try connection.rows(sql).map(\.values) }

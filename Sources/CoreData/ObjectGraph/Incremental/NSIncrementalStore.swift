@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 
 /// A store that reads and writes objects one request at a time: the superclass of a program's own connections to
 /// databases and services.
@@ -33,7 +34,33 @@ open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
     options: [AnyHashable: Any]? = nil
   ) {
     super.init(persistentStoreCoordinator: root, configurationName: name, at: url, options: options)
+    StoreInterest.isNeeded.store(true, ordering: .relaxed)
   }
+
+  /// Sets `metadata`, at least to the store's UUID (`NSStoreUUIDKey`) and type (`NSStoreTypeKey`). Must be overridden.
+  ///
+  /// The coordinator calls it before it adds the store. For a new store the UUID comes from `identifierForNewStore(at:)`.
+  ///
+  /// - Throws: any error, with which adding the store fails.
+  open override func loadMetadata() throws {
+    preconditionFailure("\(Swift.type(of: self)) must override loadMetadata().")
+  }
+
+  /// Called after a context has registered objects of the store. Does nothing by default.
+  ///
+  /// Each context registers an object once; a store that counts the calls knows which objects are in use. The call comes
+  /// a moment later, on the coordinator's queue, with exclusive access to the stores.
+  ///
+  /// - Parameter objectIDs: the identifiers of the objects.
+  open func managedObjectContextDidRegisterObjects(with objectIDs: [NSManagedObjectID]) {}
+
+  /// Called after a context has released objects that it had registered: objects that the program no longer uses, that
+  /// were deleted, or whose context was reset or deallocated. Does nothing by default.
+  ///
+  /// The call comes as that of `managedObjectContextDidRegisterObjects(with:)`.
+  ///
+  /// - Parameter objectIDs: the identifiers of the objects.
+  open func managedObjectContextDidUnregisterObjects(with objectIDs: [NSManagedObjectID]) {}
 
   /// Executes a request. Must be overridden.
   ///

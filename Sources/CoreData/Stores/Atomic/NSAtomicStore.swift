@@ -59,6 +59,8 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
   /// - Parameter managedObject: an object with a permanent identifier.
   open func newCacheNode(for managedObject: NSManagedObject) -> NSAtomicStoreCacheNode {
     let node = NSAtomicStoreCacheNode(objectID: managedObject.objectID)
+    // The object may be related to itself.
+    if cacheNode(for: node.objectID) == nil { addCacheNodes([node]) }
     updateCacheNode(node, from: managedObject)
     return node
   }
@@ -75,7 +77,7 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
         node.setValue(managedObject.value(forKey: name), forKey: name)
         continue
       }
-      let related = managedObject.objectIDs(forRelationshipNamed: name).compactMap(nodeToRelate)
+      let related = relatedIDs(of: managedObject, relationship, name).compactMap(nodeToRelate)
       if !relationship.isToMany {
         node.setValue(related.first, forKey: name)
       } else {
@@ -83,6 +85,19 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
           relationship.isOrdered ? NSOrderedSet(array: related) : NSSet(array: related), forKey: name)
       }
     }
+  }
+
+  /// Returns the related objects as the store has them: the object may have read them before another context changed them.
+  private func relatedIDs(
+    of object: NSManagedObject, _ relationship: NSRelationshipDescription, _ name: String
+  ) -> [NSManagedObjectID] {
+    let key = object.objectID.key
+    guard let tables, let row = tables.row(key), let position = object.table.position(of: name) else {
+      return object.objectIDs(forRelationshipNamed: name)
+    }
+    if relationship.isToMany { return tables.members(of: name, owner: key) }
+    if case .toOne(let id) = row.slots[position] { return [id] }
+    return []
   }
 
   /// Returns the node of an object, and makes one for an object that is being inserted in the same save; nil for an

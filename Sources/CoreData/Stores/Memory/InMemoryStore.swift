@@ -9,7 +9,7 @@ class MemoryStore: NSPersistentStore, RowTableStore, @unchecked Sendable {
   final var tables: RowTables?
   final var isInTransaction = false
   final var hasUnsavedMetadata = false
-  final private var values: [String: Any] = [:] { didSet { forgetReference() } }
+  final private var values: [String: Any] = [:] { didSet { renewReference() } }
 
   override var metadata: [String: Any]! {
     get { values }

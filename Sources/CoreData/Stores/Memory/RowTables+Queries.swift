@@ -28,7 +28,7 @@ extension RowTables {
         .filter { isOf($0, query) }
     }
     var found = rows(of: query.entity, includesSubentities: query.includesSubentities)
-    if let keys = query.keys { found = found.filter { keys.contains($0.id.key.number) } }
+    if query.keys != nil || !query.excludedKeys.isEmpty { found = found.filter { isInRange($0, query) } }
     guard let predicate = query.predicate else { return found }
     let evaluator = PredicateEvaluator()
     do {
@@ -43,7 +43,12 @@ extension RowTables {
     let isWanted =
       query.includesSubentities
       ? row.id.entityDescription.isKindOf(entity: entity) : row.id.entityDescription === entity
-    return isWanted && query.keys?.contains(row.id.key.number) != false
+    return isWanted && isInRange(row, query)
+  }
+
+  private func isInRange(_ row: RowSnapshot, _ query: RowQuery) -> Bool {
+    let number = row.id.key.number
+    return query.keys?.contains(number) != false && !query.excludedKeys.contains(number)
   }
 }
 

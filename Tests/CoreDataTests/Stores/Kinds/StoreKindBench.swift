@@ -241,6 +241,8 @@ final class TestIncrementalStore: NSIncrementalStore, @unchecked Sendable {
     var last = 0
     var requests: [String] = []
     var isRefusing = false
+    /// How many contexts have registered each object, by its reference; without those that none has.
+    var uses: [String: Int] = [:]
   }
 
   struct Refusal: Error {}
@@ -339,6 +341,17 @@ final class TestIncrementalStore: NSIncrementalStore, @unchecked Sendable {
     }
     backend.metadata = metadata
     return [Any]()
+  }
+
+  override func managedObjectContextDidRegisterObjects(with objectIDs: [NSManagedObjectID]) {
+    for id in objectIDs { backend.uses[reference(id), default: 0] += 1 }
+  }
+
+  override func managedObjectContextDidUnregisterObjects(with objectIDs: [NSManagedObjectID]) {
+    for id in objectIDs {
+      let uses = backend.uses[reference(id), default: 0] - 1
+      backend.uses[reference(id)] = uses == 0 ? nil : uses
+    }
   }
 
   override func newValuesForObject(

@@ -62,6 +62,34 @@ struct StoreKindFileTests {
     #expect(try names(reopened) == ["Ada", "Of Ada"])
   }
 
+  @Test("The older functions find metadata without being told the type", arguments: [StoreKind.sqlite, .xml, .binary])
+  @available(*, deprecated)
+  func olderMetadata(_ kind: StoreKind) throws {
+    let (bench, _) = try filled(kind, "Ada")
+    try bench.coordinator.remove(bench.store)
+    let whole = try metadata(kind, bench.url)
+    let found = try NSPersistentStoreCoordinator.metadataForPersistentStore(ofType: nil, at: bench.url)
+    #expect(found[NSStoreUUIDKey] as? String == whole[NSStoreUUIDKey] as? String)
+    #expect(found[NSStoreTypeKey] as? String == kind.rawValue)
+    let untyped: [AnyHashable: Any] = try NSPersistentStoreCoordinator.metadataForPersistentStore(with: bench.url)
+    #expect(untyped[NSStoreTypeKey] as? String == kind.rawValue)
+    let type: String? = kind.rawValue
+    for (number, type) in [nil, type].enumerated() {
+      try NSPersistentStoreCoordinator.setMetadata(
+        found.merging(["App": number]) { $1 }, forPersistentStoreOfType: type, at: bench.url)
+      #expect(try metadata(kind, bench.url)["App"] as? Int == number)
+    }
+    #expect(try names(kind, bench.url) == ["Ada", "Of Ada"])
+    let none = bench.folder.folder.appendingPathComponent("None")
+    #expect(throws: NSError.self) {
+      try NSPersistentStoreCoordinator.metadataForPersistentStore(ofType: nil, at: none)
+    }
+    try Data("no store".utf8).write(to: none)
+    #expect {
+      try NSPersistentStoreCoordinator.metadataForPersistentStore(ofType: nil, at: none)
+    } throws: { ($0 as NSError).code == CocoaError.Code.fileReadCorruptFile.rawValue }
+  }
+
   @Test(
     "A save that cannot write leaves the old file, the objects and their changes, and can be repeated",
     arguments: [StoreKind.xml, .binary, .atomic, .incremental])

@@ -162,6 +162,31 @@ struct StoreKindTests {
   }
 
   @Test(
+    "Members that two contexts add, one of which has not seen those of the other, are all there, also after reopening",
+    // The class of the incremental store writes whole sets.
+    arguments: StoreKind.allCases.filter { $0 != .incremental })
+  func membersOfTwoContexts(_ kind: StoreKind) throws {
+    let bench = try StoreKindBench(kind)
+    let context = bench.context()
+    let people = ["Ada", "Bob", "Cleo"].map { context.make("Employee", ["name": $0]) }
+    try context.save()
+    let other = bench.context()
+    other.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+    let theirs = try other.all("Employee", by: "name")
+    #expect((theirs[0].value(forKey: "friends") as? NSSet)?.count == 0)
+    people[0].mutableSetValue(forKey: "friends").add(people[0])
+    people[0].mutableSetValue(forKey: "friends").add(people[1])
+    try context.save()
+    theirs[2].mutableSetValue(forKey: "friends").add(theirs[0])
+    try other.save()
+    for _ in 0..<2 {
+      let ada = try #require(bench.contents().first { $0.contains("name=Ada") })
+      #expect(ada.contains("friends={Ada,Bob,Cleo}"))
+      try bench.reopen()
+    }
+  }
+
+  @Test(
     "An object that another context has changed or deleted is a conflict, which the policy resolves",
     arguments: StoreKind.allCases)
   func conflicts(_ kind: StoreKind) throws {

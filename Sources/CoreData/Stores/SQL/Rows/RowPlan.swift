@@ -219,6 +219,32 @@ enum ColumnCoding {
     }
   }
 
+  /// Packs the value of a column; false when it is not of this kind.
+  func pack(
+    column index: Int, of statement: SQLiteStatement, at position: Int, into packer: RowPacker, external: ExternalData
+  ) throws -> Bool {
+    switch (self, statement.type(at: index)) {
+    case (_, .null): break
+    case (.integer, .integer): packer.pack(integer: statement.int64(at: index), at: position)
+    case (.boolean, .integer), (.boolean, .real): packer.pack(boolean: statement.int64(at: index) != 0, at: position)
+    case (.double, .integer), (.double, .real): packer.pack(double: statement.double(at: index), at: position)
+    case (.float, .integer), (.float, .real): packer.pack(float: Float(statement.double(at: index)), at: position)
+    case (.date, .integer), (.date, .real): packer.pack(date: statement.double(at: index), at: position)
+    case (.string, _): statement.withText(at: index) { packer.pack(string: $0, at: position) }
+    case (.data, _): statement.withBlob(at: index) { packer.pack(data: $0, at: position) }
+    case (.archived, _): statement.withBlob(at: index) { packer.pack(archived: $0, at: position) }
+    case (.uuid, .blob):
+      return statement.withBlob(at: index) { bytes in
+        if bytes.count == 16 { packer.pack(uuid: bytes, at: position) }
+        return bytes.count == 16
+      }
+    default:
+      guard let slot = try slot(at: index, of: statement, external: external) else { return false }
+      packer.pack(slot, at: position)
+    }
+    return true
+  }
+
   /// Converts a stored value; nil when it is not of this kind.
   func slot(of stored: SQLiteValue, external: ExternalData) throws -> Slot? {
     switch (self, stored) {

@@ -10,7 +10,7 @@ final class RowReader {
   /// The columns that a statement must select, in this order.
   let columns: [String]
   /// The text of the statement that reads the row with the key `?1`.
-  private(set) lazy var rowSelect =
+  private lazy var rowSelect =
     "SELECT \(columns.map { "t0.\(SQLName.quoted($0))" }.joined(separator: ", ")) FROM \(SQLName.quoted(table)) t0 "
     + "WHERE t0.Z_PK = ?1"
   private let entity: EntityLayout
@@ -20,13 +20,30 @@ final class RowReader {
   private let entities: StoredEntities
   private let external: ExternalData
 
+  /// The statement of `rowSelect`, kept for the next fault; nil while it is in use.
+  private var idleRowStatement: SQLiteStatement?
+
+  private let packer = RowPacker()
+
   private final class Plan {
+    let number: Int
+    let entity: NSEntityDescription
     let table: SlotTable
     let steps: ContiguousArray<RowStep>
+    private var knownLayout: RowLayout?
 
-    init(_ table: SlotTable, _ steps: ContiguousArray<RowStep>) {
-      self.table = table
+    init(_ number: Int, _ entity: NSEntityDescription, _ steps: ContiguousArray<RowStep>) {
+      self.number = number
+      self.entity = entity
+      table = entity.slotTable
       self.steps = steps
+    }
+
+    func layout(_ identities: RowIdentities) -> RowLayout {
+      if let knownLayout, knownLayout.identities === identities { return knownLayout }
+      let made = RowLayout(entity: entity, number: number, identities: identities)
+      knownLayout = made
+      return made
     }
   }
 
@@ -47,10 +64,24 @@ final class RowReader {
       else { continue }
       let table = description.slotTable
       let steps = table.names.map { RowStep(property: $0, of: layout, entities: entities, &list) }
-      plans[number] = Plan(table, ContiguousArray(steps))
+      plans[number] = Plan(number, description, ContiguousArray(steps))
     }
     columns = list.columns
     self.plans = plans
+  }
+
+  /// Reads the row with a primary key; nil if there is none.
+  ///
+  /// - Parameter connection: the connection that this reader is of.
+  func row(_ primaryKey: Int64, _ connection: SQLiteConnection) throws -> RowSnapshot? {
+    let statement = try idleRowStatement ?? connection.prepare(rowSelect, persistent: true)
+    idleRowStatement = nil
+    defer {
+      statement.reset()
+      idleRowStatement = statement
+    }
+    try statement.bind(primaryKey, at: 1)
+    return try statement.step() ? try snapshot(statement) : nil
   }
 
   /// Makes the snapshot of a statement's current row.
@@ -60,30 +91,31 @@ final class RowReader {
     let primaryKey = statement.int64(at: 0)
     let number = statement.int64(at: 1)
     guard let found = entities.number(ofRow: number, like: entity), plans.indices.contains(found),
-      let plan = plans[found],
-      let id = entities.id(entity: found, primaryKey: primaryKey)
+      let plan = plans[found], let identities = entities.identities
     else {
       throw RowProblem(kind: .unknownEntity(number: number), table: table, primaryKey: primaryKey, property: "")
     }
-    var slots: [Slot] = []
-    slots.reserveCapacity(plan.steps.count)
+    packer.begin(slotCount: plan.steps.count)
+    var position = 0
     do {
-      for position in plan.steps.indices {
-        slots.append(try plan.steps[position].slot(of: statement, entities: entities, external: external))
+      while position < plan.steps.count {
+        try plan.steps[position].pack(statement, at: position, into: packer, entities: entities, external: external)
+        position += 1
       }
     } catch let problem as RowStep.Unreadable {
       throw RowProblem(
         kind: .unreadableValue(found: problem.found), table: table, primaryKey: primaryKey,
-        property: problem.element ?? plan.table.names[slots.count])
+        property: problem.element ?? plan.table.names[position])
     } catch let file as ExternalData.UnreadableFile {
       throw RowProblem(
         kind: .unreadableFile(
           entity: entities.description(number: found)?.name ?? entity.name, reason: file.description),
         table: table, primaryKey: primaryKey,
-        property: plan.table.names[slots.count])
+        property: plan.table.names[position])
     }
-    for transient in plan.table.transientDefaults { slots[transient.position] = transient.value }
-    return RowSnapshot(id: id, version: statement.int64(at: 2), slots: slots)
+    for transient in plan.table.transientDefaults { packer.pack(transient.value, at: transient.position) }
+    return RowSnapshot(
+      packer.finish(plan.layout(identities), primaryKey: primaryKey, version: statement.int64(at: 2)))
   }
 }
 
@@ -150,7 +182,31 @@ enum RowStep {
     }
   }
 
-  func slot(of statement: SQLiteStatement, entities: StoredEntities, external: ExternalData) throws -> Slot {
+  /// Packs the slot of a statement's current row.
+  func pack(
+    _ statement: SQLiteStatement, at position: Int, into packer: RowPacker, entities: StoredEntities,
+    external: ExternalData
+  ) throws {
+    switch self {
+    case .null: break
+    case .unread: packer.packUnread(at: position)
+    case .attribute(let coding, let column):
+      guard try coding.pack(column: column, of: statement, at: position, into: packer, external: external) else {
+        throw Unreadable(found: statement.value(at: column).shortLiteral)
+      }
+    case .composite: packer.pack(try slot(of: statement, external: external), at: position)
+    case .toOne(let column, let entityColumn, let destination):
+      if statement.isNull(at: column) { break }
+      // A row older than the destination's sub-entities has no number; then the relationship's own entity is used.
+      let number = entityColumn.map { Int(statement.int64(at: $0)) } ?? 0
+      guard
+        let known = [number, destination].first(where: { $0 != 0 && entities.description(number: $0) != nil })
+      else { throw Unreadable(found: "a row of entity number \(number)") }
+      packer.pack(destination: statement.int64(at: column), entity: known, at: position)
+    }
+  }
+
+  private func slot(of statement: SQLiteStatement, external: ExternalData) throws -> Slot {
     switch self {
     case .null: return .null
     case .unread: return .unread
@@ -162,7 +218,7 @@ enum RowStep {
       for (name, step) in elements.steps {
         let slot: Slot
         do {
-          slot = try step.slot(of: statement, entities: entities, external: external)
+          slot = try step.slot(of: statement, external: external)
         } catch let problem as Unreadable {
           throw Unreadable(element: problem.element ?? name, found: problem.found)
         }
@@ -170,16 +226,7 @@ enum RowStep {
       }
       // A composite without values equals one whose elements are all null.
       return value.count == 0 ? .null : .object(value.copy() as? NSDictionary ?? value)
-    case .toOne(let column, let entityColumn, let destination):
-      if statement.isNull(at: column) { return .null }
-      let primaryKey = statement.int64(at: column)
-      // A row older than the destination's sub-entities has no number; then the relationship's own entity is used.
-      let number = entityColumn.map { Int(statement.int64(at: $0)) } ?? 0
-      let id =
-        entities.id(entity: number == 0 ? destination : number, primaryKey: primaryKey)
-        ?? entities.id(entity: destination, primaryKey: primaryKey)
-      guard let id else { throw Unreadable(found: "a row of entity number \(number)") }
-      return .toOne(id)
+    case .toOne: preconditionFailure("The elements of a composite attribute are attributes.")
     }
   }
 }

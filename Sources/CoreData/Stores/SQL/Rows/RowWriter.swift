@@ -21,7 +21,8 @@ struct RowWriter {
     var isVacated = false
     for kind in [RowChange.Kind.delete, .update, .insert] {
       // Indexing avoids copies of changes, each of which holds the row before and after.
-      for position in changes.indices where changes[position].kind == kind {
+      let positions = Self.positions(of: kind, in: changes)
+      for (index, position) in positions.enumerated() {
         let plan = try plans.plan(for: changes[position].id.entityDescription)
         let isDone: Bool
         switch kind {
@@ -32,7 +33,7 @@ struct RowWriter {
             isDone = try update(changes[position], plan)
           } catch let error as SQLiteError where error.isUniqueConstraint && !isVacated {
             isVacated = true
-            try vacateUniqueColumns(changes[position...])
+            try vacateUniqueColumns(positions[index...].map { changes[$0] })
             isDone = try update(changes[position], plan)
           }
         case .insert:
@@ -44,6 +45,18 @@ struct RowWriter {
     }
     guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
     try writeRelationships(of: changes)
+  }
+
+  /// The positions of changes in the order of their rows in the tables: changing one page after the other takes less than
+  /// coming back to pages that the cache has given up.
+  private static func positions(of kind: RowChange.Kind, in changes: [RowChange]) -> [Int] {
+    func isBefore(_ one: Int, _ other: Int) -> Bool {
+      let (one, other) = (changes[one].id.key, changes[other].id.key)
+      return (one.root, one.number) < (other.root, other.number)
+    }
+    var positions = changes.indices.filter { changes[$0].kind == kind }
+    if zip(positions, positions.dropFirst()).contains(where: { isBefore($1, $0) }) { positions.sort(by: isBefore) }
+    return positions
   }
 
   /// Whether the changes search for rows by other values than their primary keys.
@@ -82,9 +95,9 @@ struct RowWriter {
 
   /// Clears the unique columns of rows that are about to get other values there, since SQLite enforces uniqueness
   /// statement by statement: otherwise two rows could not exchange values in one save.
-  private func vacateUniqueColumns(_ changes: ArraySlice<RowChange>) throws {
+  private func vacateUniqueColumns(_ updates: [RowChange]) throws {
     let unique = entities.schema.indexes.filter(\.isUnique)
-    for change in changes where change.kind == .update {
+    for change in updates {
       let plan = try plans.plan(for: change.id.entityDescription)
       let indexed = Set(unique.filter { $0.table == plan.layout.table }.flatMap { $0.elements.map(\.column) })
       let columns = change.changed.flatMap { RowPlan.columns(of: plan.steps[$0]) }.filter(indexed.contains)
@@ -283,8 +296,10 @@ struct RowWriter {
 
   private func arrangedOwners(of changes: [RowChange]) throws -> Set<ArrangedOwner> {
     var owners: Set<ArrangedOwner> = []
-    for change in changes where change.kind != .delete {
-      let plan = try plans.plan(for: change.id.entityDescription)
+    for position in changes.indices where changes[position].kind != .delete {
+      let plan = try plans.plan(for: changes[position].id.entityDescription)
+      if plan.outside.isEmpty { continue }
+      let change = changes[position]
       for (position, relationship) in plan.outside where change.changed.contains(position) {
         guard case .toMany = change.slots[position], relationship.isOrdered else { continue }
         let owner = change.id.key.number

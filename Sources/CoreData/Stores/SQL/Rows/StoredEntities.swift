@@ -10,30 +10,24 @@ import CoreDataStoreFiles
 final class StoredEntities {
   let schema: StoreSchema
   /// By entity number.
-  private let members: [Member?]
+  private let members: [RowIdentities.Member?]
   private let numbers: [ObjectIdentifier: Int]
   /// The most recent entity and its number: rows come entity by entity.
   private var last: (entity: ObjectIdentifier, number: Int)?
   /// Nil where rows need no identifiers. The store owns these entities, so it outlives every use; and every row uses it, so
   /// reference counting would cost too much.
   private unowned(unsafe) let store: NSPersistentStore?
-
-  /// The facts about an entity that every row needs.
-  private struct Member {
-    let root: Int
-    let description: NSEntityDescription?
-    /// The only entity in the table; 0 where there are several.
-    let only: Int
-  }
+  /// What makes identifiers; made again when the store's UUID or number changes.
+  private var knownIdentities: RowIdentities?
 
   init(schema: StoreSchema, model: NSManagedObjectModel, store: NSPersistentStore?) {
     self.schema = schema
     self.store = store
     let known = model.entitiesByName
-    var members: [Member?] = Array(repeating: nil, count: (schema.entities.map(\.number).max() ?? 0) + 1)
+    var members: [RowIdentities.Member?] = Array(repeating: nil, count: (schema.entities.map(\.number).max() ?? 0) + 1)
     for entity in schema.entities {
       let hierarchy = schema.entity(number: entity.rootNumber)?.numbers ?? []
-      members[entity.number] = Member(
+      members[entity.number] = RowIdentities.Member(
         root: entity.rootNumber, description: known[entity.name], only: hierarchy.count == 1 ? hierarchy[0] : 0)
     }
     self.members = members
@@ -44,7 +38,28 @@ final class StoredEntities {
     ) { first, _ in first }
   }
 
-  private func member(_ number: Int) -> Member? { members.indices.contains(number) ? members[number] : nil }
+  /// Makes the entities of another connection to the same store, which another thread may use.
+  init(sharing other: StoredEntities) {
+    (schema, members, numbers, store) = (other.schema, other.members, other.numbers, other.store)
+  }
+
+  /// Asks the store for its part of identifiers, once for the reads that follow.
+  func noteIdentity() {
+    guard let store else { return }
+    let (number, reference) = (store.number, store.reference)
+    if let knownIdentities, knownIdentities.store == number, knownIdentities.reference === reference { return }
+    knownIdentities = RowIdentities(store: number, reference: reference, members: members)
+  }
+
+  /// What makes identifiers; nil where rows need none.
+  var identities: RowIdentities? {
+    if knownIdentities == nil { noteIdentity() }
+    return knownIdentities
+  }
+
+  private func member(_ number: Int) -> RowIdentities.Member? {
+    members.indices.contains(number) ? members[number] : nil
+  }
 
   func description(number: Int) -> NSEntityDescription? { member(number)?.description }
 
@@ -70,10 +85,7 @@ final class StoredEntities {
 
   /// The identifier of a row; nil for an unknown entity number.
   func id(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
-    guard let store, let member = member(number), let description = member.description else { return nil }
-    return NSManagedObjectID(
-      entity: description, key: ObjectKey(store: store.number, root: UInt32(member.root), number: primaryKey),
-      store: store.reference)
+    identities?.id(entity: number, primaryKey: primaryKey)
   }
 
   /// The entity number of a row; nil when its `Z_ENT` names no entity of the table.
@@ -85,7 +97,7 @@ final class StoredEntities {
   }
 
   /// Whether an identifier belongs to this store.
-  func owns(_ id: NSManagedObjectID) -> Bool { id.key.store == store?.number }
+  func owns(_ id: NSManagedObjectID) -> Bool { id.key.store == identities?.store }
 }
 
 extension StoredEntities: ObjectKeys {

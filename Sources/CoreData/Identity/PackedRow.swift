@@ -1,0 +1,274 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A row as the bytes of its columns, which are decoded when they are asked for.
+///
+/// Most objects that a fetch returns are never read, or only a few of their properties are. One allocation holds the
+/// whole row, and neither strings nor identifiers are made for it. Immutable, so that it may be used on any thread.
+///
+/// The bytes are a tag for each slot, then eight bytes for each slot, aligned, then the contents of texts and BLOBs. A
+/// value that does not fit into eight bytes is the offset and the length of its contents.
+final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
+  struct Header {
+    let layout: RowLayout
+    let primaryKey: Int64
+    let version: Int64
+    /// The slots that are not kept as bytes.
+    let others: [Slot]
+  }
+
+  fileprivate enum Tag: UInt8 {
+    case null, unread, integer, boolean, double, float, date, string, data, archived, uuid, toOne, other
+  }
+
+  /// Where the contents of a slot are.
+  fileprivate struct Extent: BitwiseCopyable {
+    let offset: UInt32
+    let length: UInt32
+  }
+
+  /// The destination of a to-one relationship, which needs no identifier while its object is registered.
+  struct Destination {
+    let key: ObjectKey
+    fileprivate let identities: RowIdentities
+    fileprivate let entity: Int
+
+    /// Makes the identifier; nil for an unknown entity, which `RowPacker` does not pack.
+    func identifier() -> NSManagedObjectID? { identities.id(entity: entity, primaryKey: key.number) }
+  }
+
+  var key: ObjectKey { header.layout.key(header.primaryKey) }
+
+  /// The slots, in the order of the entity's `SlotTable`.
+  var slots: [Slot] { (0..<header.layout.table.count).map { slot(at: $0) } }
+
+  /// Decodes a slot.
+  func slot(at position: Int) -> Slot {
+    withUnsafeMutablePointers { header, elements in
+      let cell = Cell(UnsafeRawPointer(elements), header.pointee.layout.table.count, position)
+      switch cell.tag {
+      case .null: return .null
+      case .unread: return .unread
+      case .integer: return .integer(cell.number)
+      case .boolean: return .boolean(cell.number != 0)
+      case .double: return .double(cell.real)
+      case .float: return .float(Float(cell.real))
+      case .date: return .date(cell.real)
+      case .string: return .string(String(decoding: cell.contents, as: UTF8.self))
+      case .data: return .data(Data(cell.contents))
+      case .archived: return .archived(Data(cell.contents))
+      case .uuid: return .uuid(UUID(uuid: cell.contents.loadUnaligned(as: uuid_t.self)))
+      case .toOne: return cell.destination(header.pointee.layout).identifier().map { .toOne($0) } ?? .null
+      case .other: return header.pointee.others[Int(cell.number)]
+      }
+    }
+  }
+
+  /// The destination of a to-one relationship; nil for none, and for any other slot.
+  func destination(at position: Int) -> Destination? {
+    withUnsafeMutablePointers { header, elements in
+      let cell = Cell(UnsafeRawPointer(elements), header.pointee.layout.table.count, position)
+      return cell.tag == .toOne ? cell.destination(header.pointee.layout) : nil
+    }
+  }
+
+  /// Where the bytes of a slot are.
+  private struct Cell {
+    let start: UnsafeRawPointer
+    let place: UnsafeRawPointer
+    let tag: Tag
+
+    init(_ start: UnsafeRawPointer, _ count: Int, _ position: Int) {
+      self.start = start
+      place = start + RowPacker.cellsOffset(count) + position * RowPacker.cellSize
+      // The packer has written the tag.
+      tag = Tag(rawValue: start.load(fromByteOffset: position, as: UInt8.self)) ?? .null
+    }
+
+    var number: Int64 { place.loadUnaligned(as: Int64.self) }
+    var real: Double { place.loadUnaligned(as: Double.self) }
+
+    var contents: UnsafeRawBufferPointer {
+      let extent = place.loadUnaligned(as: Extent.self)
+      return UnsafeRawBufferPointer(start: start + Int(extent.offset), count: Int(extent.length))
+    }
+
+    func destination(_ layout: RowLayout) -> Destination {
+      let contents = contents
+      let (key, entity) = (
+        contents.loadUnaligned(as: Int64.self), contents.loadUnaligned(fromByteOffset: 8, as: Int64.self)
+      )
+      return Destination(
+        key: layout.identities.key(entity: Int(entity), primaryKey: key), identities: layout.identities,
+        entity: Int(entity))
+    }
+  }
+}
+
+/// Collects the bytes of one row after the other. Its buffer is used again for each.
+final class RowPacker {
+  fileprivate static let cellSize = 8
+  /// Contents of more bytes are kept as a slot.
+  private static let largestContents = 1 << 20
+
+  fileprivate static func cellsOffset(_ count: Int) -> Int { (count + 7) & ~7 }
+
+  private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1024, alignment: 16)
+  private var length = 0
+  private var slotCount = 0
+  private var others: [Slot] = []
+
+  deinit { buffer.deallocate() }
+
+  /// Begins a row whose slots are all null.
+  func begin(slotCount: Int) {
+    self.slotCount = slotCount
+    others = []
+    length = 0
+    let size = Self.cellsOffset(slotCount) + slotCount * Self.cellSize
+    reserve(size)
+    buffer.baseAddress?.initializeMemory(as: UInt8.self, repeating: 0, count: size)
+    length = size
+  }
+
+  func packUnread(at position: Int) { mark(position, .unread) }
+
+  func pack(integer value: Int64, at position: Int) { put(value, .integer, position) }
+
+  func pack(boolean value: Bool, at position: Int) { put(value ? 1 as Int64 : 0, .boolean, position) }
+
+  func pack(double value: Double, at position: Int) { put(value, .double, position) }
+
+  func pack(float value: Float, at position: Int) { put(Double(value), .float, position) }
+
+  func pack(date value: Double, at position: Int) { put(value, .date, position) }
+
+  func pack(string bytes: UnsafeRawBufferPointer, at position: Int) {
+    if !pack(bytes, .string, position) { pack(.string(String(decoding: bytes, as: UTF8.self)), at: position) }
+  }
+
+  func pack(data bytes: UnsafeRawBufferPointer, at position: Int) {
+    if !pack(bytes, .data, position) { pack(.data(Data(bytes)), at: position) }
+  }
+
+  func pack(archived bytes: UnsafeRawBufferPointer, at position: Int) {
+    if !pack(bytes, .archived, position) { pack(.archived(Data(bytes)), at: position) }
+  }
+
+  /// Packs sixteen bytes.
+  func pack(uuid bytes: UnsafeRawBufferPointer, at position: Int) { _ = pack(bytes, .uuid, position) }
+
+  func pack(destination key: Int64, entity: Int, at position: Int) {
+    withUnsafeBytes(of: (key, Int64(entity))) { _ = pack($0, .toOne, position) }
+  }
+
+  /// Keeps a slot as it is.
+  func pack(_ slot: Slot, at position: Int) {
+    put(Int64(others.count), .other, position)
+    others.append(slot)
+  }
+
+  /// Makes the row.
+  func finish(_ layout: RowLayout, primaryKey: Int64, version: Int64) -> PackedRow {
+    let made = PackedRow.create(minimumCapacity: length) { [others] _ in
+      PackedRow.Header(layout: layout, primaryKey: primaryKey, version: version, others: others)
+    }
+    made.withUnsafeMutablePointerToElements { elements in
+      if let start = buffer.baseAddress { UnsafeMutableRawPointer(elements).copyMemory(from: start, byteCount: length) }
+    }
+    others = []
+    return unsafeDowncast(made, to: PackedRow.self)
+  }
+
+  private func mark(_ position: Int, _ tag: PackedRow.Tag) { buffer[position] = tag.rawValue }
+
+  private func put<Value: BitwiseCopyable>(_ value: Value, _ tag: PackedRow.Tag, _ position: Int) {
+    mark(position, tag)
+    buffer.storeBytes(of: value, toByteOffset: Self.cellsOffset(slotCount) + position * Self.cellSize, as: Value.self)
+  }
+
+  /// - Returns: false if there are too many bytes.
+  private func pack(_ bytes: UnsafeRawBufferPointer, _ tag: PackedRow.Tag, _ position: Int) -> Bool {
+    guard bytes.count <= Self.largestContents, length <= Int(UInt32.max) - bytes.count else { return false }
+    reserve(length + bytes.count)
+    put(PackedRow.Extent(offset: UInt32(length), length: UInt32(bytes.count)), tag, position)
+    if let source = bytes.baseAddress, let start = buffer.baseAddress {
+      (start + length).copyMemory(from: source, byteCount: bytes.count)
+    }
+    length += bytes.count
+    return true
+  }
+
+  private func reserve(_ size: Int) {
+    guard size > buffer.count else { return }
+    let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: max(size, buffer.count * 2), alignment: 16)
+    larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[..<length]))
+    buffer.deallocate()
+    buffer = larger
+  }
+}
+
+/// What the packed rows of an entity have in common.
+final class RowLayout: Sendable {
+  let entity: NSEntityDescription
+  let table: SlotTable
+  let identities: RowIdentities
+  /// The entity's number in the store.
+  private let number: Int
+  private let root: UInt32
+
+  init(entity: NSEntityDescription, number: Int, identities: RowIdentities) {
+    self.entity = entity
+    self.number = number
+    self.identities = identities
+    table = entity.slotTable
+    root = identities.key(entity: number, primaryKey: 0).root
+  }
+
+  func key(_ primaryKey: Int64) -> ObjectKey { ObjectKey(store: identities.store, root: root, number: primaryKey) }
+
+  /// Makes the identifier of a row.
+  func identifier(_ primaryKey: Int64) -> NSManagedObjectID {
+    NSManagedObjectID(entity: entity, key: key(primaryKey), store: identities.reference)
+  }
+}
+
+/// What identifiers of a store's rows are made of. Immutable, so that rows may be decoded on any thread.
+final class RowIdentities: Sendable {
+  /// The facts about an entity that every row needs.
+  struct Member: Sendable {
+    let root: Int
+    let description: NSEntityDescription?
+    /// The only entity in the table; 0 where there are several.
+    let only: Int
+  }
+
+  /// The store's number in this process.
+  let store: UInt32
+  let reference: StoreReference
+  /// By entity number.
+  private let members: [Member?]
+
+  init(store: UInt32, reference: StoreReference, members: [Member?]) {
+    self.store = store
+    self.reference = reference
+    self.members = members
+  }
+
+  /// The key of a row of a known entity.
+  func key(entity number: Int, primaryKey: Int64) -> ObjectKey {
+    let root = members.indices.contains(number) ? members[number]?.root ?? 0 : 0
+    return ObjectKey(store: store, root: UInt32(root), number: primaryKey)
+  }
+
+  /// The identifier of a row; nil for an unknown entity number.
+  func id(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
+    guard members.indices.contains(number), let member = members[number], let description = member.description
+    else { return nil }
+    return NSManagedObjectID(
+      entity: description, key: ObjectKey(store: store, root: UInt32(member.root), number: primaryKey),
+      store: reference)
+  }
+}
