@@ -44,12 +44,13 @@ package struct DerivedColumns {
     let own = hierarchy.count == 1 ? "" : "Z_ENT = \(entity.number) AND "
     if case .function(nil, "now", _) = expression {
       return MigrationStatement(
-        "UPDATE \(table) SET \(column) = ? WHERE \(own)\(column) IS NULL",
-        [.real(Date().timeIntervalSinceReferenceDate)], .rows(table: entity.table))
+        eachRowOf: entity.table, "UPDATE \(table) SET \(column) = ?",
+        [.real(Date().timeIntervalSinceReferenceDate)], where: "\(own)\(column) IS NULL", in: entity.table)
     }
     guard let value = value(of: expression, entity, kind: attribute.kind) else { return nil }
     return MigrationStatement(
-      "UPDATE \(table) SET \(column) = \(value) WHERE \(own)\(column) IS NOT \(value)", [], .rows(table: entity.table))
+      eachRowOf: entity.table, "UPDATE \(table) SET \(column) = \(value)",
+      where: "\(own)\(column) IS NOT \(value)", in: entity.table)
   }
 
   private func value(of expression: ExpressionSyntax, _ entity: EntityLayout, kind: AttributeKind) -> String? {

@@ -45,12 +45,16 @@ package struct InPlaceStepRun {
 
   private var connection: SQLiteConnection { file.connection }
 
+  /// Executes the step.
+  ///
   /// - Parameters:
+  ///   - running: is told which statement runs.
   ///   - countsAllRows: whether to count the rows of entities that the step does not touch.
   ///   - known: the rows of source entities that have been counted.
   /// - Returns: the statements; the rows of every entity, and whether all of them were counted.
   package func carryOut(
     _ dropped: DroppedFiles, _ integrity: IntegrityGuard, countsAllRows: Bool = true, known: [String: Int] = [:],
+    _ running: RunningStatement = RunningStatement(),
     _ progress: (_ table: String?, _ done: Int, _ total: Int, _ isStepDone: Bool) throws -> Void
   ) throws -> (statements: [String], counts: [Count], isCounted: Bool) {
     try checkRequiredValues()
@@ -66,22 +70,18 @@ package struct InPlaceStepRun {
     let maxima = Dictionary(primaryKeys.map { ($0.number, $0.maximum) }) { $1 }
     let shifts = try KeyShifts(step: step, connection: connection, rows: before, maxima: maxima)
     let statements = try StatementBuilder(step: step, catalog: catalog, shifts: shifts).statements()
-    let counted = before
-    let total = statements.reduce(0) { $0 + expectedRows($1, counted) }
+    let expected = try expectedRows(statements, before)
+    let total = expected.reduce(0, +)
     var done = 0
     try progress(nil, 0, total, false)
-    for statement in statements {
+    for (statement, rows) in zip(statements, expected) {
       let changes = connection.totalChanges
-      let rows = expectedRows(statement, counted)
-      try execute(statement, shifts, rows: rows) { try progress($0, done + $1, total, false) }
+      try execute(statement, shifts, rows: rows, running) { try progress($0, done + $1, total, false) }
       if statement.isCopy, case .rows(let table) = statement.purpose {
         counter.note(connection.totalChanges - changes, copiedInto: table, in: &before)
       }
       done += rows
-      switch statement.purpose {
-      case .rows(let table), .keys(let table): try progress(table, done, total, false)
-      case .structure, .index, .link, .housekeeping: break
-      }
+      if rows > 0 { try progress(statement.table, done, total, false) }
     }
     try numberStrays(counter)
     try writePrimaryKeys(maxima, shifts)
@@ -97,16 +97,21 @@ package struct InPlaceStepRun {
 
   /// - Parameter progress: called inside a large table, with the destination table and the number of rows done.
   private func execute(
-    _ statement: MigrationStatement, _ shifts: KeyShifts, rows: Int, _ progress: (String, Int) throws -> Void
+    _ statement: MigrationStatement, _ shifts: KeyShifts, rows: Int, _ running: RunningStatement,
+    _ progress: (String?, Int) throws -> Void
   ) throws {
     do {
-      guard rows > Self.rowsAtOnce, let table = statement.scannedTable, case .rows(let destination) = statement.purpose,
+      guard rows > Self.rowsAtOnce, let table = statement.scannedTable,
         let keys = try KeyRanges(table: table, rows: rows, rowsAtOnce: Self.rowsAtOnce, connection)
-      else { return try connection.run(statement.sql.sql, statement.sql.values) }
+      else {
+        running.begin(statement, rows: rows)
+        defer { running.end() }
+        return try connection.run(statement.sql.sql, statement.sql.values)
+      }
       for range in keys {
         let sql = statement.sql(keys: range.keys)
         try connection.run(sql.sql, sql.values)
-        try progress(destination, range.rowsDone)
+        try progress(statement.table, range.rowsDone)
       }
     } catch let error as SQLiteError where error.isUniqueConstraint {
       switch statement.purpose {
@@ -126,15 +131,26 @@ package struct InPlaceStepRun {
     }
   }
 
-  /// How many rows a statement processes: those of the table before the step.
-  private func expectedRows(_ statement: MigrationStatement, _ before: [String: Int]) -> Int {
-    if case .keys(let name) = statement.purpose {
-      return step.sourceSchema.entities.reduce(0) { $0 + ($1.table == name ? before[$1.name] ?? 0 : 0) }
+  /// How many rows each statement works through: those of its tables before the step. Tables whose rows have not been
+  /// counted for other reasons are counted where a whole statement reads them, which takes longer than counting.
+  private func expectedRows(_ statements: [MigrationStatement], _ before: [String: Int]) throws -> [Int] {
+    var counts: [String: Int] = [:]
+    func count(_ table: String) throws -> Int {
+      if let known = counts[table] { return known }
+      let entities = step.sourceSchema.entities.filter { $0.table == table }.map { before[$0.name] }
+      let known = entities.isEmpty || entities.contains(nil) ? nil : entities.compactMap { $0 }.reduce(0, +)
+      let sql = "SELECT COUNT(*) FROM \(SQLName.quoted(table))"
+      let count = try known ?? Int(connection.scalar(sql)?.integer ?? 0)
+      counts[table] = count
+      return count
     }
-    guard case .rows(let name) = statement.purpose, let table = step.destinationSchema.table(named: name) else {
-      return 0
+    return try statements.map { statement in
+      if !statement.sourceTables.isEmpty { return try statement.sourceTables.reduce(0) { try $0 + count($1) } }
+      guard case .rows(let name) = statement.purpose, let table = step.destinationSchema.table(named: name) else {
+        return 0
+      }
+      return step.pairs(in: table).reduce(0) { $0 + (before[$1.source.name] ?? 0) }
     }
-    return step.pairs(in: table).reduce(0) { $0 + (before[$1.source.name] ?? 0) }
   }
 
   // MARK: Checks
@@ -257,6 +273,31 @@ package struct InPlaceStepRun {
   }
 }
 
+/// How far a statement is that is executed as a whole, estimated by the instructions that SQLite has carried out for it.
+package final class RunningStatement {
+  private var rows = 0
+  private var instructions = 0
+  /// How many instructions of SQLite's virtual machine a row takes, about.
+  private var instructionsPerRow = 1
+
+  package init() {}
+
+  fileprivate func begin(_ statement: MigrationStatement, rows: Int) {
+    (self.rows, instructions) = (rows, 0)
+    instructionsPerRow = statement.purpose == .index ? 10 : 20
+  }
+
+  fileprivate func end() { rows = 0 }
+
+  /// Adds instructions that have been carried out.
+  ///
+  /// - Returns: how many of the statement's rows are done.
+  package func advance(by instructions: Int) -> Int {
+    self.instructions += instructions
+    return min(self.instructions / instructionsPerRow, rows)
+  }
+}
+
 /// Has SQLite check a store's file within the transaction that changes it, before rows are moved and after.
 package final class IntegrityGuard {
   /// When a file is checked.
@@ -322,16 +363,8 @@ package final class IntegrityGuard {
   }
 
   private func check() throws {
-    try Self.check(connection, url: url)
+    try PageCheck.run(connection, url: url)
     hasChecked = true
-  }
-
-  /// Checks all pages of a file.
-  ///
-  /// - Throws: as `begin()`.
-  package static func check(_ connection: SQLiteConnection, url: URL) throws {
-    let found = try connection.integrityCheck(quick: true, limit: limit)
-    guard found.isEmpty else { throw StoreFileProblem.contradictory(path: url.path, found: found) }
   }
 }
 

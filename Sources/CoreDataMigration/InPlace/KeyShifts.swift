@@ -109,7 +109,8 @@ package struct KeyShifts {
       let stray = columns.sorted { $0.key < $1.key }.map { $0.value.stray(SQLName.quoted($0.key)) }
       return [
         MigrationStatement(
-          "DELETE FROM \(SQLName.quoted(table.name)) WHERE \(stray.joined(separator: " OR "))", [], .housekeeping),
+          "DELETE FROM \(SQLName.quoted(table.name)) WHERE \(stray.joined(separator: " OR "))", [], .housekeeping,
+          reading: [table.name]),
         update(table.name, columns, purpose: .housekeeping),
       ]
     }
@@ -156,6 +157,7 @@ package struct KeyShifts {
     let names = columns.sorted { $0.key < $1.key }.map { (name: SQLName.quoted($0.key), shift: $0.value) }
     let values = names.map { "\($0.name) = \($0.shift.moved($0.name))" }.joined(separator: ", ")
     let condition = names.map { "\($0.name) IS NOT NULL" }.joined(separator: " OR ")
-    return MigrationStatement("UPDATE \(SQLName.quoted(table)) SET \(values) WHERE \(condition)", [], purpose)
+    return MigrationStatement(
+      "UPDATE \(SQLName.quoted(table)) SET \(values) WHERE \(condition)", [], purpose, reading: [table])
   }
 }

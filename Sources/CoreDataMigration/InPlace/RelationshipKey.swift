@@ -107,11 +107,12 @@ package struct RelationshipKey {
     let known = own.flatMap { RelationshipPairs(of: $0, in: step.sourceSchema).queries(fromOwner: false) }
       .map { "SELECT OWNER, MEMBER, NULL AS PLACE, NULL AS OWNERPLACE FROM (\($0))" }
     let queries = sources.flatMap { RelationshipPairs(of: $0, in: step.sourceSchema).queries(fromOwner: true) } + known
+    let tables = (sources + own).map { RelationshipPairs(of: $0, in: step.sourceSchema).table }
     return [
       MigrationStatement("CREATE TABLE \(link) (MEMBER INTEGER, OWNER INTEGER, PLACE INTEGER)"),
       MigrationStatement(
         "INSERT INTO \(link) (MEMBER, OWNER, PLACE) SELECT MEMBER, OWNER, MAX(PLACE) FROM "
-          + "(\(queries.joined(separator: " UNION ALL "))) GROUP BY MEMBER, OWNER"),
+          + "(\(queries.joined(separator: " UNION ALL "))) GROUP BY MEMBER, OWNER", reading: tables),
     ]
   }
 

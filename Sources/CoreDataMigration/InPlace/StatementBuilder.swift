@@ -49,11 +49,27 @@ package struct StatementBuilder {
     statements += DerivedColumns(step: step).statements()
     statements += obsolete.map { MigrationStatement("DROP TABLE \(SQLName.quoted($0))") }
     statements += step.destinationSchema.indexes.filter { !keptIndexes.contains($0.name) }
-      .map { MigrationStatement($0.statement.sql, [], .index) }
+      .map { MigrationStatement($0.statement.sql, [], .index, reading: sources(ofTable: $0.table)) }
+    statements += DerivedTriggers.statements(step.destinationSchema, step.destination.document)
+      .map { MigrationStatement($0.sql) }
     return statements
   }
 
   private static func linkTable(_ number: Int) -> String { "\(temporaryPrefix)LINK_\(number)" }
+
+  /// The source tables whose rows a destination table gets.
+  private func sources(ofTable name: String) -> [String] {
+    if let table = step.destinationSchema.table(named: name) {
+      return Set(step.pairs(in: table).map(\.source.table)).sorted()
+    }
+    return joinPlans.first { $0.table.name == name }.map { join in
+      switch join.source {
+      case .none: []
+      case .same: [name]
+      case .query(let query): query.tables
+      }
+    } ?? []
+  }
 
   // MARK: Indexes and triggers
 
@@ -112,7 +128,7 @@ package struct StatementBuilder {
       statements.append(
         MigrationStatement(
           "INSERT OR IGNORE INTO \(SQLName.quoted(table.name)) (\(columns)) "
-            + query.sql(names: moved), [], .rows(table: table.name)))
+            + query.sql(names: moved), [], .rows(table: table.name), reading: query.tables))
     }
     return statements
   }
@@ -235,15 +251,27 @@ package struct MigrationStatement: Sendable {
 
   package let sql: BoundSQL
   package let purpose: Purpose
+  /// The table that gets or changes rows, for progress; nil for all other statements.
+  package var table: String? {
+    switch purpose {
+    case .rows(let table), .keys(let table): table
+    case .structure, .index, .link, .housekeeping: nil
+    }
+  }
   /// Whether it copies the rows of one entity into a table that is made anew.
   package var isCopy = false
   /// The table whose rows the statement reads or changes one by one; nil where it must be executed as a whole.
   package private(set) var scannedTable: String?
+  /// The tables of the store before the step whose rows the statement works through, where `purpose` does not tell.
+  package let sourceTables: [String]
   private var hasCondition = false
 
-  package init(_ sql: String, _ values: [SQLiteValue] = [], _ purpose: Purpose = .structure) {
+  package init(
+    _ sql: String, _ values: [SQLiteValue] = [], _ purpose: Purpose = .structure, reading sourceTables: [String] = []
+  ) {
     self.sql = BoundSQL(sql, values)
     self.purpose = purpose
+    self.sourceTables = sourceTables
   }
 
   /// A statement that deals with each row of one table independently of the other rows, and keeps its primary key.

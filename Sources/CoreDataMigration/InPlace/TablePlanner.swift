@@ -137,6 +137,9 @@ package struct JoinTableQuery {
   /// The source relationships with pairs for the table, each with whether it is the owner's side.
   package let pairs: [(pairs: RelationshipPairs, fromOwner: Bool)]
 
+  /// The tables that have the pairs.
+  package var tables: [String] { Set(pairs.map(\.pairs.table)).sorted() }
+
   package func sql(names: [String: String]) -> String {
     "SELECT \(values.joined(separator: ", ")) FROM (\(source(names)))"
   }

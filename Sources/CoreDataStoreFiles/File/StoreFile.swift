@@ -234,11 +234,26 @@ extension StoreFile {
   ///   - configuration: the configuration; nil for all entities.
   ///   - metadata: additional metadata; `NSStoreUUID` replaces the new identifier.
   ///   - pragmas: by name; only `page_size` and `journal_mode` are applied here, the others when the store is opened.
-  /// - Throws: `SchemaProblem` for a model that cannot be stored; `SQLiteError` and errors of the file system.
+  /// - Throws: `SchemaProblem` for a model that cannot be stored; `SQLiteError` and errors of the file system;
+  ///   `StoreFileProblem.notAStore` for a file that is not empty.
   package static func create(
     at url: URL, document: ModelDocument, configuration: String? = nil, metadata: [String: Any] = [:],
     pragmas: [String: String] = [:]
   ) throws {
+    guard
+      try createUnlessPresent(
+        at: url, document: document, configuration: configuration, metadata: metadata, pragmas: pragmas)
+    else { throw StoreFileProblem.notAStore(path: url.path, missingTable: "Z_METADATA") }
+  }
+
+  /// Creates an empty store, as `create(at:document:configuration:metadata:pragmas:)`, unless another process has created
+  /// one there meanwhile.
+  ///
+  /// - Returns: whether this store was created.
+  /// - Throws: as that method, but for a file that is not empty.
+  package static func createUnlessPresent(
+    at url: URL, document: ModelDocument, configuration: String?, metadata: [String: Any], pragmas: [String: String]
+  ) throws -> Bool {
     _ = try isNew(url)
     let schema = try StoreSchema(document: document, configuration: configuration)
     var metadata = metadata.merging(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
@@ -257,7 +272,9 @@ extension StoreFile {
         try? connection.close()
         throw error
       }
-      try putInPlace(draft, at: url)
+      let isPlaced = try putInPlace(draft, at: url)
+      if !isPlaced { try FileManager.default.removeItem(at: draft) }
+      return isPlaced
     } catch {
       // As above; leftovers have a temporary name and are harmless.
       for suffix in ["", "-wal", "-shm", "-journal"] {
@@ -296,6 +313,7 @@ extension StoreFile {
     try connection.transaction(.exclusive) {
       for statement in schema.tableStatements { try connection.run(statement.sql) }
       for statement in schema.indexes.map(\.statement) { try connection.run(statement.sql) }
+      for statement in DerivedTriggers.statements(schema, document) { try connection.run(statement.sql) }
       for statement in StoreSchema.housekeepingStatements { try connection.run(statement.sql) }
       for entity in schema.entities {
         try connection.run(
@@ -308,16 +326,24 @@ extension StoreFile {
     }
   }
 
-  private static func putInPlace(_ draft: URL, at url: URL) throws {
+  /// - Returns: false if there is a store by now.
+  private static func putInPlace(_ draft: URL, at url: URL) throws -> Bool {
     let files = FileManager.default
+    // Another process may create the same store. Without the lock it could remove this one's files as remains.
+    let folder = try OpenDirectory.open(url.deletingLastPathComponent())
+    try folder.lock()
+    guard try isNew(url) else { return false }
     try StoreFiles.setDeadLogsAside(of: url)
     if files.fileExists(atPath: url.path) {
-      guard try isNew(url) else { throw StoreFileProblem.notAStore(path: url.path, missingTable: "Z_METADATA") }
       // Files left beside an empty database do not belong to the one that replaces it.
       for suffix in ["-wal", "-shm", "-journal"] { try FileCalls.removeFile(URL(fileURLWithPath: url.path + suffix)) }
       try files.removeItem(at: url)
+    } else if FileCalls.isSymbolicLink(url) {
+      // A link to nothing is replaced too.
+      try FileCalls.removeFile(url)
     }
-    try files.moveItem(at: draft, to: url)
+    guard try FileCalls.renameToNew(draft, to: url) else { return false }
     try FileCalls.synchronize(url.deletingLastPathComponent())
+    return true
   }
 }

@@ -304,9 +304,16 @@ package struct StoreVerification {
   /// - Parameter journalMode: the journal mode of the store.
   /// - Throws: `Problem`; `SchemaProblem`, `StoreFileProblem`, `SQLiteError`.
   package func carryOut(leaving journalMode: SQLiteJournalMode) throws -> Result {
+    // Pages are checked in memory, so that the disk can be written to meanwhile. Closing a file gives up SQLite's locks on
+    // it, which nobody needs on a store that has no place yet.
+    let isLarge = FileCalls.size(url) >= PageCheck.largeFile
+    let synchronization = isLarge ? ParallelWork { [url] in try FileCalls.synchronize(url) } : nil
+    // Waited for below; after a failure nothing depends on it.
+    defer { try? synchronization?.wait() }
     let file = try StoreFile.open(url, isReadOnly: false)
     do {
       let result = try check(file)
+      try synchronization?.wait()
       try file.connection.setJournalMode(.delete)
       if journalMode == .wal { try file.connection.setJournalMode(.wal) }
       try file.close()

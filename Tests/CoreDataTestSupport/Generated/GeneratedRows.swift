@@ -55,10 +55,15 @@ package struct GeneratedRows {
     where attribute.derivation == nil {
       if attribute.isOptional, random.oneIn(4) {
         object.setValue(nil, forKey: name)
-      } else if !random.oneIn(5) || (!attribute.isOptional && attribute.defaultValue == nil) {
+      } else if !random.oneIn(5) || (!attribute.isOptional && attribute.defaultValue == nil) || isUnique(name) {
         object.setValue(value(of: attribute), forKey: name)
       }
     }
+  }
+
+  /// Whether a constraint wants the values of an attribute unique, so that several objects must not have its default value.
+  private func isUnique(_ name: String) -> Bool {
+    document.entities.contains { $0.uniquenessConstraints.contains { $0.contains(name) } }
   }
 
   /// Numbers are such that most conversions keep them, save for what rounding is about.

@@ -43,6 +43,18 @@ package struct PreparedMigration {
     return found
   }
 
+  /// How the migrated store differs from what is expected, in words; empty when it does not.
+  ///
+  /// Rows of tables that become one may have got new keys, which follow from nothing but the result.
+  package func differences() throws -> [String] { differences(try image(new)) }
+
+  /// How an image of a migrated store differs from what is expected.
+  package func differences(_ after: StoreImage) -> [String] {
+    let reference = MigrationReference(from: old, to: new)
+    let moved = before.moved(reference.distances(from: before, to: after), in: old)
+    return after.differences(from: reference.expected(after: moved).image)
+  }
+
   /// What the store holds under one of its models.
   package func image(_ document: ModelDocument) throws -> StoreImage {
     let image = try StoreImage(try store.context(try NSManagedObjectModel(document: document)), document)

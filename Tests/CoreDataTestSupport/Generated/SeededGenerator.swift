@@ -1,11 +1,23 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+
 /// Random numbers that can be had again: SplitMix64, so that a seed alone repeats a test.
+///
+/// `COREDATA_SEED_SHIFT=5` gives every test other numbers than usual: as if all seeds were others.
 package struct SeededGenerator: RandomNumberGenerator {
+  private static let shift = ProcessInfo.processInfo.environment["COREDATA_SEED_SHIFT"].flatMap(UInt64.init) ?? 0
+
   private var state: UInt64
 
-  package init(seed: UInt64) { state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 0x1234_5678_9ABC_DEF1 }
+  package init(seed: UInt64) {
+    // Mixed, since generators whose states are a step apart give the same numbers, one behind the other.
+    var mixed = seed &+ Self.shift &* 1_000_000_007 &+ 0x1234_5678_9ABC_DEF1
+    mixed = (mixed ^ (mixed >> 33)) &* 0xFF51_AFD7_ED55_8CCD
+    mixed = (mixed ^ (mixed >> 33)) &* 0xC4CE_B9FE_1A85_EC53
+    state = mixed ^ (mixed >> 33)
+  }
 
   package mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15

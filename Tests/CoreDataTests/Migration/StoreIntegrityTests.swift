@@ -7,7 +7,9 @@ import Foundation
 import Testing
 
 @testable import CoreData
+@testable import CoreDataFileSystem
 @testable import CoreDataMigration
+@testable import CoreDataStoreFiles
 
 @Suite("Stores whose pages contradict each other")
 struct StoreIntegrityTests {
@@ -47,6 +49,71 @@ struct StoreIntegrityTests {
       #expect(error?.localizedRecoverySuggestion?.contains(".recover") == true)
       #expect(try Data(contentsOf: store.url) == bytes)
       #expect(try store.files() == ["Data.sqlite"])
+    }
+  }
+
+  @Test(
+    "A migration manager finds pages of zeros, whatever it has met before, and makes no store",
+    arguments: [true, false])
+  func manager(usesSQL: Bool) throws {
+    let sound = try Data(contentsOf: store.url)
+    let target = store.folder.appendingPathComponent("Target.sqlite")
+    let (old, new) = (RecoverySample.model(1), RecoverySample.model(2))
+    let mapping = try NSMappingModel.inferredMappingModel(forSourceModel: old, destinationModel: new)
+    for page in try pages() {
+      var bytes = sound
+      bytes.replaceSubrange((page - 1) * 4096..<page * 4096, with: Data(count: 4096))
+      try bytes.write(to: store.url)
+      let manager = NSMigrationManager(sourceModel: old, destinationModel: new)
+      manager.usesStoreSpecificMigrationManager = usesSQL
+      let error = #expect(throws: NSError.self) {
+        try manager.migrateStore(from: store.url, type: .sqlite, mapping: mapping, to: target, type: .sqlite)
+      }
+      #expect(error?.code == NSMigrationManagerSourceStoreError, "page \(page): \(error as Any)")
+      #expect(try Data(contentsOf: store.url) == bytes)
+      #expect(try store.files() == ["Data.sqlite"], "page \(page)")
+    }
+  }
+
+  @Test("A check beside other work finds damage, whatever that has thrown, and ends with it when it is cancelled")
+  func besideOtherWork() throws {
+    struct Failure: Error {}
+    func check(_ failure: (any Error)?, isCancelled: Bool = false) throws -> Int {
+      let connection = try SQLiteConnection(url: store.url, mode: .readOnly)
+      defer { try? connection.close() }  // Only read from.
+      return try PageCheck.during(connection, url: store.url, largeFile: 1, isCancelled: { isCancelled }) {
+        if let failure { throw failure }
+        return 7
+      }
+    }
+    #expect(try check(nil) == 7)
+    #expect(throws: Failure.self) { try check(Failure()) }
+    #expect(throws: Failure.self) { try check(Failure(), isCancelled: true) }
+    try StoreDamage.listAsFree(page: pages().upperBound, of: store.url)
+    #expect(throws: PageCheck.Failure.self) { try check(nil) }
+    #expect(throws: PageCheck.Failure.self) { try check(Failure()) }
+  }
+
+  @Test("A large store is checked and synced beside the migration, and damage is found", arguments: [true, false])
+  func large(isDamaged: Bool) throws {
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    try connection.execute("CREATE TABLE X AS SELECT zeroblob(\(PageCheck.largeFile)) AS a")
+    try connection.run(
+      "WITH RECURSIVE n(k) AS (SELECT 1000 UNION ALL SELECT k + 1 FROM n LIMIT 60000) "
+        + "INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZTITLE) SELECT k, (SELECT MAX(Z_ENT) FROM ZNOTE), 1, "
+        + "'a name that needs some room in the new store ' || k FROM n")
+    try connection.close()
+    if isDamaged { try StoreDamage.listAsFree(page: 3, of: store.url) }
+    let bytes = try Data(contentsOf: store.url)
+    let migration = try RecoverySample.migration(store.url, [(2, .mapping)])
+    if isDamaged {
+      let error = #expect(throws: NSError.self) { try migration.run() }
+      #expect(error?.code == CocoaError.Code.fileReadCorruptFile.rawValue, "\(error as Any)")
+      #expect(try Data(contentsOf: store.url) == bytes)
+      #expect(try store.files() == ["Data.sqlite"])
+    } else {
+      #expect(try migration.run().rows["Note"]?.after == 60_300)
+      #expect(FileCalls.size(store.url) >= PageCheck.largeFile)
     }
   }
 

@@ -100,8 +100,10 @@ internal enum MappingErrors {
   static func unsupportedStore(_ type: String) -> NSError {
     .cocoa(
       NSMigrationError, "An error occurred during persistent store migration.",
-      reason: "A migration with a mapping model reads and writes SQLite stores, not '\(type)'.",
-      suggestion: "Use NSSQLiteStoreType on both sides.")
+      reason: "A migration with a mapping model reads and writes SQLite, XML and binary stores, not '\(type)'.",
+      suggestion:
+        "Use NSSQLiteStoreType, NSXMLStoreType or NSBinaryStoreType. Rows of any other store can be moved to and "
+        + "from these by migratePersistentStore(_:to:options:type:).")
   }
 
   /// 134110: an expression names an entity mapping that does not exist.

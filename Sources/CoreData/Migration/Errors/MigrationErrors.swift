@@ -226,6 +226,22 @@ internal enum MigrationErrors {
       stores(url, destination))
   }
 
+  /// 134150: the source cannot be read, for a reason that another error has.
+  static func unusableSource(url: URL?, _ error: NSError) -> NSError {
+    sourceStore(
+      url: url,
+      reason: "The source store cannot be used: \(error.localizedFailureReason ?? error.localizedDescription)",
+      underlying: error)
+  }
+
+  /// 134160: the destination cannot be written, for a reason that another error has.
+  static func unusableDestination(url: URL?, _ error: NSError) -> NSError {
+    destinationStore(
+      url: url,
+      reason: "The destination store cannot be used: \(error.localizedFailureReason ?? error.localizedDescription)",
+      underlying: error)
+  }
+
   /// 134160
   static func destinationStore(
     url: URL?, source: URL? = nil, reason: String, suggestion: String? = nil, underlying: (any Error)? = nil

@@ -15,7 +15,7 @@ struct InPlaceMigration {
   private var connection: SQLiteConnection { file.connection }
 
   /// The number of SQLite's virtual machine instructions between two checks for cancellation: some hundredths of a second.
-  private static let instructionsBetweenChecks = 500_000
+  private static let instructionsBetweenChecks = 200_000
 
   /// - Parameter lock: if given, obsolete files of values are recorded in the journal before the commit, so that the next
   ///   process to open the store removes them if this one is killed.
@@ -37,10 +37,14 @@ struct InPlaceMigration {
     let integrity = IntegrityGuard(connection, url: migration.storeURL, policy: migration.integrityCheck.policy)
     var latest = MigrationProgress(
       step: 1, stepCount: migration.steps.count, table: nil, rowsDone: 0, rowCount: 0, isStepDone: false)
+    let running = RunningStatement()
     var result = try connection.transaction(.exclusive) {
-      // Between two reports the last one is repeated, so that a long statement can be cancelled.
-      try connection.checking(every: Self.instructionsBetweenChecks, { try report(latest, to: progress) }) {
-        let report = try self.runSteps(dropped, integrity) { event in
+      // Within a long statement, which can be cancelled thereby.
+      func tick() throws {
+        try report(latest.adding(rows: running.advance(by: Self.instructionsBetweenChecks)), to: progress)
+      }
+      return try connection.checking(every: Self.instructionsBetweenChecks, tick) {
+        let report = try self.runSteps(dropped, integrity, running) { event in
           latest = event
           try self.report(event, to: progress)
         }
@@ -59,7 +63,8 @@ struct InPlaceMigration {
 
   /// Runs all steps in the open transaction.
   private func runSteps(
-    _ dropped: DroppedFiles, _ integrity: IntegrityGuard, _ progress: (MigrationProgress) throws -> Void
+    _ dropped: DroppedFiles, _ integrity: IntegrityGuard, _ running: RunningStatement,
+    _ progress: (MigrationProgress) throws -> Void
   ) throws -> MigrationReport {
     try migration.checkMetadata(of: file)
     try migration.checkDropped(in: file)
@@ -70,7 +75,9 @@ struct InPlaceMigration {
     var known: [String: Int] = [:]
     for (position, step) in migration.steps.enumerated() {
       let run = try InPlaceStepRun(step, configuration: migration.configuration, file: file, cleanup: cleanup)
-      let found = try run.carryOut(dropped, integrity, countsAllRows: migration.countsAllRows, known: known) {
+      let found = try run.carryOut(
+        dropped, integrity, countsAllRows: migration.countsAllRows, known: known, running
+      ) {
         table, done, total, isStepDone in
         try progress(
           MigrationProgress(

@@ -209,15 +209,19 @@ extension NSMigrationManager {
   /// appears once it is complete and synced to the disk. An existing destination is appended to in one transaction.
   /// After a failure there is no new destination, and an existing one is unchanged.
   ///
+  /// A store that is no SQLite database is migrated by way of a temporary SQLite store, in a private directory beside it.
+  /// Policies see that store as the source or destination; objects keep the numbers in their identifiers.
+  ///
   /// - Parameters:
   ///   - sourceURL: the location of the source.
-  ///   - sourceType: the type of the source.
+  ///   - sourceType: the type of the source: SQLite, XML or binary.
   ///   - sourceOptions: options for opening the source, which is always opened read-only.
   ///   - mapping: the mapping model.
   ///   - destinationURL: the location of the destination.
-  ///   - destinationType: the type of the destination.
+  ///   - destinationType: the type of the destination: SQLite, XML or binary.
   ///   - destinationOptions: options for opening the destination.
-  /// - Throws: 134150 and 134160 for stores that cannot be used; 134110 for mappings that do not fit the models, with
+  /// - Throws: 134000 for an unknown type; 134150 and 134160 for stores that cannot be used; 134110 for other types of
+  ///   stores, and for mappings that do not fit the models, with
   ///   both hashes, and for expressions without a value; 134111 for duplicate values under a uniqueness constraint;
   ///   1550 to 1680 for objects that are invalid in the destination model. Errors of policies, and the error of
   ///   `cancelMigrationWithError(_:)`, are thrown unchanged.
@@ -226,10 +230,19 @@ extension NSMigrationManager {
     mapping: NSMappingModel, to destinationURL: URL, type destinationType: NSPersistentStore.StoreType,
     options destinationOptions: [AnyHashable: Any]? = nil
   ) throws {
-    for type in [sourceType, destinationType] where type != .sqlite {
-      throw MappingErrors.unsupportedStore(type.rawValue)
+    let kinds = try [sourceType, destinationType].map { type -> FileStore.Type? in
+      if type == .sqlite { return nil }
+      guard let kind = try StoreKinds.kind(of: type.rawValue) as? FileStore.Type else {
+        throw MappingErrors.unsupportedStore(type.rawValue)
+      }
+      return kind
     }
-    try migrate(from: sourceURL, sourceOptions, by: mapping, to: destinationURL, destinationOptions, isDraft: false)
+    guard kinds.contains(where: { $0 != nil }) else {
+      return try migrate(
+        from: sourceURL, sourceOptions, by: mapping, to: destinationURL, destinationOptions, isDraft: false)
+    }
+    try migrateByCopies(
+      from: sourceURL, kinds[0], sourceOptions, by: mapping, to: destinationURL, kinds[1], destinationOptions)
   }
 
   /// Migrates a store to a place, or to a new file in the work directory of another migration.
@@ -243,16 +256,10 @@ extension NSMigrationManager {
     begin(mapping)
     defer { showIdle() }
     try MappingResolver.check(mapping, from: sourceModel, to: destinationModel)
-    if sourceURL.standardizedFileURL.resolvingSymlinksInPath()
-      == destinationURL.standardizedFileURL.resolvingSymlinksInPath()
-    {
-      throw MigrationErrors.destinationStore(
-        url: destinationURL, reason: "The destination is the same file as the source, which a migration never changes.",
-        suggestion: "Choose another file as the destination, and replace the source with it afterwards.")
-    }
+    try Self.checkDifferent(sourceURL, destinationURL)
     let source = try SourceStore(sourceModel, at: sourceURL, options: sourceOptions)
     defer { source.close() }
-    let (earlier, earlierCount) = (associations, associations.tables.count)
+    let earlier = associationMark
     func write(_ draft: URL?) throws {
       try self.write(by: mapping, from: source, to: destinationURL, draft: draft, destinationOptions)
     }
@@ -268,15 +275,36 @@ extension NSMigrationManager {
           timeout: StoreOptions(destinationOptions).timeout ?? StoreMigration.defaultBusyTimeout, write)
       }
     } catch {
-      // The rows of new associations do not exist; those of earlier passes do.
-      if associations === earlier {
-        associations.removeTables(after: earlierCount)
-      } else {
-        associations = Associations()
-      }
+      forgetAssociations(since: earlier)
       throw error
     }
     show(progress: 1)
+  }
+
+  /// - Throws: 134160 if the source and the destination are one file.
+  static func checkDifferent(_ sourceURL: URL, _ destinationURL: URL) throws {
+    guard
+      sourceURL.standardizedFileURL.resolvingSymlinksInPath()
+        != destinationURL.standardizedFileURL.resolvingSymlinksInPath()
+    else {
+      throw MigrationErrors.destinationStore(
+        url: destinationURL, reason: "The destination is the same file as the source, which a migration never changes.",
+        suggestion: "Choose another file as the destination, and replace the source with it afterwards.")
+    }
+  }
+
+  /// The associations before a migration, and the number of their tables.
+  typealias AssociationMark = (associations: Associations, count: Int)
+
+  var associationMark: AssociationMark { (associations, associations.tables.count) }
+
+  /// Removes the associations of a failed migration, whose rows do not exist; those of earlier passes do.
+  func forgetAssociations(since mark: AssociationMark) {
+    if associations === mark.associations {
+      associations.removeTables(after: mark.count)
+    } else {
+      associations = Associations()
+    }
   }
 
   private func write(
@@ -287,13 +315,15 @@ extension NSMigrationManager {
     if draft != nil { associations = Associations() }
     do {
       defer { run = nil }
-      let run = try MigrationRun(
-        manager: self, mappings: mapping, source: source.stack, destination: destination.stack, batchSize: batchSize,
-        sqlObstacle: destination.sqlObstacle)
-      self.run = run
-      defer { executions = run.plans.map { MappingExecution($0) } }
-      try run.migrate()
-      try destination.complete()
+      try source.checkingPages(isCancelled: { isCancelled.load(ordering: .acquiring) }) {
+        let run = try MigrationRun(
+          manager: self, mappings: mapping, source: source.stack, destination: destination.stack, batchSize: batchSize,
+          sqlObstacle: destination.sqlObstacle)
+        self.run = run
+        defer { executions = run.plans.map { MappingExecution($0) } }
+        try run.migrate()
+      }
+      try destination.complete { [run] in try run?.didIndexes($0) }
     } catch {
       destination.abandon()
       throw error

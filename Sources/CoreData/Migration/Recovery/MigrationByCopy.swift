@@ -50,7 +50,7 @@ struct MigrationByCopy {
     do {
       let outcome = try StoreReplacement(place: place, journal: journal, timeout: migration.busyTimeout)
         .run(keptAt: keptAt) { hold in
-          try makeDraft(hold, &report) { event in
+          try makeDraft(hold, &report, isCancelled: { isCancelled }) { event in
             do {
               try progress(event)
             } catch {
@@ -93,7 +93,8 @@ struct MigrationByCopy {
   }
 
   private func makeDraft(
-    _ hold: StoreWriteLock?, _ report: inout MigrationReport, _ progress: (MigrationProgress) throws -> Void
+    _ hold: StoreWriteLock?, _ report: inout MigrationReport, isCancelled: () -> Bool,
+    _ progress: (MigrationProgress) throws -> Void
   ) throws -> StoreReplacement.Draft {
     let isOwnSource = place.url == migration.storeURL
     let origin =
@@ -108,8 +109,38 @@ struct MigrationByCopy {
     }
     try migration.checkMetadata(of: origin)
     try migration.checkDropped(in: origin)
-    if migration.integrityCheck != .never { try IntegrityGuard.check(origin.connection, url: migration.storeURL) }
-    let before = try rowsBefore(origin)
+    var before: [String: Int] = [:]
+    var account: ExpectedRows?
+    func makeStore() throws {
+      before = try rowsBefore(origin)
+      account = try carryOutSteps(before, &report, progress)
+    }
+    do {
+      if migration.integrityCheck == .never {
+        try makeStore()
+      } else {
+        try PageCheck.during(origin.connection, url: migration.storeURL, isCancelled: isCancelled, makeStore)
+      }
+    } catch let failure as PageCheck.Failure {
+      throw failure.cause
+    }
+    try addMetadata()
+    let model = migration.steps.last.map {
+      StoreVerification.Model($0.destinationModel, configuration: migration.configuration)
+    }
+    let found = try StoreVerification(url: place.newStore, model: model).carryOut(leaving: hold?.journalMode ?? .wal)
+    try account?.check(found.rows)
+    report.rows = counts(before: before, after: found.rows)
+    return .init(external: found.external)
+  }
+
+  /// Makes the new store from the old one, step by step.
+  ///
+  /// - Parameter before: the rows of the old store.
+  /// - Returns: which rows the new store should have; nil where that is not known.
+  private func carryOutSteps(
+    _ before: [String: Int], _ report: inout MigrationReport, _ progress: (MigrationProgress) throws -> Void
+  ) throws -> ExpectedRows? {
     // Those of the store that the next step begins with.
     var rows = before
     var account: ExpectedRows?
@@ -142,14 +173,7 @@ struct MigrationByCopy {
     }
     if current == nil { try StoreReplacement.copy(migration.storeURL, to: place.newStore) }
     if let current { try renameStore(current) }
-    try addMetadata()
-    let model = migration.steps.last.map {
-      StoreVerification.Model($0.destinationModel, configuration: migration.configuration)
-    }
-    let found = try StoreVerification(url: place.newStore, model: model).carryOut(leaving: hold?.journalMode ?? .wal)
-    try account?.check(found.rows)
-    report.rows = counts(before: before, after: found.rows)
-    return .init(external: found.external)
+    return account
   }
 
   // MARK: Steps

@@ -155,6 +155,44 @@ struct CopyRunTests {
     #expect(dump.objects.count == 100_000)
   }
 
+  @Test("Relationships and indexes are a part of the progress, and can be cancelled")
+  func partsOfProgress() throws {
+    func model() -> ModelBuilder {
+      var builder = ModelBuilder()
+      let person = builder.entity("Person", [.make("name", .stringAttributeType)])
+      builder.entity("Dog", [.make("age", .integer32AttributeType)])
+      builder.relate(.init("Person", "dogs", toMany: true), .init("Dog", "walkers", toMany: true))
+      person.indexes = person.properties.prefix(1).map { name in
+        NSFetchIndexDescription(
+          name: "byName", elements: [NSFetchIndexElementDescription(property: name, collationType: .binary)])
+      }
+      return builder
+    }
+    let steps = try CopySteps(model(), model())
+    try steps.fill { _ in }
+    let connection = try SQLiteConnection(url: steps.store.url, mode: .readWrite)
+    let numbers = "WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM n LIMIT 60000) "
+    try connection.run(
+      numbers + "INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT, ZNAME) SELECT k, 2, 1, 'n' || k FROM n")
+    try connection.run(numbers + "INSERT INTO ZDOG (Z_PK, Z_ENT, Z_OPT) SELECT k, 1, 1 FROM n LIMIT 10")
+    try connection.run(numbers + "INSERT INTO Z_1WALKERS SELECT k % 10 + 1, k FROM n")
+    try connection.close()
+    steps.map("Person", "Person", ["name": "$source.name"], links: ["dogs": CopySteps.made(of: "dogs")])
+    steps.map("Dog", "Dog", ["age": "$source.age"], links: ["walkers": CopySteps.made(of: "walkers")])
+    var told: Set<Float> = []
+    try steps.migrate(to: steps.target, usesSQL: true) { told.insert($0.migrationProgress) }
+    #expect(told.filter { $0 > 0.5 && $0 < 0.85 }.count >= 4)
+    #expect(told.filter { $0 > 0.9 && $0 < 1 }.count >= 2)
+    let target = steps.store.folder.appendingPathComponent("Cancelled.sqlite")
+    struct Enough: Error {}
+    #expect(throws: Enough.self) {
+      try steps.migrate(to: target, usesSQL: true) { manager in
+        if manager.migrationProgress > 0.9 { manager.cancelMigrationWithError(Enough()) }
+      }
+    }
+    #expect(try steps.store.files().filter { $0.contains("Cancelled") } == [])
+  }
+
   @Test("Derived attributes are computed, of columns and of relationships")
   func derived() throws {
     func model(derived: Bool) -> ModelBuilder {

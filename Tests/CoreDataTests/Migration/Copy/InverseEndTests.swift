@@ -117,16 +117,13 @@ struct InverseEndTests {
         steps.target, "SELECT DISTINCT ZOWNER = (SELECT MIN(Z_PK) FROM ZPERSON WHERE ZNAME = 'p') FROM ZPET") == ["1"])
   }
 
-  @Test("Objects set all relationships again after a policy has kept SQL from setting one")
-  func policy() throws {
-    final class ChangingPolicy: NSEntityMigrationPolicy {
-      override func endRelationshipCreation(forMapping mapping: NSEntityMapping, manager: NSMigrationManager) throws {
-        for tag in try manager.sourceContext.fetch(NSFetchRequest<NSManagedObject>(entityName: "Tag")) {
-          tag.setValue("changed", forKey: "name")
-        }
-      }
-    }
-    MigrationPolicyClasses.register(ChangingPolicy.self, as: "ChangingTagPolicy")
+  /// Persons, pets in reverse order, and a tag with a policy.
+  ///
+  /// - Parameter mapsPetsFirst: whether the mapping of pets comes before that of persons.
+  private func besidePolicy(
+    _ policy: NSEntityMigrationPolicy.Type, named name: String, mapsPetsFirst: Bool = false
+  ) throws -> CopySteps {
+    MigrationPolicyClasses.register(policy, as: name)
     func tagged() -> ModelBuilder {
       var builder = model()
       builder.entity("Tag", [.make("name", .stringAttributeType)])
@@ -139,10 +136,35 @@ struct InverseEndTests {
       let person = context.make("Person", ["name": "p"])
       person.setValue(NSOrderedSet(array: pets.reversed()), forKey: "pets")
     }
+    func pets() {
+      steps.map("Pet", "Pet", ["name": "$source.name"], links: ["owner": CopySteps.made(of: "owner")])
+    }
+    if mapsPetsFirst { pets() }
     steps.map("Person", "Person", ["name": "$source.name"], links: ["pets": CopySteps.made(of: "pets")])
-    let tags = steps.map("Tag", "Tag", ["name": "$source.name"])
-    tags.entityMigrationPolicyClassName = "ChangingTagPolicy"
-    steps.map("Pet", "Pet", ["name": "$source.name"], links: ["owner": CopySteps.made(of: "owner")])
+    steps.map("Tag", "Tag", ["name": "$source.name"]).entityMigrationPolicyClassName = name
+    if !mapsPetsFirst { pets() }
+    return steps
+  }
+
+  @Test("An order survives beside a policy that has nothing to do with it", arguments: [true, false])
+  func orderBesidePolicy(mapsPetsFirst: Bool) throws {
+    final class QuietPolicy: NSEntityMigrationPolicy {}
+    let steps = try besidePolicy(QuietPolicy.self, named: "QuietTagPolicy", mapsPetsFirst: mapsPetsFirst)
+    let executions = try steps.migrate(to: steps.target, usesSQL: true)
+    #expect(executions.filter { $0.relationships == .sql }.map(\.mapping).sorted() == ["PersonToPerson", "PetToPet"])
+    #expect(try order(steps.target) == ["c", "b", "a"])
+  }
+
+  @Test("Objects set all relationships again after a policy has kept SQL from setting one")
+  func policy() throws {
+    final class ChangingPolicy: NSEntityMigrationPolicy {
+      override func endRelationshipCreation(forMapping mapping: NSEntityMapping, manager: NSMigrationManager) throws {
+        for tag in try manager.sourceContext.fetch(NSFetchRequest<NSManagedObject>(entityName: "Tag")) {
+          tag.setValue("changed", forKey: "name")
+        }
+      }
+    }
+    let steps = try besidePolicy(ChangingPolicy.self, named: "ChangingTagPolicy")
     let executions = try steps.migrate(to: steps.target, usesSQL: true)
     #expect(executions.map(\.rows) == [.sql, .objects, .sql])
     #expect(executions.map(\.relationships) == [.objects, .objects, .objects])

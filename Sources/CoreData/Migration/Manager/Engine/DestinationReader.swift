@@ -111,18 +111,34 @@ final class DestinationListing {
 
   /// Records the rows of saved or fetched objects.
   func note(_ objects: [NSManagedObject]) {
+    // Keys mostly arrive in order.
+    var span: RowSpan?
     for object in objects {
       guard let key = run.destination.rowKey(of: object) else { continue }
-      var ranges = rows[key.entity] ?? []
-      // Keys mostly arrive in order.
-      if let last = ranges.last, last.upperBound < .max, last.upperBound + 1 == key.number {
-        ranges[ranges.count - 1] = last.lowerBound...key.number
-      } else if ranges.last?.contains(key.number) != true {
-        ranges.append(key.number...key.number)
+      if let known = span, known.entity == key.entity, known.keys.upperBound < .max,
+        known.keys.upperBound + 1 == key.number
+      {
+        span = RowSpan(entity: key.entity, keys: known.keys.lowerBound...key.number)
+      } else {
+        note(span)
+        span = RowSpan(entity: key.entity, keys: key.number...key.number)
       }
-      rows[key.entity] = ranges
     }
+    note(span)
     if isKeeping { made.formUnion(objects) }
+  }
+
+  private func note(_ span: RowSpan?) {
+    guard let span else { return }
+    if let last = rows[span.entity]?.last {
+      if last.contains(span.keys.lowerBound), last.contains(span.keys.upperBound) { return }
+      if last.upperBound < .max, last.upperBound + 1 == span.keys.lowerBound {
+        rows[span.entity]?.removeLast()
+        rows[span.entity]?.append(last.lowerBound...span.keys.upperBound)
+        return
+      }
+    }
+    rows[span.entity, default: []].append(span.keys)
   }
 
   /// Loads all objects that were made so far, and has the run keep them.
@@ -166,7 +182,7 @@ final class DestinationListing {
         if !object.isDeleted { object.realize() }
         made.insert(object)
       }
-      guard found.count == query.limit, let last = found.last?.id.key.number, last < keys.upperBound else { return }
+      guard found.count == query.limit, let last = found.last?.key.number, last < keys.upperBound else { return }
       next = last + 1
     }
   }
@@ -214,8 +230,8 @@ struct DestinationValidation {
       if let failure = run.destination.context.readingFailure { throw failure }
       try run.manager.checkCancellation()
       if failures.isEmpty { run.releaseDestinationValues() }
-      if rows.count < query.limit || last.id.key.number == Int64.max { break }
-      next = last.id.key.number + 1
+      if rows.count < query.limit || last.key.number == Int64.max { break }
+      next = last.key.number + 1
     }
     if let error = ValidationErrors.combined(failures) { throw error }
   }

@@ -99,6 +99,16 @@ final class MigrationRun {
   /// Adds to the number of objects done.
   func didObjects(_ count: Int) { progress.didObjects(count) }
 
+  /// Shows that a part of some objects is done.
+  func didPart(_ fraction: Double, of count: Int) { progress.didPart(fraction, of: count) }
+
+  /// Shows how much of the indexes is done. The migration can be cancelled meanwhile.
+  func didIndexes(_ fraction: Double) throws {
+    progress.begin(.indexes)
+    progress.show(fraction)
+    try manager.checkCancellation()
+  }
+
   /// Runs one pass of a mapping, by SQL if possible.
   private func carryOut(_ plan: ResolvedMapping, _ pass: (any MappingExecutor) throws -> Void) throws {
     guard let sql, sql.canCarryOut(plan) else { return try pass(objects) }
@@ -165,19 +175,11 @@ final class MigrationRun {
     do {
       try body()
     } catch {
-      throw translated(error)
+      // A policy's own errors stay as they are.
+      throw SQLiteStoreErrors.translated(error, url: nil)
     }
     if let failure { throw failure }
     try manager.checkCancellation()
-  }
-
-  /// Returns a policy's own errors unchanged, and translates errors of the lower layers into those of this framework.
-  private func translated(_ error: any Error) -> any Error {
-    do {
-      return try SQLiteStoreErrors.translating(url: nil, isOpening: false) { throw error }
-    } catch {
-      return error
-    }
   }
 
   // MARK: Saving
@@ -291,12 +293,16 @@ struct RunProgress {
     case creation
     case relationships
     case validation
+    /// Creating the indexes of a new store, when all passes are done.
+    case indexes
 
     fileprivate var part: (start: Double, end: Double) {
       switch self {
-      case .creation: (0, 0.55)
-      case .relationships: (0.55, 0.95)
-      case .validation: (0.95, 1)
+      case .creation: (0, 0.5)
+      case .relationships: (0.5, 0.85)
+      case .validation: (0.85, 0.9)
+      // What follows is the commit.
+      case .indexes: (0.9, 0.98)
       }
     }
   }
@@ -331,6 +337,11 @@ struct RunProgress {
     show(0)
   }
 
+  /// Shows that a part of some objects is done.
+  func didPart(_ fraction: Double, of count: Int) {
+    show((Double(done) + Double(count) * fraction) / Double(max(objectCount, 1)))
+  }
+
   mutating func didObjects(_ count: Int) {
     done += count
     show(Double(done) / Double(max(objectCount, 1)))
@@ -341,7 +352,8 @@ struct RunProgress {
     show(Double(done) / Double(mappingCount + 1))
   }
 
-  private func show(_ fraction: Double) {
+  /// Shows a fraction of the pass.
+  func show(_ fraction: Double) {
     let (start, end) = pass.part
     manager.show(progress: Float(start + (end - start) * min(fraction, 1)))
   }

@@ -117,9 +117,9 @@ final class SQLExecutor: MappingExecutor {
         try mapping.rows.writeKeys(of: mapping, connection)
         try mapping.functions.calling(on: connection) {
           var count = 0
-          try goThrough(insertion, keys, connection) {
-            count += $0
-            run.didObjects($0)
+          try goThrough(insertion, keys, connection) { changes, _ in
+            count += changes
+            run.didObjects(changes)
           }
           try checkCount(of: mapping, count, connection)
           if !derivesLast { for sql in mapping.derivations { try connection.run(sql.sql, sql.values) } }
@@ -199,7 +199,7 @@ final class SQLExecutor: MappingExecutor {
   /// Runs a statement for each part of a range of keys. The bounds of the part are its last two parameters.
   private func goThrough(
     _ statement: BoundSQL, _ keys: ClosedRange<Int64>, _ connection: SQLiteConnection,
-    _ didChange: (Int) throws -> Void
+    _ didChange: (_ changes: Int, _ fraction: Double) throws -> Void
   ) throws {
     let step = max(Self.keysPerStep, KeyArithmetic.distance(keys) / Self.greatestStepCount)
     var next: Int64? = keys.lowerBound
@@ -209,7 +209,9 @@ final class SQLExecutor: MappingExecutor {
       let last = left < step ? keys.upperBound : first &+ Int64(truncatingIfNeeded: step - 1)
       let before = connection.totalChanges
       try connection.run(statement.sql, statement.values + [.integer(first), .integer(last)])
-      try didChange(connection.totalChanges - before)
+      try didChange(
+        connection.totalChanges - before,
+        Double(KeyArithmetic.distance(keys.lowerBound...last)) / Double(KeyArithmetic.distance(keys)))
       next = last == keys.upperBound ? nil : last + 1
     }
     try run.manager.checkCancellation()
@@ -341,9 +343,17 @@ final class SQLExecutor: MappingExecutor {
         throw SQLObstacle("has relationships that derived attributes may depend on")
       }
       let connection = try run.destination.store.state().connection
-      try SQLRelationships(plan, run, from: source, to: target, inserted: inserted[ObjectIdentifier(plan)] ?? [])
-        .set { statement, keys in try goThrough(statement, keys, connection) { _ in } }
-      run.didObjects(plan.sourceKeys.map { Int(clamping: KeyArithmetic.distance($0)) } ?? 0)
+      let relationships = try SQLRelationships(
+        plan, run, from: source, to: target, inserted: inserted[ObjectIdentifier(plan)] ?? [])
+      let count = plan.sourceKeys.map { Int(clamping: KeyArithmetic.distance($0)) } ?? 0
+      var statements = 0.0
+      try relationships.set { statement, keys in
+        try goThrough(statement, keys, connection) { _, fraction in
+          run.didPart((statements + fraction) / Double(relationships.greatestStatementCount), of: count)
+        }
+        statements += 1
+      }
+      run.didObjects(count)
       return true
     } catch let obstacle as SQLObstacle {
       // The mapping that keeps SQL from setting the relationships has its own reason.

@@ -99,11 +99,11 @@ struct SourceReader {
         if let filter, try !isWanted(object, filter) { continue }
         try body(object, previous)
         count += 1
-        if isWhole, object.entity === plan.sourceEntity { previous = rows[position].id.key.number }
+        if isWhole, object.entity === plan.sourceEntity { previous = rows[position].key.number }
       }
       try afterBatch(count)
-      if rows.count < query.limit || last.id.key.number == Int64.max { return }
-      next = last.id.key.number + 1
+      if rows.count < query.limit || last.key.number == Int64.max { return }
+      next = last.key.number + 1
     }
   }
 

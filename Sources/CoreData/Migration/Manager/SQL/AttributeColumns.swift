@@ -263,13 +263,13 @@ struct DerivationStatements {
         scalar.kind != .calculated
       else { throw NotExpressibleInSQL() }
       return scalar.sql
-    } catch is NotExpressibleInSQL {
-      throw obstacle(layout)
+    } catch let found as NotExpressibleInSQL {
+      throw obstacle(layout, found)
     }
   }
 
-  private func obstacle(_ layout: AttributeLayout) -> SQLObstacle {
+  private func obstacle(_ layout: AttributeLayout, _ found: NotExpressibleInSQL = .init()) -> SQLObstacle {
     SQLObstacle(
-      "has the derived attribute '\(layout.name)', which SQL cannot compute", property: layout.name)
+      "has the derived attribute '\(layout.name)', and SQL cannot compute \(found)", property: layout.name)
   }
 }

@@ -232,6 +232,9 @@ final class SQLRelationships {
 
   // MARK: All relationships
 
+  /// How many statements `set(step:)` runs at most.
+  var greatestStatementCount: Int { 1 + links.reduce(0) { $0 + max($1.members.count, 1) } }
+
   /// Sets the relationships of all rows that SQL has made for the mapping.
   ///
   /// - Parameter step: runs a statement for each part of a range of keys.
@@ -290,6 +293,8 @@ final class SQLRelationships {
   /// this mapping does.
   private func isAlreadyTold(_ link: Link, by other: ResolvedMapping?) -> Bool {
     guard let other, other.isPlain, !link.isContradicted, link.isTold(by: other) else { return false }
+    // Beside policies the owners' keys are set without an order.
+    if case .inverseForeignKey(_, let key) = link.layout.place, key.orderColumn != nil, !isAlone(link) { return false }
     guard case .joinTable(let end) = link.layout.place, !end.isReflexive else { return !isReflexive(link) }
     if other !== plan { return other.position < plan.position }
     let names = links.map(\.layout.name)

@@ -105,11 +105,7 @@ final class DestinationStore {
       self.indexes = indexes
     } catch {
       opened?.close()
-      let error = Self.translated(error, url)
-      throw MigrationErrors.destinationStore(
-        url: url,
-        reason: "The destination store cannot be used: \(error.localizedFailureReason ?? error.localizedDescription)",
-        underlying: error)
+      throw MigrationErrors.unusableDestination(url: url, Self.translated(error, url))
     }
   }
 
@@ -125,11 +121,19 @@ final class DestinationStore {
 
   /// Commits everything that was written, and closes the store.
   ///
+  /// - Parameter progress: is told which part of the indexes is done.
   /// - Throws: 134111 for duplicate values under a uniqueness constraint; 134160 if the store cannot be completed.
   ///   The caller then calls `abandon()`.
-  func complete() throws {
-    try stack.store.asking { try indexes.restore($0, url: url) }
+  func complete(progress: (Double) throws -> Void) throws {
+    // The rows get to the disk while they are sorted; what follows is synced with everything before the store gets its
+    // place. Closing a file gives up SQLite's locks on it, which nobody needs on a draft.
+    let isLarge = draft.map { FileCalls.size($0) >= PageCheck.largeFile } ?? false
+    let synchronization = isLarge ? draft.map { draft in ParallelWork { try FileCalls.synchronize(draft) } } : nil
+    // After a failure nothing depends on it.
+    defer { try? synchronization?.wait() }
+    try stack.store.asking { try indexes.restore($0, url: url, progress: progress) }
     do {
+      try synchronization?.wait()
       try stack.store.commitWriting()
       try stack.store.asking { _ in try source.detach() }
       if draft != nil {
@@ -177,6 +181,8 @@ final class DeferredIndexes {
     let standIn: String?
   }
 
+  private static let instructionsBetweenChecks = 200_000
+
   private let entries: [Entry]
   private var isSearchable = false
 
@@ -213,21 +219,33 @@ final class DeferredIndexes {
 
   /// Creates all indexes in their final form, which enforces uniqueness constraints again.
   ///
-  /// - Throws: 134111 with the duplicate values.
-  func restore(_ store: SQLiteStore.Opened, url: URL) throws {
-    for entry in entries {
-      guard let standIn = entry.standIn else {
-        let sql = "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?"
-        if try store.connection.scalar(sql, [.text(entry.index.name)]) == nil { try store.connection.run(entry.sql) }
-        continue
+  /// - Parameter progress: is told which part of the indexes is done, also while a large one is created.
+  /// - Throws: 134111 with the duplicate values; what `progress` throws.
+  func restore(_ store: SQLiteStore.Opened, url: URL, progress: (Double) throws -> Void) throws {
+    var position = 0
+    func tick() throws { try progress(entries.isEmpty ? 1 : Double(position) / Double(entries.count)) }
+    try tick()
+    try store.connection.checking(every: Self.instructionsBetweenChecks, tick) {
+      for entry in entries {
+        try restore(entry, store, url)
+        position += 1
+        try tick()
       }
-      do {
-        try store.connection.run(entry.sql)
-      } catch let failure as SQLiteError where failure.isUniqueConstraint {
-        throw try violation(of: entry, store, url, failure)
-      }
-      try store.connection.run("DROP INDEX IF EXISTS \(standIn)")
     }
+  }
+
+  private func restore(_ entry: Entry, _ store: SQLiteStore.Opened, _ url: URL) throws {
+    guard let standIn = entry.standIn else {
+      let sql = "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?"
+      if try store.connection.scalar(sql, [.text(entry.index.name)]) == nil { try store.connection.run(entry.sql) }
+      return
+    }
+    do {
+      try store.connection.run(entry.sql)
+    } catch let failure as SQLiteError where failure.isUniqueConstraint {
+      throw try violation(of: entry, store, url, failure)
+    }
+    try store.connection.run("DROP INDEX IF EXISTS \(standIn)")
   }
 
   private func violation(

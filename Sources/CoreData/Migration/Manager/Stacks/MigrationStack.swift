@@ -26,7 +26,7 @@ struct MigrationStack {
 
   /// Returns a copy of a model without custom classes. The classes of the current version do not fit objects of other
   /// versions.
-  private static func plainCopy(of model: NSManagedObjectModel) throws -> NSManagedObjectModel {
+  static func plainCopy(of model: NSManagedObjectModel) throws -> NSManagedObjectModel {
     var document = model.document
     for index in document.entities.indices { document.entities[index].className = nil }
     return try NSManagedObjectModel(document: document)

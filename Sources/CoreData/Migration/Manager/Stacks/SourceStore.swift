@@ -13,6 +13,7 @@ struct SourceStore {
   let metadata: [String: Any]
   private let url: URL
   private let hadLog: Bool
+  private let checksPages: Bool
 
   /// - Throws: 134150 if the store does not exist, cannot be read, or does not fit the source model.
   init(_ model: NSManagedObjectModel, at url: URL, options: [AnyHashable: Any]?) throws {
@@ -29,13 +30,21 @@ struct SourceStore {
       options[NSIgnorePersistentStoreVersioningOption] = nil
       stack = try MigrationStack(model: model, configuration: configuration, at: url, options: options)
       try stack.store.beginReading()
-      if try StoreOptions(options).integrityCheck() != .never { try stack.store.checkIntegrity() }
+      checksPages = try StoreOptions(options).integrityCheck() != .never
     } catch {
-      let error = error as NSError
-      throw MigrationErrors.sourceStore(
-        url: url,
-        reason: "The source store cannot be used: \(error.localizedFailureReason ?? error.localizedDescription)",
-        underlying: error)
+      throw MigrationErrors.unusableSource(url: url, error as NSError)
+    }
+  }
+
+  /// Has SQLite check the store's pages while a body reads it, unless the options of the store say otherwise.
+  ///
+  /// - Throws: what the body throws; 134150 for damaged pages.
+  func checkingPages<Result>(isCancelled: () -> Bool, during body: () throws -> Result) throws -> Result {
+    guard checksPages else { return try body() }
+    do {
+      return try stack.store.checkingPages(isCancelled: isCancelled, during: body)
+    } catch let failure as PageCheck.Failure {
+      throw MigrationErrors.unusableSource(url: url, SQLiteStoreErrors.translated(failure.cause, url: url) as NSError)
     }
   }
 

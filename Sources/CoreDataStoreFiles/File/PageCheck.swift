@@ -1,0 +1,93 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataSQLite
+import Foundation
+
+/// SQLite's check of all pages of a store (`PRAGMA quick_check`).
+package enum PageCheck {
+  /// The size from which a file is checked beside other work, in bytes. A thread for a smaller one takes longer.
+  package static let largeFile = 4 << 20
+  /// How many contradictions an error lists.
+  private static let limit = 3
+
+  /// A store that the check finds damaged, or that cannot be checked.
+  package struct Failure: Error {
+    /// A `StoreFileProblem.contradictory`, or a `SQLiteError`.
+    package let cause: any Error
+  }
+
+  /// Checks a store by a connection that is open.
+  ///
+  /// - Parameter url: the store, for errors.
+  /// - Throws: `StoreFileProblem.contradictory`; `SQLiteError`.
+  package static func run(_ connection: SQLiteConnection, url: URL) throws {
+    let found = try connection.integrityCheck(quick: true, limit: limit)
+    guard found.isEmpty else { throw StoreFileProblem.contradictory(path: url.path, found: found) }
+  }
+
+  /// Checks a store that nobody writes to before a body reads it, or, if it is large, meanwhile by a connection and on a
+  /// thread of its own. Damaged pages are the reason that counts then, whatever the body has thrown.
+  ///
+  /// - Parameters:
+  ///   - connection: an open connection to the store. It checks the store after the body if a second one cannot.
+  ///   - url: the store, for errors.
+  ///   - largeFile: the size from which a file is large, in bytes.
+  ///   - isCancelled: whether an error of the body is a cancellation, which ends the check too.
+  /// - Throws: `Failure`; what the body throws.
+  package static func during<Result>(
+    _ connection: SQLiteConnection, url: URL, largeFile: Int = PageCheck.largeFile,
+    isCancelled: () -> Bool, _ body: () throws -> Result
+  ) throws -> Result {
+    guard let second = connectionBeside(connection, largeFile: largeFile) else {
+      try runAlone(connection, url: url)
+      return try body()
+    }
+    let check = ParallelWork {
+      // Only read from.
+      defer { try? second.close() }
+      try run(second, url: url)
+    }
+    let result: Result
+    do {
+      result = try body()
+    } catch {
+      if isCancelled() { second.interrupt() }
+      do {
+        try check.wait()
+      } catch let failure as SQLiteError where !failure.isCorrupt && !failure.isNotADatabase {
+        // The check has found nothing, so the reason is the body's.
+      } catch let damage {
+        throw Failure(cause: damage)
+      }
+      throw error
+    }
+    do {
+      try check.wait()
+    } catch let failure as SQLiteError where !failure.isCorrupt && !failure.isNotADatabase {
+      try runAlone(connection, url: url)
+    } catch {
+      throw Failure(cause: error)
+    }
+    return result
+  }
+
+  private static func runAlone(_ connection: SQLiteConnection, url: URL) throws {
+    do {
+      try run(connection, url: url)
+    } catch {
+      throw Failure(cause: error)
+    }
+  }
+
+  /// A second connection to a large store; nil if there can be none, or if it would have to wait.
+  private static func connectionBeside(_ connection: SQLiteConnection, largeFile: Int) -> SQLiteConnection? {
+    guard FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: connection.path))) >= largeFile else {
+      return nil
+    }
+    // The open connection checks the store then.
+    return try? SQLiteConnection(
+      path: connection.path, mode: connection.mode == .immutable ? .immutable : .readOnly, busyTimeout: 0)
+  }
+}
