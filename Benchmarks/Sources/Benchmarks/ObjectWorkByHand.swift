@@ -156,6 +156,54 @@ enum ObjectWorkByHand {
     }
   }
 
+  /// Fills an empty store with a thousand notes of ten attachments each.
+  static func makeMembers(_ place: Workload.Place) throws {
+    let database = try Database(place.store.path)
+    let numbers = "WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number LIMIT"
+    try database.run(
+      "\(numbers) 1000) INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZTITLE) SELECT n, 2, 1, 'note ' || n FROM number")
+    try database.run(
+      "\(numbers) 10000) INSERT INTO ZATTACHMENT (Z_PK, Z_ENT, Z_OPT, ZNOTE, ZCAPTION, ZWIDTH, ZHEIGHT) "
+        + "SELECT n, 1, 1, (n - 1) % 1000 + 1, 'a caption of attachment', n, n FROM number")
+    try database.close()
+  }
+
+  /// The length of the captions of all members.
+  static let lengthOfMembers = 10_000 * "a caption of attachment".utf8.count
+
+  @Sendable static func members(_ place: Workload.Place) throws -> Measurement {
+    try makeMembers(place)
+    return try withDatabase(place) { database in
+      let notes = try notes(database, "")
+      let wanted = notes.map { String($0.key) }.joined(separator: ", ")
+      let select = try database.prepare(
+        "SELECT Z_PK, ZCAPTION, ZNOTE, ZWIDTH, ZHEIGHT FROM ZATTACHMENT WHERE ZNOTE IN (\(wanted))")
+      var members: [Int64: [(key: Int64, caption: String)]] = [:]
+      while try select.step() { members[select.integer(2), default: []].append((select.integer(0), select.text(1))) }
+      select.finish()
+      var length = 0
+      for note in notes {
+        for member in members[note.key] ?? [] { length += member.caption.utf8.count }
+      }
+      try ObjectWorkloads.check(length == lengthOfMembers)
+    }
+  }
+
+  /// Reads a property of plain values.
+  @Sendable static func readValues(_ place: Workload.Place) throws -> Measurement {
+    var found: [Note] = []
+    let database = try Database(place.store.path)
+    found = try notes(database, "LIMIT 1000")
+    try database.close()
+    return try Measurement.of {
+      var values: Int64 = 0
+      for _ in 0..<1_000 {
+        for note in found { values &+= note.displayIndex }
+      }
+      try ObjectWorkloads.check(values > 0)
+    }
+  }
+
   private static func notes(_ database: Database, _ rest: String) throws -> [Note] {
     let select = try database.prepare(
       "SELECT Z_PK, ZTITLE, ZBODY, ZFULLNAME, ZDATECREATED, ZDISPLAYINDEX FROM ZNOTE \(rest)")

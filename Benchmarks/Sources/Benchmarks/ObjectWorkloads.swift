@@ -10,29 +10,36 @@ enum ObjectWorkloads {
   static let count = 10_000
 
   static let all = [
-    Workload(name: "insert and save", start: .empty, library: insert, byHand: ObjectWorkByHand.insert),
-    Workload(name: "fetch all", start: .notes, library: fetchAll, byHand: ObjectWorkByHand.fetchAll),
-    Workload(
-      name: "fetch all, read one attribute", start: .notes, library: fetchAllAndReadOne,
-      byHand: ObjectWorkByHand.fetchAll),
-    Workload(
-      name: "fetch all, read every attribute", start: .notes, library: fetchAllAndReadEvery,
-      byHand: ObjectWorkByHand.fetchAll),
-    Workload(name: "predicate, sort, limit", start: .notes, library: query, byHand: ObjectWorkByHand.query),
-    Workload(name: "count", start: .notes, library: countMatching, byHand: ObjectWorkByHand.countMatching),
-    Workload(
-      name: "limited fetch, 1,000 unsaved", start: .notes, library: queryWithUnsaved,
-      byHand: ObjectWorkByHand.queryWithUnsaved),
-    Workload(
-      name: "count, 1,000 unsaved", start: .notes, library: countWithUnsaved,
-      byHand: ObjectWorkByHand.countWithUnsaved),
-    Workload(name: "update 10,000", start: .notes, library: update, byHand: ObjectWorkByHand.update),
-    Workload(name: "delete 10,000", start: .notes, library: delete, byHand: ObjectWorkByHand.delete),
-    Workload(name: "to-one, lazily", start: .notes, library: lazily, byHand: ObjectWorkByHand.lazily),
-    Workload(name: "to-one, prefetched", start: .notes, library: prefetched, byHand: ObjectWorkByHand.prefetched),
+    Workload(name: "insert and save", start: .empty, limit: 1.8, library: insert, byHand: ObjectWorkByHand.insert),
     Workload(
       name: "insert by thousands", start: .empty, library: insertByThousands,
       byHand: ObjectWorkByHand.insertByThousands),
+    Workload(name: "batch insert", start: .empty, limit: 1.3, library: batchInsert, byHand: ObjectWorkByHand.insert),
+    Workload(name: "fetch all", start: .notes, library: fetchAll, byHand: ObjectWorkByHand.fetchAll),
+    Workload(
+      name: "fetch all, read one attribute", start: .notes, limit: 1.3, library: fetchAllAndReadOne,
+      byHand: ObjectWorkByHand.fetchAll),
+    Workload(
+      name: "fetch all, read every attribute", start: .notes, limit: 1.8, library: fetchAllAndReadEvery,
+      byHand: ObjectWorkByHand.fetchAll),
+    Workload(name: "predicate, sort, limit", start: .notes, limit: 1.0, library: query, byHand: ObjectWorkByHand.query),
+    Workload(name: "count", start: .notes, library: countMatching, byHand: ObjectWorkByHand.countMatching),
+    Workload(
+      name: "limited fetch, 1,000 unsaved", start: .notes, limit: 1.3, library: queryWithUnsaved,
+      byHand: ObjectWorkByHand.queryWithUnsaved),
+    Workload(
+      name: "count, 1,000 unsaved", start: .notes, limit: 1.3, library: countWithUnsaved,
+      byHand: ObjectWorkByHand.countWithUnsaved),
+    Workload(name: "update 10,000", start: .notes, limit: 1.8, library: update, byHand: ObjectWorkByHand.update),
+    Workload(name: "delete 10,000", start: .notes, limit: 2.0, library: delete, byHand: ObjectWorkByHand.delete),
+    Workload(name: "to-one, lazily", start: .notes, limit: 2.0, library: lazily, byHand: ObjectWorkByHand.lazily),
+    Workload(
+      name: "to-one, prefetched", start: .notes, limit: 1.3, library: prefetched, byHand: ObjectWorkByHand.prefetched),
+    Workload(
+      name: "to-many, prefetched", start: .empty, limit: 1.5, library: members, byHand: ObjectWorkByHand.members),
+    Workload(
+      name: "value(forKey:), 1,000,000", start: .notes, secondsLimit: 0.08, library: readValues,
+      byHand: ObjectWorkByHand.readValues),
   ]
 
   @Sendable private static func insert(_ place: Workload.Place) throws -> Measurement {
@@ -56,6 +63,27 @@ enum ObjectWorkloads {
         }
       }
       try context.save()
+    }
+  }
+
+  @Sendable private static func batchInsert(_ place: Workload.Place) throws -> Measurement {
+    let notes = notes(place)
+    return try withContext(place) { context, entity in
+      var next = 0
+      let request = NSBatchInsertRequest(entity: entity) { values in
+        if next == notes.count { return true }
+        let note = notes[next]
+        values["title"] = note.title
+        values["body"] = note.body
+        values["fullName"] = note.fullName
+        values["dateCreated"] = Date(timeIntervalSinceReferenceDate: note.dateCreated)
+        values["displayIndex"] = Int(note.displayIndex)
+        next += 1
+        return false
+      }
+      request.resultType = .count
+      let result = try context.execute(request) as? NSBatchInsertResult
+      try check(result?.result as? Int == notes.count)
     }
   }
 
@@ -177,6 +205,46 @@ enum ObjectWorkloads {
         length += (note?.value(forKey: "title") as? String)?.utf8.count ?? 0
       }
       try check(length > 0)
+    }
+  }
+
+  /// Reads the ten members of each of a thousand objects.
+  @Sendable private static func members(_ place: Workload.Place) throws -> Measurement {
+    try ObjectWorkByHand.makeMembers(place)
+    return try withContext(place) { context, _ in
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
+      request.relationshipKeyPathsForPrefetching = ["attachments"]
+      var length = 0
+      for note in try context.fetch(request) {
+        for member in note.value(forKey: "attachments") as? Set<NSManagedObject> ?? [] {
+          length += (member.value(forKey: "caption") as? String)?.utf8.count ?? 0
+        }
+      }
+      try check(length == ObjectWorkByHand.lengthOfMembers)
+    }
+  }
+
+  /// Reads one attribute of objects that are no faults, again and again.
+  @Sendable private static func readValues(_ place: Workload.Place) throws -> Measurement {
+    var objects: [NSManagedObject] = []
+    var context: NSManagedObjectContext?
+    return try withContext(
+      place,
+      prepare: { it, _ in
+        context = it
+        let request = NSFetchRequest<NSManagedObject>(entityName: "Note")
+        request.fetchLimit = 1_000
+        // Not measured, and failing here fails below.
+        objects = (try? it.fetch(request)) ?? []
+        for object in objects { object.setValue(object.value(forKey: "title"), forKey: "title") }
+      }
+    ) { _, _ in
+      var values = 0
+      for _ in 0..<1_000 {
+        for object in objects where object.value(forKey: "displayIndex") != nil { values += 1 }
+      }
+      try check(values == 1_000_000)
+      withExtendedLifetime(context) {}
     }
   }
 
