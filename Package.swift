@@ -67,7 +67,7 @@ let package = Package(
     .testTarget(
       name: "CoreDataTests",
       dependencies: [
-        "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataStoreFiles", "CoreDataTestSupport",
+        "CSQLite", "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataStoreFiles", "CoreDataTestSupport",
         "FaultInjection",
       ],
       resources: [.copy("Resources/Books.xcdatamodeld"), .copy("Resources/Readers.xcdatamodeld")]),
