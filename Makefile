@@ -87,7 +87,7 @@ sanitize-files: libraries
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 COREDATA_FUZZ_SANITIZED=yes \
 	  $(SCRATCH)/sanitize-files/debug/Fuzzing --fixed --count 100 --output $(abspath $(SCRATCH))/fuzz-sanitized
 
-THREAD_SUITES := CoreDataTests.*(ThreadTests|RegistryTests|ReadingConnection|Context|Coordinator|Container|Saving|Fetch|Moving|Merging)
+THREAD_SUITES := CoreDataTests.*(ThreadTests|RegistryTests|ReadingConnection|Context|Coordinator|Container|Saving|Fetch|Moving|Merging|BesidePolicies|MigrationPolicy)
 sanitize-threads: libraries
 	swift build --build-tests --sanitize thread --scratch-path $(SCRATCH)/sanitize-threads $(BUILD_FLAGS)
 	TSAN_OPTIONS=halt_on_error=1 swift test --skip-build --disable-xctest --sanitize thread \

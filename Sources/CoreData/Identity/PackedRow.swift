@@ -74,6 +74,17 @@ final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
     }
   }
 
+  /// The size of the row in memory, in bytes, about.
+  var size: Int {
+    header.others.reduce(capacity) { size, slot in
+      switch slot {
+      case .string(let text): size + text.utf8.count
+      case .data(let data), .archived(let data): size + data.count
+      default: size
+      }
+    }
+  }
+
   /// Where the bytes of a slot are.
   private struct Cell {
     let start: UnsafeRawPointer

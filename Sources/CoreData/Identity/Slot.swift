@@ -147,27 +147,31 @@ enum Slot: @unchecked Sendable {
   /// A fast path for values of the attribute's own type; nil for others.
   ///
   /// Nearly all values take it. A failed cast costs a hundred times as much as a comparison of types.
-  private static func plain(_ value: Any, _ kind: NSAttributeType) -> Slot? {
+  static func plain(_ value: Any, _ kind: NSAttributeType) -> Slot? {
     switch kind {
-    case .stringAttributeType: return (value as? String).map { .string($0) }
-    case .dateAttributeType: return (value as? Date).map { .date($0.timeIntervalSinceReferenceDate) }
-    case .UUIDAttributeType: return (value as? UUID).map { .uuid($0) }
-    case .binaryDataAttributeType: return (value as? Data).map { .data($0) }
+    case .stringAttributeType: return exactly(String.self, value).map { .string($0) }
+    case .dateAttributeType: return exactly(Date.self, value).map { .date($0.timeIntervalSinceReferenceDate) }
+    case .UUIDAttributeType: return exactly(UUID.self, value).map { .uuid($0) }
+    case .binaryDataAttributeType: return exactly(Data.self, value).map { .data($0) }
     case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType:
-      let type = Swift.type(of: value)
-      if type == Int.self { return (value as? Int).map { .integer(Int64($0)) } }
-      if type == Int64.self { return (value as? Int64).map { .integer($0) } }
-      return type == NSNumber.self ? (value as? NSNumber).flatMap { whole($0) }.map { .integer($0) } : nil
+      if let number = exactly(Int.self, value) { return .integer(Int64(number)) }
+      if let number = exactly(Int64.self, value) { return .integer(number) }
+      return exactly(NSNumber.self, value).flatMap { whole($0) }.map { .integer($0) }
     case .booleanAttributeType:
-      let type = Swift.type(of: value)
-      if type == Bool.self { return (value as? Bool).map { .boolean($0) } }
-      return type == NSNumber.self ? (value as? NSNumber).flatMap { whole($0) }.map { .boolean($0 != 0) } : nil
+      if let truth = exactly(Bool.self, value) { return .boolean(truth) }
+      return exactly(NSNumber.self, value).flatMap { whole($0) }.map { .boolean($0 != 0) }
     case .doubleAttributeType:
-      let type = Swift.type(of: value)
-      if type == Double.self { return (value as? Double).map { .double($0) } }
-      return type == NSNumber.self ? (value as? NSNumber).map { .double($0.doubleValue) } : nil
+      if let number = exactly(Double.self, value) { return .double(number) }
+      return exactly(NSNumber.self, value).map { .double($0.doubleValue) }
     default: return nil
     }
+  }
+
+  /// Returns a value that is of just this type; nil for any other. Faster than a cast, which looks for conversions.
+  private static func exactly<Wanted>(_ type: Wanted.Type, _ value: Any) -> Wanted? {
+    guard Swift.type(of: value) == type else { return nil }
+    func opened<Actual>(_ value: Actual) -> Wanted { unsafeBitCast(value, to: type) }
+    return _openExistential(value, do: opened)
   }
 
   /// Returns the value of a number object that was made from a signed integer or a boolean.

@@ -187,7 +187,7 @@ extension NSEntityDescription {
   public class func insertNewObject(
     forEntityName entityName: String, into context: NSManagedObjectContext
   ) -> NSManagedObject {
-    guard let entity = entity(forEntityName: entityName, in: context) else {
+    guard let entity = context.entity(named: entityName) else {
       let known = context.coordinator.managedObjectModel.entities.compactMap(\.name).sorted()
       preconditionFailure(
         "The model has no entity named '\(entityName)'. It has: \(known.joined(separator: ", ")).")

@@ -48,7 +48,8 @@ extension NSManagedObject {
   private func storeChecked(_ value: Any?, at position: Int) throws {
     switch table.properties[position] {
     case .attribute(let attribute):
-      let slot = try slot(of: value, for: attribute, kind: table.kinds[position])
+      let kind = table.kinds[position]
+      let slot = try value.flatMap { Slot.plain($0, kind) } ?? slot(of: value, for: attribute, kind: kind)
       if case .archived = slots[position] {
         slots[position] = slot
       } else if slots[position].isSame(as: slot) {

@@ -171,11 +171,11 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     return object
   }
 
-  /// Makes a fault for a row that has been read.
-  static func makeFault(_ row: PackedRow) -> NSManagedObject {
-    let object = fault(of: row.header.layout.entity)
-    object.rowLayout = row.header.layout
-    object.primaryKey = row.header.primaryKey
+  /// Makes a fault for a row whose identifier is made when it is first asked for.
+  static func makeFault(_ layout: RowLayout, _ primaryKey: Int64) -> NSManagedObject {
+    let object = fault(of: layout.entity)
+    object.rowLayout = layout
+    object.primaryKey = primaryKey
     return object
   }
 

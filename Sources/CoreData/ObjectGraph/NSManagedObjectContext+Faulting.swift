@@ -78,8 +78,13 @@ extension NSManagedObjectContext {
   private func fault(for row: RowSnapshot) -> NSManagedObject {
     guard let packed = row.packed else { return object(for: row.id) }
     adoptPermanentIDs()
-    if let known = registry[packed.key] { return known }
-    let object = NSManagedObject.makeFault(packed)
+    return object(packed.header.layout, packed.header.primaryKey)
+  }
+
+  /// Returns the object of a row: the registered one, or a new fault. Reads nothing, and makes no identifier.
+  func object(_ layout: RowLayout, _ primaryKey: Int64) -> NSManagedObject {
+    if let known = registry[layout.key(primaryKey)] { return known }
+    let object = NSManagedObject.makeFault(layout, primaryKey)
     registry.add(object)
     return object
   }

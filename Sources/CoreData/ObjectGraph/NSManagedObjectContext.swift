@@ -52,6 +52,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var stateBeforeMerging: ChangedObjects?
   private var knownCoordinator: NSPersistentStoreCoordinator?
   private var knownParent: NSManagedObjectContext?
+  /// The entity of which an object was last made by name.
+  private var lastEntity: (model: NSManagedObjectModel, entity: NSEntityDescription)?
   /// The context's place in a tree of contexts.
   let family = ContextFamily()
 
@@ -293,6 +295,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Called before a fetch, and before the members of a relationship are read.
   func willQueryStores() {}
 
+  /// Called before a batch request changes rows.
+  func willChangeRows() {}
+
   /// Called before a single row is read.
   func willReadStoredRow() {}
 
@@ -306,6 +311,15 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
       preconditionFailure("This context has no persistent store coordinator.")
     }
     return knownCoordinator
+  }
+
+  /// Returns the entity of a name, for a new object.
+  func entity(named name: String) -> NSEntityDescription? {
+    let model = coordinator.managedObjectModel
+    // A program makes many objects of one entity after the other.
+    if let lastEntity, lastEntity.model === model, lastEntity.entity.name == name { return lastEntity.entity }
+    lastEntity = model.entitiesByName[name].map { (model, $0) }
+    return lastEntity?.entity
   }
 
   /// Returns the entity whose objects are of a class; stops the program unless there is exactly one.

@@ -35,6 +35,8 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   /// The number of source objects per batch.
   var batchSize = 500
+  /// The size of a source from which rows are read and written on other threads, beside the policies, in bytes.
+  var largeSource = PageCheck.largeFile
   var run: MigrationRun?
   var associations = Associations()
   /// How each entity mapping of the last migration was run.
@@ -310,7 +312,9 @@ extension NSMigrationManager {
   private func write(
     by mapping: NSMappingModel, from source: SourceStore, to url: URL, draft: URL?, _ options: [AnyHashable: Any]?
   ) throws {
-    let destination = try DestinationStore(destinationModel, at: url, draft: draft, options: options, from: source)
+    let destination = try DestinationStore(
+      destinationModel, at: url, draft: draft, options: options, from: source,
+      largeSource: largeSource)
     // Associations of an earlier migration name no rows of a new store.
     if draft != nil { associations = Associations() }
     do {
@@ -318,7 +322,7 @@ extension NSMigrationManager {
       try source.checkingPages(isCancelled: { isCancelled.load(ordering: .acquiring) }) {
         let run = try MigrationRun(
           manager: self, mappings: mapping, source: source.stack, destination: destination.stack, batchSize: batchSize,
-          sqlObstacle: destination.sqlObstacle)
+          sourceState: destination.sourceState, sqlObstacle: destination.sqlObstacle)
         self.run = run
         defer { executions = run.plans.map { MappingExecution($0) } }
         try run.migrate()

@@ -87,6 +87,7 @@ extension NSPersistentStoreCoordinator {
   private func batchStores(
     for entity: NSEntityDescription, _ request: NSPersistentStoreRequest, _ context: NSManagedObjectContext
   ) throws -> [any BatchStore & HistoryStore] {
+    context.willChangeRows()
     let holding = try rowStores(for: entity, among: request.affectedStores)
     return try holding.map { store in
       guard let store = store as? any BatchStore & HistoryStore else {

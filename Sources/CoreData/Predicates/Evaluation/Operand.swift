@@ -8,14 +8,24 @@ import Foundation
 enum Operand {
   /// Returns a value without layers of optionals; nil for `NSNull`.
   static func unwrapped(_ value: Any?) -> Any? {
-    guard let value, !(value is NSNull) else { return nil }
+    guard let value else { return nil }
+    if isSingle(value) { return value }
+    if value is NSNull { return nil }
     if let optional = value as? any OptionalValue { return unwrapped(optional.wrappedValue) }
     return value
   }
 
+  /// Whether a value is of one of the usual types of single values. Casts that fail take a hundred times as long.
+  private static func isSingle(_ value: Any) -> Bool {
+    let type = Swift.type(of: value)
+    return type == String.self || type == NSNumber.self || type == Date.self || type == NSDecimalNumber.self
+      || type == Int.self || type == Bool.self || type == Double.self || type == UUID.self
+  }
+
   /// Returns the elements of an array or set; nil for anything else.
   static func elements(_ value: Any) -> [Any]? {
-    switch value {
+    if isSingle(value) { return nil }
+    return switch value {
     case is String, is Data: nil
     case let set as NSOrderedSet: set.array
     case let set as NSSet: set.allObjects

@@ -249,7 +249,13 @@ enum EvaluationError: Error, Equatable, CustomStringConvertible {
 /// Reads key paths of dictionaries, collections and `KeyValueReading` objects.
 enum KeyPathReader {
   static func value(_ path: String, of object: Any?) throws -> Any? {
-    try value(path.split(separator: ".").map(String.init)[...], of: object)
+    // The usual case first: a key of an object.
+    if !path.utf8.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "@") }), path != "self",
+      let reading = object as? any KeyValueReading
+    {
+      return Operand.unwrapped(try reading.value(forKeyPathComponent: path))
+    }
+    return try value(path.split(separator: ".").map(String.init)[...], of: object)
   }
 
   private static func value(_ path: ArraySlice<String>, of object: Any?) throws -> Any? {

@@ -46,20 +46,26 @@ extension SQLiteStore: GenerationalStore {
         throw StoreErrors.noGenerations(
           of: self, reason: "Only a SQLite file with a write-ahead log keeps earlier states for its readers.")
       }
-      let opened = try openReader(beside: state, url: url, timeout: StoreOptions(options).timeout ?? 5)
-      do {
-        try opened.connection.begin(.deferred)
-        // The transaction begins with the first read.
-        _ = try opened.connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
-      } catch {
-        // The caller needs the error of reading, not one of closing.
-        try? opened.file.close()
-        throw error
-      }
-      let generation = SQLiteGeneration(opened, url: url)
-      generations.append(WeakGeneration(value: generation))
-      return generation
+      return try openGeneration(beside: state, url: url)
     }
+  }
+
+  /// Opens the store's state of now on a connection of its own. Without a write-ahead log, nobody can write to the store
+  /// until it is closed.
+  func openGeneration(beside state: Opened, url: URL) throws -> SQLiteGeneration {
+    let opened = try openReader(beside: state, url: url, timeout: StoreOptions(options).timeout ?? 5)
+    do {
+      try opened.connection.begin(.deferred)
+      // The transaction begins with the first read.
+      _ = try opened.connection.scalar("SELECT COUNT(*) FROM Z_METADATA")
+    } catch {
+      // The caller needs the error of reading, not one of closing.
+      try? opened.file.close()
+      throw error
+    }
+    let generation = SQLiteGeneration(opened, url: url)
+    generations.append(WeakGeneration(value: generation))
+    return generation
   }
 
   /// Ends all generations of the file that is being closed.

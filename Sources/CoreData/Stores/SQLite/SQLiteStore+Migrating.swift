@@ -26,6 +26,14 @@ extension SQLiteStore {
     return opened?.entities.id(entity: number, primaryKey: primaryKey)
   }
 
+  /// Returns what the rows of an entity have in common; nil for an unknown entity number.
+  func rowLayout(ofEntity number: Int) -> RowLayout? {
+    guard let entities = opened?.entities else { return nil }
+    entities.noteIdentity()
+    guard let entity = entities.description(number: number), let identities = entities.identities else { return nil }
+    return RowLayout(entity: entity, number: number, identities: identities)
+  }
+
   /// Returns whether an entity has a row with a primary key.
   func hasRow(entity number: Int, primaryKey: Int64) throws -> Bool {
     try asking { state in
@@ -82,6 +90,18 @@ extension SQLiteStore {
         return found
       }
     }
+  }
+
+  /// Writes new rows while the caller goes on, until `endWritingBehind()`. The store must record no history.
+  func beginWritingBehind() throws {
+    behind = WritesBehind(beside: try state())
+  }
+
+  /// Waits for what is being written, whether or not it can be.
+  func endWritingBehind() {
+    // Whoever depends on these rows has asked before.
+    try? behind?.wait()
+    behind = nil
   }
 
   /// Runs a closure with the state of the open store, and translates errors of the layers below.

@@ -205,6 +205,7 @@ extension SQLiteStore {
   func write(_ changes: [RowChange]) throws {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
+      if let behind, !hasUnsavedMetadata, try behind.write(changes, url: url) { return }
       let mark = state.external.mark
       do {
         let writer = RowWriter(

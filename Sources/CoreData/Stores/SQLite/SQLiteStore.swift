@@ -39,6 +39,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
 
   /// The connection that writes, and that reads in its own transactions.
   var opened: Opened?
+  /// Writes new rows while the caller goes on; nil if they are written at once.
+  var behind: WritesBehind?
   /// The connections that only read.
   let connections = ReadingConnections()
   /// The numbers of entities when the connection was closed for the destruction or replacement of the file; nil for a
@@ -166,6 +168,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     #endif
     closeGenerations()
     connections.end()
+    endWritingBehind()
     // All changes have been committed. If closing fails, the next connection reads the log.
     try? opened?.file.close()
     opened = nil
@@ -260,6 +263,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   /// Returns the state of the open store.
   func state() throws -> Opened {
     if let opened {
+      try behind?.wait()
       opened.entities.noteIdentity()
       return opened
     }

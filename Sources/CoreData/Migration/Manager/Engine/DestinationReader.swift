@@ -10,6 +10,16 @@ struct DestinationReader {
   let table: Int
   /// Whether a batch of rows is read with one statement, before any value is used.
   var readsRows: Bool
+  /// Keys that have been read for later batches, so that not every batch waits for what is being written; and how many
+  /// deletions there had been.
+  private var keysAhead: (keys: ArraySlice<Int64>, deletionCount: Int) = ([], 0)
+
+  /// How many batches of keys are read at a time.
+  private static let batchesAhead = 32
+
+  init(run: MigrationRun, table: Int, readsRows: Bool) {
+    (self.run, self.table, self.readsRows) = (run, table, readsRows)
+  }
 
   mutating func read(_ body: (NSManagedObject) throws -> Void, afterBatch: (Int) throws -> Void) throws {
     // The table may grow during the loop, by what other policies make in this pass. Those rows are not visited.
@@ -33,22 +43,38 @@ struct DestinationReader {
         let (found, isEnd) = try objects(for: query, in: span)
         batch += found
         if batch.count >= run.batchSize { try finishBatch() }
-        guard !isEnd, let last = found.last?.identifier.key.number, last < span.keys.upperBound else { break }
+        guard !isEnd, let last = found.last?.key.number, last < span.keys.upperBound else { break }
         next = last + 1
       }
     }
     if !batch.isEmpty { try finishBatch() }
   }
 
-  private func objects(for query: RowQuery, in span: RowSpan) throws -> (objects: [NSManagedObject], isEnd: Bool) {
+  private mutating func objects(
+    for query: RowQuery, in span: RowSpan
+  ) throws -> (objects: [NSManagedObject], isEnd: Bool) {
     if readsRows {
       let rows = try run.destination.store.rows(for: query) ?? []
       return (rows.map { run.destination.context.object(for: $0) }, rows.count < query.limit)
     }
-    let keys = try run.destination.store.primaryKeys(
-      ofEntity: Int(span.entity), in: query.keys ?? span.keys, limit: query.limit)
-    let objects = keys.compactMap { run.destination.object(of: RowKey(entity: span.entity, number: $0)) }
-    return (objects, keys.count < query.limit)
+    guard let layout = run.destination.store.rowLayout(ofEntity: Int(span.entity)) else { return ([], true) }
+    let keys = try keys(in: query.keys ?? span.keys, of: span.entity, limit: query.limit)
+    return (keys.map { run.destination.context.object(layout, $0) }, keys.count < query.limit)
+  }
+
+  /// Returns the first keys of rows in a range.
+  private mutating func keys(
+    in range: ClosedRange<Int64>, of entity: Int32, limit: Int
+  ) throws -> ArraySlice<Int64> {
+    let deletionCount = run.destination.context.deletionCount
+    var known = keysAhead.deletionCount == deletionCount ? keysAhead.keys : []
+    if known.first.map({ !range.contains($0) }) ?? true || known.count < limit {
+      known = try run.destination.store.primaryKeys(
+        ofEntity: Int(entity), in: range, limit: limit * Self.batchesAhead)[...]
+    }
+    let keys = known.prefix(limit)
+    keysAhead = (known.dropFirst(limit), deletionCount)
+    return keys
   }
 
   /// Reads the sources of a batch with one statement if their keys lie close together. The caller keeps them alive.

@@ -9,6 +9,8 @@ final class MigrationRun {
   unowned(unsafe) let manager: NSMigrationManager
   let source: MigrationStack
   let destination: MigrationStack
+  /// The source's state for a thread that reads ahead; nil if there is none.
+  let sourceState: SQLiteGeneration?
   private(set) var plans: [ResolvedMapping] = []
   /// The first failure of a call that cannot throw. The migration throws it at the next opportunity.
   var failure: (any Error)?
@@ -39,12 +41,13 @@ final class MigrationRun {
   /// - Parameter sqlObstacle: why SQL can run no mapping; nil if that depends on the mapping.
   init(
     manager: NSMigrationManager, mappings: NSMappingModel, source: MigrationStack, destination: MigrationStack,
-    batchSize: Int, sqlObstacle: String?
+    batchSize: Int, sourceState: SQLiteGeneration?, sqlObstacle: String?
   ) throws {
     self.manager = manager
     self.source = source
     self.destination = destination
     self.batchSize = batchSize
+    self.sourceState = sourceState
     progress = RunProgress(manager: manager)
     try source.store.asking { try StrayRows.check($0.entities.schema, $0.connection, url: source.store.url) }
     let stores = [source.store.identifier ?? "", destination.store.identifier ?? ""]

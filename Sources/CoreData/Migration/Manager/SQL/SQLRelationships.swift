@@ -219,15 +219,16 @@ final class SQLRelationships {
 
   /// Sets the relationships of some rows. `areKeys` must be true.
   func setKeys(_ rows: [RowSpan], offsets: [Int64]) throws {
-    try run.destination.store.asking { state in
-      guard let update = keyUpdate(links, offset: "?3") else { return }
-      try functions.calling(on: state.connection) {
-        for (span, offset) in zip(rows, offsets) {
-          try state.connection.run(
-            update.sql, [.integer(span.keys.lowerBound), .integer(span.keys.upperBound), .integer(offset)])
-        }
+    guard let sql = keyUpdate(links, offset: "?3")?.sql else { return }
+    let ranges = zip(rows, offsets).map { ($0.keys, $1) }
+    let update: @Sendable (SQLiteConnection) throws -> Void = { connection in
+      for (keys, offset) in ranges {
+        try connection.run(sql, [.integer(keys.lowerBound), .integer(keys.upperBound), .integer(offset)])
       }
     }
+    let store = run.destination.store
+    if functions.isEmpty, let behind = store.behind { return try behind.run(url: store.url, update) }
+    try store.asking { state in try functions.calling(on: state.connection) { try update(state.connection) } }
   }
 
   // MARK: All relationships

@@ -21,6 +21,8 @@ final class DestinationStore {
   private let source: AttachedSource
   /// Why SQL cannot read the source on this store's connection; nil if it can.
   var sqlObstacle: String? { source.obstacle }
+  /// The source's state for a thread that reads ahead; nil if there is none.
+  var sourceState: SQLiteGeneration? { source.state }
 
   /// Writes a store: a draft that then gets its place, or the existing store itself.
   ///
@@ -57,9 +59,11 @@ final class DestinationStore {
   /// - Parameters:
   ///   - url: the place of the store, for errors.
   ///   - draft: the file of a new store; nil for an existing store.
+  ///   - largeSource: the size of a source from which rows are read and written on other threads, in bytes.
   /// - Throws: 134160 when the store cannot be made or opened, or is not of the destination model.
   init(
-    _ model: NSManagedObjectModel, at url: URL, draft: URL?, options: [AnyHashable: Any]?, from source: SourceStore
+    _ model: NSManagedObjectModel, at url: URL, draft: URL?, options: [AnyHashable: Any]?, from source: SourceStore,
+    largeSource: Int
   ) throws {
     self.url = url
     self.draft = draft
@@ -98,7 +102,10 @@ final class DestinationStore {
       stack = opened
       var attached = try AttachedSource(source.stack, to: stack)
       try stack.store.beginWritingBesideAttached()
-      try attached.hold()
+      let isLarge = source.size >= largeSource
+      try attached.hold(besideThreads: isLarge)
+      // Nobody else sees a new store, so its rows may come later.
+      if isLarge, draft != nil { try stack.store.beginWritingBehind() }
       self.source = attached
       let indexes = try stack.store.asking { try DeferredIndexes($0, isNew: draft != nil) }
       stack.store.willSearch = { try indexes.prepareSearch($0) }
@@ -159,6 +166,7 @@ final class DestinationStore {
 
   /// Rolls back everything that was written, and closes the store.
   func abandon() {
+    stack.store.endWritingBehind()
     // The migration reports its own error. SQLite rolls back an open transaction when the store is closed or opened
     // next.
     try? stack.store.rollBackWriting()

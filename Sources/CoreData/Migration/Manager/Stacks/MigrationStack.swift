@@ -44,9 +44,8 @@ struct MigrationStack {
 
   /// Returns the row of an object; nil for one that was never in a store.
   func rowKey(of object: NSManagedObject) -> RowKey? {
-    guard let id = object.knownIdentifier, !id.isTemporaryID, let number = store.number(of: id.entityDescription)
-    else { return nil }
-    return RowKey(entity: Int32(number), number: id.key.number)
+    guard let key = object.knownKey, key.store != 0, let number = store.number(of: object.entity) else { return nil }
+    return RowKey(entity: Int32(number), number: key.number)
   }
 
   func identifier(of key: RowKey) -> NSManagedObjectID? {
@@ -71,7 +70,7 @@ struct MigrationStack {
 /// It posts no notifications and saves without validation, since `DestinationValidation` validates the objects once
 /// all are made. The destination's context also tells the run when a policy searches its objects.
 final class MigrationContext: NSManagedObjectContext, @unchecked Sendable {
-  /// The number of objects that were deleted in this context.
+  /// The number of objects that were deleted in this context, and of batch requests, each of which may delete some.
   private(set) var deletionCount = 0
   /// Called before a fetch, and before the members of a relationship are read.
   var willAskStores: (() -> Void)?
@@ -110,6 +109,11 @@ final class MigrationContext: NSManagedObjectContext, @unchecked Sendable {
   }
 
   override func willQueryStores() { willAskStores?() }
+
+  override func willChangeRows() {
+    willAskStores?()
+    deletionCount += 1
+  }
 
   override func willReadStoredRow() { willReadRow?() }
 

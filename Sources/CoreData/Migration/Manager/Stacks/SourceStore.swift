@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataFileSystem
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
@@ -36,6 +37,9 @@ struct SourceStore {
     }
   }
 
+  /// The size of the store's file in bytes.
+  var size: Int { FileCalls.size(URL(fileURLWithPath: DatabaseFile.target(of: url.path))) }
+
   /// Has SQLite check the store's pages while a body reads it, unless the options of the store say otherwise.
   ///
   /// - Throws: what the body throws; 134150 for damaged pages.
@@ -70,7 +74,8 @@ struct SourceStore {
   }
 }
 
-/// The source attached to the destination's connection, so that one statement can read the one and write the other.
+/// The source attached to the destination's connection, so that one statement can read the one and write the other; and
+/// the same state of the source for a thread that reads ahead.
 struct AttachedSource {
   /// The schema name, as in `name.table`.
   static let name = "SOURCE"
@@ -81,6 +86,9 @@ struct AttachedSource {
   /// Why statements on the destination's connection cannot be used: they might not see the state that source objects
   /// are read from. A predicate whose subject is an entity mapping; nil if they can.
   private(set) var obstacle: String?
+  /// The state that source objects are read from, on a connection of its own; nil if there can be none, or if none is
+  /// wanted.
+  private(set) var state: SQLiteGeneration?
 
   /// Attaches the source. Must be called before the destination's transaction begins, since SQLite cannot attach a
   /// database inside one.
@@ -96,17 +104,26 @@ struct AttachedSource {
     }
   }
 
-  /// Makes both connections read the same state of the source from now on. Must be called after the destination's
+  /// Makes all connections read the same state of the source from now on. Must be called after the destination's
   /// transaction has begun.
-  mutating func hold() throws {
+  ///
+  /// - Parameter besideThreads: whether `state` is wanted.
+  mutating func hold(besideThreads: Bool) throws {
     guard obstacle == nil else { return }
-    // The source's own snapshot is taken between two reads of this connection. If these read the same version,
+    // The source's own snapshots are taken between two reads of this connection. If these read the same version,
     // nothing was written in between.
     try source.store.endReading()
     try source.store.beginReading()
+    if besideThreads {
+      let opened = try source.store.state()
+      // Without it, the source's own connection reads everything.
+      state = try? source.store.openGeneration(beside: opened, url: URL(fileURLWithPath: opened.connection.path))
+    }
     _ = try connection.scalar("SELECT COUNT(*) FROM \(Self.name).Z_METADATA")
     if try connection.scalar("PRAGMA \(Self.name).data_version") != version {
       obstacle = "has a source that was written to when the migration began"
+      state?.close()
+      state = nil
     }
   }
 

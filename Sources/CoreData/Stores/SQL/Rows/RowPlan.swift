@@ -16,6 +16,14 @@ final class RowPlan {
     case key(RelationshipLayout, ForeignKeyLayout, parameter: Int)
     /// A transient attribute, or a relationship without a column in the row.
     case nothing
+
+    /// Whether the value that is written can be neither a file nor an object of the program's.
+    fileprivate var isPlain: Bool {
+      switch self {
+      case .column(.archived, _, _), .column(.externalData, _, _), .columns: false
+      case .column, .key, .nothing: true
+      }
+    }
   }
 
   /// The first three parameters are the key, the entity and the version.
@@ -33,6 +41,8 @@ final class RowPlan {
   let outside: [(position: Int, relationship: RelationshipLayout)]
   /// Whether a relationship stores the position of the row, or of its members, in an order.
   let hasPlaces: Bool
+  /// Whether no value is a file, or an object of the program's.
+  private let isPlain: Bool
   private let connection: SQLiteConnection
   private let indexes: [String: Int]
   private var insertion: SQLiteStatement?
@@ -59,6 +69,7 @@ final class RowPlan {
       layout.relationships[name].flatMap { RowPlan.isOutside($0) ? (position, $0) : nil }
     }
     hasPlaces = outside.contains { RowPlan.hasPlaces($0.relationship) }
+    isPlain = filed.isEmpty && steps.allSatisfy(\.isPlain)
   }
 
   private static func step(of name: String, in layout: EntityLayout, parameter: Int) -> Step {
@@ -97,6 +108,11 @@ final class RowPlan {
     case .inverseForeignKey: relationship.isOrdered
     case .joinTable(let end): end.orderColumn != nil || end.inverseOrderColumn != nil
     }
+  }
+
+  /// Whether a change is a new row, and writing it concerns no other row, no file, and none of the program's code.
+  func isAlone(_ change: RowChange) -> Bool {
+    change.kind == .insert && isPlain && !outside.contains { change.changed.contains($0.position) }
   }
 
   /// Returns the statement that inserts a row. Its parameters are key, entity and version, and then the columns.
