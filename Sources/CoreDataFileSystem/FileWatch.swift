@@ -8,7 +8,7 @@ import Foundation
 /// Calls a function after files of a directory have been written, by any process of this machine.
 ///
 /// The system tells of each write (`inotify`); nothing is asked for again and again. Writes that follow one another
-/// closely make one call.
+/// closely make one call. Immutable; its source serves any thread.
 package final class FileWatch: @unchecked Sendable {
   private let descriptor: Int32
   private let names: Set<String>

@@ -8,7 +8,7 @@ import Foundation
 ///
 /// Parameters are numbered from 1, as in `?1`, and columns from 0. A statement may outlive its connection's use: once
 /// the connection is closed, binding and stepping throw an error.
-package final class SQLiteStatement: @unchecked Sendable {
+package final class SQLiteStatement {
   /// The SQL that was compiled.
   package let sql: String
   let handle: DatabaseHandle

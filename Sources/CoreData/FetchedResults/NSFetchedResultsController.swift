@@ -74,12 +74,13 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   ///   they were then.
   open func performFetch() throws {
     var objects: [ResultType] = []
-    try results.fetch(request.specification) {
-      objects = try results.context.fetch(request)
+    let specification = request.specification
+    try results.fetch(specification) {
+      objects = try results.context.fetch(specification)
       return try objects.map { result in
         guard let object = result as? NSObject else {
           throw ObjectGraphErrors.badRequest(
-            "The results are of the type \(type(of: result)).", entity: request.entity,
+            "The results are of the type \(type(of: result)).", entity: specification.entity,
             suggestion: "Fetch managed objects, identifiers or dictionaries.")
         }
         return object

@@ -102,6 +102,7 @@ struct ObjectKey: Hashable, Sendable {
 /// Identifiers are used on any thread, even while a store is being moved. `NSManagedObjectID.persistentStore` returns
 /// the store with its type.
 final class StoreReference: Sendable {
+  /// Used only inside of the mutex.
   private struct Place: @unchecked Sendable {
     weak var store: AnyObject?
   }

@@ -18,6 +18,9 @@ struct RowSpan: Hashable, Sendable {
 }
 
 /// A row as it was last read or saved. Contexts compare their changes with it.
+///
+/// Errors carry rows (`RowConflicts`), hence sendable: the slots hold values and immutable objects, and nobody uses the
+/// `origin` but its context.
 struct RowSnapshot: @unchecked Sendable {
   private enum Content {
     case packed(PackedRow)

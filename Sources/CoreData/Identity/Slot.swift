@@ -5,7 +5,7 @@ import CoreDataModelFiles
 import Foundation
 
 /// The value of one property of one object, with unboxed numbers, dates and strings.
-enum Slot: @unchecked Sendable {
+enum Slot {
   case null
   /// Integer 16, 32 and 64.
   case integer(Int64)
@@ -279,7 +279,7 @@ enum Slot: @unchecked Sendable {
 /// The value of a transformable attribute, with the stored form that it was decoded from.
 ///
 /// Until another value is set, the attribute counts as unchanged, and its row keeps its bytes.
-final class UnarchivedValue: @unchecked Sendable {
+final class UnarchivedValue {
   let value: NSObject
   let data: Data
 
@@ -309,7 +309,7 @@ final class UnarchivedValue: @unchecked Sendable {
 }
 
 /// Wraps a Swift value as an object: the value of a transformable or undefined attribute.
-final class SwiftValueBox: NSObject, @unchecked Sendable {
+final class SwiftValueBox: NSObject {
   let value: Any
 
   init(_ value: Any) {

@@ -338,7 +338,7 @@ final class EntityDerivedState: Sendable {
   }
 }
 
-/// The superclass of a table that another part of the framework derives from an entity and caches in it.
+/// The superclass of a table that another part of the framework derives from an entity and caches in it. Immutable.
 class EntityTable: @unchecked Sendable {}
 
 /// A cache of state derived from a model, which edits drop. Locks while the model can be edited, but not once it is
@@ -346,6 +346,7 @@ class EntityTable: @unchecked Sendable {}
 final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked Sendable {
   private let isSealed = Atomic(false)
   private let lock = NSRecursiveLock()
+  /// Changed under the lock, and not at all once it is sealed.
   private var state: State?
   private var isFinal = false
 
@@ -389,7 +390,7 @@ final class DerivedStateCell<State: AnyObject & Sendable>: @unchecked Sendable {
 /// goes from then on; and every object and every identifier retains its entity. This one holds the entity's address
 /// until the entity, before it is deallocated, clears it under the lock. `swift_tryRetain` refuses an entity that is
 /// being deallocated.
-final class EntityReference: @unchecked Sendable {
+final class EntityReference {
   private let lock = NSLock()
   private var address: UnsafeMutableRawPointer?
 

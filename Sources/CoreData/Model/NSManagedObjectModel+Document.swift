@@ -280,7 +280,7 @@ extension NSFetchedPropertyDescription {
 /// A fetch request in a model: an immutable copy that names its entity.
 ///
 /// The document has what model files can hold; the specification also has what only code can set, such as an offset.
-struct StoredRequest: @unchecked Sendable {
+struct StoredRequest {
   let document: FetchRequestDocument
   private let specification: FetchSpecification
 

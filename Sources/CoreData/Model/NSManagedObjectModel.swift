@@ -9,8 +9,13 @@ import Foundation
 /// Editable until a coordinator uses it; afterwards every setter of the model and its parts traps. A copy can be edited
 /// again. The model retains its entities; they do not retain the model.
 ///
+/// While they can be edited, a model and its parts belong to the thread that edits them: editing on one thread while another
+/// reads is a programming mistake, as on Apple's systems. Afterwards they may be used on any thread.
+///
 /// Differs from Apple: does not conform to `NSCoding` yet.
 open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Sendable {
+  // After `freeze()` only caches change, in the model and in its parts. Locks guard them: see `DerivedStateCell`.
+
   private var members: [NSEntityDescription] = []
   var configurationMembers: [String: [NSEntityDescription]] = [:]
   var templates: [String: StoredRequest] = [:]

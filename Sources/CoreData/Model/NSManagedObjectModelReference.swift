@@ -16,6 +16,7 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   public let versionChecksum: String
   private let place: Place
   private let lock = NSLock()
+  /// Guarded by `lock`.
   private var found: NSManagedObjectModel?
 
   /// Makes a reference to a given model.

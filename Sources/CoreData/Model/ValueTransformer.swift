@@ -3,7 +3,8 @@
 
 import Foundation
 
-/// Converts values to other values and back. Transformable attributes are stored with it.
+/// Converts values to other values and back. Transformable attributes are stored with it. Contexts and stores use a
+/// transformer on any thread, so that a subclass has to guard what it changes.
 ///
 /// Foundation on Linux lacks this class; ours has Apple's name and behavior.
 open class ValueTransformer: NSObject, NamedValueTransformer, @unchecked Sendable {

@@ -7,7 +7,7 @@ import Foundation
 ///
 /// A context of its own finds the objects and reads their rows in parts, between which the fetch can be cancelled. The
 /// rows then become objects on the queue of the context that fetches.
-final class AsynchronousFetch: @unchecked Sendable {
+final class AsynchronousFetch {
   /// How many rows are read at a time.
   private static let partSize = 500
 

@@ -6,6 +6,7 @@ import Synchronization
 
 /// A context's place in a tree of contexts: what its relatives may ask on any queue.
 final class ContextFamily: Sendable {
+  /// A reference that is not set again, so that any thread may read it.
   private struct Member: @unchecked Sendable {
     weak var context: NSManagedObjectContext?
   }

@@ -11,7 +11,7 @@ extension NSManagedObjectContext: FetchEvaluating {
     }
     var specification = request.specification
     if countOnly { specification.resultType = .countResultType }
-    let results = try results(of: specification, affectedStores: request.affectedStores)
+    let results = try results(of: specification, affectedStores: specification.affectedStores)
     return countOnly ? results.first : results
   }
 }

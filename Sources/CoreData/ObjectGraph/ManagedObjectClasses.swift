@@ -117,6 +117,7 @@ extension ContextCreated where Self: NSManagedObject {
 /// bare. The last two are looked up among the classes that the program has registered, and in the main executable's
 /// module.
 final class ClassRegistry: @unchecked Sendable {
+  // The lock guards all of them.
   private let lock = NSLock()
   private var registered: [String: AnyClass] = [:]
   private var found: [String: AnyClass] = [:]

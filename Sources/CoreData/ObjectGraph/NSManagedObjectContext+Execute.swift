@@ -67,7 +67,8 @@ extension NSPersistentStoreCoordinator {
     }
     switch request {
     case let request as any AnyFetchRequest:
-      return try context.results(of: request.specification, affectedStores: request.affectedStores)
+      let specification = request.specification
+      return try context.results(of: specification, affectedStores: specification.affectedStores)
     case let request as NSSaveChangesRequest:
       try context.write(request)
       return [Any]()

@@ -12,19 +12,21 @@ extension NSManagedObjectContext {
   ///
   /// - Parameter request: what to fetch.
   /// - Throws: 134060 for an entity or key path that is not in the model; the store's errors.
-  public func fetch<T>(_ request: NSFetchRequest<T>) throws -> [T] {
+  public func fetch<T>(_ request: NSFetchRequest<T>) throws -> [T] { try fetch(request.specification) }
+
+  /// Returns what a request asks for; see `fetch(_:)`.
+  func fetch<T>(_ specification: FetchSpecification) throws -> [T] {
     ConcurrencyDebug.check(self)
     adoptPermanentIDs()
-    let specification = request.specification
     offerClass(T.self, for: specification)
     if T.self == NSManagedObject.self, specification.resultType == .managedObjectResultType {
-      let objects = try fetching(specification, request.affectedStores) { try $0.objects() }
+      let objects = try fetching(specification, specification.affectedStores) { try $0.objects() }
       if let typed = objects as? [T] {
         noteFetchResults(typed)
         return typed
       }
     }
-    let results = try results(of: specification, affectedStores: request.affectedStores)
+    let results = try results(of: specification, affectedStores: specification.affectedStores)
     noteFetchResults(results)
     return try typed(results, for: specification)
   }
@@ -57,7 +59,8 @@ extension NSManagedObjectContext {
   /// - Throws: as `fetch(_:)`.
   public func count<T>(for request: NSFetchRequest<T>) throws -> Int {
     ConcurrencyDebug.check(self)
-    return try fetching(request.specification, request.affectedStores) { try $0.count() }
+    let specification = request.specification
+    return try fetching(specification, specification.affectedStores) { try $0.count() }
   }
 
   /// Returns the results of a fetch, untyped, in the form of the result type.

@@ -16,6 +16,8 @@ public enum NSManagedObjectContextConcurrencyType: UInt, Sendable {
 
 /// A workspace for managed objects, which fetches them, tracks their changes and saves these together.
 open class NSManagedObjectContext: NSObject, @unchecked Sendable {
+  // The queue confines a context. What is used on other threads is in `ContextFamily` and `ObjectRegistry`, which guard it.
+
   /// How a context is tied to a queue.
   public struct ConcurrencyType: Hashable, Sendable {
     let value: NSManagedObjectContextConcurrencyType
@@ -337,7 +339,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   }
 }
 
-/// The queue of a context. Synchronous calls from the queue itself run at once.
+/// The queue of a context. Immutable. Synchronous calls from the queue itself run at once.
 final class ContextQueue: @unchecked Sendable {
   private static let key = DispatchSpecificKey<ObjectIdentifier>()
   private let queue: DispatchQueue?

@@ -17,7 +17,8 @@ public enum NSMergePolicyType: UInt, Sendable {
   case rollbackMergePolicyType = 4
 }
 
-/// The way a context resolves conflicts between its changes and those saved in the meantime.
+/// The way a context resolves conflicts between its changes and those saved in the meantime. Immutable; contexts on several
+/// queues may share a policy.
 open class NSMergePolicy: NSObject, @unchecked Sendable {
   /// The type of the policy.
   public let mergeType: NSMergePolicyType

@@ -3,8 +3,9 @@
 
 import Foundation
 
-/// The result of a request that is executed in the background.
+/// The result of a request that is executed in the background. May be used on any thread.
 open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult, @unchecked Sendable {
+  /// Guards what changes.
   let fetch: AsynchronousFetch
 
   init(_ fetch: AsynchronousFetch) {
@@ -55,7 +56,11 @@ open class NSAsynchronousFetchRequest<ResultType>: NSPersistentStoreRequest, @un
   /// The request for the objects.
   public let fetchRequest: NSFetchRequest<ResultType>
   /// The number of results that the progress assumes until it is known; 0 for an unknown number.
-  open var estimatedResultCount = 0
+  open var estimatedResultCount: Int {
+    get { estimate.value }
+    set { estimate.value = newValue }
+  }
+  private let estimate = Guarded(0)
   private let completion: ((NSAsynchronousFetchResult<ResultType>) -> Void)?
 
   /// Makes a request.

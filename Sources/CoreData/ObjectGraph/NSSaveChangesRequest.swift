@@ -3,7 +3,8 @@
 
 import Foundation
 
-/// A request to save the changes of a context, as an incremental store gets it.
+/// A request to save the changes of a context, as an incremental store gets it. The objects belong to the queue of their
+/// context, which waits for the store.
 open class NSSaveChangesRequest: NSPersistentStoreRequest, @unchecked Sendable {
   /// Objects to insert.
   public let insertedObjects: Set<NSManagedObject>?

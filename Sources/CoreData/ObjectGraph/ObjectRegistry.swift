@@ -193,7 +193,7 @@ extension ObjectRegistry: CustomReflectable {
 /// Every object is looked up here when it is made, found and deallocated. Stores count their keys up, and a fetch usually
 /// finds rows in that order: so keys that follow each other share a page. A hash table has the pages, and the page that
 /// was used last is tried first.
-struct ObjectTable: @unchecked Sendable {
+struct ObjectTable {
   /// How many addresses a page has: a power of two. Objects whose keys are far apart need a page each.
   private static let pageSize = 8
   private static let smallest = 16

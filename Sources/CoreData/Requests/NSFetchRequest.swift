@@ -5,14 +5,18 @@ import Foundation
 
 /// A description of the objects to read from the stores, and of how to return them.
 ///
+/// A request may be used on several threads: a fetch reads it once, when it begins, and then sees no changes of it. The
+/// predicates and descriptions in it must not be changed while others use them.
+///
 /// Differs from Apple: `ResultType` has no constraint, which `NSFetchRequest<any NSFetchRequestResult>` could not meet
 /// without an Objective-C runtime.
 open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Sendable {
   let content: FetchRequestContent
 
+  /// What to fetch, as one consistent value.
   var specification: FetchSpecification {
-    get { content.specification }
-    set { content.specification = newValue }
+    get { content.specification.value }
+    set { content.specification.value = newValue }
   }
 
   /// Makes a request without an entity.
@@ -38,44 +42,44 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Send
   open override var requestType: NSPersistentStoreRequestType { .fetchRequestType }
 
   open override var affectedStores: [NSPersistentStore]? {
-    get { specification.affectedStores }
-    set { specification.affectedStores = newValue }
+    get { content.specification.affectedStores }
+    set { content.specification.affectedStores = newValue }
   }
 
   /// The entity to fetch.
   open var entity: NSEntityDescription? {
-    get { specification.entity }
+    get { content.specification.entity }
     set {
-      specification.entity = newValue
-      specification.entityName = newValue?.name
+      let name = newValue?.name
+      content.specification.update { ($0.entity, $0.entityName) = (newValue, name) }
     }
   }
 
   /// The name of the entity to fetch.
-  open var entityName: String? { specification.entityName }
+  open var entityName: String? { content.specification.entityName }
 
   /// The predicate that objects must satisfy; nil for all objects.
   open var predicate: NSPredicate? {
-    get { specification.predicate }
-    set { specification.predicate = newValue }
+    get { content.specification.predicate }
+    set { content.specification.predicate = newValue }
   }
 
   /// The order of the results.
   open var sortDescriptors: [NSSortDescriptor]? {
-    get { specification.sortDescriptors }
-    set { specification.sortDescriptors = newValue }
+    get { content.specification.sortDescriptors }
+    set { content.specification.sortDescriptors = newValue }
   }
 
   /// The maximum number of objects to return; 0 for all.
   open var fetchLimit: Int {
-    get { specification.fetchLimit }
-    set { specification.fetchLimit = newValue }
+    get { content.specification.fetchLimit }
+    set { content.specification.fetchLimit = newValue }
   }
 
   /// The number of objects to skip at the beginning.
   open var fetchOffset: Int {
-    get { specification.fetchOffset }
-    set { specification.fetchOffset = newValue }
+    get { content.specification.fetchOffset }
+    set { content.specification.fetchOffset = newValue }
   }
 
   /// The number of rows to read at a time: firing a fault reads the rows of its whole batch. 0, the default, reads all
@@ -83,77 +87,77 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Send
   ///
   /// Differs from Apple: the result is an ordinary array of faults, not one that makes its objects on demand.
   open var fetchBatchSize: Int {
-    get { specification.fetchBatchSize }
-    set { specification.fetchBatchSize = newValue }
+    get { content.specification.fetchBatchSize }
+    set { content.specification.fetchBatchSize = newValue }
   }
 
   /// The form of the results; by default managed objects.
   open var resultType: NSFetchRequestResultType {
-    get { specification.resultType }
-    set { specification.resultType = newValue }
+    get { content.specification.resultType }
+    set { content.specification.resultType = newValue }
   }
 
   /// Whether objects of sub-entities are returned too; true by default.
   open var includesSubentities: Bool {
-    get { specification.includesSubentities }
-    set { specification.includesSubentities = newValue }
+    get { content.specification.includesSubentities }
+    set { content.specification.includesSubentities = newValue }
   }
 
   /// Whether the fetch reads rows, and not only identifiers; true by default. Otherwise each object reads its own row
   /// when it fires.
   open var includesPropertyValues: Bool {
-    get { specification.includesPropertyValues }
-    set { specification.includesPropertyValues = newValue }
+    get { content.specification.includesPropertyValues }
+    set { content.specification.includesPropertyValues = newValue }
   }
 
   /// Whether the results include the context's unsaved changes; true by default.
   open var includesPendingChanges: Bool {
-    get { specification.includesPendingChanges }
-    set { specification.includesPendingChanges = newValue }
+    get { content.specification.includesPendingChanges }
+    set { content.specification.includesPendingChanges = newValue }
   }
 
   /// Whether objects are returned as faults; true by default. Firing them does not read the store again.
   open var returnsObjectsAsFaults: Bool {
-    get { specification.returnsObjectsAsFaults }
-    set { specification.returnsObjectsAsFaults = newValue }
+    get { content.specification.returnsObjectsAsFaults }
+    set { content.specification.returnsObjectsAsFaults = newValue }
   }
 
   /// Whether equal dictionaries are returned only once; false by default.
   open var returnsDistinctResults: Bool {
-    get { specification.returnsDistinctResults }
-    set { specification.returnsDistinctResults = newValue }
+    get { content.specification.returnsDistinctResults }
+    set { content.specification.returnsDistinctResults = newValue }
   }
 
   /// Whether registered objects are refreshed with the rows that the fetch reads; false by default.
   open var shouldRefreshRefetchedObjects: Bool {
-    get { specification.shouldRefreshRefetchedObjects }
-    set { specification.shouldRefreshRefetchedObjects = newValue }
+    get { content.specification.shouldRefreshRefetchedObjects }
+    set { content.specification.shouldRefreshRefetchedObjects = newValue }
   }
 
   /// The relationships whose destinations are prefetched.
   open var relationshipKeyPathsForPrefetching: [String]? {
-    get { specification.relationshipKeyPathsForPrefetching }
-    set { specification.relationshipKeyPathsForPrefetching = newValue }
+    get { content.specification.relationshipKeyPathsForPrefetching }
+    set { content.specification.relationshipKeyPathsForPrefetching = newValue }
   }
 
   /// The properties in dictionary results, as names or property descriptions; nil for all attributes.
   open var propertiesToFetch: [Any]? {
-    get { specification.propertiesToFetch }
-    set { specification.propertiesToFetch = newValue }
+    get { content.specification.propertiesToFetch }
+    set { content.specification.propertiesToFetch = newValue }
   }
 
   /// The properties by whose values dictionary results are grouped, as names or property descriptions. The other
   /// `propertiesToFetch` must then be aggregates.
   open var propertiesToGroupBy: [Any]? {
-    get { specification.propertiesToGroupBy }
-    set { specification.propertiesToGroupBy = newValue }
+    get { content.specification.propertiesToGroupBy }
+    set { content.specification.propertiesToGroupBy = newValue }
   }
 
   /// The condition for groups. It may contain aggregates such as `count:`, and the names of results as keys or
   /// variables.
   open var havingPredicate: NSPredicate? {
-    get { specification.havingPredicate }
-    set { specification.havingPredicate = newValue }
+    get { content.specification.havingPredicate }
+    set { content.specification.havingPredicate = newValue }
   }
 
   open override func copy(with zone: NSZone? = nil) -> Any {
@@ -164,8 +168,8 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest, @unchecked Send
 }
 
 /// The content of a fetch request, which requests of several result types may share.
-final class FetchRequestContent {
-  var specification = FetchSpecification()
+final class FetchRequestContent: Sendable {
+  let specification = Guarded(FetchSpecification())
 }
 
 /// The content of a fetch request, without the result type.
@@ -244,9 +248,16 @@ public enum NSPersistentStoreRequestType: UInt, Sendable {
 }
 
 /// A request to persistent stores: the superclass of fetch, save and batch requests.
+///
+/// The properties of requests may be read and set on any thread.
 open class NSPersistentStoreRequest: NSObject, NSCopying, @unchecked Sendable {
+  private let stores = Guarded<[NSPersistentStore]?>(nil)
+
   /// The stores to query; nil for all stores that hold the entity.
-  open var affectedStores: [NSPersistentStore]?
+  open var affectedStores: [NSPersistentStore]? {
+    get { stores.value }
+    set { stores.value = newValue }
+  }
 
   /// The type of the request.
   open var requestType: NSPersistentStoreRequestType { .fetchRequestType }

@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// The result of a request to persistent stores: the superclass of all results.
+/// The result of a request to persistent stores: the superclass of all results, which are immutable.
 open class NSPersistentStoreResult: NSObject, @unchecked Sendable {}
 
 /// What a batch insertion returns.

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Synchronization
 
 /// A store of a coordinator: the superclass of all types of stores.
+///
+/// The properties declared here may be read on any thread. Everything else is called while the coordinator's lock is held,
+/// and so is what subclasses add.
 open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// The type of a store.
   public struct StoreType: RawRepresentable, Hashable, Sendable {
@@ -26,25 +28,55 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     public static let inMemory = StoreType(rawValue: NSInMemoryStoreType)
   }
 
+  private struct State {
+    weak var coordinator: NSPersistentStoreCoordinator?
+    var url: URL?
+    var isReadOnly: Bool
+    var isForcedReadOnly = false
+    var storeSetAside: SetAsideStore?
+    var recoveryOutcome: StoreRecovery.Outcome?
+    var metadata: [String: Any]? = [:]
+  }
+
+  private let state: Guarded<State>
+
   /// The coordinator that the store has been added to.
-  open internal(set) weak var persistentStoreCoordinator: NSPersistentStoreCoordinator?
+  open internal(set) var persistentStoreCoordinator: NSPersistentStoreCoordinator? {
+    get { state.coordinator }
+    set { state.coordinator = newValue }
+  }
   /// The name of the configuration whose entities the store holds.
   public let configurationName: String
   /// The options that the store was opened with.
   public let options: [AnyHashable: Any]?
   /// The location of the store.
-  open var url: URL?
+  open var url: URL? {
+    get { state.url }
+    set { state.url = newValue }
+  }
   /// Whether the store is read-only.
-  open var isReadOnly: Bool
+  open var isReadOnly: Bool {
+    get { state.isReadOnly }
+    set { state.isReadOnly = newValue }
+  }
   /// Whether the store is read-only because it has persistent history, and was opened without recording it.
-  final var isForcedReadOnly = false
+  final var isForcedReadOnly: Bool {
+    get { state.isForcedReadOnly }
+    set { state.isForcedReadOnly = newValue }
+  }
 
   /// The store that was set aside when this one was created in its place; nil for none. An addition to Apple's API.
-  public internal(set) var storeSetAside: SetAsideStore?
+  public internal(set) var storeSetAside: SetAsideStore? {
+    get { state.storeSetAside }
+    set { state.storeSetAside = newValue }
+  }
 
   /// The outcome of interrupted work on the store that opening it has recovered from; nil for none. An addition to
   /// Apple's API.
-  public internal(set) var recoveryOutcome: StoreRecovery.Outcome?
+  public internal(set) var recoveryOutcome: StoreRecovery.Outcome? {
+    get { state.recoveryOutcome }
+    set { state.recoveryOutcome = newValue }
+  }
 
   /// Makes a store, without opening it.
   ///
@@ -57,11 +89,9 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     persistentStoreCoordinator root: NSPersistentStoreCoordinator?, configurationName name: String?, at url: URL,
     options: [AnyHashable: Any]? = nil
   ) {
-    persistentStoreCoordinator = root
     configurationName = name ?? NSManagedObjectModel.defaultConfigurationName
-    self.url = url
     self.options = options
-    isReadOnly = StoreOptions(options).isReadOnly
+    state = Guarded(State(coordinator: root, url: url, isReadOnly: StoreOptions(options).isReadOnly))
     super.init()
   }
 
@@ -80,7 +110,13 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   }
 
   /// The metadata: type, UUID, version hashes, and the app's own values.
-  open var metadata: [String: Any]! = [:] { didSet { renewReference() } }
+  open var metadata: [String: Any]! {
+    get { state.metadata }
+    set {
+      state.metadata = newValue
+      renewReference()
+    }
+  }
 
   /// Opens the store and reads its metadata.
   ///
@@ -123,23 +159,29 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// Called before the store is removed from its coordinator.
   open func willRemove(from coordinator: NSPersistentStoreCoordinator?) {}
 
+  /// Runs a body while no other thread uses the store.
+  final func exclusively<Result>(_ body: () throws -> Result) rethrows -> Result {
+    guard let coordinator = persistentStoreCoordinator else { return try body() }
+    return try coordinator.withLock(body)
+  }
+
   /// The store's part of its rows' identifiers: its number in this process, and the reference that they share.
-  private struct Identity: @unchecked Sendable {
+  private struct Identity {
     var number = StoreNumbers.next()
     var reference: StoreReference?
   }
 
   // Rows are read on any thread.
-  private let identity = Mutex(Identity())
+  private let identity = Guarded(Identity())
 
   /// The store's number in this process, a part of its identifiers.
-  final var number: UInt32 { identity.withLock { $0.number } }
+  final var number: UInt32 { identity.number }
 
   /// The reference that the store's identifiers share.
   final var reference: StoreReference {
-    if let known = identity.withLock({ $0.reference }) { return known }
+    if let known = identity.reference { return known }
     let made = StoreReference(self, identifier: identifier)
-    return identity.withLock {
+    return identity.update {
       let reference = $0.reference ?? made
       $0.reference = reference
       return reference
@@ -149,16 +191,16 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   /// Takes over the identifiers of another store, of which this one is a copy.
   final func takeIdentifiers(of other: NSPersistentStore) {
     let (number, reference) = (other.number, other.reference)
-    identity.withLock { ($0.number, $0.reference) = (number, reference) }
+    identity.value = Identity(number: number, reference: reference)
     reference.move(to: self)
-    other.identity.withLock { ($0.number, $0.reference) = (StoreNumbers.next(), nil) }
+    other.identity.value = Identity()
   }
 
   /// Has later identifiers use the store's current UUID. Called by the thread that has changed the metadata, so that no other
   /// thread needs to read them.
   final func renewReference() {
     let current = identifier
-    identity.withLock {
+    identity.update {
       if $0.reference?.identifier != current { $0.reference = StoreReference(self, identifier: current) }
     }
   }

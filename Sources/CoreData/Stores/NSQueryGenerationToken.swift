@@ -51,7 +51,7 @@ protocol StoreGeneration: AnyObject {
 }
 
 /// The states of all stores of a coordinator at one time.
-final class QueryGeneration: @unchecked Sendable {
+final class QueryGeneration {
   /// By store. Immutable.
   private let generations: [ObjectIdentifier: any StoreGeneration]
   private weak var coordinator: NSPersistentStoreCoordinator?

@@ -235,7 +235,7 @@ enum MigrateRunCommand: Command {
 
 /// Catches SIGINT (Ctrl-C) and SIGTERM during work that must not be interrupted. The work checks for them where it can
 /// stop.
-final class StopSignal: @unchecked Sendable {
+final class StopSignal {
   private static let signals = [SIGINT, SIGTERM]
 
   private let sources: [any DispatchSourceSignal]

@@ -10,6 +10,7 @@ final class VersionFiles: @unchecked Sendable {
   let names: [String]
   private let read: @Sendable (Int) -> VersionReading
   private let lock = NSLock()
+  /// Guarded by `lock`, as the hashes.
   private var readings: [VersionReading?]
   private var hashes: [VersionHashes?]
 
@@ -26,8 +27,9 @@ final class VersionFiles: @unchecked Sendable {
     names = order.map { other.names[$0] }
     let read = other.read
     self.read = { read(order[$0]) }
-    readings = order.map { other.readings[$0] }
-    hashes = order.map { other.hashes[$0] }
+    let known = other.lock.withLock { (other.readings, other.hashes) }
+    readings = order.map { known.0[$0] }
+    hashes = order.map { known.1[$0] }
   }
 
   /// Returns the versions at some positions, reading missing ones concurrently.

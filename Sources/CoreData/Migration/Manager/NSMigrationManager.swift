@@ -15,23 +15,37 @@ import Synchronization
 ///
 /// Memory stays bounded: source objects are read in batches, each batch is saved before the next, and associations
 /// are stored as numbers.
+///
+/// The settings, the progress and the cancellation may be used on any thread. The contexts, the associations and what else
+/// policies use belong to the thread that migrates.
 open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// The model of the source store.
   public let sourceModel: NSManagedObjectModel
   /// The model of the destination store.
   public let destinationModel: NSManagedObjectModel
   /// The app's own values, for use by policies.
-  open var userInfo: [AnyHashable: Any]?
+  open var userInfo: [AnyHashable: Any]? {
+    get { state.userInfo }
+    set { state.userInfo = newValue }
+  }
   /// Whether entity mappings without a policy may be run by SQL; true by default. The result is the same either way,
   /// except for an ordered relationship of which only the inverse is mapped: SQL keeps the source's order, and
   /// objects are ordered as they were migrated.
   ///
   /// A subclass of the manager migrates every mapping object by object.
-  open var usesStoreSpecificMigrationManager = true
+  open var usesStoreSpecificMigrationManager: Bool {
+    get { state.usesSQL }
+    set { state.usesSQL = newValue }
+  }
   /// Called on the migrating thread whenever `migrationProgress` or `currentEntityMapping` has changed.
   ///
   /// An addition to Apple's interface, since there is no key-value observing without Objective-C.
-  open var progressHandler: ((NSMigrationManager) -> Void)?
+  open var progressHandler: ((NSMigrationManager) -> Void)? {
+    get { state.progressHandler }
+    set { state.progressHandler = newValue }
+  }
+
+  // Confined to the thread that migrates.
 
   /// The number of source objects per batch.
   var batchSize = 500
@@ -41,13 +55,21 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   var associations = Associations()
   /// How each entity mapping of the last migration was run.
   var executions: [MappingExecution] = []
-  private let lock = NSLock()
-  private var cancellation: (any Error)?
+
+  /// What other threads use too.
+  private struct State {
+    var userInfo: [AnyHashable: Any]?
+    var usesSQL = true
+    var progressHandler: ((NSMigrationManager) -> Void)?
+    var cancellation: (any Error)?
+    var progress: Float = 1
+    var mapping = NSEntityMapping()
+    var mappingModel = NSMappingModel()
+  }
+
+  private let state = Guarded(State())
   /// Whether the migration was cancelled. Read for every object, hence without the lock.
   private let isCancelled = Atomic<Bool>(false)
-  private var shownProgress: Float = 1
-  private var shownMapping = NSEntityMapping()
-  private var shownMappingModel = NSMappingModel()
 
   /// Creates a manager. Models and mapping are checked when a store is migrated.
   ///
@@ -63,14 +85,14 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   }
 
   /// The mapping model of the current or last migration; an empty one before the first.
-  open var mappingModel: NSMappingModel { lock.withLock { shownMappingModel } }
+  open var mappingModel: NSMappingModel { state.mappingModel }
 
   /// The current or last entity mapping; an empty one before the first. Each mapping is current once in each of the
   /// three passes.
-  open var currentEntityMapping: NSEntityMapping { lock.withLock { shownMapping } }
+  open var currentEntityMapping: NSEntityMapping { state.mapping }
 
   /// The progress of the migration from 0 to 1; 1 if none is running. May be read on any thread.
-  open var migrationProgress: Float { lock.withLock { shownProgress } }
+  open var migrationProgress: Float { state.progress }
 
   /// The context of the source objects. Available only during a migration; otherwise reading it is a programming
   /// error.
@@ -87,8 +109,8 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   ///
   /// - Parameter error: the error for `migrateStore` to throw.
   open func cancelMigrationWithError(_ error: any Error) {
-    lock.withLock {
-      cancellation = cancellation ?? error
+    state.update {
+      $0.cancellation = $0.cancellation ?? error
       isCancelled.store(true, ordering: .releasing)
     }
   }
@@ -166,40 +188,38 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   /// Publishes the mapping model of a new migration, and clears the last cancellation.
   func begin(_ mappings: NSMappingModel) {
-    lock.withLock {
-      shownMappingModel = mappings
-      shownProgress = 0
-      executions = []
-      cancellation = nil
+    executions = []
+    state.update {
+      $0.mappingModel = mappings
+      $0.progress = 0
+      $0.cancellation = nil
       isCancelled.store(false, ordering: .releasing)
     }
     progressHandler?(self)
   }
 
   func show(_ mapping: NSEntityMapping) {
-    lock.withLock { shownMapping = mapping }
+    state.mapping = mapping
     progressHandler?(self)
   }
 
   /// Publishes progress, which never goes back.
   func show(progress: Float) {
-    let isNew = lock.withLock {
-      guard progress > shownProgress else { return false }
-      shownProgress = min(progress, 1)
+    let isNew = state.update {
+      guard progress > $0.progress else { return false }
+      $0.progress = min(progress, 1)
       return true
     }
     if isNew { progressHandler?(self) }
   }
 
   /// Sets the progress to 1, since no migration is running any more.
-  func showIdle() {
-    lock.withLock { shownProgress = 1 }
-  }
+  func showIdle() { state.progress = 1 }
 
   /// - Throws: the error with which the migration was cancelled.
   func checkCancellation() throws {
     guard isCancelled.load(ordering: .acquiring) else { return }
-    if let error = lock.withLock({ cancellation }) { throw error }
+    if let error = state.cancellation { throw error }
   }
 }
 

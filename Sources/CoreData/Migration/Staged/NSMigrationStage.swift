@@ -3,12 +3,17 @@
 
 import Foundation
 
-/// A part of a staged migration; see `NSLightweightMigrationStage` and `NSCustomMigrationStage`.
+/// A part of a staged migration; see `NSLightweightMigrationStage` and `NSCustomMigrationStage`. Labels and handlers may be
+/// read and set on any thread.
 open class NSMigrationStage: NSObject, @unchecked Sendable {
   /// A name for debugging; empty by default. Errors contain it.
   ///
   /// Differs from Apple: it is not recorded in the store's history.
-  open var label: String! = ""
+  open var label: String! {
+    get { givenLabel.value }
+    set { givenLabel.value = newValue }
+  }
+  private let givenLabel = Guarded<String?>("")
 
   /// The version checksums of the stage, in order.
   var checksums: [String] { [] }
@@ -47,18 +52,31 @@ open class NSCustomMigrationStage: NSMigrationStage, @unchecked Sendable {
   /// The destination model.
   public let nextModel: NSManagedObjectModelReference
 
+  private struct Handlers {
+    var before: Handler?
+    var after: Handler?
+  }
+
+  private let handlers = Guarded(Handlers())
+
   /// Runs before the step; the manager's container has the store open with `currentModel`.
   ///
   /// Its saves reach the store. When it throws, the migration stops, and the store keeps the version of `currentModel`. It
   /// runs again the next time the store is opened, even after a kill, so it must be safe to run twice.
-  open var willMigrateHandler: Handler?
+  open var willMigrateHandler: Handler? {
+    get { handlers.before }
+    set { handlers.before = newValue }
+  }
 
   /// Runs after the step; the manager's container has the store open with `nextModel`.
   ///
   /// Its saves reach the store. When it throws, or the process is killed, a mark in the store's metadata shows that the stage
   /// is unfinished. The next time the store is opened with this stage the handler runs again, before anything else, so it
   /// must be safe to run twice.
-  open var didMigrateHandler: Handler?
+  open var didMigrateHandler: Handler? {
+    get { handlers.after }
+    set { handlers.after = newValue }
+  }
 
   /// Makes a stage.
   ///

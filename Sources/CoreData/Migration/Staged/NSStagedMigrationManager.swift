@@ -18,7 +18,11 @@ open class NSStagedMigrationManager: NSObject, @unchecked Sendable {
   /// The stages, in the order of the versions.
   public let stages: [NSMigrationStage]
   /// While a handler runs, a container with the open store; it has the old model before a step, and the new one afterwards.
-  open internal(set) var container: NSPersistentContainer?
+  open internal(set) var container: NSPersistentContainer? {
+    get { current.value }
+    set { current.value = newValue }
+  }
+  private let current = Guarded<NSPersistentContainer?>(nil)
 
   /// Makes a manager.
   ///
@@ -82,9 +86,10 @@ struct StagedMigration {
       case .lightweight(let path): try migrate(along: path, mark: nil)
       case .custom(let stage, let path):
         try handle(stage.willMigrateHandler, "willMigrateHandler", of: stage, stage.currentModel)
-        try migrate(along: path, mark: stage.didMigrateHandler == nil ? nil : Self.mark(stage))
-        try finish(stage)
-      case .handler(let stage): try finish(stage)
+        let handler = stage.didMigrateHandler
+        try migrate(along: path, mark: handler == nil ? nil : Self.mark(stage))
+        try finish(stage, handler)
+      case .handler(let stage): try finish(stage, stage.didMigrateHandler)
       }
     }
   }
@@ -196,8 +201,8 @@ struct StagedMigration {
   }
 
   /// Runs the `didMigrateHandler` of a stage, and then removes the mark of an unfinished stage from the store.
-  private func finish(_ stage: NSCustomMigrationStage) throws {
-    try handle(stage.didMigrateHandler, "didMigrateHandler", of: stage, stage.nextModel)
+  private func finish(_ stage: NSCustomMigrationStage, _ handler: NSCustomMigrationStage.Handler?) throws {
+    try handle(handler, "didMigrateHandler", of: stage, stage.nextModel)
     guard try SQLiteStore.metadataForPersistentStore(with: url)[Self.pendingKey] != nil else { return }
     try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       let file = try StoreFile.open(

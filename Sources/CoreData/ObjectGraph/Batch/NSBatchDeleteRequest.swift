@@ -18,7 +18,11 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest, @unchecked Sendable {
   /// The fetch request that finds the objects to delete.
   open var fetchRequest: NSFetchRequest<any NSFetchRequestResult> { request }
   /// What the request returns; by default only its status.
-  open var resultType: NSBatchDeleteRequestResultType = .resultTypeStatusOnly
+  open var resultType: NSBatchDeleteRequestResultType {
+    get { result.value }
+    set { result.value = newValue }
+  }
+  private let result = Guarded(NSBatchDeleteRequestResultType.resultTypeStatusOnly)
 
   open override var requestType: NSPersistentStoreRequestType { .batchDeleteRequestType }
 
@@ -46,7 +50,6 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest, @unchecked Sendable {
   public convenience init<ResultType>(fetchRequest fetch: NSFetchRequest<ResultType>) {
     let request = NSFetchRequest<any NSFetchRequestResult>()
     request.specification = fetch.specification
-    request.affectedStores = fetch.affectedStores
     self.init(fetchRequest: request)
   }
 
@@ -60,16 +63,18 @@ open class NSBatchDeleteRequest: NSPersistentStoreRequest, @unchecked Sendable {
     self.init(request, ids: objects)
   }
 
-  /// The identifiers of the objects to delete, if the request was made with them.
-  var objectIDs: [NSManagedObjectID]? {
-    request.predicate === predicateOfIDs && request.fetchLimit == 0 && request.fetchOffset == 0 ? ids : nil
+  /// Returns the identifiers of the objects to delete, if the request was made with them.
+  ///
+  /// - Parameter specification: that of the fetch request.
+  func objectIDs(of specification: FetchSpecification) -> [NSManagedObjectID]? {
+    specification.predicate === predicateOfIDs && specification.fetchLimit == 0 && specification.fetchOffset == 0
+      ? ids : nil
   }
 
   open override func copy(with zone: NSZone? = nil) -> Any {
     let request = NSFetchRequest<any NSFetchRequestResult>()
     request.specification = fetchRequest.specification
-    request.affectedStores = fetchRequest.affectedStores
-    let copy = NSBatchDeleteRequest(request, ids: objectIDs)
+    let copy = NSBatchDeleteRequest(request, ids: objectIDs(of: request.specification))
     copy.affectedStores = affectedStores
     copy.resultType = resultType
     return copy

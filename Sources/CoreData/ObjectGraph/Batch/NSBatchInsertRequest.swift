@@ -13,20 +13,41 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
   private let givenEntity: NSEntityDescription?
   private let givenName: String
 
+  private struct Content {
+    var objectsToInsert: [[String: Any]]?
+    var dictionaryHandler: ((NSMutableDictionary) -> Bool)?
+    var managedObjectHandler: ((NSManagedObject) -> Bool)?
+    var resultType = NSBatchInsertRequestResultType.statusOnly
+  }
+
+  private let content = Guarded(Content())
+
   /// The name of the entity.
   open var entityName: String { givenEntity?.name ?? givenName }
   /// The entity; nil if the request was made with a name.
   open var entity: NSEntityDescription? { givenEntity }
   /// The values of the objects, by the names of attributes.
-  open var objectsToInsert: [[String: Any]]?
+  open var objectsToInsert: [[String: Any]]? {
+    get { content.objectsToInsert }
+    set { content.objectsToInsert = newValue }
+  }
   /// Fills a dictionary with the values of the next object, by the names of attributes. Returns true when there are no
   /// more objects; the dictionary is ignored then.
-  open var dictionaryHandler: ((NSMutableDictionary) -> Bool)?
+  open var dictionaryHandler: ((NSMutableDictionary) -> Bool)? {
+    get { content.dictionaryHandler }
+    set { content.dictionaryHandler = newValue }
+  }
   /// Sets the values of the next object, which belongs to no context. Returns true when there are no more objects; the
   /// object is ignored then.
-  open var managedObjectHandler: ((NSManagedObject) -> Bool)?
+  open var managedObjectHandler: ((NSManagedObject) -> Bool)? {
+    get { content.managedObjectHandler }
+    set { content.managedObjectHandler = newValue }
+  }
   /// What the request returns; by default only its status.
-  open var resultType: NSBatchInsertRequestResultType = .statusOnly
+  open var resultType: NSBatchInsertRequestResultType {
+    get { content.resultType }
+    set { content.resultType = newValue }
+  }
 
   open override var requestType: NSPersistentStoreRequestType { .batchInsertRequestType }
 
@@ -44,8 +65,8 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
   public init(entityName: String, objects dictionaries: [[String: Any]]) {
     givenEntity = nil
     givenName = entityName
-    objectsToInsert = dictionaries
     super.init()
+    content.objectsToInsert = dictionaries
   }
 
   /// Makes a request that inserts dictionaries.
@@ -56,8 +77,8 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
   public init(entity: NSEntityDescription, objects dictionaries: [[String: Any]]) {
     givenEntity = entity
     givenName = ""
-    objectsToInsert = dictionaries
     super.init()
+    content.objectsToInsert = dictionaries
   }
 
   /// Makes a request that asks for the values of one object after another.
@@ -111,15 +132,11 @@ open class NSBatchInsertRequest: NSPersistentStoreRequest, @unchecked Sendable {
   }
 
   open override func copy(with zone: NSZone? = nil) -> Any {
-    let objects = objectsToInsert ?? []
     let copy =
-      givenEntity.map { NSBatchInsertRequest(entity: $0, objects: objects) }
-      ?? NSBatchInsertRequest(entityName: givenName, objects: objects)
+      givenEntity.map { NSBatchInsertRequest(entity: $0, objects: []) }
+      ?? NSBatchInsertRequest(entityName: givenName, objects: [])
     copy.affectedStores = affectedStores
-    copy.objectsToInsert = objectsToInsert
-    copy.dictionaryHandler = dictionaryHandler
-    copy.managedObjectHandler = managedObjectHandler
-    copy.resultType = resultType
+    copy.content.value = content.value
     return copy
   }
 }

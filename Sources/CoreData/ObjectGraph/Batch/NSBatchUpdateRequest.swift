@@ -12,6 +12,15 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest, @unchecked Sendable {
   private let givenEntity: NSEntityDescription?
   private let givenName: String
 
+  private struct Content {
+    var predicate: NSPredicate?
+    var includesSubentities = true
+    var propertiesToUpdate: [AnyHashable: Any]?
+    var resultType = NSBatchUpdateRequestResultType.statusOnlyResultType
+  }
+
+  private let content = Guarded(Content())
+
   /// The name of the entity.
   open var entityName: String { givenEntity?.name ?? givenName }
   /// The entity. Traps if the request was made with a name: the model that has the entity is known when the request is
@@ -25,14 +34,26 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest, @unchecked Sendable {
     return givenEntity
   }
   /// The predicate that objects must satisfy; nil for all objects.
-  open var predicate: NSPredicate?
+  open var predicate: NSPredicate? {
+    get { content.predicate }
+    set { content.predicate = newValue }
+  }
   /// Whether objects of sub-entities are updated too; true by default.
-  open var includesSubentities = true
+  open var includesSubentities: Bool {
+    get { content.includesSubentities }
+    set { content.includesSubentities = newValue }
+  }
   /// The new values, by the names or descriptions of attributes and to-one relationships. A value is a constant, `NSNull`,
   /// or an `NSExpression` that is evaluated with each object's old values.
-  open var propertiesToUpdate: [AnyHashable: Any]?
+  open var propertiesToUpdate: [AnyHashable: Any]? {
+    get { content.propertiesToUpdate }
+    set { content.propertiesToUpdate = newValue }
+  }
   /// What the request returns; by default only its status.
-  open var resultType: NSBatchUpdateRequestResultType = .statusOnlyResultType
+  open var resultType: NSBatchUpdateRequestResultType {
+    get { content.resultType }
+    set { content.resultType = newValue }
+  }
 
   open override var requestType: NSPersistentStoreRequestType { .batchUpdateRequestType }
 
@@ -58,10 +79,7 @@ open class NSBatchUpdateRequest: NSPersistentStoreRequest, @unchecked Sendable {
     let copy =
       givenEntity.map { NSBatchUpdateRequest(entity: $0) } ?? NSBatchUpdateRequest(entityName: givenName)
     copy.affectedStores = affectedStores
-    copy.predicate = predicate
-    copy.includesSubentities = includesSubentities
-    copy.propertiesToUpdate = propertiesToUpdate
-    copy.resultType = resultType
+    copy.content.value = content.value
     return copy
   }
 }

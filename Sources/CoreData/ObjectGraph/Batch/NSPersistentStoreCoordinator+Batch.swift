@@ -10,22 +10,24 @@ extension NSPersistentStoreCoordinator {
   func execute(_ request: NSBatchInsertRequest, for context: NSManagedObjectContext) throws -> NSBatchInsertResult {
     let entity = try self.entity(named: request.entityName)
     let policy = (context.mergePolicy as? NSMergePolicy)?.mergeType ?? .errorMergePolicyType
-    let stores = try batchStores(for: entity, request, context)
+    context.willChangeRows()
+    let stores = try batchStores(for: entity, request, among: request.affectedStores)
     guard let store = stores.first(where: { !$0.isReadOnly }) ?? stores.first else {
       throw ObjectGraphErrors.noStore(for: entity, coordinatorHasStores: true)
     }
+    // Requests may be changed on other threads: each property is read once.
+    let resultType = request.resultType
     let done = try withLock {
       store.prepareHistory(for: context)
       return try store.batch(derivations) { run in
-        let insertion = try BatchInsert(
-          run, entity, policy: policy, keepsIdentifiers: request.resultType == .objectIDs)
+        let insertion = try BatchInsert(run, entity, policy: policy, keepsIdentifiers: resultType == .objectIDs)
         try insertion.insertAll(of: request)
         try insertion.finish()
         return (count: insertion.count, ids: insertion.identifiers)
       }
     }
     if done.count > 0 { postRemoteChanges(of: [store.url]) }
-    return switch request.resultType {
+    return switch resultType {
     case .statusOnly: NSBatchInsertResult(NSNumber(value: true), .statusOnly)
     case .objectIDs: NSBatchInsertResult(done.ids, .objectIDs)
     case .count: NSBatchInsertResult(NSNumber(value: done.count), .count)
@@ -42,11 +44,12 @@ extension NSPersistentStoreCoordinator {
     specification.entityName = entity.name
     specification.predicate = request.predicate
     specification.includesSubentities = request.includesSubentities
-    let wantsIDs = request.resultType == .updatedObjectIDsResultType
+    let resultType = request.resultType
+    let wantsIDs = resultType == .updatedObjectIDsResultType
     let done = try perform(request, entity, specification, ids: nil, context, wantsIDs: wantsIDs) { run, rows in
       try BatchUpdate(run, entity, properties).perform(rows)
     }
-    return switch request.resultType {
+    return switch resultType {
     case .statusOnlyResultType: NSBatchUpdateResult(NSNumber(value: true), .statusOnlyResultType)
     case .updatedObjectIDsResultType: NSBatchUpdateResult(done.ids, .updatedObjectIDsResultType)
     case .updatedObjectsCountResultType:
@@ -57,19 +60,21 @@ extension NSPersistentStoreCoordinator {
   func execute(_ request: NSBatchDeleteRequest, for context: NSManagedObjectContext) throws -> NSBatchDeleteResult {
     var done: (count: Int, ids: [NSManagedObjectID]) = (0, [])
     let specification = request.fetchRequest.specification
-    if request.objectIDs?.isEmpty != true {
+    let ids = request.objectIDs(of: specification)
+    let resultType = request.resultType
+    if ids?.isEmpty != true {
       guard let name = specification.entity?.name ?? specification.entityName else {
         throw BatchErrors.badRequest(
           "The fetch request names no entity.", entity: nil, suggestion: "Make it with NSFetchRequest(entityName:).")
       }
       done = try perform(
-        request, self.entity(named: name), specification, ids: request.objectIDs, context,
-        wantsIDs: request.resultType == .resultTypeObjectIDs
+        request, self.entity(named: name), specification, ids: ids, context,
+        wantsIDs: resultType == .resultTypeObjectIDs
       ) { run, rows in
         try BatchDelete(run).perform(rows)
       }
     }
-    return switch request.resultType {
+    return switch resultType {
     case .resultTypeStatusOnly: NSBatchDeleteResult(NSNumber(value: true), .resultTypeStatusOnly)
     case .resultTypeObjectIDs: NSBatchDeleteResult(done.ids, .resultTypeObjectIDs)
     case .resultTypeCount: NSBatchDeleteResult(NSNumber(value: done.count), .resultTypeCount)
@@ -85,10 +90,9 @@ extension NSPersistentStoreCoordinator {
 
   /// Returns the stores that a request changes.
   private func batchStores(
-    for entity: NSEntityDescription, _ request: NSPersistentStoreRequest, _ context: NSManagedObjectContext
+    for entity: NSEntityDescription, _ request: NSPersistentStoreRequest, among affected: [NSPersistentStore]?
   ) throws -> [any BatchStore & HistoryStore] {
-    context.willChangeRows()
-    let holding = try rowStores(for: entity, among: request.affectedStores)
+    let holding = try rowStores(for: entity, among: affected)
     return try holding.map { store in
       guard let store = store as? any BatchStore & HistoryStore else {
         throw ObjectGraphErrors.unsupported(request, by: "a store of type \(store.type)")
@@ -104,7 +108,8 @@ extension NSPersistentStoreCoordinator {
     _ body: (BatchRun, BatchRows) throws -> Void
   ) throws -> (count: Int, ids: [NSManagedObjectID]) {
     let affected = request.affectedStores
-    let stores = try batchStores(for: entity, request, context)
+    context.willChangeRows()
+    let stores = try batchStores(for: entity, request, among: affected)
     func performAll(_ selection: BatchSelection) throws -> (count: Int, ids: [NSManagedObjectID]) {
       try withLock {
         var done: (count: Int, ids: [NSManagedObjectID]) = (0, [])

@@ -12,15 +12,30 @@ open class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest, @unchecke
     case date(Date)
   }
 
-  private(set) var position = Position.beginning
+  private struct Content {
+    var position = Position.beginning
+    var deletes = false
+    var resultType = NSPersistentHistoryResultType.transactionsAndChanges
+    var fetchRequest: NSFetchRequest<any NSFetchRequestResult>?
+  }
+
+  private let content = Guarded(Content())
+
+  var position: Position { content.position }
   /// Whether the request deletes history before its position, instead of fetching what is after it.
-  private(set) var deletes = false
+  var deletes: Bool { content.deletes }
 
   /// What the request returns: by default transactions with their changes, or the status of a deletion.
-  open var resultType = NSPersistentHistoryResultType.transactionsAndChanges
+  open var resultType: NSPersistentHistoryResultType {
+    get { content.resultType }
+    set { content.resultType = newValue }
+  }
   /// A fetch request over transactions or changes whose predicate, order, limit and offset apply to the results. Its
   /// entity is `NSPersistentHistoryTransaction.entityDescription` or `NSPersistentHistoryChange.entityDescription`.
-  open var fetchRequest: NSFetchRequest<any NSFetchRequestResult>?
+  open var fetchRequest: NSFetchRequest<any NSFetchRequestResult>? {
+    get { content.fetchRequest }
+    set { content.fetchRequest = newValue }
+  }
 
   /// The token that the request was made with.
   open var token: NSPersistentHistoryToken? {
@@ -35,8 +50,8 @@ open class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest, @unchecke
 
   private class func make(_ position: Position, deletes: Bool = false) -> Self {
     let request = Self()
-    request.position = position
-    request.deletes = deletes
+    request.content.position = position
+    request.content.deletes = deletes
     if deletes { request.resultType = .statusOnly }
     return request
   }
@@ -90,10 +105,9 @@ open class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest, @unchecke
   }
 
   open override func copy(with zone: NSZone? = nil) -> Any {
-    let copy = NSPersistentHistoryChangeRequest.make(position, deletes: deletes)
+    let copy = NSPersistentHistoryChangeRequest()
     copy.affectedStores = affectedStores
-    copy.resultType = resultType
-    copy.fetchRequest = fetchRequest
+    copy.content.value = content.value
     return copy
   }
 }

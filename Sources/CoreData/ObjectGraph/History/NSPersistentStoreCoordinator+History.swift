@@ -37,11 +37,13 @@ extension NSPersistentStoreCoordinator {
   /// Executes a request about history.
   func execute(_ request: NSPersistentHistoryChangeRequest) throws -> NSPersistentHistoryResult {
     try withLock {
-      let affected = request.affectedStores ?? request.fetchRequest?.affectedStores ?? persistentStores
+      // Requests may be changed on other threads: each property is read once.
+      let specification = request.fetchRequest?.specification
+      let affected = request.affectedStores ?? specification?.affectedStores ?? persistentStores
       let stores = affected.compactMap { $0 as? any HistoryStore }.filter(\.hasHistory)
       guard !stores.isEmpty else { throw HistoryErrors.notRecorded(url: affected.first?.url) }
       if request.deletes { return try delete(request, in: stores) }
-      return try HistoryFetch(request).result(of: stores)
+      return try HistoryFetch(request, specification).result(of: stores)
     }
   }
 
@@ -107,15 +109,17 @@ enum RemoteChanges {
 
 /// Fetches history, and applies the fetch request to it.
 private struct HistoryFetch {
-  private let request: NSPersistentHistoryChangeRequest
+  private let position: NSPersistentHistoryChangeRequest.Position
+  private let resultType: NSPersistentHistoryResultType
   private let specification: FetchSpecification?
   private let fetchesChanges: Bool
   private let predicate: PredicateSyntax?
   private let order: [SortKey]
 
-  init(_ request: NSPersistentHistoryChangeRequest) throws {
-    self.request = request
-    specification = request.fetchRequest?.specification
+  init(_ request: NSPersistentHistoryChangeRequest, _ specification: FetchSpecification?) throws {
+    position = request.position
+    resultType = request.resultType
+    self.specification = specification
     let entity = specification?.entity
     fetchesChanges = entity === HistoryEntities.change
     if let specification, !fetchesChanges, entity !== HistoryEntities.transaction {
@@ -132,7 +136,7 @@ private struct HistoryFetch {
   }
 
   private var needsChanges: Bool {
-    switch request.resultType {
+    switch resultType {
     case .objectIDs, .changesOnly, .transactionsAndChanges: true
     case .statusOnly, .count, .transactionsOnly:
       fetchesChanges || (predicate?.keyPaths ?? []).contains { $0.hasPrefix("changes") }
@@ -159,7 +163,7 @@ private struct HistoryFetch {
           let whole = transaction(facts, store, all)
           guard try isWanted(whole) else { return }
           changes += all
-          let isBare = request.resultType != .transactionsAndChanges && needsChanges
+          let isBare = resultType != .transactionsAndChanges && needsChanges
           transactions.append(isBare ? transaction(facts, store, nil) : whole)
         }
       }
@@ -174,7 +178,7 @@ private struct HistoryFetch {
       }
       transactions = kept
     }
-    return NSPersistentHistoryResult(value(transactions, changes), request.resultType)
+    return NSPersistentHistoryResult(value(transactions, changes), resultType)
   }
 
   private func transaction(
@@ -186,7 +190,7 @@ private struct HistoryFetch {
   private func value(
     _ transactions: [NSPersistentHistoryTransaction], _ changes: [NSPersistentHistoryChange]
   ) -> Any {
-    switch request.resultType {
+    switch resultType {
     case .statusOnly: return NSNumber(value: true)
     case .objectIDs:
       var seen: Set<NSManagedObjectID> = []
@@ -221,7 +225,7 @@ private struct HistoryFetch {
   }
 
   private func range(of store: any HistoryStore) -> HistoryReader.Range {
-    switch request.position {
+    switch position {
     case .beginning: .all
     case .date(let date): .since(date.timeIntervalSinceReferenceDate)
     // A store that the token does not know was added later.

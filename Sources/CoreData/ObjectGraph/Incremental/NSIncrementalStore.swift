@@ -11,6 +11,7 @@ import Synchronization
 /// `newValue(forRelationship:forObjectWith:with:)` and `obtainPermanentIDs(for:)`. All methods are called with
 /// exclusive access to the stores of the coordinator.
 open class NSIncrementalStore: NSPersistentStore, @unchecked Sendable {
+  // Guarded by the coordinator's lock.
   final lazy var references = ReferenceObjects(self)
   /// What contexts have seen of each object.
   final var versions: [ObjectKey: SeenVersion] = [:]

@@ -7,9 +7,15 @@ import Foundation
 open class NSIncrementalStoreNode: NSObject, @unchecked Sendable {
   /// The identifier of the object.
   public let objectID: NSManagedObjectID
-  private var values: [String: Any]
   /// The version of the object in the store, which changes with its values.
-  public private(set) var version: UInt64
+  public var version: UInt64 { content.version }
+
+  private struct Content {
+    var values: [String: Any]
+    var version: UInt64
+  }
+
+  private let content: Guarded<Content>
 
   /// Makes a node.
   ///
@@ -20,8 +26,7 @@ open class NSIncrementalStoreNode: NSObject, @unchecked Sendable {
   ///   - version: the version of the object in the store.
   public init(objectID: NSManagedObjectID, withValues values: [String: Any], version: UInt64) {
     self.objectID = objectID
-    self.values = values
-    self.version = version
+    content = Guarded(Content(values: values, version: version))
     super.init()
   }
 
@@ -31,13 +36,12 @@ open class NSIncrementalStoreNode: NSObject, @unchecked Sendable {
   ///   - values: the values, as for `init(objectID:withValues:version:)`.
   ///   - version: the version of the object in the store.
   open func update(withValues values: [String: Any], version: UInt64) {
-    self.values = values
-    self.version = version
+    content.value = Content(values: values, version: version)
   }
 
   /// Returns the value of a property: for a relationship, the identifier of its destination, `NSNull` for none, or nil
   /// if the store is to be asked.
   ///
   /// - Parameter prop: an attribute or a relationship of the object.
-  open func value(for prop: NSPropertyDescription) -> Any? { values[prop.name] }
+  open func value(for prop: NSPropertyDescription) -> Any? { content.values[prop.name] }
 }

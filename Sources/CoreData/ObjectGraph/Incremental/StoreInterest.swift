@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// Objects are registered and released on any thread, under the lock of their registry. So the stores are told later, on
 /// the queue of their coordinator, with exclusive access to the stores, and in order.
-final class StoreInterest: @unchecked Sendable {
+final class StoreInterest {
   /// Whether the program has made an incremental store.
   static let isNeeded = Atomic<Bool>(false)
 

@@ -6,7 +6,8 @@ import CoreDataPredicates
 // `NSExpression` and `NSComparisonPredicate` instead of Foundation's, which do nothing on Linux.
 @_exported import Foundation
 
-/// An expression in a predicate, a derived attribute or a mapping.
+/// An expression in a predicate, a derived attribute or a mapping. Immutable: what threads share of one is its constants and
+/// its block.
 open class NSExpression: NSObject, NSCopying, @unchecked Sendable {
   /// The type of an expression.
   public enum ExpressionType: UInt, Sendable {

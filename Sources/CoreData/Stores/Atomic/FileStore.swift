@@ -11,6 +11,7 @@ class FileStore: MemoryStore, @unchecked Sendable {
   /// The greatest size of a file that is read, in bytes.
   static let largest = XMLStoreDocument.largest
 
+  // Guarded by the coordinator's lock.
   private var file: WholeFile?
   /// What has been read from the file; nil for a new store, and for an open one.
   private var contents: (any StoreFormat)?

@@ -10,6 +10,7 @@ import Foundation
 /// and `newCacheNode(for:)` and `updateCacheNode(_:from:)` if its nodes have other values than those of the objects.
 /// All methods are called with exclusive access to the stores of the coordinator.
 open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
+  // Guarded by the coordinator's lock.
   private var nodes: [ObjectKey: NSAtomicStoreCacheNode] = [:]
   private lazy var references = ReferenceObjects(self)
   /// How to undo the changes of nodes, in order.
@@ -33,7 +34,7 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
       persistentStoreCoordinator: coordinator, configurationName: configurationName, at: url, options: options)
   }
 
-  open override var metadata: [String: Any]! { didSet { hasUnsavedMetadata = true } }
+  open override var metadata: [String: Any]! { didSet { exclusively { hasUnsavedMetadata = true } } }
 
   /// Reads the metadata of an existing file, by `metadataForPersistentStore(with:)`. A new store has none yet.
   ///

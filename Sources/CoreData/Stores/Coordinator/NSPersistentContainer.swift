@@ -14,7 +14,11 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
   /// The context of the main queue.
   public let viewContext: NSManagedObjectContext
   /// The stores to open; by default one SQLite store with the container's name.
-  open var persistentStoreDescriptions: [NSPersistentStoreDescription]
+  open var persistentStoreDescriptions: [NSPersistentStoreDescription] {
+    get { descriptions.value }
+    set { descriptions.value = newValue }
+  }
+  private let descriptions: Guarded<[NSPersistentStoreDescription]>
 
   /// Makes a container.
   ///
@@ -27,7 +31,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
     persistentStoreCoordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
     viewContext = NSManagedObjectContext(.mainQueue)
     let url = type(of: self).defaultDirectoryURL().appendingPathComponent("\(name).sqlite")
-    persistentStoreDescriptions = [NSPersistentStoreDescription(url: url)]
+    descriptions = Guarded([NSPersistentStoreDescription(url: url)])
     super.init()
     viewContext.persistentStoreCoordinator = persistentStoreCoordinator
   }
@@ -68,8 +72,10 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
   ) {
     for description in persistentStoreDescriptions {
       if let url = description.url {
-        let known = persistentStoreCoordinator.persistentStore(for: url)
-        if let known, (known as? any RowStore)?.isDisconnected != true {
+        let isOpen = persistentStoreCoordinator.withLock {
+          persistentStoreCoordinator.persistentStore(for: url).map { ($0 as? any RowStore)?.isDisconnected != true }
+        }
+        if isOpen == true {
           block(description, nil)
           continue
         }

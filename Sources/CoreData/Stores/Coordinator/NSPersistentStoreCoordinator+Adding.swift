@@ -274,7 +274,7 @@ extension NSPersistentStoreCoordinator {
   }
 }
 
-/// The opening of a store, possibly on another thread.
+/// The opening of a store, possibly on another thread, which alone calls the block.
 private struct StoreOpening: @unchecked Sendable {
   let coordinator: NSPersistentStoreCoordinator
   let description: NSPersistentStoreDescription

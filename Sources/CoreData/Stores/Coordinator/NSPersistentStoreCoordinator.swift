@@ -12,7 +12,11 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// The model, which is immutable.
   public let managedObjectModel: NSManagedObjectModel
   /// A name for debugging.
-  open var name: String?
+  open var name: String? {
+    get { givenName.value }
+    set { givenName.value = newValue }
+  }
+  private let givenName = Guarded<String?>(nil)
   private let storesLock = NSRecursiveLock()
   /// The thread that holds the lock; 0 for none.
   private let lockingThread = Atomic<UInt>(0)
@@ -21,7 +25,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   let derivations: Derivations
   // Contexts look stores up without waiting for those that write.
   private let storeList = Mutex<[NSPersistentStore]>([])
-  /// The contexts that merge what others save.
+  /// The contexts that merge what others save. Guarded by the lock.
   private var contexts: [WeakContext] = []
 
   private struct WeakContext {

@@ -4,18 +4,41 @@
 import Foundation
 
 /// The type, location and options of a store to open, for `NSPersistentContainer` and
-/// `NSPersistentStoreCoordinator.addPersistentStore(with:completionHandler:)`.
+/// `NSPersistentStoreCoordinator.addPersistentStore(with:completionHandler:)`. May be used on any thread.
 open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendable {
+  private struct Content {
+    var type = NSSQLiteStoreType
+    var configuration: String?
+    var url: URL?
+    var options: [String: NSObject] = [:]
+    var isAsynchronous = false
+    var storeSetAside: SetAsideStore?
+  }
+
+  private let content = Guarded(Content())
+
   /// The store's type; by default `NSSQLiteStoreType`.
-  open var type = NSSQLiteStoreType
+  open var type: String {
+    get { content.type }
+    set { content.type = newValue }
+  }
   /// The configuration whose entities the store holds; nil for all entities.
-  open var configuration: String?
+  open var configuration: String? {
+    get { content.configuration }
+    set { content.configuration = newValue }
+  }
   /// The location of the store.
-  open var url: URL?
+  open var url: URL? {
+    get { content.url }
+    set { content.url = newValue }
+  }
   /// The options for the coordinator.
-  open private(set) var options: [String: NSObject] = [:]
+  open var options: [String: NSObject] { content.options }
   /// Whether the store is opened on another thread; false by default.
-  open var shouldAddStoreAsynchronously = false
+  open var shouldAddStoreAsynchronously: Bool {
+    get { content.isAsynchronous }
+    set { content.isAsynchronous = newValue }
+  }
 
   /// Makes a description of a store that is migrated when needed, possibly with an inferred mapping.
   public override init() {
@@ -37,30 +60,30 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
   /// - Parameters:
   ///   - option: the option's value; nil to remove it.
   ///   - key: the option's key, such as `NSReadOnlyPersistentStoreOption`.
-  open func setOption(_ option: NSObject?, forKey key: String) { options[key] = option }
+  open func setOption(_ option: NSObject?, forKey key: String) { set(option, for: key) }
 
   /// Whether the store is read-only; false by default.
   open var isReadOnly: Bool {
     get { flag(NSReadOnlyPersistentStoreOption) }
-    set { options[NSReadOnlyPersistentStoreOption] = NSNumber(value: newValue) }
+    set { set(NSNumber(value: newValue), for: NSReadOnlyPersistentStoreOption) }
   }
 
   /// The time to wait for a lock, in seconds; by default 240.
   open var timeout: TimeInterval {
     get { (options[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue ?? 240 }
-    set { options[NSPersistentStoreTimeoutOption] = NSNumber(value: newValue) }
+    set { set(NSNumber(value: newValue), for: NSPersistentStoreTimeoutOption) }
   }
 
   /// Whether a store of another model version is migrated; true by default.
   open var shouldMigrateStoreAutomatically: Bool {
     get { flag(NSMigratePersistentStoresAutomaticallyOption) }
-    set { options[NSMigratePersistentStoresAutomaticallyOption] = NSNumber(value: newValue) }
+    set { set(NSNumber(value: newValue), for: NSMigratePersistentStoresAutomaticallyOption) }
   }
 
   /// Whether a mapping is inferred if no mapping model is found; true by default.
   open var shouldInferMappingModelAutomatically: Bool {
     get { flag(NSInferMappingModelAutomaticallyOption) }
-    set { options[NSInferMappingModelAutomaticallyOption] = NSNumber(value: newValue) }
+    set { set(NSNumber(value: newValue), for: NSInferMappingModelAutomaticallyOption) }
   }
 
   /// Whether a store that is incompatible with the model, or damaged, is set aside, and a new one created in its place;
@@ -70,14 +93,19 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
   /// restores it.
   open var shouldSetAsideIncompatibleStore: Bool {
     get { flag(StoreSetAsideOption) }
-    set { options[StoreSetAsideOption] = NSNumber(value: newValue) }
+    set { set(NSNumber(value: newValue), for: StoreSetAsideOption) }
   }
 
   /// The store that was set aside when this one was opened; nil for none. An addition to Apple's API.
-  public internal(set) var storeSetAside: SetAsideStore?
+  public internal(set) var storeSetAside: SetAsideStore? {
+    get { content.storeSetAside }
+    set { content.storeSetAside = newValue }
+  }
 
   /// The SQLite pragmas to set when the store is opened.
-  open var sqlitePragmas: [String: NSObject] {
+  open var sqlitePragmas: [String: NSObject] { Self.pragmas(in: options) }
+
+  private static func pragmas(in options: [String: NSObject]) -> [String: NSObject] {
     (options[NSSQLitePragmasOption] as? NSDictionary as? [String: NSObject]) ?? [:]
   }
 
@@ -87,25 +115,30 @@ open class NSPersistentStoreDescription: NSObject, NSCopying, @unchecked Sendabl
   ///   - value: the pragma's value as a string or number; nil to remove it.
   ///   - name: the pragma's name, such as `journal_mode`.
   open func setValue(_ value: NSObject?, forPragmaNamed name: String) {
-    var pragmas = sqlitePragmas
-    pragmas[name] = value
-    options[NSSQLitePragmasOption] = NSDictionary(dictionary: pragmas)
+    content.update { content in
+      var pragmas = Self.pragmas(in: content.options)
+      pragmas[name] = value
+      content.options[NSSQLitePragmasOption] = NSDictionary(dictionary: pragmas)
+    }
   }
 
   /// Returns an independent copy.
   open func copy(with zone: NSZone? = nil) -> Any {
     let copy = NSPersistentStoreDescription()
-    copy.type = type
-    copy.configuration = configuration
-    copy.url = url
-    copy.options = options
-    copy.shouldAddStoreAsynchronously = shouldAddStoreAsynchronously
-    copy.storeSetAside = storeSetAside
+    copy.content.value = content.value
     return copy
   }
 
   open override var description: String {
     "<NSPersistentStoreDescription> (type: \(type), url: \(url?.absoluteString ?? "nil"))"
+  }
+
+  private func set(_ option: NSObject?, for key: String) {
+    // The earlier value is released without the lock.
+    _ = content.update { content in
+      defer { content.options[key] = option }
+      return content.options[key]
+    }
   }
 
   private func flag(_ key: String) -> Bool { (options[key] as? NSNumber)?.boolValue ?? false }

@@ -6,16 +6,27 @@ import Foundation
 
 /// A store that holds its rows in memory, and reads and writes its metadata as other stores do.
 class MemoryStore: NSPersistentStore, RowTableStore, @unchecked Sendable {
+  // Guarded by the coordinator's lock.
   final var tables: RowTables?
   final var isInTransaction = false
   final var hasUnsavedMetadata = false
-  final private var values: [String: Any] = [:] { didSet { renewReference() } }
+  private let knownValues = Guarded<[String: Any]>([:])
+  /// The metadata. Read on any thread, and changed only while no other thread uses the store.
+  final private var values: [String: Any] {
+    get { knownValues.value }
+    set {
+      knownValues.value = newValue
+      renewReference()
+    }
+  }
 
   override var metadata: [String: Any]! {
     get { values }
     set {
-      values = StoreMetadata.merged(newValue ?? [:], into: values)
-      hasUnsavedMetadata = true
+      exclusively {
+        values = StoreMetadata.merged(newValue ?? [:], into: values)
+        hasUnsavedMetadata = true
+      }
     }
   }
 

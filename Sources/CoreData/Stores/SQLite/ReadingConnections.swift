@@ -11,7 +11,7 @@ import Foundation
 ///
 /// Each read sees what was committed when it began: a write-ahead log keeps that state for it. A connection is opened when
 /// all others are busy. Whatever fails here is read again by the connection that writes, whose error counts.
-final class ReadingConnections: @unchecked Sendable {
+final class ReadingConnections {
   /// The number of idle connections that are kept.
   private static let idleLimit = 4
 

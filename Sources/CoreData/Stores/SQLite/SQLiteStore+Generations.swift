@@ -8,7 +8,7 @@ import Foundation
 
 /// A state of a SQLite store: a read transaction of a connection of its own, which the write-ahead log makes independent
 /// of later writes. Until it ends, the log cannot be reset and keeps growing.
-final class SQLiteGeneration: StoreGeneration, @unchecked Sendable {
+final class SQLiteGeneration: StoreGeneration {
   private let url: URL
   // Contexts on several threads may be pinned to the same state.
   private let lock = NSLock()

@@ -10,7 +10,8 @@ import Foundation
 
 /// A store in a SQLite database with Core Data's layout.
 ///
-/// The coordinator's lock is held during all calls but `concurrently(_:)`.
+/// The coordinator's lock is held during all calls but `concurrently(_:)`, and guards the store's properties. What the
+/// program may read on any thread, such as the metadata, has a lock of its own.
 final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   struct ReaderKey: Hashable {
     let entity: ObjectIdentifier
@@ -58,7 +59,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   var generations: [WeakGeneration] = []
   /// Called before rows are searched by anything but their keys. A migration uses it to create indexes late.
   var willSearch: ((Opened) throws -> Void)?
-  private var values: [String: Any] = [:] { didSet { renewReference() } }
+  private let knownValues = Guarded<[String: Any]>([:])
   /// Who makes the next changes, for persistent history.
   var origin = HistoryOrigin()
   /// Whether a batch request is running, whose handlers must not write.
@@ -73,15 +74,22 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
 
   override var type: String { NSSQLiteStoreType }
 
+  private var values: [String: Any] {
+    get { knownValues.value }
+    set {
+      knownValues.value = newValue
+      renewReference()
+    }
+  }
+
   override var metadata: [String: Any]! {
     get { values }
     set {
-      // The framework's own keys describe the tables, which setting metadata does not change.
-      var changed = newValue ?? [:]
-      for (key, value) in values where StoreMetadata.ownKeys.contains(key) { changed[key] = value }
-      if !(changed[NSStoreUUIDKey] is String) { changed[NSStoreUUIDKey] = values[NSStoreUUIDKey] }
-      values = changed
-      hasUnsavedMetadata = true
+      exclusively {
+        // The framework's own keys describe the tables, which setting metadata does not change.
+        values = StoreMetadata.merged(newValue ?? [:], into: values)
+        hasUnsavedMetadata = true
+      }
     }
   }
 

@@ -31,6 +31,8 @@ final class WritesBehind {
       guard try state.plans.plan(for: change.id.entityDescription).isAlone(change) else { return false }
     }
     state.entities.noteIdentity()
+    // Values that nobody can change; see `RowPlan.isAlone(_:)`.
+    nonisolated(unsafe) let changes = changes
     begin(url: url) { state in
       let writer = RowWriter(
         connection: state.connection, entities: state.entities, external: state.external, plans: state.plans)
@@ -51,6 +53,7 @@ final class WritesBehind {
   }
 
   private func begin(url: URL?, _ body: @escaping @Sendable (SQLiteStore.Opened) throws -> Void) {
+    // Used by one thread at a time, since everything waits for the work.
     nonisolated(unsafe) let state = state
     work = ParallelWork { try SQLiteStoreErrors.translating(url: url, isOpening: false) { try body(state) } }
   }

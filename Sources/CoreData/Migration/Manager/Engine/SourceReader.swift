@@ -25,10 +25,11 @@ struct SourceReader {
       else {
         throw unfit(syntax, Operand.description(request), "a fetch request and the manager's source context")
       }
-      if let query = try query(request.specification, syntax) {
+      let specification = request.specification
+      if let query = try query(specification, syntax) {
         try read(query, body, afterBatch)
       } else {
-        try read(run.source.context.results(of: request.specification), syntax, body, afterBatch)
+        try read(run.source.context.results(of: specification), syntax, body, afterBatch)
       }
     case .collection(let syntax):
       guard let value = Operand.unwrapped(try run.objects.evaluateSource(syntax, plan)) else { return }

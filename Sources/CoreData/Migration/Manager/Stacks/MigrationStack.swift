@@ -65,7 +65,7 @@ struct MigrationStack {
   }
 }
 
-/// A context for one of the two stores of a migration.
+/// A context for one of the two stores of a migration. Confined to the thread that migrates.
 ///
 /// It posts no notifications and saves without validation, since `DestinationValidation` validates the objects once
 /// all are made. The destination's context also tells the run when a policy searches its objects.
