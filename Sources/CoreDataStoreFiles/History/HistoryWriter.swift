@@ -28,7 +28,7 @@ package enum HistoryChangeKind: Int64, Sendable {
 
 /// Records one transaction in the tables of history, within the transaction of SQLite that makes the changes.
 ///
-/// A transaction without changes leaves no trace.
+/// A transaction without changes leaves no trace, unless `recordTransaction()` is called.
 package final class HistoryWriter {
   private let connection: SQLiteConnection
   private let origin: HistoryOrigin
@@ -79,6 +79,9 @@ package final class HistoryWriter {
     try connection.run(changes.sql, changes.values)
     lastChange += Int64(connection.changes)
   }
+
+  /// Records the transaction even if it has no changes.
+  package func recordTransaction() throws { _ = try begun() }
 
   /// Records the greatest numbers. Must be called after the last change.
   package func finish() throws {

@@ -147,6 +147,19 @@ struct InPlaceMigration {
     }
     try file.setMetadata(metadata.merging(migration.addedMetadata) { $1 })
     try file.setCachedModel(document)
+    try recordMarks()
+  }
+
+  /// Records the migration itself in the history of the store, whose tables are made if it has none yet.
+  private func recordMarks() throws {
+    guard !migration.historyMarks.isEmpty else { return }
+    // Opening the store adds the columns for values of deleted rows.
+    try HistoryTables.make(in: connection, tombstones: 0)
+    for origin in migration.historyMarks {
+      let writer = HistoryWriter(connection, origin: origin)
+      try writer.recordTransaction()
+      try writer.finish()
+    }
   }
 
   /// Which superfluous columns are removed, including those that an earlier migration has deferred.

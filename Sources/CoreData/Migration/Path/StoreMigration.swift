@@ -84,6 +84,9 @@ public struct StoreMigration {
   public var managerFactory: MigrationManagerFactory?
   /// Metadata written together with the last step.
   var addedMetadata: [String: Any] = [:]
+  /// Transactions without changes that are recorded in the store's history together with the last step, if all steps are in
+  /// place.
+  var historyMarks: [HistoryOrigin] = []
 
   /// Plans the migration of a store, without changing anything.
   ///
@@ -420,5 +423,6 @@ extension StoreMigration {
     managerFactory = other.managerFactory
     integrityCheck = other.integrityCheck
     addedMetadata = other.addedMetadata
+    historyMarks = other.historyMarks
   }
 }

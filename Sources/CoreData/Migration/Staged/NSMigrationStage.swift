@@ -6,9 +6,14 @@ import Foundation
 /// A part of a staged migration; see `NSLightweightMigrationStage` and `NSCustomMigrationStage`. Labels and handlers may be
 /// read and set on any thread.
 open class NSMigrationStage: NSObject, @unchecked Sendable {
-  /// A name for debugging; empty by default. Errors contain it.
+  /// A name for debugging and for persistent history; empty by default. Errors contain it.
   ///
-  /// Differs from Apple: it is not recorded in the store's history.
+  /// If the store is opened with `NSPersistentHistoryTrackingKey`, the label is the `contextName` of the transactions of the
+  /// stage: one without changes, which is recorded together with the stage's step, and those that contexts without a name
+  /// save in its handlers. An empty label records nothing.
+  ///
+  /// Apple's documentation does not say how history contains the label. It is not the `author`, because programs select
+  /// transactions by their authors: the saves of handlers stay selected, or left out, as they are without a label.
   open var label: String! {
     get { givenLabel.value }
     set { givenLabel.value = newValue }
@@ -18,10 +23,12 @@ open class NSMigrationStage: NSObject, @unchecked Sendable {
   /// The version checksums of the stage, in order.
   var checksums: [String] { [] }
 
+  /// The label, if it is not empty.
+  var historyLabel: String? { label.flatMap { $0.isEmpty ? nil : $0 } }
+
   /// The stage's name in errors.
   var title: String {
-    let label = label ?? ""
-    return label.isEmpty ? "from \(checksums.joined(separator: " to "))" : "'\(label)'"
+    historyLabel.map { "'\($0)'" } ?? "from \(checksums.joined(separator: " to "))"
   }
 }
 

@@ -55,7 +55,7 @@ struct StagedMigration {
   var isCopy = false
 
   private enum Work {
-    case lightweight(MigrationPath)
+    case lightweight([NSMigrationStage], MigrationPath)
     case custom(NSCustomMigrationStage, MigrationPath)
     case handler(NSCustomMigrationStage)
   }
@@ -83,11 +83,11 @@ struct StagedMigration {
       metadata: metadata, configuration: configuration)
     for work in try plan(order, models) {
       switch work {
-      case .lightweight(let path): try migrate(along: path, mark: nil)
+      case .lightweight(let stages, let path): try migrate(along: path, stages, mark: nil)
       case .custom(let stage, let path):
         try handle(stage.willMigrateHandler, "willMigrateHandler", of: stage, stage.currentModel)
         let handler = stage.didMigrateHandler
-        try migrate(along: path, mark: handler == nil ? nil : Self.mark(stage))
+        try migrate(along: path, [stage], mark: handler == nil ? nil : Self.mark(stage))
         try finish(stage, handler)
       case .handler(let stage): try finish(stage, stage.didMigrateHandler)
       }
@@ -134,13 +134,19 @@ struct StagedMigration {
     var position = start
     for custom in order.customs where custom.start >= start && custom.end <= end {
       if position != custom.start {
-        works.append(.lightweight(try path(from: position, to: custom.start, order, models)))
+        works.append(try lightweight(from: position, to: custom.start, order, models))
       }
       works.append(.custom(custom.stage, try path(from: custom.start, to: custom.end, order, models)))
       position = custom.end
     }
-    if position != end { works.append(.lightweight(try path(from: position, to: end, order, models))) }
+    if position != end { works.append(try lightweight(from: position, to: end, order, models)) }
     return works
+  }
+
+  private func lightweight(
+    from start: Int, to end: Int, _ order: StageOrder, _ models: StageModels
+  ) throws -> Work {
+    .lightweight(order.lightweightStages(from: start, to: end), try path(from: start, to: end, order, models))
   }
 
   /// Returns the path between two versions: one step where that can be inferred, else one from each version to the next.
@@ -191,12 +197,16 @@ struct StagedMigration {
 
   private static func mark(_ stage: NSCustomMigrationStage) -> String { stage.checksums.joined(separator: " ") }
 
-  private func migrate(along path: MigrationPath, mark: String?) throws {
+  private func migrate(along path: MigrationPath, _ stages: [NSMigrationStage], mark: String?) throws {
     var migration = StoreMigration(
       storeAt: url, metadata: try SQLiteStore.metadataForPersistentStore(with: url), path: path,
       configuration: configuration, busyTimeout: options.timeout ?? StoreMigration.defaultBusyTimeout)
     migration.defersCleanup = options.defersCleanup
     if let mark { migration.addedMetadata = [Self.pendingKey: mark] }
+    if options.tracksHistory {
+      migration.historyMarks = stages.compactMap(\.historyLabel)
+        .map { HistoryOrigin(ofProgramWithContextName: $0) }
+    }
     try migration.run()
   }
 
@@ -226,6 +236,7 @@ struct StagedMigration {
   ) throws {
     guard let handler else { return }
     let container = try openContainer(with: reference.resolve())
+    container.persistentStoreCoordinator.migrationStageLabel = stage.historyLabel
     manager.container = container
     defer { manager.container = nil }
     do {
@@ -274,6 +285,7 @@ struct StageOrder {
   /// Version checksums, in order.
   private(set) var checksums: [String] = []
   private(set) var customs: [Custom] = []
+  private var lightweights: [(stage: NSLightweightMigrationStage, positions: Range<Int>)] = []
   /// Checksums that occur in several stages.
   private(set) var repeated: [String] = []
 
@@ -287,12 +299,22 @@ struct StageOrder {
       repeated += Set(own).intersection(seen).sorted()
       seen.formUnion(own)
       checksums += own
+      if let lightweight = stage as? NSLightweightMigrationStage {
+        lightweights.append((lightweight, checksums.count - own.count..<checksums.count))
+      }
       if let custom {
         let end = checksums.count - 1
         customs.append(Custom(stage: custom, start: end - 1, end: end))
       }
       isAfterCustom = custom != nil
     }
+  }
+
+  /// Returns the lightweight stages that lead from one version to another: those with a version after the first, or else the
+  /// one that it belongs to.
+  func lightweightStages(from start: Int, to end: Int) -> [NSLightweightMigrationStage] {
+    let passed = lightweights.filter { $0.positions.overlaps(start + 1..<end + 1) }
+    return (passed.isEmpty ? lightweights.filter { $0.positions.contains(start) } : passed).map(\.stage)
   }
 }
 

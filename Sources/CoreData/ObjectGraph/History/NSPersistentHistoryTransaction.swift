@@ -4,7 +4,7 @@
 import CoreDataStoreFiles
 import Foundation
 
-/// A transaction in persistent history: a save or a batch request that changed a store.
+/// A transaction in persistent history: a save or a batch request that changed a store, or a migration stage with a label.
 open class NSPersistentHistoryTransaction: NSObject, NSCopying, NSFetchRequestResult, @unchecked Sendable {
   private let facts: HistoryTransaction
   private let store: String
@@ -32,7 +32,7 @@ open class NSPersistentHistoryTransaction: NSObject, NSCopying, NSFetchRequestRe
   open var bundleID: String { facts.origin.bundle ?? "" }
   /// The name of the process that made the transaction.
   open var processID: String { facts.origin.process ?? "" }
-  /// The name of the context that made the transaction.
+  /// The name of the context that made the transaction, or the label of the migration stage that it belongs to.
   open var contextName: String? { facts.origin.contextName }
   /// The `transactionAuthor` of the context that made the transaction.
   open var author: String? { facts.origin.author }

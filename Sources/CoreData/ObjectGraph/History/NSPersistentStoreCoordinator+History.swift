@@ -9,10 +9,9 @@ import Foundation
 extension HistoryOrigin {
   /// The origin of changes by a context.
   init(_ context: NSManagedObjectContext) {
-    let process = ProcessInfo.processInfo.processName
     self.init(
-      author: context.transactionAuthor, contextName: context.name,
-      bundle: Bundle.main.bundleIdentifier ?? process, process: process)
+      ofProgramWithContextName: context.name ?? context.coordinator.migrationStageLabel,
+      author: context.transactionAuthor)
   }
 }
 

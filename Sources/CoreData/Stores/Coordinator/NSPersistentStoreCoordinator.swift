@@ -17,6 +17,9 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     set { givenName.value = newValue }
   }
   private let givenName = Guarded<String?>(nil)
+  /// The label of the migration stage whose handler this coordinator was made for, which history records for contexts without
+  /// a name. Set before there are contexts.
+  var migrationStageLabel: String?
   private let storesLock = NSRecursiveLock()
   /// The thread that holds the lock; 0 for none.
   private let lockingThread = Atomic<UInt>(0)

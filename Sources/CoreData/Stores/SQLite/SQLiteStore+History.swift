@@ -40,6 +40,15 @@ enum HistoryLimit {
   case time(Double)
 }
 
+extension HistoryOrigin {
+  /// The origin of changes by this program.
+  init(ofProgramWithContextName contextName: String?, author: String? = nil) {
+    let process = ProcessInfo.processInfo.processName
+    self.init(
+      author: author, contextName: contextName, bundle: Bundle.main.bundleIdentifier ?? process, process: process)
+  }
+}
+
 extension SQLiteStore: HistoryStore {
   /// Prepares a newly opened file for recording, if an option asks for it.
   ///
