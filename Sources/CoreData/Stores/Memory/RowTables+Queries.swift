@@ -24,8 +24,8 @@ extension RowTables {
 
   private func matching(_ query: RowQuery) throws -> [RowSnapshot]? {
     if let ids = query.predicate?.wantedIdentifiers {
-      return Set(ids.map(\.current.key)).sorted { $0.number < $1.number }.compactMap { row($0) }
-        .filter { isOf($0, query) }
+      return Set(ids.lazy.map(\.current.key).filter { $0.store == self.store.number })
+        .sorted { $0.number < $1.number }.compactMap { row($0) }.filter { isOf($0, query) }
     }
     var found = rows(of: query.entity, includesSubentities: query.includesSubentities)
     if query.keys != nil || !query.excludedKeys.isEmpty { found = found.filter { isInRange($0, query) } }

@@ -354,4 +354,24 @@ struct StoreKindTests {
     third.make("Employee", ["name": "Ada", "badge": 2])
     #expect { try third.save() } throws: { ($0 as NSError).code == NSManagedObjectConstraintMergeError }
   }
+
+  @Test("A fetch of given objects finds none of another store, whose rows may have the same numbers")
+  func objectsOfOtherStores() throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: CompanyModel.make())
+    for _ in 0..<2 {
+      try coordinator.addPersistentStore(type: .inMemory, at: URL(fileURLWithPath: "/dev/null"))
+    }
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    let tasks = coordinator.persistentStores.enumerated().map { number, store in
+      let task = context.make("Task", ["title": "\(number)"])
+      context.assign(task, to: store)
+      return task
+    }
+    try context.save()
+    #expect(Set(tasks.map(\.objectID.key.number)).count == 1)
+    for task in tasks {
+      #expect(try context.all("Task", by: "title", where: NSPredicate(format: "SELF IN %@", [task])) == [task])
+    }
+  }
 }
