@@ -1,20 +1,26 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import Foundation
 
 /// Fetches beside unsaved changes whose cost does not depend on the number of stored objects: the stores leave out the changed
-/// objects, and those that match are added in memory.
+/// objects, and those that match are added in memory. A context with a parent asks for as many objects more as its changes may
+/// remove.
 ///
-/// Objects that are equal in the order have the order of the stores and of their primary keys; new objects come last.
+/// Objects that are equal in the order have the order of the stores and of their primary keys; new objects come last. In a
+/// context with a parent they have the order in which the parent has them; those that only the context has come last.
 extension FetchExecution {
   /// A list is merged by comparisons with rows that are read one by one, unless there are too many for that.
   private static let comparisonsPerObject = 16
 
   /// Whether the rows are those of stores, and not of a parent context or of requests that stores execute.
   private var areReadFromStores: Bool {
-    context.parent == nil && !sources.contains { ($0 as? StoreReader)?.store is NSIncrementalStore }
+    context.parent == nil && !hasExecutingStore
   }
+
+  /// Whether a store executes whole requests.
+  private var hasExecutingStore: Bool { sources.contains { ($0 as? StoreReader)?.store is NSIncrementalStore } }
 
   /// Whether an object with unsaved changes may decide the order of others.
   private var isOrderedByUnsaved: Bool {
@@ -37,13 +43,22 @@ extension FetchExecution {
     var rows = query
     rows.offset = 0
     if query.limit > 0 {
-      let (end, overflow) = query.offset.addingReportingOverflow(query.limit)
-      if overflow { return nil }
+      guard let end = end(adding: 0) else { return nil }
       rows.limit = end
     }
-    guard let store = (source as? StoreReader)?.store else { return nil }
-    rows.excludedKeys = Set(pending.lazy.map(\.key).filter { $0.store == store.number }.map(\.number))
+    if let store = (source as? StoreReader)?.store {
+      rows.excludedKeys = Set(pending.lazy.map(\.key).filter { $0.store == store.number }.map(\.number))
+    } else {
+      rows.excludedIDs += pending.lazy.filter { !$0.isInserted }.map(\.objectID)
+    }
     return rows
+  }
+
+  /// Returns the sum of offset, limit and a number; nil if it is too large.
+  private func end(adding count: Int) -> Int? {
+    let (end, overflow) = query.offset.addingReportingOverflow(query.limit)
+    let (sum, isTooLarge) = end.addingReportingOverflow(count)
+    return overflow || isTooLarge ? nil : sum
   }
 
   /// Returns the objects with unsaved changes that match.
@@ -62,10 +77,52 @@ extension FetchExecution {
     return window(try ObjectOrder(query.order).sorted(inOrderOfKeys(objects + matchingPending())))
   }
 
-  /// Returns the count that the stores give, corrected by the objects with unsaved changes; nil if the stores do not evaluate
-  /// the predicate.
+  /// Returns the objects within offset and limit, of those that the parent has first; nil if there is no limit, or if the order
+  /// is not the parent's.
+  ///
+  /// Objects that have changed in the parent since this context read them are placed by the parent's values.
+  func firstMatchingOfParent() throws -> [NSManagedObject]? {
+    let stored = pending.count { !$0.isInserted }
+    guard query.limit > 0, context.parent != nil, !isOpaque, !isSortedByCode, !isOrderedByUnsaved,
+      let end = end(adding: stored)
+    else { return nil }
+    var first = query
+    (first.offset, first.limit) = (0, end)
+    let found = try parentObjects(first)
+    var objects = try withPending(found)
+    if found.count >= end {
+      // The parent may have more objects. Those among them that have changed here stand in its order before those that it
+      // does not have.
+      let known = Set(found.map(ObjectIdentifier.init))
+      let start = objects.firstIndex { !known.contains(ObjectIdentifier($0)) } ?? objects.endIndex
+      try arrangeAsInParent(&objects[start...])
+    }
+    return window(try ObjectOrder(query.order).sorted(objects))
+  }
+
+  /// Puts changed objects that the parent has too before the others, in its order.
+  private func arrangeAsInParent(_ objects: inout ArraySlice<NSManagedObject>) throws {
+    let ids = objects.lazy.filter { !$0.isInserted }.map(\.objectID)
+    guard objects.count > 1, !ids.isEmpty else { return }
+    var those = query
+    (those.offset, those.limit) = (0, 0)
+    let isOneOfThem = PredicateSyntax.comparison(
+      .init(.evaluatedObject, .in, .constant(.array(ids.map { .object(.init($0)) }))))
+    those.predicate = query.predicate.map { .and([$0, isOneOfThem]) } ?? isOneOfThem
+    let found = try parentObjects(those)
+    let known = Set(found.map(ObjectIdentifier.init))
+    objects = found + objects.filter { !known.contains(ObjectIdentifier($0)) }
+  }
+
+  private func parentObjects(_ query: RowQuery) throws -> [NSManagedObject] {
+    try sources.flatMap { try $0.rows(for: query) ?? [] }
+      .map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
+  }
+
+  /// Returns the count that the stores or the parent give, corrected by the objects with unsaved changes; nil if the stores do
+  /// not evaluate the predicate.
   func countWithPending() throws -> Int? {
-    guard areReadFromStores, !isOpaque else { return nil }
+    guard !hasExecutingStore, !isOpaque else { return nil }
     var count = try matchingPending().count
     for source in sources {
       guard var unchanged = unchanged(in: source) else { return nil }

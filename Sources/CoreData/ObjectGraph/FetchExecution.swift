@@ -7,7 +7,7 @@ import Foundation
 
 /// One fetch: queries the stores, and merges the context's unsaved changes into the results.
 struct FetchExecution {
-  let specification: FetchSpecification
+  private(set) var specification: FetchSpecification
   let context: NSManagedObjectContext
   private let entity: NSEntityDescription
   let sources: [any RowReading]
@@ -69,7 +69,14 @@ struct FetchExecution {
     self.query = query
     isOpaque = false
     isSortedByCode = false
-    pending = FetchExecution.pending(query, in: context)
+    let excluded = Set(query.excludedIDs.lazy.map(\.current.key))
+    pending = FetchExecution.pending(query, in: context).filter { !excluded.contains($0.key) }
+    guard incrementalStore != nil else { return }
+    self.specification.predicate = query.predicate.map(NSPredicate.make)
+    self.specification.sortDescriptors = query.order.map {
+      NSSortDescriptor(key: $0.keyPath, ascending: $0.isAscending, selector: $0.method.rawValue)
+    }
+    (self.specification.fetchLimit, self.specification.fetchOffset) = (query.limit, query.offset)
   }
 
   /// Returns the objects with unsaved changes that may match a query.
@@ -123,7 +130,9 @@ struct FetchExecution {
   }
 
   /// The store, if it executes the whole request itself.
-  private var executingStore: NSIncrementalStore? { pending.isEmpty ? incrementalStore : nil }
+  private var executingStore: NSIncrementalStore? {
+    pending.isEmpty && query.excludedIDs.isEmpty ? incrementalStore : nil
+  }
 
   func objects() throws -> [NSManagedObject] {
     let found = try matching()
@@ -199,7 +208,7 @@ struct FetchExecution {
     if readsRowsLater, let ids = try mergedIdentifiers() {
       return context.faults(window(ids), batchSize: specification.fetchBatchSize)
     }
-    if let objects = try firstMatching() { return objects }
+    if let objects = try firstMatching() ?? firstMatchingOfParent() { return objects }
     var whole = query
     whole.limit = 0
     whole.offset = 0
@@ -243,16 +252,23 @@ struct FetchExecution {
   private func matching(_ query: RowQuery, of store: NSIncrementalStore) throws -> [NSManagedObject] {
     var whole = specification
     (whole.fetchLimit, whole.fetchOffset) = (query.limit, query.offset)
-    return try locked { try store.results(of: whole, as: .managedObjectResultType, entity: entity, in: context) }
+    let found: [NSManagedObject] = try locked {
+      try store.results(of: whole, as: .managedObjectResultType, entity: entity, in: context)
+    }
+    if query.excludedIDs.isEmpty { return found }
+    let excluded = Set(query.excludedIDs.lazy.map(\.current.key))
+    return found.filter { !excluded.contains($0.key) }
   }
 
+  /// Returns the objects of a source that match a query, without regard to the changes of this context.
   private func matching(_ query: RowQuery, in source: any RowReading) throws -> [NSManagedObject] {
     if let store = (source as? StoreReader)?.store as? NSIncrementalStore { return try matching(query, of: store) }
     if !isOpaque, let rows = try source.rows(for: query) {
       return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
     }
     // The store cannot express the predicate or the order: read all rows, and filter in memory.
-    let all = RowQuery(entity: query.entity, includesSubentities: query.includesSubentities)
+    var all = RowQuery(entity: query.entity, includesSubentities: query.includesSubentities)
+    all.excludedIDs = query.excludedIDs
     guard let rows = try source.rows(for: all) else {
       throw ObjectGraphErrors.badRequest(
         "The store cannot list the rows of '\(entity.name ?? "")'.", entity: entity,
@@ -261,7 +277,8 @@ struct FetchExecution {
     return try rows.map { context.object(for: $0) }.filter(isWanted)
   }
 
-  private func withPending(_ objects: [NSManagedObject]) throws -> [NSManagedObject] {
+  /// Removes the objects that no longer match because of unsaved changes, and appends those that match because of them.
+  func withPending(_ objects: [NSManagedObject]) throws -> [NSManagedObject] {
     guard !pending.isEmpty else { return objects }
     let unsaved = Set(pending.map(ObjectIdentifier.init))
     let matching = try pending.filter { try !$0.isDeleted && isWanted($0) }

@@ -46,16 +46,25 @@ struct StoreReader: RowReading {
     return try coordinator.reading(store, body)
   }
 
-  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try reading { try $0.rows(for: query) } }
-
-  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
-    try reading { try $0.identifiers(for: query) }
+  /// The query with the keys of the objects to leave out.
+  private func own(_ query: RowQuery) -> RowQuery {
+    guard !query.excludedIDs.isEmpty else { return query }
+    var own = query
+    let keys = query.excludedIDs.lazy.map(\.current.key)
+    own.excludedKeys.formUnion(keys.filter { $0.store == store.number }.map(\.number))
+    return own
   }
 
-  func count(for query: RowQuery) throws -> Int? { try reading { try $0.count(for: query) } }
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try reading { try $0.rows(for: own(query)) } }
+
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
+    try reading { try $0.identifiers(for: own(query)) }
+  }
+
+  func count(for query: RowQuery) throws -> Int? { try reading { try $0.count(for: own(query)) } }
 
   func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {
-    try reading { try $0.dictionaries(for: query, results) }
+    try reading { try $0.dictionaries(for: own(query), results) }
   }
 
   func row(for id: NSManagedObjectID) throws -> RowSnapshot? { try reading { try $0.row(for: id, in: context) } }

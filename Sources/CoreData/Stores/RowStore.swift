@@ -105,6 +105,8 @@ extension RowStore {
 struct RowQuery {
   let entity: NSEntityDescription
   private(set) var criteria: RowCriteria
+  /// The objects that a child context leaves out. Stores ignore them; `StoreReader` adds their keys to `excludedKeys`.
+  var excludedIDs: [NSManagedObjectID] = []
 
   init(entity: NSEntityDescription, includesSubentities: Bool = true) {
     self.entity = entity

@@ -12,7 +12,7 @@ import Testing
 struct PendingDifferentialTests {
   /// Where the employees are stored.
   enum Place: CaseIterable {
-    case file, memory, twoFiles
+    case file, memory, twoFiles, requests
   }
 
   private static func context(_ place: Place, _ store: TemporaryStore) throws -> NSManagedObjectContext {
@@ -24,6 +24,10 @@ struct PendingDifferentialTests {
       for name in ["a", "b"] {
         try coordinator.addPersistentStore(type: .sqlite, at: store.folder.appendingPathComponent("\(name).sqlite"))
       }
+    case .requests:
+      _ = StoreKind.registration
+      try coordinator.addPersistentStore(
+        type: StoreKind.incremental.type, at: StoreKind.incremental.url(in: store.folder))
     }
     let context = NSManagedObjectContext(.privateQueue)
     context.persistentStoreCoordinator = coordinator
@@ -31,7 +35,7 @@ struct PendingDifferentialTests {
   }
 
   @Test(
-    "Pages, batches, identifiers and counts are those of all objects", arguments: Place.allCases, 0..<6 as Range<UInt64>
+    "Pages, batches, identifiers and counts are those of all objects", arguments: Place.allCases, 0..<4 as Range<UInt64>
   )
   func sameResults(place: Place, seed: UInt64) throws {
     // The generator's sequences of neighboring seeds overlap.
@@ -39,26 +43,81 @@ struct PendingDifferentialTests {
     let store = try TemporaryStore()
     let context = try Self.context(place, store)
     let stores = try #require(context.persistentStoreCoordinator?.persistentStores)
-    func set(_ object: NSManagedObject) {
+    Changes.add(80, to: context, among: stores, &random)
+    try context.save()
+    if Bool.random(using: &random) { context.reset() }
+    try Changes.make(in: context, among: stores, &random)
+    try check(60, context, "\(place), seed \(seed)", &random)
+  }
+
+  @Test(
+    "Pages and counts of a tree of contexts with changes at several levels are those of all objects",
+    arguments: Place.allCases, 0..<5 as Range<UInt64>)
+  func sameResultsInTrees(place: Place, seed: UInt64) throws {
+    var random = SeededGenerator(seed: (seed &+ 977) &* 1_000_003)
+    let store = try TemporaryStore()
+    let root = try Self.context(place, store)
+    let stores = try #require(root.persistentStoreCoordinator?.persistentStores)
+    Changes.add(80, to: root, among: stores, &random)
+    try root.save()
+    if Bool.random(using: &random) { root.reset() }
+    var contexts = [root]
+    for _ in 0..<Int.random(in: 1...2, using: &random) {
+      let context = NSManagedObjectContext(.privateQueue)
+      context.parent = contexts.last
+      contexts.append(context)
+    }
+    // From the root down: a context keeps the values of objects that its parent changes afterwards.
+    for (level, context) in contexts.enumerated() {
+      if level < contexts.count - 1, Int.random(in: 0..<4, using: &random) == 0 { continue }
+      try Changes.make(in: context, among: stores, &random)
+      guard Bool.random(using: &random) else { continue }
+      try context.save()
+      if level == contexts.count - 1 || Bool.random(using: &random) {
+        try Changes.make(in: context, among: stores, &random)
+      }
+    }
+    // Lower contexts still know the new objects by their temporary identifiers.
+    if Bool.random(using: &random) { try root.save() }
+    for context in contexts.reversed() {
+      try check(20, context, "\(place), seed \(seed), \(contexts.count) levels", &random)
+    }
+  }
+
+  /// Random changes of employees.
+  private enum Changes {
+    static func set(_ object: NSManagedObject, _ random: inout SeededGenerator) {
       let age = Int.random(in: -1..<4, using: &random)
       object.setValue(age < 0 ? nil : age, forKey: "age")
       object.setValue(["a", "A", "b", "ä", ""].randomElement(using: &random), forKey: "name")
       object.setValue(Bool.random(using: &random) ? nil : Int.random(in: 0..<100, using: &random), forKey: "badge")
     }
-    func add(_ count: Int) {
+
+    static func add(
+      _ count: Int, to context: NSManagedObjectContext, among stores: [NSPersistentStore],
+      _ random: inout SeededGenerator
+    ) {
       for number in 0..<count {
         let object = context.make(number % 3 == 0 ? "Manager" : "Employee")
         if let store = stores.randomElement(using: &random) { context.assign(object, to: store) }
-        set(object)
+        set(object, &random)
       }
     }
-    add(80)
-    try context.save()
-    if Bool.random(using: &random) { context.reset() }
-    for object in try context.all("Employee").shuffled(using: &random).prefix(20) { set(object) }
-    for object in try context.all("Employee").shuffled(using: &random).prefix(8) { context.delete(object) }
-    add(15)
-    for number in 0..<60 {
+
+    static func make(
+      in context: NSManagedObjectContext, among stores: [NSPersistentStore], _ random: inout SeededGenerator
+    ) throws {
+      for object in try context.all("Employee").shuffled(using: &random).prefix(20) { set(object, &random) }
+      for object in try context.all("Employee").shuffled(using: &random).prefix(8) { context.delete(object) }
+      add(15, to: context, among: stores, &random)
+    }
+  }
+
+  /// Compares fetches within offset and limit with fetches of everything.
+  private func check(
+    _ count: Int, _ context: NSManagedObjectContext, _ title: String, _ random: inout SeededGenerator
+  ) throws {
+    for number in 0..<count {
       let request = NSFetchRequest<NSManagedObject>(entityName: Bool.random(using: &random) ? "Employee" : "Manager")
       let keys =
         [["age"], ["age", "badge"], [], ["badge"], ["name"], ["name", "age"]].randomElement(using: &random) ?? []
@@ -74,7 +133,7 @@ struct PendingDifferentialTests {
       let page = limit == 0 ? Array(all.dropFirst(offset)) : Array(all.dropFirst(offset).prefix(limit))
       (request.fetchLimit, request.fetchOffset) = (limit, offset)
       let text: Comment =
-        "seed \(seed), request \(number): \(request.predicate.map { "\($0)" } ?? "") \(keys) \(offset) + \(limit)"
+        "\(title), request \(number): \(request.predicate.map { "\($0)" } ?? "") \(keys) \(offset) + \(limit)"
       #expect(try context.fetch(request) == page, text)
       #expect(try context.count(for: request) == page.count, text)
       request.fetchBatchSize = 7

@@ -1,15 +1,26 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreData
 import CoreDataTestSupport
 import Foundation
 import Testing
+
+@testable import CoreData
 
 @Suite("Limited fetches and counts with unsaved changes")
 struct PendingFetchTests {
   /// Counts the objects that are made.
   final class CountedTask: NSManagedObject {
+    nonisolated(unsafe) static var made = 0
+
+    required init(entity: NSEntityDescription, insertInto context: NSManagedObjectContext?) {
+      Self.made += 1
+      super.init(entity: entity, insertInto: context)
+    }
+  }
+
+  /// Counts the objects that the contexts of a tree make.
+  final class CountedTreeTask: NSManagedObject {
     nonisolated(unsafe) static var made = 0
 
     required init(entity: NSEntityDescription, insertInto context: NSManagedObjectContext?) {
@@ -42,6 +53,69 @@ struct PendingFetchTests {
     #expect(try context.count(for: request) == 2048 && CountedTask.made == 0)
     request.predicate = NSPredicate(format: "title BEGINSWITH '0003'")
     #expect(try context.count(for: request) == 50 && CountedTask.made == 0)
+  }
+
+  @Test(
+    "In a tree of contexts with unsaved changes, each context asks for the limit and its changed objects; a count reads none"
+  )
+  func economyInTrees() throws {
+    let model = CompanyModel.make()
+    model.entitiesByName["Task"]?.managedObjectClassName = "CountedTreeTask"
+    ManagedObjectClasses.register(CountedTreeTask.self, as: "CountedTreeTask")
+    let root = try TemporaryStore().context(model)
+    for number in 0..<2000 { root.make("Task", ["title": String(format: "%04d", number)]) }
+    try root.save()
+    root.reset()
+    let middle = NSManagedObjectContext(.privateQueue)
+    middle.parent = root
+    let leaf = NSManagedObjectContext(.privateQueue)
+    leaf.parent = middle
+    var known: [NSManagedObject] = []
+    for (context, number) in [(root, "0001"), (middle, "0002"), (leaf, "0003")] {
+      let found = try context.all("Task", by: "title", where: NSPredicate(format: "title = %@", number))
+      known += found
+      for object in found { context.delete(object) }
+      for other in 0..<50 { context.make("Task", ["title": "0004-\(number)-\(other)"]) }
+    }
+    let last = try leaf.all("Task", by: "title", where: NSPredicate(format: "title = '1999'"))
+    last.first?.setValue("0004", forKey: "title")
+    #expect(known.count == 3 && last.count == 1)
+    CountedTreeTask.made = 0
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Task")
+    request.sortDescriptors = [NSSortDescriptor(key: "title", ascending: true)]
+    (request.fetchLimit, request.fetchOffset) = (3, 1)
+    let titles = try leaf.fetch(request).map { $0.value(forKey: "title") as? String }
+    #expect(titles == ["0004", "0004", "0004-0001-0"])
+    // At most seven in each of the three contexts: four, and those that the changes of the contexts above may remove.
+    #expect(CountedTreeTask.made <= 21, "\(CountedTreeTask.made) objects")
+    CountedTreeTask.made = 0
+    request.fetchLimit = 0
+    #expect(try leaf.count(for: request) == 2146)
+    request.predicate = NSPredicate(format: "title BEGINSWITH '0004'")
+    #expect(try leaf.count(for: request) == 151)
+    #expect(CountedTreeTask.made == 0)
+  }
+
+  @Test("A store that executes requests gets the predicate, the order and the limit of a child's request")
+  func requestsOfChildren() throws {
+    let bench = try StoreKindBench(.incremental)
+    let root = bench.context()
+    for number in 0..<9 { root.make("Task", ["title": "\(number)"]) }
+    try root.save()
+    root.reset()
+    let child = NSManagedObjectContext(.privateQueue)
+    child.parent = root
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Task")
+    request.predicate = NSPredicate(format: "title > '2'")
+    request.sortDescriptors = [NSSortDescriptor(key: "title", ascending: false)]
+    (request.fetchLimit, request.fetchOffset) = (3, 1)
+    func titles() throws -> [String?] { try child.fetch(request).map { $0.value(forKey: "title") as? String } }
+    #expect(try titles() == ["7", "6", "5"])
+    #expect(try child.count(for: request) == 3)
+    child.make("Task", ["title": "65"])
+    #expect(try titles() == ["7", "65", "6"])
+    request.fetchLimit = 0
+    #expect(try child.count(for: request) == 6)
   }
 
   @Test(
