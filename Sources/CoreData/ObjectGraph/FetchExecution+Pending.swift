@@ -134,12 +134,17 @@ extension FetchExecution {
     return query.limit > 0 ? min(count, query.limit) : count
   }
 
+  /// The places of the stores among the sources, by the numbers of the stores.
+  private var places: [UInt32: Int] {
+    Dictionary(
+      sources.enumerated().compactMap { place, source in (source as? StoreReader).map { ($0.store.number, place) } }
+    ) { first, _ in first }
+  }
+
   /// Returns the objects in the order in which stores have rows that are equal in all other respects.
   func inOrderOfKeys(_ objects: [NSManagedObject]) -> [NSManagedObject] {
     guard areReadFromStores else { return objects }
-    let places = Dictionary(
-      sources.enumerated().compactMap { place, source in (source as? StoreReader).map { ($0.store.number, place) } }
-    ) { first, _ in first }
+    let places = places
     func place(_ object: NSManagedObject) -> (Int, Int64) {
       let key = object.key
       return (places[key.store] ?? places.count, key.number)
@@ -148,9 +153,12 @@ extension FetchExecution {
   }
 
   /// Returns the identifiers of all objects that may be within offset and limit, in order, without reading their rows; nil if
-  /// these are needed, or if the store does not evaluate everything.
+  /// these are needed, or if the stores do not evaluate everything. It is also nil for one store without unsaved changes, which
+  /// gives the identifiers itself.
   func mergedIdentifiers() throws -> [NSManagedObjectID]? {
-    guard !pending.isEmpty, sources.count == 1, areReadFromStores, !isOpaque, !isSortedByCode, !isOrderedByUnsaved,
+    guard areReadFromStores, !isOpaque, !isSortedByCode, !isOrderedByUnsaved else { return nil }
+    if sources.count > 1 { return try identifiersOfSeveralStores() }
+    guard !pending.isEmpty, sources.count == 1,
       let unchanged = unchanged(in: sources[0]), let ids = try sources[0].identifiers(for: unchanged)
     else { return nil }
     let order = ObjectOrder(query.order)
@@ -177,6 +185,37 @@ extension FetchExecution {
       start = low
     }
     return merged + ids[start...]
+  }
+
+  /// Returns what `mergedIdentifiers()` does, by the values that the stores give of each row.
+  private func identifiersOfSeveralStores() throws -> [NSManagedObjectID]? {
+    typealias Entry = (id: NSManagedObjectID, values: [Any?], rank: (Int, Int64))
+    var entries: [Entry] = []
+    for (place, source) in sources.enumerated() {
+      guard let reader = source as? StoreReader, let unchanged = unchanged(in: reader) else { return nil }
+      if query.order.isEmpty {
+        guard let ids = try reader.identifiers(for: unchanged) else { return nil }
+        entries += ids.lazy.map { ($0, [], (place, $0.key.number)) }
+      } else {
+        guard let found = try reader.placedIdentifiers(for: unchanged) else { return nil }
+        entries += found.lazy.map { ($0.id, $0.values, (place, $0.id.key.number)) }
+      }
+    }
+    let (order, places) = (ObjectOrder(query.order), places)
+    for (position, object) in try matchingPending().enumerated() {
+      let rank =
+        object.isInserted
+        ? (places.count + 1, Int64(position)) : (places[object.key.store] ?? places.count, object.key.number)
+      entries.append((object.objectID, try order.values(of: object), rank))
+    }
+    // Each store's entries are in order already, which makes sorting a merge.
+    return try entries.sorted { left, right in
+      switch try order.order(left.values, right.values) {
+      case .orderedAscending: true
+      case .orderedDescending: false
+      case .orderedSame: left.rank < right.rank
+      }
+    }.map(\.id)
   }
 
   private func stored(_ id: NSManagedObjectID) -> NSManagedObject { context.faults([id], batchSize: 0)[0] }

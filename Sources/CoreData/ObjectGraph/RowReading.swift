@@ -61,6 +61,10 @@ struct StoreReader: RowReading {
     try reading { try $0.identifiers(for: own(query)) }
   }
 
+  func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? {
+    try reading { try $0.placedIdentifiers(for: own(query)) }
+  }
+
   func count(for query: RowQuery) throws -> Int? { try reading { try $0.count(for: own(query)) } }
 
   func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {

@@ -14,6 +14,10 @@ protocol RowSource {
   /// Returns the identifiers of the rows that match a query; nil as for `rows(for:)`.
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]?
 
+  /// Returns the identifiers of the rows that match a query, with the values that decide their order; nil as for `rows(for:)`,
+  /// and if the store has these values in rows only.
+  func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]?
+
   /// Returns the number of rows that match a query; nil as for `rows(for:)`.
   func count(for query: RowQuery) throws -> Int?
 
@@ -34,6 +38,16 @@ protocol RowSource {
   func members(
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
   ) throws -> [ObjectKey: [NSManagedObjectID]]
+}
+
+extension RowSource {
+  func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? { nil }
+}
+
+/// The identifier of a row, with the values of the keys of a query's order.
+struct PlacedIdentifier {
+  let id: NSManagedObjectID
+  let values: [Any?]
 }
 
 /// A store of rows, as contexts use it by way of the coordinator: what every type of store must be able to do.

@@ -12,11 +12,17 @@ import Testing
 struct PendingDifferentialTests {
   /// Where the employees are stored.
   enum Place: CaseIterable {
-    case file, memory, twoFiles, requests
+    case file, memory, twoFiles, twoConfigurations, fileAndMemory, requests
   }
 
   private static func context(_ place: Place, _ store: TemporaryStore) throws -> NSManagedObjectContext {
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: CompanyModel.make())
+    let model = CompanyModel.make()
+    if place == .twoConfigurations {
+      let employees = ["Employee", "Manager"].compactMap { model.entitiesByName[$0] }
+      model.setEntities(employees, forConfigurationName: "Employees")
+      model.setEntities(model.entities, forConfigurationName: "Everything")
+    }
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
     switch place {
     case .file: try coordinator.addPersistentStore(type: .sqlite, at: store.url)
     case .memory: try coordinator.addPersistentStore(type: .inMemory, at: URL(fileURLWithPath: "/dev/null"))
@@ -24,6 +30,14 @@ struct PendingDifferentialTests {
       for name in ["a", "b"] {
         try coordinator.addPersistentStore(type: .sqlite, at: store.folder.appendingPathComponent("\(name).sqlite"))
       }
+    case .twoConfigurations:
+      for name in ["Employees", "Everything"] {
+        try coordinator.addPersistentStore(
+          type: .sqlite, configuration: name, at: store.folder.appendingPathComponent("\(name).sqlite"))
+      }
+    case .fileAndMemory:
+      try coordinator.addPersistentStore(type: .sqlite, at: store.url)
+      try coordinator.addPersistentStore(type: .inMemory, at: URL(fileURLWithPath: "/dev/null"))
     case .requests:
       _ = StoreKind.registration
       try coordinator.addPersistentStore(
@@ -170,6 +184,44 @@ struct PendingDifferentialTests {
     #expect(tasks[300].value(forKey: "title") as? String == expected[300])
     #expect(tasks.count { $0.snapshot != nil } < 50)
     #expect(tasks.map { $0.value(forKey: "title") as? String } == expected)
+  }
+
+  @Test("A batch size over several stores reads identifiers in one order, and the rows of the batches that are walked")
+  func batchesOfSeveralStores() throws {
+    let store = try TemporaryStore()
+    let writer = try Self.context(.twoFiles, store)
+    let stores = try #require(writer.persistentStoreCoordinator?.persistentStores)
+    for number in 0..<400 {
+      writer.assign(writer.make("Task", ["title": String(format: "%03d", number)]), to: stores[number * 7 % 5 % 2])
+    }
+    try writer.save()
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = writer.persistentStoreCoordinator
+    func tasks() throws -> [NSManagedObject] {
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Task")
+      request.sortDescriptors = [NSSortDescriptor(key: "title", ascending: false)]
+      request.predicate = NSPredicate(format: "title != 'gone'")
+      request.fetchBatchSize = 20
+      return try context.fetch(request)
+    }
+    var expected = (0..<400).reversed().map { String(format: "%03d", $0) }
+    var found = try tasks()
+    #expect(found.count == 400 && found.allSatisfy { $0.isFault && $0.snapshot == nil })
+    #expect(found[150].value(forKey: "title") as? String == expected[150])
+    #expect(found.count { $0.snapshot != nil } == 20)
+    let known = [found[399], found[398], found[0]]
+    known[0].setValue("200-", forKey: "title")
+    context.delete(known[1])
+    known[2].setValue("gone", forKey: "title")
+    let new = context.make("Task", ["title": "000-"])
+    found = try tasks()
+    expected = ["200-", "000-"] + expected[1..<398]
+    expected.sort(by: >)
+    #expect(found.count == 399 && found[398] === new)
+    // The batches of the task that was read, and of the three that were changed.
+    #expect(found.count { $0.snapshot != nil } <= 60)
+    #expect(found.map { $0.value(forKey: "title") as? String } == expected)
+    #expect(Set(found.filter { !$0.isInserted }.map(\.objectID.persistentStore)).count == 2)
   }
 
   @Test("An order by values of objects with unsaved changes is that of the new values")

@@ -42,6 +42,10 @@ extension RowTableStore {
 
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? { try rows(for: query)?.map(\.id) }
 
+  func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? {
+    try openTables().placedIdentifiers(for: query)
+  }
+
   func count(for query: RowQuery) throws -> Int? {
     var query = query
     query.order = []

@@ -22,6 +22,13 @@ extension RowTables {
     return Array(result)
   }
 
+  /// Returns the identifiers of the rows that match a query, with the values that decide their order; nil as for `rows(for:)`.
+  func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? {
+    guard let rows = try rows(for: query) else { return nil }
+    let order = ObjectOrder(query.order)
+    return try rows.map { PlacedIdentifier(id: $0.id, values: try order.values(of: StoredRow($0.id, $0, self))) }
+  }
+
   private func matching(_ query: RowQuery) throws -> [RowSnapshot]? {
     if let ids = query.predicate?.wantedIdentifiers {
       return Set(ids.lazy.map(\.current.key).filter { $0.store == self.store.number })

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPredicates
 import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
@@ -10,6 +11,13 @@ extension SQLiteStore {
     try asking { state in
       try willSearch?(state)
       return try state.dictionaries(for: query, results)
+    }
+  }
+
+  func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? {
+    try asking { state in
+      try willSearch?(state)
+      return try state.placedIdentifiers(for: query)
     }
   }
 }
@@ -25,6 +33,26 @@ extension SQLiteStore.Opened {
         while try statement.step() {
           if let doubt = select.doubt, statement.double(at: doubt) != 0 { throw NotExpressibleInSQL() }
           found.append(try reader.dictionary(statement))
+        }
+        return found
+      }
+    }
+  }
+
+  func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? {
+    try answer {
+      let keys = [.evaluatedObject] + query.order.map { ExpressionSyntax.keyPath($0.keyPath) }
+      let columns = keys.map { ResultCriteria.Column(name: "", expression: $0) }
+      let select = try entities.selects.select(
+        ResultCriteria(columns: columns), of: entities.layout(of: query.entity), query.criteria)
+      let reader = try DictionaryReader(select, of: query.entity, entities: entities, external: external)
+      return try connection.cached(select.statement.sql) { statement in
+        try statement.bind(select.statement.values)
+        var found: [PlacedIdentifier] = []
+        while try statement.step() {
+          let values = try reader.values(statement)
+          guard let id = values.first as? NSManagedObjectID else { throw NotExpressibleInSQL() }
+          found.append(PlacedIdentifier(id: id, values: Array(values.dropFirst())))
         }
         return found
       }

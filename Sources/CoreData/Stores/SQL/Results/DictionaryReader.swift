@@ -61,6 +61,11 @@ struct DictionaryReader {
     return result
   }
 
+  /// Returns the values of a statement's current row, in the order of the columns.
+  ///
+  /// - Throws: as `dictionary(_:)`.
+  func values(_ statement: SQLiteStatement) throws -> [Any?] { try columns.map { try value(of: $0, statement) } }
+
   private func value(of column: Column, _ statement: SQLiteStatement) throws -> Any? {
     switch column.step {
     case .constant(let value): return value
