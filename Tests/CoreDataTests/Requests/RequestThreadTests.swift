@@ -10,14 +10,18 @@ import Testing
 
 /// Requests, stores, descriptions, stages and managers are used by one thread while another changes them. `make sanitize` runs
 /// these tests under the thread sanitizer, which sees also the races that end well.
-@Suite("Requests and settings on several threads")
+@Suite("Requests and settings on several threads", .serialized)
 struct RequestThreadTests {
   /// What the threads of a test found wrong.
   private final class Findings: @unchecked Sendable {
     private let lock = NSLock()
     private var found: [String] = []
+    private var busyThreads = 2
 
     var all: [String] { lock.withLock { found } }
+    var isFinished: Bool { lock.withLock { busyThreads == 0 } }
+
+    func finish() { lock.withLock { busyThreads -= 1 } }
 
     func add(_ text: String) { lock.withLock { found.append(text) } }
 
@@ -28,19 +32,43 @@ struct RequestThreadTests {
     }
   }
 
-  /// Calls `change` on one thread, with 0, 1, 2 and so on, and `use` on two others as often.
-  private func together(
-    _ rounds: Int, change: @escaping @Sendable (Int) throws -> Void, use: @escaping @Sendable (Findings) throws -> Void
-  ) -> [String] {
-    let findings = Findings()
-    DispatchQueue.concurrentPerform(iterations: 3) { thread in
-      findings.catching {
-        for round in 0..<rounds {
-          if thread == 0 { try change(round) } else { try use(findings) }
-        }
+  /// Runs a body on threads of their own: the queues of the system may not have as many.
+  private func threads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+    let group = DispatchGroup()
+    for number in 0..<count {
+      group.enter()
+      Thread.detachNewThread {
+        body(number)
+        group.leave()
       }
     }
-    return findings.all
+    group.wait()
+  }
+
+  /// Calls `use` a number of times on two threads, and meanwhile `change` on another one, with 0, 1, 2 and so on.
+  ///
+  /// - Returns: what was found wrong, and how often `change` was called.
+  private func together(
+    _ rounds: Int, change: @escaping @Sendable (Int) throws -> Void, use: @escaping @Sendable (Findings) throws -> Void
+  ) -> (found: [String], changes: Int) {
+    let findings = Findings()
+    nonisolated(unsafe) var changes = 0
+    threads(3) { thread in
+      if thread > 0 {
+        findings.catching { for _ in 0..<rounds { try use(findings) } }
+        findings.finish()
+        return
+      }
+      findings.catching {
+        repeat {
+          try change(changes)
+          changes += 1
+          // Locks are not fair.
+          if changes % 8 == 0 { usleep(50) }
+        } while !findings.isFinished
+      }
+    }
+    return (findings.all, changes)
   }
 
   private func employees(_ store: TemporaryStore, _ count: Int) throws -> NSPersistentStoreCoordinator {
@@ -58,7 +86,7 @@ struct RequestThreadTests {
     request.sortDescriptors = [NSSortDescriptor(key: "badge", ascending: true)]
     request.predicate = NSPredicate(format: "badge < 20")
     request.fetchLimit = 3
-    let found = together(200) { round in
+    let (found, _) = together(200) { round in
       request.predicate = NSPredicate(format: round % 2 == 0 ? "badge >= 20" : "badge < 20")
       request.fetchLimit = round % 3 == 0 ? 7 : 3
       request.entity = coordinator.managedObjectModel.entitiesByName["Employee"]
@@ -82,7 +110,7 @@ struct RequestThreadTests {
   func momentsOfFetchRequests() {
     let request = NSFetchRequest<NSManagedObject>(entityName: "Employee")
     let shared = NSFetchRequest<any NSFetchRequestResult>(sharing: request)
-    let found = together(3_000) { round in
+    let (found, changes) = together(3_000) { round in
       request.fetchLimit = round + 1
       shared.fetchOffset = round + 1
     } use: { findings in
@@ -94,15 +122,15 @@ struct RequestThreadTests {
       findings.expect(copied == 0 || copied == 1, "\(String(describing: copied)) in the copy")
     }
     #expect(found == [])
-    #expect(request.fetchLimit == 3_000 && request.fetchOffset == 3_000)
+    #expect(request.fetchLimit == changes && request.fetchOffset == changes)
   }
 
   @Test("Threads that set different properties of a request do not undo what the others set")
   func lostSettings() {
     let request = NSFetchRequest<NSManagedObject>(entityName: "Employee")
     let findings = Findings()
-    DispatchQueue.concurrentPerform(iterations: 3) { thread in
-      for round in 1...3_000 {
+    threads(3) { thread in
+      for round in 1...20_000 {
         switch thread {
         case 0:
           request.fetchLimit = round
@@ -127,7 +155,7 @@ struct RequestThreadTests {
     update.propertiesToUpdate = ["age": 40]
     let insert = NSBatchInsertRequest(entityName: "Department", objects: [])
     let delete = NSBatchDeleteRequest(fetchRequest: NSFetchRequest<NSManagedObject>(entityName: "Department"))
-    let found = together(40) { round in
+    let (found, _) = together(40) { round in
       update.resultType = round % 2 == 0 ? .updatedObjectIDsResultType : .updatedObjectsCountResultType
       update.predicate = NSPredicate(format: round % 2 == 0 ? "badge < 4" : "badge >= 6")
       update.propertiesToUpdate = ["age": round, "steps": round]
@@ -170,7 +198,7 @@ struct RequestThreadTests {
     try context.save()
     let coordinator = try #require(context.persistentStoreCoordinator)
     let request = NSPersistentHistoryChangeRequest.fetchHistory(after: Date(timeIntervalSince1970: 0))
-    let found = together(60) { round in
+    let (found, _) = together(60) { round in
       request.resultType = round % 2 == 0 ? .count : .transactionsOnly
       request.fetchRequest = round % 3 == 0 ? nil : NSPersistentHistoryTransaction.fetchRequest
     } use: { findings in
@@ -197,10 +225,13 @@ struct RequestThreadTests {
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: CompanyModel.make())
       let store = try coordinator.addPersistentStore(type: type, at: place.url)
       let identifier = store.identifier
-      let found = together(40) { round in
+      let (found, changes) = together(40) { round in
         coordinator.name = "\(round)"
-        store.metadata["round"] = round
-        if round % 20 == 0 { coordinator.setMetadata(["round": -round], for: store) }
+        if round % 2 == 0 {
+          store.metadata = ["round": round]
+        } else {
+          coordinator.setMetadata(["round": round], for: store)
+        }
       } use: { findings in
         findings.expect(store.identifier == identifier, "\(store.identifier ?? "no identifier")")
         findings.expect(store.url?.isFileURL == true && !store.isReadOnly, "the location")
@@ -215,13 +246,13 @@ struct RequestThreadTests {
         }
       }
       #expect(found == [], "\(type)")
-      #expect(store.metadata["round"] as? Int == 39)
+      #expect(store.metadata["round"] as? Int == changes - 1)
       // What was set last is what the next save writes.
       try coordinator.writeMetadata()
       try coordinator.remove(store)
       if type != .inMemory {
         let written = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: type, at: place.url)
-        #expect(written["round"] as? Int == 39)
+        #expect(written["round"] as? Int == changes - 1)
       }
     }
   }
@@ -230,7 +261,7 @@ struct RequestThreadTests {
   func descriptions() throws {
     let container = NSPersistentContainer(name: "Company", managedObjectModel: CompanyModel.make())
     let description = NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null"))
-    let found = together(1_000) { round in
+    let (found, _) = together(1_000) { round in
       description.url = URL(fileURLWithPath: "/dev/null/\(round)")
       description.configuration = "\(round)"
       description.timeout = TimeInterval(round)
@@ -265,7 +296,7 @@ struct RequestThreadTests {
       objectID: NSManagedObjectID(temporaryFor: try #require(model.entitiesByName["Employee"])),
       withValues: [:], version: 0)
     let name = try #require(model.entitiesByName["Employee"]?.propertiesByName["name"])
-    let found = together(1_000) { round in
+    let (found, _) = together(1_000) { round in
       stage.label = "stage \(round)"
       stage.willMigrateHandler = round % 2 == 0 ? nil : { _, _ in }
       stage.didMigrateHandler = round % 2 == 0 ? nil : { _, _ in }
@@ -292,7 +323,7 @@ struct RequestThreadTests {
     for _ in 0..<20 {
       let model = CompanyModel.make()
       let findings = Findings()
-      DispatchQueue.concurrentPerform(iterations: 4) { thread in
+      threads(4) { thread in
         for _ in 0..<5 {
           if thread == 0 { _ = NSPersistentStoreCoordinator(managedObjectModel: model) }
           let entity = model.entitiesByName["Employee"]
