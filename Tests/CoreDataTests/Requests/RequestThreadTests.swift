@@ -306,7 +306,8 @@ struct RequestThreadTests {
       manager.show(progress: Float(round) / 1_000)
       node.update(withValues: ["name": "\(round + 1)"], version: UInt64(round + 1))
     } use: { findings in
-      findings.expect(stage.title.hasPrefix("'stage") || stage.label.isEmpty, stage.title)
+      let title = stage.title
+      findings.expect(title.hasPrefix("'stage ") || title.hasPrefix("from "), title)
       _ = (stage.willMigrateHandler, stage.didMigrateHandler)
       findings.expect(manager.userInfo.map { $0["round"] is Int } ?? true, "the values of the program")
       _ = (manager.usesStoreSpecificMigrationManager, manager.progressHandler, manager.migrationProgress)
