@@ -9,7 +9,7 @@ import Testing
 
 @testable import CoreData
 
-@Suite("Contexts read a SQLite store beside each other and beside saves", .timeLimit(.minutes(2)))
+@Suite("Contexts read a SQLite store beside each other and beside saves", .timeLimit(.minutes(10)))
 struct ReadingConnectionTests {
   private static var patience: DispatchTime { .now() + 60 }
 
