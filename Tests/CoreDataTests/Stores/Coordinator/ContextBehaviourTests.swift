@@ -24,7 +24,8 @@ struct ContextBehaviourTests {
   }
 
   @Test(
-    "performAndWait within performAndWait of another context and back does not wait for itself", .timeLimit(.minutes(10))
+    "performAndWait within performAndWait of another context and back does not wait for itself",
+    .timeLimit(.minutes(10))
   )
   func nesting() throws {
     let store = try TemporaryStore()
