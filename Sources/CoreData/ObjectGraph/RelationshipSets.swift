@@ -43,6 +43,14 @@ final class RelationshipSet: NSMutableSet {
     for object in owner.heldMembers(at: position) { owner.removeMember(object, at: position) }
   }
 
+  // Foundation's descriptions read its own storage, and stop the program for a subclass.
+
+  override var description: String { NSSet(array: allObjects).description }
+
+  override func description(withLocale locale: Locale?) -> String {
+    NSSet(array: allObjects).description(withLocale: locale)
+  }
+
   override func copy(with zone: NSZone? = nil) -> Any { NSSet(array: allObjects) }
 
   override func mutableCopy(with zone: NSZone? = nil) -> Any { NSMutableSet(array: allObjects) }

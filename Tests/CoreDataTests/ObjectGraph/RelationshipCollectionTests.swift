@@ -192,6 +192,18 @@ struct RelationshipCollectionTests {
     ("filter", { set, _ in set.filter(using: NSPredicate(block: { object, _ in title(object as Any) < "c" })) }),
   ]
 
+  @Test("They can be printed")
+  func printing() throws {
+    let context = try TemporaryStore().context(CompanyModel.make())
+    let task = context.make("Task", ["title": "Sweep"])
+    let department = context.make("Department", ["archive": NSSet(object: task)])
+    let set = department.mutableSetValue(forKey: "archive")
+    #expect(set.description.contains("Sweep") && set.debugDescription.contains("Sweep"))
+    #expect("\(set)" == set.description(withLocale: nil))
+    let project = context.make("Project", ["tasks": NSOrderedSet(object: task)])
+    #expect(project.mutableOrderedSetValue(forKey: "tasks").description.contains("Sweep"))
+  }
+
   @Test(
     "An unordered one agrees with itself and with Foundation's, before and after every change",
     arguments: setEdits.indices)
