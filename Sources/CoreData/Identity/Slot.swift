@@ -130,8 +130,8 @@ enum Slot {
   var publicValue: Any? {
     switch self {
     case .null, .unread, .toOne, .toMany: nil
-    case .integer(let value): NSNumber(value: value)
-    case .boolean(let value): NSNumber(value: value)
+    case .integer(let value): CommonNumbers.number(value)
+    case .boolean(let value): CommonNumbers.number(value)
     case .double(let value): NSNumber(value: value)
     case .float(let value): NSNumber(value: value)
     case .date(let value): Date(timeIntervalSinceReferenceDate: value)
@@ -142,6 +142,19 @@ enum Slot {
     case .unarchived(let value): Slot.unboxed(value.value)
     case .object(let value): Slot.unboxed(value)
     }
+  }
+
+  /// Numbers that most values are, made once: making an `NSNumber` takes as long as all the rest of reading a property.
+  private enum CommonNumbers {
+    private static let range: ClosedRange<Int64> = -1...1023
+    private static let integers = range.map { NSNumber(value: $0) }
+    private static let (yes, no) = (NSNumber(value: true), NSNumber(value: false))
+
+    static func number(_ value: Int64) -> NSNumber {
+      range.contains(value) ? integers[Int(value - range.lowerBound)] : NSNumber(value: value)
+    }
+
+    static func number(_ value: Bool) -> NSNumber { value ? yes : no }
   }
 
   /// A fast path for values of the attribute's own type; nil for others.
