@@ -157,6 +157,17 @@ extension SQLiteStatement {
 /// The type of a value in a row.
 package enum SQLiteType: Hashable, Sendable {
   case null, integer, real, text, blob
+
+  fileprivate init(_ code: Int32) {
+    self =
+      switch code {
+      case SQLITE_INTEGER: .integer
+      case SQLITE_FLOAT: .real
+      case SQLITE_TEXT: .text
+      case SQLITE_BLOB: .blob
+      default: .null
+      }
+  }
 }
 
 /// Reads the current row of ``step()``. An index past the last column reads null.
@@ -173,13 +184,7 @@ extension SQLiteStatement {
 
   /// Returns the type of the value in a column of the current row.
   package func type(at index: Int) -> SQLiteType {
-    switch sqlite3_column_type(live, Int32(truncatingIfNeeded: index)) {
-    case SQLITE_INTEGER: .integer
-    case SQLITE_FLOAT: .real
-    case SQLITE_TEXT: .text
-    case SQLITE_BLOB: .blob
-    default: .null
-    }
+    SQLiteType(sqlite3_column_type(live, Int32(truncatingIfNeeded: index)))
   }
 
   /// Whether a column of the current row is null.
@@ -221,17 +226,6 @@ extension SQLiteStatement {
     return try body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(live, index))))
   }
 
-  /// Calls a closure with the UTF-8 bytes of a column as a text, without copying them; no bytes for null.
-  ///
-  /// - Parameters:
-  ///   - index: The column.
-  ///   - body: Must neither keep the buffer nor use the statement.
-  package func withText<Result>(at index: Int, _ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-    let index = Int32(truncatingIfNeeded: index)
-    let start = sqlite3_column_text(live, index)
-    return try body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(live, index))))
-  }
-
   /// Returns a column as a value of its stored type.
   package func value(at index: Int) -> SQLiteValue {
     switch type(at: index) {
@@ -241,6 +235,42 @@ extension SQLiteStatement {
     case .text: .text(text(at: index) ?? "")
     case .blob: .blob(blob(at: index) ?? Data())
     }
+  }
+}
+
+/// A value of a statement's current row, valid until the statement is stepped or reset.
+///
+/// For rows that are read by the hundred thousand: each of SQLite's functions that take a statement and a column looks the
+/// value up again. Like the statement, it must be used by one thread at a time.
+package struct SQLiteColumn {
+  fileprivate let value: OpaquePointer?
+
+  /// The type of the value.
+  package var type: SQLiteType { SQLiteType(sqlite3_value_type(value)) }
+
+  /// The value as an integer: 0 for null, SQLite's conversion for other types.
+  package var int64: Int64 { sqlite3_value_int64(value) }
+
+  /// The value as a number: 0 for null, SQLite's conversion for other types.
+  package var double: Double { sqlite3_value_double(value) }
+
+  /// The UTF-8 bytes of the value as a text; no bytes for null.
+  package var text: UnsafeRawBufferPointer {
+    let start = sqlite3_value_text(value)
+    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
+  }
+
+  /// The bytes of the value; none for null.
+  package var blob: UnsafeRawBufferPointer {
+    let start = sqlite3_value_blob(value)
+    return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value)))
+  }
+}
+
+extension SQLiteStatement {
+  /// Returns the value in a column of the current row.
+  package func column(at index: Int) -> SQLiteColumn {
+    SQLiteColumn(value: sqlite3_column_value(live, Int32(truncatingIfNeeded: index)))
   }
 }
 

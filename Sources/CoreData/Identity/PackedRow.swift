@@ -126,17 +126,18 @@ final class RowPacker {
 
   fileprivate static func cellsOffset(_ count: Int) -> Int { (count + 7) & ~7 }
 
-  private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1024, alignment: 16)
-  private var length = 0
-  private var slotCount = 0
-  private var others: [Slot] = []
+  // Only one thread uses a packer, one call after the other.
+  @exclusivity(unchecked) private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1024, alignment: 16)
+  @exclusivity(unchecked) private var length = 0
+  @exclusivity(unchecked) private var slotCount = 0
+  @exclusivity(unchecked) private var others: [Slot] = []
 
   deinit { buffer.deallocate() }
 
   /// Begins a row whose slots are all null.
   func begin(slotCount: Int) {
     self.slotCount = slotCount
-    others = []
+    if !others.isEmpty { others = [] }
     length = 0
     let size = Self.cellsOffset(slotCount) + slotCount * Self.cellSize
     reserve(size)
@@ -189,7 +190,7 @@ final class RowPacker {
     made.withUnsafeMutablePointerToElements { elements in
       if let start = buffer.baseAddress { UnsafeMutableRawPointer(elements).copyMemory(from: start, byteCount: length) }
     }
-    others = []
+    if !others.isEmpty { others = [] }
     return unsafeDowncast(made, to: PackedRow.self)
   }
 

@@ -112,8 +112,11 @@ final class RowPlan {
 
   /// Whether a change is a new row, and writing it concerns no other row, no file, and none of the program's code.
   func isAlone(_ change: RowChange) -> Bool {
-    change.kind == .insert && isPlain && !outside.contains { change.changed.contains($0.position) }
+    change.kind == .insert && isPlain && !writesOutside(change.changed)
   }
+
+  /// Whether a change of some slots is written outside the row.
+  func writesOutside(_ changed: SlotSet) -> Bool { outside.contains { changed.contains($0.position) } }
 
   /// Returns the statement that inserts a row. Its parameters are key, entity and version, and then the columns.
   func insertStatement() throws -> SQLiteStatement {
@@ -239,21 +242,21 @@ enum ColumnCoding {
   func pack(
     column index: Int, of statement: SQLiteStatement, at position: Int, into packer: RowPacker, external: ExternalData
   ) throws -> Bool {
-    switch (self, statement.type(at: index)) {
+    let column = statement.column(at: index)
+    switch (self, column.type) {
     case (_, .null): break
-    case (.integer, .integer): packer.pack(integer: statement.int64(at: index), at: position)
-    case (.boolean, .integer), (.boolean, .real): packer.pack(boolean: statement.int64(at: index) != 0, at: position)
-    case (.double, .integer), (.double, .real): packer.pack(double: statement.double(at: index), at: position)
-    case (.float, .integer), (.float, .real): packer.pack(float: Float(statement.double(at: index)), at: position)
-    case (.date, .integer), (.date, .real): packer.pack(date: statement.double(at: index), at: position)
-    case (.string, _): statement.withText(at: index) { packer.pack(string: $0, at: position) }
-    case (.data, _): statement.withBlob(at: index) { packer.pack(data: $0, at: position) }
-    case (.archived, _): statement.withBlob(at: index) { packer.pack(archived: $0, at: position) }
+    case (.integer, .integer): packer.pack(integer: column.int64, at: position)
+    case (.boolean, .integer), (.boolean, .real): packer.pack(boolean: column.int64 != 0, at: position)
+    case (.double, .integer), (.double, .real): packer.pack(double: column.double, at: position)
+    case (.float, .integer), (.float, .real): packer.pack(float: Float(column.double), at: position)
+    case (.date, .integer), (.date, .real): packer.pack(date: column.double, at: position)
+    case (.string, _): packer.pack(string: column.text, at: position)
+    case (.data, _): packer.pack(data: column.blob, at: position)
+    case (.archived, _): packer.pack(archived: column.blob, at: position)
     case (.uuid, .blob):
-      return statement.withBlob(at: index) { bytes in
-        if bytes.count == 16 { packer.pack(uuid: bytes, at: position) }
-        return bytes.count == 16
-      }
+      let bytes = column.blob
+      guard bytes.count == 16 else { return false }
+      packer.pack(uuid: bytes, at: position)
     default:
       guard let slot = try slot(at: index, of: statement, external: external) else { return false }
       packer.pack(slot, at: position)
