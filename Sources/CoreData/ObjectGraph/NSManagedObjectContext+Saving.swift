@@ -192,19 +192,21 @@ extension NSManagedObjectContext {
     readAhead = [:]
     for object in objects { object.didSave() }
     guard postsNotifications else { return }
-    let groups: [(String, String, [NSManagedObject])] = [
-      (NSInsertedObjectsKey, NSInsertedObjectIDsKey, inserted),
-      (NSUpdatedObjectsKey, NSUpdatedObjectIDsKey, updated),
-      (NSDeletedObjectsKey, NSDeletedObjectIDsKey, deleted),
-    ]
-    let filled = groups.filter { !$0.2.isEmpty }
-    let generation = advanceGenerationAfterSave()
-    let sets: [String: Any] = Dictionary(filled.map { ($0.0, Set($0.2) as Any) }) { $1 }
-    post(NSManagedObjectContext.didSaveObjectsNotification, sets.merging(generation) { $1 })
-    let ids: [String: Any] = Dictionary(filled.map { ($0.1, Set($0.2.map(\.objectID)) as Any) }) { $1 }
-    post(NSManagedObjectContext.didSaveObjectIDsNotification, ids.merging(generation) { $1 })
     let saved = SavedIdentifiers(
       inserted: inserted.map(\.objectID), updated: updated.map(\.objectID), deleted: deleted.map(\.objectID))
+    var objectSets: [String: Any] = [:]
+    var identifierSets: [String: Any] = [:]
+    for (key, objects, identifiersKey, identifiers) in [
+      (NSInsertedObjectsKey, inserted, NSInsertedObjectIDsKey, saved.inserted),
+      (NSUpdatedObjectsKey, updated, NSUpdatedObjectIDsKey, saved.updated),
+      (NSDeletedObjectsKey, deleted, NSDeletedObjectIDsKey, saved.deleted),
+    ] where !objects.isEmpty {
+      objectSets[key] = Set(objects)
+      identifierSets[identifiersKey] = Set(identifiers)
+    }
+    let generation = advanceGenerationAfterSave()
+    post(NSManagedObjectContext.didSaveObjectsNotification, objectSets.merging(generation) { $1 })
+    post(NSManagedObjectContext.didSaveObjectIDsNotification, identifierSets.merging(generation) { $1 })
     if parent == nil { coordinator.mergeChanges(ofSave: self, saved) }
     mergeDown(saved)
   }

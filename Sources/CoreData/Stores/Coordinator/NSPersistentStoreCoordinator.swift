@@ -348,23 +348,32 @@ extension NSPersistentStoreCoordinator {
   ) throws -> [NSManagedObjectID] {
     guard !objects.isEmpty else { return [] }
     return try withLock {
-      var result: [NSManagedObjectID?] = Array(repeating: nil, count: objects.count)
       var groups: [(store: any RowStore, positions: [Int])] = []
-      var known: [ObjectIdentifier: any RowStore] = [:]
+      var known: [ObjectIdentifier: Int] = [:]
+      // New objects mostly come entity by entity.
+      var last: (entity: NSEntityDescription, group: Int)?
       for (position, (object, assigned)) in objects.enumerated() {
-        let store: any RowStore
-        if assigned == nil, let found = known[ObjectIdentifier(object.entity)] {
-          store = found
-        } else {
-          store = try storeForNewObject(object.entity, assigned)
-          if assigned == nil { known[ObjectIdentifier(object.entity)] = store }
+        let entity = object.entity
+        if assigned == nil, let last, last.entity === entity {
+          groups[last.group].positions.append(position)
+          continue
         }
-        if let group = groups.firstIndex(where: { $0.store === store }) {
-          groups[group].positions.append(position)
+        let group: Int
+        if assigned == nil, let found = known[ObjectIdentifier(entity)] {
+          group = found
         } else {
-          groups.append((store, [position]))
+          let store = try storeForNewObject(entity, assigned)
+          group = groups.firstIndex { $0.store === store } ?? groups.count
+          if group == groups.count { groups.append((store, [])) }
+        }
+        groups[group].positions.append(position)
+        if assigned == nil {
+          known[ObjectIdentifier(entity)] = group
+          last = (entity, group)
         }
       }
+      if groups.count == 1 { return try groups[0].store.makeIdentifiers(forObjects: objects.map(\.object)) }
+      var result: [NSManagedObjectID?] = Array(repeating: nil, count: objects.count)
       for group in groups {
         let ids = try group.store.makeIdentifiers(forObjects: group.positions.map { objects[$0].object })
         for (position, id) in zip(group.positions, ids) { result[position] = id }
@@ -396,7 +405,12 @@ extension NSPersistentStoreCoordinator {
   func write(_ changes: [RowChange], for context: NSManagedObjectContext, after check: ConflictCheck) throws {
     let changed = try withLock { () -> [URL?] in
       var groups: [(store: any RowStore, changes: [RowChange])] = []
-      let numbers = Set(changes.map(\.id.key.store))
+      var numbers: Set<UInt32> = []
+      for position in changes.indices {
+        // Nearly all saves write to one store.
+        let number = changes[position].id.key.store
+        if numbers.count != 1 || numbers.first != number { numbers.insert(number) }
+      }
       for number in numbers.sorted() {
         let own = numbers.count == 1 ? changes : changes.filter { $0.id.key.store == number }
         guard let first = own.first, let store = first.id.persistentStore as? any RowStore else {

@@ -167,21 +167,33 @@ extension SQLiteStore {
   func makeIdentifiers(for entities: [NSEntityDescription]) throws -> [NSManagedObjectID] {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      let plans = try entities.map { try state.plans.plan(for: $0) }
-      var wanted: [Int: Int] = [:]
-      for plan in plans { wanted[plan.layout.rootNumber, default: 0] += 1 }
+      // New objects mostly come entity by entity.
+      var runs: [(plan: RowPlan, count: Int)] = []
+      for entity in entities {
+        if runs.last?.plan.entity === entity {
+          runs[runs.count - 1].count += 1
+        } else {
+          runs.append((try state.plans.plan(for: entity), 1))
+        }
+      }
+      let wanted = Dictionary(runs.map { ($0.plan.layout.rootNumber, $0.count) }, uniquingKeysWith: +)
       var next: [Int: Int64] = [:]
       try state.connection.transaction {
         for (root, count) in wanted.sorted(by: { $0.key < $1.key }) {
           next[root] = try reserve(count, root: root, state)
         }
       }
-      return plans.compactMap { plan in
-        let key = next[plan.layout.rootNumber, default: 1]
+      var ids: [NSManagedObjectID] = []
+      ids.reserveCapacity(entities.count)
+      for (plan, count) in runs {
+        let first = next[plan.layout.rootNumber, default: 1]
+        for offset in 0..<Int64(count) {
+          if let id = state.entities.id(entity: plan.layout.number, primaryKey: first + offset) { ids.append(id) }
+        }
         // Wraps around only after the last key requested.
-        next[plan.layout.rootNumber] = key &+ 1
-        return state.entities.id(entity: plan.layout.number, primaryKey: key)
+        next[plan.layout.rootNumber] = first &+ Int64(count)
       }
+      return ids
     }
   }
 

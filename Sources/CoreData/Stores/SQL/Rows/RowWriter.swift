@@ -19,9 +19,11 @@ struct RowWriter {
   func write(_ changes: [RowChange]) throws {
     var conflicts: [RowConflicts.Conflict] = []
     var isVacated = false
-    for kind in [RowChange.Kind.delete, .update, .insert] {
+    // The positions of changes of relationships that are stored outside the rows.
+    var outside: [Int] = []
+    let order = WritingOrder(changes)
+    for (kind, positions) in order.positions {
       // Indexing avoids copies of changes, each of which holds the row before and after.
-      let positions = Self.positions(of: kind, in: changes)
       for (index, position) in positions.enumerated() {
         let plan = try plans.plan(for: changes[position].id.entityDescription)
         let isDone: Bool
@@ -41,22 +43,42 @@ struct RowWriter {
           isDone = true
         }
         if !isDone { conflicts.append(try conflict(changes[position], plan.layout)) }
+        if kind != .delete, plan.writesOutside(changes[position].changed) { outside.append(position) }
       }
     }
     guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
-    try writeRelationships(of: changes)
+    if outside.isEmpty { return }
+    // In the order of the changes, as the program made them.
+    outside.sort()
+    try writeRelationships(of: outside.map { changes[$0] })
   }
 
-  /// The positions of changes in the order of their rows in the tables: changing one page after the other takes less than
-  /// coming back to pages that the cache has given up.
-  private static func positions(of kind: RowChange.Kind, in changes: [RowChange]) -> [Int] {
-    func isBefore(_ one: Int, _ other: Int) -> Bool {
-      let (one, other) = (changes[one].id.key, changes[other].id.key)
-      return (one.root, one.number) < (other.root, other.number)
+  /// The positions of changes in the order in which they are written.
+  private struct WritingOrder {
+    /// By kind. Those of a kind are in the order of their rows in the tables: changing one page after the other takes
+    /// less than coming back to pages that the cache has given up.
+    private(set) var positions: [(kind: RowChange.Kind, positions: [Int])]
+
+    init(_ changes: [RowChange]) {
+      var (deleted, updated, inserted): ([Int], [Int], [Int]) = ([], [], [])
+      for position in changes.indices {
+        switch changes[position].kind {
+        case .delete: deleted.append(position)
+        case .update: updated.append(position)
+        case .insert: inserted.append(position)
+        }
+      }
+      func isBefore(_ one: Int, _ other: Int) -> Bool {
+        let (one, other) = (changes[one].id.key, changes[other].id.key)
+        return (one.root, one.number) < (other.root, other.number)
+      }
+      positions = [(.delete, deleted), (.update, updated), (.insert, inserted)]
+      for kind in positions.indices {
+        let found = positions[kind].positions
+        let isSorted = found.indices.dropFirst().allSatisfy { !isBefore(found[$0], found[$0 - 1]) }
+        if !isSorted { positions[kind].positions.sort(by: isBefore) }
+      }
     }
-    var positions = changes.indices.filter { changes[$0].kind == kind }
-    if zip(positions, positions.dropFirst()).contains(where: { isBefore($1, $0) }) { positions.sort(by: isBefore) }
-    return positions
   }
 
   /// Whether the changes search for rows by other values than their primary keys.
@@ -253,14 +275,14 @@ struct RowWriter {
 
   /// Writes the parts of relationships outside the changed rows: join tables, keys of relationships without inverse, and
   /// positions in ordered relationships.
-  func writeRelationships(of changes: [RowChange]) throws {
+  ///
+  /// - Parameter changes: insertions and updates.
+  private func writeRelationships(of changes: [RowChange]) throws {
     // Positions come last: they belong to rows whose keys must be there.
     var ordered: [(RelationshipLayout, owner: Int64, members: [NSManagedObjectID])] = []
     let arranged = try arrangedOwners(of: changes)
-    for position in changes.indices where changes[position].kind != .delete {
-      let plan = try plans.plan(for: changes[position].id.entityDescription)
-      if plan.outside.isEmpty { continue }
-      let change = changes[position]
+    for change in changes {
+      let plan = try plans.plan(for: change.id.entityDescription)
       let owner = change.id.key.number
       for (position, relationship) in plan.outside where change.changed.contains(position) {
         switch change.slots[position] {
@@ -296,10 +318,8 @@ struct RowWriter {
 
   private func arrangedOwners(of changes: [RowChange]) throws -> Set<ArrangedOwner> {
     var owners: Set<ArrangedOwner> = []
-    for position in changes.indices where changes[position].kind != .delete {
-      let plan = try plans.plan(for: changes[position].id.entityDescription)
-      if plan.outside.isEmpty { continue }
-      let change = changes[position]
+    for change in changes {
+      let plan = try plans.plan(for: change.id.entityDescription)
       for (position, relationship) in plan.outside where change.changed.contains(position) {
         guard case .toMany = change.slots[position], relationship.isOrdered else { continue }
         let owner = change.id.key.number
