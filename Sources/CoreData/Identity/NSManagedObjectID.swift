@@ -14,7 +14,6 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
   final let entityDescription: NSEntityDescription
   /// The store's reference; nil for a temporary identifier.
   final let store: StoreReference?
-  private let successor = Mutex<NSManagedObjectID?>(nil)
 
   /// Makes the identifier of a row.
   init(entity: NSEntityDescription, key: ObjectKey, store: StoreReference) {
@@ -23,9 +22,10 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
     self.store = store
   }
 
-  init(temporaryFor entity: NSEntityDescription) {
+  /// Makes a temporary identifier.
+  fileprivate init(entity: NSEntityDescription, number: Int64) {
     entityDescription = entity
-    key = ObjectKey(store: 0, root: 0, number: TemporaryNumbers.next())
+    key = ObjectKey(store: 0, root: 0, number: number)
     store = nil
   }
 
@@ -50,18 +50,19 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
   }
 
   /// The permanent identifier that replaced this temporary one, or the identifier itself.
-  var current: NSManagedObjectID {
-    guard key.store == 0 else { return self }
-    return successor.withLock { $0 } ?? self
+  final var current: NSManagedObjectID {
+    guard key.store == 0, let temporary = self as? TemporaryObjectID else { return self }
+    return temporary.successor ?? self
   }
 
   /// Records the permanent identifier that replaces this temporary one. Contexts of one tree share the identifier.
-  func becomes(_ permanent: NSManagedObjectID) { successor.withLock { $0 = permanent } }
+  final func becomes(_ permanent: NSManagedObjectID) { (self as? TemporaryObjectID)?.successor = permanent }
 
   /// Returns the identifier itself, which is immutable.
   open func copy(with zone: NSZone? = nil) -> Any { self }
 
-  open override var hash: Int { key.hashValue }
+  // Those who use it hash it once more.
+  open override var hash: Int { Int(truncatingIfNeeded: key.mixed) }
 
   open override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? NSManagedObjectID else { return false }
@@ -70,6 +71,19 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
 
   open override var description: String {
     "0x\(String(UInt(bitPattern: ObjectIdentifier(self).hashValue), radix: 16)) <\(uriRepresentation().absoluteString)>"
+  }
+}
+
+/// The temporary identifier of a new object.
+final class TemporaryObjectID: NSManagedObjectID, @unchecked Sendable {
+  private let permanent = Mutex<NSManagedObjectID?>(nil)
+
+  init(for entity: NSEntityDescription) { super.init(entity: entity, number: TemporaryNumbers.next()) }
+
+  /// The permanent identifier that has replaced this one.
+  var successor: NSManagedObjectID? {
+    get { permanent.withLock { $0 } }
+    set { permanent.withLock { $0 = newValue } }
   }
 }
 
@@ -91,10 +105,11 @@ struct ObjectKey: Hashable, Sendable {
   /// The primary key; for a new object, a number that is unique in the process.
   let number: Int64
 
+  /// The three numbers as one.
+  var mixed: Int64 { number ^ Int64(root) << 44 ^ Int64(store) << 54 }
+
   /// Hashes one number instead of three, since keys are looked up for every row and every object.
-  func hash(into hasher: inout Hasher) {
-    hasher.combine(number ^ Int64(root) << 44 ^ Int64(store) << 54)
-  }
+  func hash(into hasher: inout Hasher) { hasher.combine(mixed) }
 }
 
 /// A weak reference to a store, shared by the identifiers of all its rows.

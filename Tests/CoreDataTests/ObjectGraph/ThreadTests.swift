@@ -101,8 +101,8 @@ struct ThreadTests {
   @Test("Members of a relationship are looked up on several threads at once")
   func members() throws {
     let entity = try #require(CompanyModel.make().entitiesByName["Employee"])
-    let ids = (0..<200).map { _ in NSManagedObjectID(temporaryFor: entity) }
-    let stranger = NSManagedObjectID(temporaryFor: entity)
+    let ids = (0..<200).map { _ in TemporaryObjectID(for: entity) }
+    let stranger = TemporaryObjectID(for: entity)
     for isOrdered in [true, false] {
       for _ in 0..<50 {
         let members = ToMany(ids, isOrdered: isOrdered)

@@ -293,7 +293,7 @@ struct RequestThreadTests {
     let stage = NSCustomMigrationStage(migratingFrom: reference, to: reference)
     let manager = NSMigrationManager(sourceModel: model, destinationModel: model)
     let node = NSIncrementalStoreNode(
-      objectID: NSManagedObjectID(temporaryFor: try #require(model.entitiesByName["Employee"])),
+      objectID: TemporaryObjectID(for: try #require(model.entitiesByName["Employee"])),
       withValues: [:], version: 0)
     let name = try #require(model.entitiesByName["Employee"]?.propertiesByName["name"])
     let (found, _) = together(1_000) { round in

@@ -171,7 +171,7 @@ struct BatchUpdateTests {
     }
     #expect(try store.table("SELECT (SELECT COUNT(*) FROM ZBOOK), (SELECT COUNT(*) FROM ZSHELF)") == [[4, 1]])
     try delete([loan.objectID])
-    try delete([book.objectID, NSManagedObjectID(temporaryFor: book.entity)])
+    try delete([book.objectID, TemporaryObjectID(for: book.entity)])
     #expect(try store.table("SELECT (SELECT COUNT(*) FROM ZBOOK), (SELECT COUNT(*) FROM ZLOAN)") == [[3, 0]])
     try delete([])
   }
