@@ -19,30 +19,54 @@ struct RowSpan: Hashable, Sendable {
 
 /// A row as it was last read or saved. Contexts compare their changes with it.
 ///
-/// Errors carry rows (`RowConflicts`), hence sendable: the slots hold values and immutable objects, and nobody uses the
-/// `origin` but its context.
+/// It is one reference, since a context has one for each object. Errors carry rows (`RowConflicts`), hence sendable: the
+/// slots hold values and immutable objects, and nobody uses the `origin` but its context.
 struct RowSnapshot: @unchecked Sendable {
+  /// A row that has been decoded. Changed only by a single owner.
+  private class Decoded {
+    /// What identifies a row.
+    enum Identity {
+      case known(NSManagedObjectID)
+      /// No identifier has been asked for.
+      case row(RowLayout, Int64)
+    }
+
+    final let identity: Identity
+    final let version: Int64
+    @exclusivity(unchecked) final var slots: [Slot]
+
+    init(_ identity: Identity, _ version: Int64, _ slots: [Slot]) {
+      self.identity = identity
+      self.version = version
+      self.slots = slots
+    }
+  }
+
+  /// A row that a child context has from its parent.
+  private final class DecodedOfParent: Decoded {
+    let origin: AnyObject
+
+    init(_ identity: Identity, _ version: Int64, _ slots: [Slot], origin: AnyObject) {
+      self.origin = origin
+      super.init(identity, version, slots)
+    }
+  }
+
   private enum Content {
     case packed(PackedRow)
-    case unpacked(NSManagedObjectID, [Slot])
+    case decoded(Decoded)
+    /// Only while the row is changed.
+    case taken
   }
 
   private var content: Content
-  /// The row's version (`Z_OPT`), which grows with every save.
-  var version: Int64
-  /// For a row that a child context has from its parent, the parent's object. Retaining it keeps the parent's snapshot,
-  /// and with it the version that the child's changes are based on.
-  var origin: AnyObject?
 
   init(id: NSManagedObjectID, version: Int64, slots: [Slot], origin: AnyObject? = nil) {
-    content = .unpacked(id, slots)
-    self.version = version
-    self.origin = origin
+    content = .decoded(RowSnapshot.decoded(.known(id), version, slots, origin))
   }
 
   init(_ row: PackedRow) {
     content = .packed(row)
-    version = row.header.version
   }
 
   /// The row as bytes; nil if it has been decoded.
@@ -52,24 +76,41 @@ struct RowSnapshot: @unchecked Sendable {
   }
 
   var id: NSManagedObjectID {
-    switch content {
-    case .packed(let row): row.header.layout.identifier(row.header.primaryKey)
-    case .unpacked(let id, _): id
+    switch identity {
+    case .known(let id): id
+    case .row(let layout, let primaryKey): layout.identifier(primaryKey)
     }
   }
 
   /// The key of the identifier, without making one.
   var key: ObjectKey {
-    switch content {
-    case .packed(let row): row.key
-    case .unpacked(let id, _): id.key
+    switch identity {
+    case .known(let id): id.key
+    case .row(let layout, let primaryKey): layout.key(primaryKey)
     }
   }
 
   var entity: NSEntityDescription {
+    switch identity {
+    case .known(let id): id.entityDescription
+    case .row(let layout, _): layout.entity
+    }
+  }
+
+  private var identity: Decoded.Identity {
     switch content {
-    case .packed(let row): row.header.layout.entity
-    case .unpacked(let id, _): id.entityDescription
+    case .packed(let row): .row(row.header.layout, row.header.primaryKey)
+    case .decoded(let row): row.identity
+    case .taken: RowSnapshot.stopBeingTaken()
+    }
+  }
+
+  /// The row's version (`Z_OPT`), which grows with every save.
+  var version: Int64 {
+    switch content {
+    case .packed(let row): row.header.version
+    case .decoded(let row): row.version
+    case .taken: RowSnapshot.stopBeingTaken()
     }
   }
 
@@ -79,17 +120,49 @@ struct RowSnapshot: @unchecked Sendable {
     get {
       switch content {
       case .packed(let row): row.slots
-      case .unpacked(_, let slots): slots
+      case .decoded(let row): row.slots
+      case .taken: RowSnapshot.stopBeingTaken()
       }
     }
+    set { content = .decoded(RowSnapshot.decoded(identity, version, newValue, origin)) }
     _modify {
-      var slots = self.slots
-      let id = id
-      // The slots have a single owner while they are changed.
-      content = .unpacked(id, [])
-      defer { content = .unpacked(id, slots) }
-      yield &slots
+      let row = takeDecoded()
+      defer { content = .decoded(row) }
+      yield &row.slots
     }
+  }
+
+  /// For a row that a child context has from its parent, the parent's object. Retaining it keeps the parent's snapshot,
+  /// and with it the version that the child's changes are based on.
+  var origin: AnyObject? {
+    get {
+      if case .decoded(let row as DecodedOfParent) = content { return row.origin }
+      return nil
+    }
+    set { content = .decoded(RowSnapshot.decoded(identity, version, slots, newValue)) }
+  }
+
+  private static func decoded(
+    _ identity: Decoded.Identity, _ version: Int64, _ slots: [Slot], _ origin: AnyObject?
+  ) -> Decoded {
+    if let origin { return DecodedOfParent(identity, version, slots, origin: origin) }
+    return Decoded(identity, version, slots)
+  }
+
+  /// Takes the decoded row out of the content, as its single owner.
+  private mutating func takeDecoded() -> Decoded {
+    if case .decoded(var row) = content {
+      content = .taken
+      if isKnownUniquelyReferenced(&row) { return row }
+      return RowSnapshot.decoded(row.identity, row.version, row.slots, (row as? DecodedOfParent)?.origin)
+    }
+    let row = Decoded(identity, version, slots)
+    content = .taken
+    return row
+  }
+
+  private static func stopBeingTaken() -> Never {
+    preconditionFailure("A row was read while it was being changed.")
   }
 }
 

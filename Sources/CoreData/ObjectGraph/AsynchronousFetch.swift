@@ -122,9 +122,8 @@ final class AsynchronousFetch {
       objects = context.faults(ids, batchSize: specification.fetchBatchSize)
     } else {
       // A row without values was deleted while others were read.
-      objects = ids.compactMap { rows[$0.key] }.map {
-        context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects)
-      }
+      objects = context.objects(
+        for: ids.compactMap { rows[$0.key] }, refreshing: specification.shouldRefreshRefetchedObjects)
     }
     if specification.shouldRefreshRefetchedObjects || !specification.returnsObjectsAsFaults {
       for object in objects { object.realize() }

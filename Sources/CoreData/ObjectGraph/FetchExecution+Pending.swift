@@ -72,7 +72,7 @@ extension FetchExecution {
     var objects: [NSManagedObject] = []
     for source in sources {
       guard let unchanged = unchanged(in: source), let rows = try source.rows(for: unchanged) else { return nil }
-      objects += rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
+      objects += context.objects(for: rows, refreshing: specification.shouldRefreshRefetchedObjects)
     }
     return window(try ObjectOrder(query.order).sorted(inOrderOfKeys(objects + matchingPending())))
   }
@@ -115,8 +115,8 @@ extension FetchExecution {
   }
 
   private func parentObjects(_ query: RowQuery) throws -> [NSManagedObject] {
-    try sources.flatMap { try $0.rows(for: query) ?? [] }
-      .map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
+    let rows = try sources.flatMap { try $0.rows(for: query) ?? [] }
+    return context.objects(for: rows, refreshing: specification.shouldRefreshRefetchedObjects)
   }
 
   /// Returns the count that the stores or the parent give, corrected by the objects with unsaved changes; nil if the stores do

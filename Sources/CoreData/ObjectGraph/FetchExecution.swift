@@ -203,7 +203,7 @@ struct FetchExecution {
       return context.faults(ids, batchSize: specification.fetchBatchSize)
     }
     if isAnsweredByStore, let rows = try sources[0].rows(for: query) {
-      return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
+      return context.objects(for: rows, refreshing: specification.shouldRefreshRefetchedObjects)
     }
     if readsRowsLater, let ids = try mergedIdentifiers() {
       return context.faults(window(ids), batchSize: specification.fetchBatchSize)
@@ -264,7 +264,7 @@ struct FetchExecution {
   private func matching(_ query: RowQuery, in source: any RowReading) throws -> [NSManagedObject] {
     if let store = (source as? StoreReader)?.store as? NSIncrementalStore { return try matching(query, of: store) }
     if !isOpaque, let rows = try source.rows(for: query) {
-      return rows.map { context.object(for: $0, refreshing: specification.shouldRefreshRefetchedObjects) }
+      return context.objects(for: rows, refreshing: specification.shouldRefreshRefetchedObjects)
     }
     // The store cannot express the predicate or the order: read all rows, and filter in memory.
     var all = RowQuery(entity: query.entity, includesSubentities: query.includesSubentities)

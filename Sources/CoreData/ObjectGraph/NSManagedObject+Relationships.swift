@@ -264,6 +264,50 @@ extension NSManagedObject {
   }
 }
 
+extension NSManagedObject {
+  /// Reads the members of a to-many relationship, unless they have been read.
+  final func readRelationship(at position: Int) {
+    guard let relationship = table.relationship(at: position), case .unread = slots[position] else { return }
+    guard let context, !hasTemporaryID || context.parent != nil else {
+      slots[position] = relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null
+      return
+    }
+    // Members that cannot be read count as none in the slot and in the snapshot, so that no save removes them.
+    take(context.readMembers(of: relationship, for: self) ?? [], at: position, of: relationship)
+  }
+
+  /// Sets the members of a to-many relationship that have been read from the store.
+  final func take(_ members: [NSManagedObjectID], at position: Int, of relationship: NSRelationshipDescription) {
+    let read = Slot.toMany(ToMany(members, isOrdered: relationship.isOrdered))
+    slots[position] = read
+    snapshot?.slots[position] = read
+  }
+
+  /// Returns whether a relationship is a fault: its members have not been read.
+  ///
+  /// - Parameter key: the relationship's name.
+  public final func hasFault(forRelationshipNamed key: String) -> Bool {
+    let position = position(of: key)
+    guard isRealized else { return true }
+    if case .unread = slots[position] { return true }
+    return false
+  }
+
+  /// Returns the identifiers of a relationship's members, without making objects.
+  ///
+  /// - Parameter key: the relationship's name.
+  public final func objectIDs(forRelationshipNamed key: String) -> [NSManagedObjectID] {
+    let position = position(of: key)
+    realize()
+    readRelationship(at: position)
+    switch slots[position] {
+    case .toOne(let id): return [id.current]
+    case .toMany(let members): return members.ids.map(\.current)
+    default: return []
+    }
+  }
+}
+
 /// The objects and live sets that an object keeps for its relationships, besides the identifiers in its slots.
 ///
 /// An object holds the destinations that a relationship was last read as or set to, since they may contain something

@@ -20,9 +20,26 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     static let revived = Changes(rawValue: 8)
   }
 
+  private struct State: OptionSet {
+    let rawValue: UInt8
+    static let inaccessible = State(rawValue: 1)
+    static let realized = State(rawValue: 2)
+    static let packed = State(rawValue: 4)
+    static let beingWritten = State(rawValue: 8)
+    /// No value has been read or set since the object was made; `unpackedSlots` are empty.
+    static let fresh = State(rawValue: 16)
+  }
+
   /// The object's entity.
   public let entity: NSEntityDescription
   final let table: SlotTable
+
+  /// What few objects have, so that the others need no space for it.
+  private final class Rarities {
+    /// Replaced identifiers and registries.
+    var replaced: [AnyObject] = []
+    var batch: FetchBatch?
+  }
 
   // Properties read with every value skip the exclusivity check: their accesses are short and confined to the context's
   // queue, so none can overlap another.
@@ -31,8 +48,6 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   // as long as the object, so that an address that was loaded can always be retained.
   private let storedIdentifier = Atomic<Unmanaged<NSManagedObjectID>?>(nil)
   private let storedRegistry = Atomic<Unmanaged<ObjectRegistry>?>(nil)
-  /// Replaced identifiers and registries.
-  @exclusivity(unchecked) private var replaced: [AnyObject] = []
 
   /// What the identifier of a row's object is made of when it is first asked for; nil for other objects. Immutable once
   /// another thread can reach the object.
@@ -56,26 +71,53 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
       let old = storedRegistry.load(ordering: .acquiring)
       if old?.toOpaque() == newValue.map({ Unmanaged.passUnretained($0).toOpaque() }) { return }
       storedRegistry.store(newValue.map { Unmanaged.passRetained($0) }, ordering: .releasing)
-      if let old { replaced.append(old.takeRetainedValue()) }
+      if let old { keep(old.takeRetainedValue()) }
     }
   }
   final var context: NSManagedObjectContext? { registry?.context }
-  // The small properties are together, so that they share eight bytes.
-  final var changes: Changes = []
-  /// The changes since the last `processPendingChanges()`.
-  final var eventChanges: Changes = []
   /// Whether the row proved to be gone or unreadable. Such an object has no values and is never written.
-  final var isInaccessible = false
+  final var isInaccessible: Bool {
+    get { state.contains(.inaccessible) }
+    set { set(.inaccessible, newValue) }
+  }
   /// Whether `slots` hold values; false for a fault.
-  final var isRealized = false
+  final var isRealized: Bool {
+    get { state.contains(.realized) }
+    set { set(.realized, newValue) }
+  }
   /// Whether the values of an object that is no fault are still in its packed snapshot.
-  private(set) final var isPacked = false
+  private(set) final var isPacked: Bool {
+    get { state.contains(.packed) }
+    set { set(.packed, newValue) }
+  }
   /// Whether the current save writes the object's row.
-  final var isBeingWritten = false
+  final var isBeingWritten: Bool {
+    get { state.contains(.beingWritten) }
+    set { set(.beingWritten, newValue) }
+  }
+
+  private final func set(_ member: State, _ isMember: Bool) {
+    if isMember { state.insert(member) } else { state.remove(member) }
+  }
+
+  /// The fetch batch that the fault's row is read with; nil for most objects.
+  final var batch: FetchBatch? {
+    get { rarities?.batch }
+    set {
+      if newValue == nil, rarities == nil { return }
+      rarities = rarities ?? Rarities()
+      rarities?.batch = newValue
+    }
+  }
+  // The small properties are together, so that they share eight bytes.
+  @exclusivity(unchecked) final var changes: Changes = []
+  /// The changes since the last `processPendingChanges()`.
+  @exclusivity(unchecked) final var eventChanges: Changes = []
+  @exclusivity(unchecked) private var state: State = []
   /// How often a value has been decoded from the packed row.
-  private var packedReads: UInt16 = 0
+  @exclusivity(unchecked) private var packedReads: UInt8 = 0
   /// The object's position in the context's `ChangeList`.
-  final var changePosition = 0
+  @exclusivity(unchecked) final var changePosition: UInt32 = 0
   @exclusivity(unchecked) private var unpackedSlots: [Slot] = []
   /// The row as last read or saved; nil for a new object and for a fault whose row has not been read.
   @exclusivity(unchecked) final var snapshot: RowSnapshot? {
@@ -88,8 +130,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   @exclusivity(unchecked) final var slotsAtEventStart: [Slot]?
   /// The objects and live sets that the object holds for its relationships; nil for most objects.
   @exclusivity(unchecked) final var holds: RelationshipHolds?
-  /// The fetch batch that the fault's row is read with; nil for most objects.
-  @exclusivity(unchecked) final var batch: FetchBatch?
+  /// What few objects have; nil for all others.
+  @exclusivity(unchecked) private var rarities: Rarities?
 
   /// Makes an object and inserts it.
   ///
@@ -99,8 +141,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   public required init(entity: NSEntityDescription, insertInto context: NSManagedObjectContext?) {
     self.entity = entity
     table = entity.slotTable
-    unpackedSlots = table.defaults
-    isRealized = true
+    state = [.realized, .fresh]
     super.init()
     ManagedObjectClasses.offer(Swift.type(of: self), for: entity)
     if let context { context.insert(self) }
@@ -140,9 +181,12 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   public final override var hash: Int { Int(bitPattern: ObjectIdentifier(self)) }
 
   deinit {
-    if let registry, let knownKey { registry.forget(self, knownKey) }
+    // Without retaining what is released below.
+    if let registry = storedRegistry.load(ordering: .acquiring) {
+      if let knownKey { registry._withUnsafeGuaranteedRef { $0.forget(self, knownKey) } }
+      registry.release()
+    }
     holds?.release()
-    storedRegistry.load(ordering: .acquiring)?.release()
     storedIdentifier.load(ordering: .acquiring)?.release()
   }
 
@@ -161,28 +205,39 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// Replaces the identifier. Must not be called on two threads at once.
   final func replaceIdentifier(by id: NSManagedObjectID) {
     let old = storedIdentifier.exchange(.passRetained(id), ordering: .acquiringAndReleasing)
-    if let old { replaced.append(old.takeRetainedValue()) }
+    if let old { keep(old.takeRetainedValue()) }
+  }
+
+  /// Keeps a replaced identifier or registry as long as the object lives.
+  private final func keep(_ replaced: AnyObject) {
+    let rarities = rarities ?? Rarities()
+    self.rarities = rarities
+    rarities.replaced.append(replaced)
   }
 
   /// Makes a fault for a row.
   static func makeFault(_ identifier: NSManagedObjectID, in context: NSManagedObjectContext) -> NSManagedObject {
-    let object = fault(of: identifier.entity)
+    let entity = identifier.entityDescription
+    let object = fault(of: entity, ManagedObjectClasses.of(entity))
     object.replaceIdentifier(by: identifier)
     return object
   }
 
   /// Makes a fault for a row whose identifier is made when it is first asked for.
-  static func makeFault(_ layout: RowLayout, _ primaryKey: Int64) -> NSManagedObject {
-    let object = fault(of: layout.entity)
+  ///
+  /// - Parameter type: the class of the entity's objects.
+  static func makeFault(_ layout: RowLayout, _ primaryKey: Int64, of type: NSManagedObject.Type) -> NSManagedObject {
+    let object = fault(of: layout.entity, type)
     object.rowLayout = layout
     object.primaryKey = primaryKey
     return object
   }
 
-  private static func fault(of entity: NSEntityDescription) -> NSManagedObject {
-    let object = ManagedObjectClasses.of(entity).init(entity: entity, insertInto: nil)
+  private static func fault(of entity: NSEntityDescription, _ type: NSManagedObject.Type) -> NSManagedObject {
+    let object = type.init(entity: entity, insertInto: nil)
+    // An initializer of the program may have set values.
     object.unpackedSlots = []
-    object.isRealized = false
+    object.state = []
     return object
   }
 
@@ -191,7 +246,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   final var identifier: NSManagedObjectID {
     if let knownIdentifier { return knownIdentifier }
     if let registry { return registry.identify(self) }
-    return takeIdentifier(NSManagedObjectID(temporaryFor: entity))
+    return takeIdentifier(TemporaryObjectID(for: entity))
   }
 
   /// Whether the object has no permanent identifier yet.
@@ -422,10 +477,14 @@ extension NSManagedObject {
   /// - Parameter key: the property whose access fires the fault; nil for none.
   final func realize(for key: String? = nil) {
     if isRealized { return }
-    guard let context else { return loseValues() }
-    if context.stalenessInterval >= 0, snapshot != nil, context.isStale(self) { snapshot = nil }
-    if snapshot == nil { snapshot = context.readRow(for: self) }
+    if snapshot == nil || registry?.keepsRows.load(ordering: .relaxed) != true {
+      guard let context else { return loseValues() }
+      if context.stalenessInterval >= 0, snapshot != nil, context.isStale(self) { snapshot = nil }
+      if snapshot == nil { snapshot = context.readRow(for: self) }
+    }
     guard let snapshot else {
+      // Without a context, the object has lost its values above.
+      guard let context else { return }
       let property = key.flatMap { entity.propertiesByName[$0] }
       guard
         context.readingFailure != nil
@@ -450,21 +509,27 @@ extension NSManagedObject {
   /// The values of an object that is no fault, one for each property, in the order of the entity's `SlotTable`.
   final var slots: [Slot] {
     get {
-      if isPacked { unpack() }
+      if !state.isDisjoint(with: [.packed, .fresh]) { fillSlots() }
       return unpackedSlots
     }
     set {
-      isPacked = false
+      state.subtract([.packed, .fresh])
       unpackedSlots = newValue
     }
     _modify {
-      if isPacked { unpack() }
+      if !state.isDisjoint(with: [.packed, .fresh]) { fillSlots() }
       yield &unpackedSlots
     }
   }
 
+  private final func fillSlots() {
+    if isPacked { return unpack() }
+    state.remove(.fresh)
+    unpackedSlots = table.defaults
+  }
+
   /// Decodes the row, for the object and for the snapshot that its changes are compared with.
-  private func unpack() {
+  private final func unpack() {
     isPacked = false
     unpackedSlots = snapshot?.slots ?? []
     snapshot?.slots = unpackedSlots
@@ -472,7 +537,9 @@ extension NSManagedObject {
 
   /// Returns a slot, decoding only this one of a packed row, unless the object is read often.
   final func slot(at position: Int) -> Slot {
-    guard isPacked, Int(packedReads) < table.count, let packed = snapshot?.packed else { return slots[position] }
+    guard isPacked, Int(packedReads) < min(table.count, Int(UInt8.max)), let packed = snapshot?.packed else {
+      return slots[position]
+    }
     packedReads += 1
     return packed.slot(at: position)
   }
@@ -507,48 +574,6 @@ extension NSManagedObject {
     holds?.release()
     holds?.outdate()
     didTurnIntoFault()
-  }
-
-  /// Reads the members of a to-many relationship, unless they have been read.
-  final func readRelationship(at position: Int) {
-    guard let relationship = table.relationship(at: position), case .unread = slots[position] else { return }
-    guard let context, !hasTemporaryID || context.parent != nil else {
-      slots[position] = relationship.isToMany ? .toMany(ToMany(isOrdered: relationship.isOrdered)) : .null
-      return
-    }
-    // Members that cannot be read count as none in the slot and in the snapshot, so that no save removes them.
-    take(context.readMembers(of: relationship, for: self) ?? [], at: position, of: relationship)
-  }
-
-  /// Sets the members of a to-many relationship that have been read from the store.
-  final func take(_ members: [NSManagedObjectID], at position: Int, of relationship: NSRelationshipDescription) {
-    let read = Slot.toMany(ToMany(members, isOrdered: relationship.isOrdered))
-    slots[position] = read
-    snapshot?.slots[position] = read
-  }
-
-  /// Returns whether a relationship is a fault: its members have not been read.
-  ///
-  /// - Parameter key: the relationship's name.
-  public final func hasFault(forRelationshipNamed key: String) -> Bool {
-    let position = position(of: key)
-    guard isRealized else { return true }
-    if case .unread = slots[position] { return true }
-    return false
-  }
-
-  /// Returns the identifiers of a relationship's members, without making objects.
-  ///
-  /// - Parameter key: the relationship's name.
-  public final func objectIDs(forRelationshipNamed key: String) -> [NSManagedObjectID] {
-    let position = position(of: key)
-    realize()
-    readRelationship(at: position)
-    switch slots[position] {
-    case .toOne(let id): return [id.current]
-    case .toMany(let members): return members.ids.map(\.current)
-    default: return []
-    }
   }
 
   /// Executes the request of a fetched property, with this object as `$FETCH_SOURCE`.

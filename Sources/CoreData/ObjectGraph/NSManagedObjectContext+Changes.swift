@@ -270,13 +270,14 @@ struct ChangeList {
   }
 
   func contains(_ object: NSManagedObject) -> Bool {
-    entries.indices.contains(object.changePosition) && entries[object.changePosition] === object
+    let position = Int(object.changePosition)
+    return position < entries.count && entries[position] === object
   }
 
   /// Appends an object, unless the list already contains it.
   mutating func add(_ object: NSManagedObject) {
     if contains(object) { return }
-    object.changePosition = entries.count
+    object.changePosition = UInt32(entries.count)
     entries.append(object)
     count += 1
     known = nil
@@ -284,14 +285,14 @@ struct ChangeList {
 
   mutating func remove(_ object: NSManagedObject) {
     guard contains(object) else { return }
-    entries[object.changePosition] = nil
+    entries[Int(object.changePosition)] = nil
     count -= 1
     known = nil
     if count == 0 {
       entries = []
     } else if entries.count > ChangeList.compactionThreshold, count * 2 < entries.count {
       let left = objects
-      for (position, object) in left.enumerated() { object.changePosition = position }
+      for (position, object) in left.enumerated() { object.changePosition = UInt32(position) }
       entries = left
     }
   }

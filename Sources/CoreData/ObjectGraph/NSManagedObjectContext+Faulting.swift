@@ -84,7 +84,7 @@ extension NSManagedObjectContext {
   /// Returns the object of a row: the registered one, or a new fault. Reads nothing, and makes no identifier.
   func object(_ layout: RowLayout, _ primaryKey: Int64) -> NSManagedObject {
     if let known = registry[layout.key(primaryKey)] { return known }
-    let object = NSManagedObject.makeFault(layout, primaryKey)
+    let object = NSManagedObject.makeFault(layout, primaryKey, of: ManagedObjectClasses.of(layout.entity))
     registry.add(object)
     return object
   }
@@ -92,14 +92,56 @@ extension NSManagedObjectContext {
   /// Returns the object of a row that has just been read. A fault keeps the row until its values are asked for.
   func object(for row: RowSnapshot, refreshing: Bool = false) -> NSManagedObject {
     let object = fault(for: row)
+    take(row, for: object, refreshing: refreshing, stalenessInterval >= 0)
+    return object
+  }
+
+  /// Returns the objects of rows that have just been read, as `object(for:refreshing:)` does for one.
+  func objects(for rows: [RowSnapshot], refreshing: Bool = false) -> [NSManagedObject] {
+    adoptPermanentIDs()
+    let recordsTimes = stalenessInterval >= 0
+    var objects: [NSManagedObject] = []
+    objects.reserveCapacity(rows.count)
+    // Finding the class of an entity's objects takes longer than making one.
+    var (layout, type): (RowLayout?, NSManagedObject.Type) = (nil, NSManagedObject.self)
+    for start in stride(from: 0, to: rows.count, by: Self.rowsAtOnce) {
+      let indexes = start..<min(start + Self.rowsAtOnce, rows.count)
+      let keys = indexes.map { rows[$0].key }
+      let known = registry.objects(keys)
+      for index in indexes {
+        if let object = known[index - start] {
+          take(rows[index], for: object, refreshing: refreshing, recordsTimes)
+          objects.append(object)
+        } else if let packed = rows[index].packed {
+          let made = packed.withUnsafeMutablePointerToHeader { header in
+            if header.pointee.layout !== layout {
+              layout = header.pointee.layout
+              type = ManagedObjectClasses.of(header.pointee.layout.entity)
+            }
+            return NSManagedObject.makeFault(header.pointee.layout, header.pointee.primaryKey, of: type)
+          }
+          let object = registry.addOrFind(made, keys[index - start])
+          take(rows[index], for: object, refreshing: refreshing, recordsTimes)
+          objects.append(object)
+        } else {
+          objects.append(object(for: rows[index], refreshing: refreshing))
+        }
+      }
+    }
+    return objects
+  }
+
+  /// The number of rows whose objects are looked up at once.
+  private static let rowsAtOnce = 256
+
+  private func take(_ row: RowSnapshot, for object: NSManagedObject, refreshing: Bool, _ recordsTimes: Bool) {
     if object.isInaccessible { revive(object) }
     if !object.isRealized {
       object.snapshot = row
-      if stalenessInterval >= 0 { rowTimes[object.key] = ProcessInfo.processInfo.systemUptime }
+      if recordsTimes { rowTimes[object.key] = ProcessInfo.processInfo.systemUptime }
     } else if refreshing, !object.hasChanges {
       object.turnIntoFault(keeping: row)
     }
-    return object
   }
 
   /// Whether a fault must not use the row that it keeps. Forgets when that was read.

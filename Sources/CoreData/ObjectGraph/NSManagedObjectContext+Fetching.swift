@@ -19,16 +19,31 @@ extension NSManagedObjectContext {
     ConcurrencyDebug.check(self)
     adoptPermanentIDs()
     offerClass(T.self, for: specification)
-    if T.self == NSManagedObject.self, specification.resultType == .managedObjectResultType {
+    if specification.resultType == .managedObjectResultType, let type = T.self as? NSManagedObject.Type {
       let objects = try fetching(specification, specification.affectedStores) { try $0.objects() }
-      if let typed = objects as? [T] {
-        noteFetchResults(typed)
-        return typed
+      noteFetchResults(objects)
+      // One and the same type.
+      if type == NSManagedObject.self { return unsafeBitCast(objects, to: [T].self) }
+      if Self.areAll(objects, of: type) {
+        return objects.withUnsafeBufferPointer { $0.withMemoryRebound(to: T.self) { Array($0) } }
       }
+      return try typed(objects, for: specification)
     }
     let results = try results(of: specification, affectedStores: specification.affectedStores)
     noteFetchResults(results)
     return try typed(results, for: specification)
+  }
+
+  /// Whether all objects are of a class or its subclasses. Casting each of them takes longer than making it.
+  private static func areAll(_ objects: [NSManagedObject], of wanted: NSManagedObject.Type) -> Bool {
+    var last: NSManagedObject.Type?
+    for object in objects {
+      let type = type(of: object)
+      if type == last { continue }
+      if !(object.isKind(of: wanted)) { return false }
+      last = type
+    }
+    return true
   }
 
   /// Offers the class of a request's results for its entity.

@@ -170,7 +170,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   ///
   /// Differs from Apple: no rows are cached in the coordinator, so this concerns only rows that the context itself has
   /// fetched.
-  open var stalenessInterval: TimeInterval = -1
+  @exclusivity(unchecked) open var stalenessInterval: TimeInterval = -1 {
+    didSet { registry.keepsRows.store(stalenessInterval < 0, ordering: .relaxed) }
+  }
 
   /// Called when a fault fires whose row is gone. Returns `shouldDeleteInaccessibleFaults`; override it to decide for each
   /// object.

@@ -29,6 +29,9 @@ final class ObjectRegistry: @unchecked Sendable {
   /// Whether objects hold the destinations of relationships that are read. False while the framework reads for itself.
   @exclusivity(unchecked) var isHolding = true
 
+  /// Whether a fault may use the row that it keeps: the context is alive, and rows do not become stale.
+  let keepsRows = Atomic<Bool>(true)
+
   /// The context; nil once it is being deallocated. May be called on any thread.
   var context: NSManagedObjectContext? {
     guard let address, let context = swift_tryRetain(address) else { return nil }
@@ -43,6 +46,7 @@ final class ObjectRegistry: @unchecked Sendable {
 
   /// Releases what objects hold when the context is deallocated.
   func abandon() {
+    keepsRows.store(false, ordering: .relaxed)
     // Retained objects retain the registry in turn, and objects may hold each other.
     retainsObjects = false
     for object in objects { object.holds?.release() }
@@ -79,6 +83,13 @@ final class ObjectRegistry: @unchecked Sendable {
     return ObjectRegistry.object(at: address)
   }
 
+  /// Returns the objects of several keys; nil where there is none.
+  func objects(_ keys: [ObjectKey]) -> [NSManagedObject?] {
+    lock.lock()
+    defer { lock.unlock() }
+    return keys.map { key in entries[key].flatMap { ObjectRegistry.object(at: $0) } }
+  }
+
   /// Retains the object at an address, unless it is being deallocated. The lock must be held.
   private static func object(at address: UnsafeMutableRawPointer) -> NSManagedObject? {
     guard let object = swift_tryRetain(address) else { return nil }
@@ -100,7 +111,7 @@ final class ObjectRegistry: @unchecked Sendable {
     lock.lock()
     defer { lock.unlock() }
     if let known = object.knownIdentifier { return known }
-    let id = object.takeIdentifier(NSManagedObjectID(temporaryFor: object.entity))
+    let id = object.takeIdentifier(TemporaryObjectID(for: object.entity))
     // If the context has dropped the object meanwhile, nothing would ever remove its address.
     if object.registry === self { file(object, id.key) }
     return id
@@ -131,6 +142,18 @@ final class ObjectRegistry: @unchecked Sendable {
     defer { lock.unlock() }
     object.registry = self
     file(object, key)
+  }
+
+  /// Registers a new fault under the key of its identifier, unless another object has it already.
+  ///
+  /// - Returns: the object that is registered now.
+  func addOrFind(_ object: NSManagedObject, _ key: ObjectKey) -> NSManagedObject {
+    lock.lock()
+    defer { lock.unlock() }
+    if let address = entries[key], let other = ObjectRegistry.object(at: address) { return other }
+    object.registry = self
+    file(object, key)
+    return object
   }
 
   /// Stores an object under a key. The lock must be held.

@@ -38,6 +38,22 @@ struct FaultingTests {
     #expect(try context.all("Task", by: "title").map { $0["title"] as? String } == ["a"])
   }
 
+  @Test("A fetched fault that has not fired has no values once its context is gone")
+  func orphan() throws {
+    let store = try TemporaryStore()
+    let writer = try store.context(CompanyModel.make())
+    writer.make("Task", ["title": "a"])
+    try writer.save()
+    func fetched() throws -> NSManagedObject {
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = writer.persistentStoreCoordinator
+      return try #require(try context.all("Task", by: "title").first)
+    }
+    let fault = try fetched()
+    #expect(fault.isFault && fault.managedObjectContext == nil)
+    #expect(fault["title"] == nil && !fault.isFault)
+  }
+
   @Test("An object whose context was reset, or is gone, has no values, takes some, and is not saved")
   func withoutContext() throws {
     let store = try TemporaryStore()

@@ -29,6 +29,60 @@ struct FetchOptionTests {
     return store
   }
 
+  /// Parts of a plan: the entity's class, and those of its sub-entities.
+  class Part: NSManagedObject {}
+  final class Wheel: Part {}
+  final class Screw: NSManagedObject {}
+
+  private static func parts() -> NSManagedObjectModel {
+    func entity(_ name: String) -> NSEntityDescription {
+      let entity = NSEntityDescription()
+      entity.name = name
+      entity.managedObjectClassName = name
+      return entity
+    }
+    let (part, wheel, screw) = (entity("Part"), entity("Wheel"), entity("Screw"))
+    let name = NSAttributeDescription()
+    (name.name, name.attributeType) = ("name", .stringAttributeType)
+    part.properties = [name]
+    part.subentities = [wheel, screw]
+    let model = NSManagedObjectModel()
+    model.entities = [part, wheel, screw]
+    return model
+  }
+
+  @Test("Results have the class of the request, or a subclass; for others, the error names both classes")
+  func classes() throws {
+    ManagedObjectClasses.register(Part.self)
+    ManagedObjectClasses.register(Wheel.self)
+    ManagedObjectClasses.register(Screw.self)
+    let store = try TemporaryStore()
+    let writer = try store.context(Self.parts())
+    for (entity, name) in [("Part", "a"), ("Wheel", "b"), ("Part", "c"), ("Wheel", "d")] {
+      writer.make(entity, ["name": name])
+    }
+    try writer.save()
+    func fetch<T: NSManagedObject>(_ type: T.Type, _ context: NSManagedObjectContext) throws -> [T] {
+      let request = NSFetchRequest<T>(entityName: "Part")
+      request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
+      return try context.fetch(request)
+    }
+    for context in [writer, try store.context(Self.parts())] {
+      let parts = try fetch(Part.self, context)
+      #expect(parts.map { $0["name"] as? String } == ["a", "b", "c", "d"])
+      #expect(parts.map { type(of: $0) == Wheel.self } == [false, true, false, true])
+      #expect(try fetch(NSManagedObject.self, context).elementsEqual(parts) { $0 === $1 })
+      let error = #expect(throws: NSError.self) { _ = try fetch(Wheel.self, context) }
+      #expect(error?.localizedFailureReason?.contains("Wheel") == true)
+      #expect(error?.localizedFailureReason?.contains("Part") == true)
+    }
+    // The class of one entity does not derive from that of its parent entity.
+    writer.make("Screw", ["name": "e"])
+    try writer.save()
+    #expect(throws: NSError.self) { _ = try fetch(Part.self, writer) }
+    #expect(try fetch(NSManagedObject.self, writer).count == 5)
+  }
+
   @Test("An aggregate of an attribute is one dictionary of all objects that match, whatever the limit")
   func aggregates() throws {
     let context = try TemporaryStore().context(CompanyModel.make())
