@@ -91,13 +91,12 @@ extension NSManagedObjectContext {
     }
     recorder?.register()
     guard postsNotifications else { return SavedIdentifiers() }
-    let sets = [
+    let lists = [
       (NSInsertedObjectsKey, inserted), (NSUpdatedObjectsKey, updated), (NSDeletedObjectsKey, deleted),
     ].filter { !$0.1.isEmpty }
-    if !sets.isEmpty {
-      post(
-        NSManagedObjectContext.didChangeObjectsNotification,
-        Dictionary(uniqueKeysWithValues: sets.map { ($0.0, Set($0.1)) }))
+    if !lists.isEmpty {
+      let sets = lists.map { ($0.0, eventSets.set(of: $0.1)) }
+      post(NSManagedObjectContext.didChangeObjectsNotification, Dictionary(uniqueKeysWithValues: sets))
     }
     guard family.isNested else { return SavedIdentifiers() }
     return SavedIdentifiers(
@@ -243,6 +242,24 @@ extension NSManagedObjectContext {
   func post(_ name: Notification.Name, _ userInfo: [AnyHashable: Any]) {
     guard postsNotifications else { return }
     NotificationCenter.default.post(name: name, object: self, userInfo: userInfo)
+  }
+}
+
+/// The sets of objects of the notifications about one save: that of its event, and that of the save itself, which mostly
+/// have the same objects. Making a set takes as long as writing a row.
+struct EventSets {
+  /// Whether sets are kept.
+  var isKeeping = false
+  private var known: [(objects: [NSManagedObject], set: Set<NSManagedObject>)] = []
+
+  mutating func set(of objects: [NSManagedObject]) -> Set<NSManagedObject> {
+    if let same = known.first(where: { $0.objects.count == objects.count && $0.objects.elementsEqual(objects, by: ===) }
+    ) {
+      return same.set
+    }
+    let set = Set(objects)
+    if isKeeping { known.append((objects, set)) }
+    return set
   }
 }
 

@@ -36,6 +36,8 @@ extension NSManagedObjectContext {
       return
     }
     post(NSManagedObjectContext.willSaveObjectsNotification, [:])
+    eventSets.isKeeping = true
+    defer { eventSets = EventSets() }
     try prepareObjects()
     if let object = changedInOrder.first(where: { $0.isInserted && !$0.isDeleted && $0.entity.isAbstract }) {
       throw ObjectGraphErrors.abstractEntity(object)
@@ -201,7 +203,7 @@ extension NSManagedObjectContext {
       (NSUpdatedObjectsKey, updated, NSUpdatedObjectIDsKey, saved.updated),
       (NSDeletedObjectsKey, deleted, NSDeletedObjectIDsKey, saved.deleted),
     ] where !objects.isEmpty {
-      objectSets[key] = Set(objects)
+      objectSets[key] = eventSets.set(of: objects)
       identifierSets[identifiersKey] = Set(identifiers)
     }
     let generation = advanceGenerationAfterSave()

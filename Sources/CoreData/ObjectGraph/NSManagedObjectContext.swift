@@ -48,6 +48,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// When the rows that faults keep were read, in seconds of the system's uptime; recorded only with a
   /// `stalenessInterval`.
   var rowTimes: [ObjectKey: TimeInterval] = [:]
+  /// The sets of objects of the notifications about the current save.
+  var eventSets = EventSets()
   /// The first error met while firing a fault, where nothing can be thrown. The next `save()` throws it.
   var readingFailure: (any Error)?
   /// The changed objects as they were before the merge policy of the current save resolved conflicts.
