@@ -69,6 +69,8 @@ package final class SQLiteStatement {
 
   /// Returns the pointer, or throws an error if the statement was finalized.
   func opened() throws -> OpaquePointer {
+    // Every binding and every step comes here.
+    if let pointer, handle.isOpen { return pointer }
     _ = try handle.opened(for: sql)
     guard let pointer else {
       throw SQLiteError(
@@ -150,7 +152,7 @@ extension SQLiteStatement {
   }
 
   private func check(_ result: Int32) throws {
-    try handle.check(result, sql: sql)
+    if result != SQLITE_OK { try handle.check(result, sql: sql) }
   }
 }
 

@@ -25,6 +25,11 @@ final class BatchInsert {
   /// The positions of stored attributes.
   private let stored: [Int]
   private let hasDerived: Bool
+  private let writer: RowWriter
+  private let entityNumber: Int64
+  /// The class of the objects that a handler fills.
+  private lazy var objectClass = ManagedObjectClasses.of(entity)
+  private let slotTable: SlotTable
   private var nextKey: Int64
   private let firstKey: Int64
   /// Rows with derived attributes.
@@ -50,7 +55,10 @@ final class BatchInsert {
     self.policy = policy
     self.keepsIdentifiers = keepsIdentifiers
     plan = try run.plans.plan(for: entity)
+    writer = run.writer
+    entityNumber = Int64(plan.layout.number)
     let table = entity.slotTable
+    slotTable = table
     stored = (0..<table.firstRelationship).filter { !table.isTransient(at: $0) }
     required = stored.filter { position in
       guard let attribute = table.attribute(at: position) else { return false }
@@ -76,7 +84,7 @@ final class BatchInsert {
   ///
   /// - Throws: 134060 for a key that is not a stored attribute; 1550, 1610 or 1620 for a value that is not valid.
   func values(_ dictionary: some Sequence<(key: String, value: Any)>) throws -> Values {
-    let table = entity.slotTable
+    let table = slotTable
     var slots = table.defaults
     var given = SlotSet()
     for (key, value) in dictionary {
@@ -92,7 +100,7 @@ final class BatchInsert {
 
   /// Returns the next object that a handler fills; nil if there are no more.
   func nextObject(_ handler: (NSManagedObject) -> Bool) -> NSManagedObject? {
-    let object = ManagedObjectClasses.of(entity).init(entity: entity, insertInto: nil)
+    let object = objectClass.init(entity: entity, insertInto: nil)
     return handler(object) ? nil : object
   }
 
@@ -111,17 +119,20 @@ final class BatchInsert {
   ///
   /// - Throws: as `values(_:)`.
   func values(of object: NSManagedObject) throws -> Values {
-    let table = entity.slotTable
+    let table = slotTable
+    let slots = object.slots
     var given = SlotSet()
-    for position in 0..<table.count where !object.slots[position].isSame(as: table.defaults[position]) {
-      guard let attribute = table.attribute(at: position) else { throw unusable(table.names[position]) }
-      guard object.slots[position].isInRange(of: attribute.attributeType) else {
-        _ = try Slot.checked(object.slots[position].publicValue, for: attribute, entity: plan.layout.name)
+    for position in 0..<table.count where !slots[position].isSame(as: table.defaults[position]) {
+      if position >= table.firstRelationship { throw unusable(table.names[position]) }
+      if table.kinds[position].hasRange, !slots[position].isInRange(of: table.kinds[position]),
+        let attribute = table.attribute(at: position)
+      {
+        _ = try Slot.checked(slots[position].publicValue, for: attribute, entity: plan.layout.name)
         continue
       }
       given.insert(position)
     }
-    return Values(slots: object.slots, given: given)
+    return Values(slots: slots, given: given)
   }
 
   /// Inserts a row, or updates the row that has the same unique values, as the merge policy says.
@@ -143,23 +154,28 @@ final class BatchInsert {
   }
 
   private func insertRow(_ values: Values) throws {
-    guard nextKey < .max, let id = run.entities.id(entity: plan.layout.number, primaryKey: nextKey) else {
+    guard nextKey < .max else {
       throw StoreErrors.keysExhausted(
         url: nil, entity: plan.layout.name, table: plan.layout.table, last: nextKey)
     }
-    let filled = SlotSet(stored.filter { !values.slots[$0].isNull })
-    let change = RowChange(kind: .insert, id: id, old: nil, slots: values.slots, changed: filled)
+    var filled = SlotSet()
+    for position in stored where !values.slots[position].isNull { filled.insert(position) }
     let statement = try plan.insertStatement()
     try execute(statement) {
       try statement.bind(nextKey, at: 1)
-      try statement.bind(Int64(plan.layout.number), at: 2)
+      try statement.bind(entityNumber, at: 2)
       try statement.bind(1 as Int64, at: 3)
-      try run.writer.bindColumns(of: change, plan, to: statement)
+      try writer.bindColumns(of: values.slots, at: filled, row: nextKey, plan, to: statement)
     }
-    try run.history?.record(.insert, entity: plan.layout.number, key: nextKey)
+    if let history = run.history {
+      try history.record(.insert, entity: Int(entityNumber), key: nextKey)
+    }
     if hasDerived { try inserted.add(entity: plan.layout, key: nextKey) }
+    count += 1
+    if keepsIdentifiers, let id = run.entities.id(entity: Int(entityNumber), primaryKey: nextKey) {
+      identifiers.append(id)
+    }
     nextKey += 1
-    note(id)
   }
 
   private func note(_ id: NSManagedObjectID) {
@@ -226,7 +242,7 @@ final class BatchInsert {
       try statement.bind(id.key.number, at: 1)
       try statement.bind(RowVersion.next(after: version), at: 2)
       try statement.bind(version, at: 3)
-      try run.writer.bindColumns(of: change, plan, to: statement)
+      try writer.bindColumns(of: change, plan, to: statement)
     }
     let names = Set(changed.map { table.names[$0] })
     try run.recordUpdate(of: names, entity: plan.layout.number, key: id.key.number)
@@ -261,7 +277,7 @@ final class BatchInsert {
       guard let attribute = plan.layout.attributes[table.names[position]], attribute.columns.contains(column) else {
         continue
       }
-      let columns = try run.writer.columnValues(
+      let columns = try writer.columnValues(
         of: values.slots[position], attribute, description: table.attribute(at: position), in: plan.layout, row: 0)
       return columns.first { $0.column == column }?.value
     }

@@ -110,6 +110,14 @@ final class RowPlan {
     }
   }
 
+  /// Whether any of some slots has a column in the row.
+  func hasColumns(_ positions: SlotSet) -> Bool {
+    positions.contains { position in
+      if case .nothing = steps[position] { return false }
+      return true
+    }
+  }
+
   /// Whether a change is a new row, and writing it concerns no other row, no file, and none of the program's code.
   func isAlone(_ change: RowChange) -> Bool {
     change.kind == .insert && isPlain && !writesOutside(change.changed)

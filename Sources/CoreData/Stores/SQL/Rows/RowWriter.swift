@@ -180,8 +180,16 @@ struct RowWriter {
 
   /// Binds the changed values of the row itself to a plan's statement. To-many relationships have none.
   func bindColumns(of change: RowChange, _ plan: RowPlan, to statement: SQLiteStatement) throws {
-    for position in change.changed {
-      let slot = change.slots[position]
+    if !plan.hasColumns(change.changed) { return }
+    try bindColumns(of: change.slots, at: change.changed, row: change.id.key.number, plan, to: statement)
+  }
+
+  /// Binds some of the values of a row to a plan's statement.
+  func bindColumns(
+    of slots: [Slot], at positions: SlotSet, row: Int64, _ plan: RowPlan, to statement: SQLiteStatement
+  ) throws {
+    for position in positions {
+      let slot = slots[position]
       switch plan.steps[position] {
       case .nothing: continue
       case .column(let coding, let attribute, let index):
@@ -191,18 +199,16 @@ struct RowWriter {
         case (.double, .double(let value)), (.date, .date(let value)): try statement.bind(value, at: index)
         default:
           let value = try columnValue(
-            of: slot, attribute, coding, description: change.id.entityDescription.slotTable.attribute(at: position),
-            in: plan.layout, row: change.id.key.number)
+            of: slot, attribute, coding, description: plan.entity.slotTable.attribute(at: position), in: plan.layout,
+            row: row)
           try statement.bind(value, at: index)
         }
       case .columns(let attribute):
         let values = try columnValues(
-          of: slot, attribute, description: change.id.entityDescription.slotTable.attribute(at: position),
-          in: plan.layout,
-          row: change.id.key.number)
+          of: slot, attribute, description: plan.entity.slotTable.attribute(at: position), in: plan.layout, row: row)
         for (column, value) in values { try statement.bind(value, at: plan.index(of: column)) }
       case .key(let relationship, let key, let index):
-        let (number, entity) = try keyValues(of: slot, relationship, key, in: plan.layout, row: change.id.key.number)
+        let (number, entity) = try keyValues(of: slot, relationship, key, in: plan.layout, row: row)
         try statement.bind(number, at: index)
         if key.entityColumn != nil { try statement.bind(entity, at: index + 1) }
       }
