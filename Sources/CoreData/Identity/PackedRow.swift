@@ -66,6 +66,13 @@ final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
     }
   }
 
+  /// Whether a slot is that of a relationship that has not been read.
+  func isUnread(at position: Int) -> Bool {
+    withUnsafeMutablePointers { header, elements in
+      Cell(UnsafeRawPointer(elements), header.pointee.layout.table.count, position).tag == .unread
+    }
+  }
+
   /// The destination of a to-one relationship; nil for none, and for any other slot.
   func destination(at position: Int) -> Destination? {
     withUnsafeMutablePointers { header, elements in

@@ -3,7 +3,18 @@
 
 import Synchronization
 
+/// The rows of one entity that are the members of a relationship, whose identifiers are made when they are asked for.
+struct MemberRows {
+  let layout: RowLayout
+  /// Primary keys without duplicates.
+  let numbers: [Int64]
+
+  fileprivate var ids: [NSManagedObjectID] { numbers.map { layout.identifier($0) } }
+}
+
 /// The members of a to-many relationship: an ordered set of identifiers.
+///
+/// Members that have just been read may be rows without identifiers, until the relationship changes.
 ///
 /// The table for membership tests is built by the first test, so that reading a large relationship costs only an array.
 struct ToMany: @unchecked Sendable {
@@ -17,13 +28,29 @@ struct ToMany: @unchecked Sendable {
   /// Shared by copies, possibly on several threads. Changed only by a single owner, except for the table, which any
   /// copy may build.
   private final class Storage {
-    var ids: [NSManagedObjectID]
+    /// Empty for rows.
+    var knownIDs: [NSManagedObjectID]
+    let rows: MemberRows?
     /// Retained. Set only once while the storage is shared.
     private let table = Atomic<Unmanaged<Table>?>(nil)
 
     init(ids: [NSManagedObjectID], positions: [ObjectKey: Int]? = nil) {
-      self.ids = ids
+      knownIDs = ids
+      rows = nil
       if let positions { forceTable(positions) }
+    }
+
+    init(_ rows: MemberRows) {
+      knownIDs = []
+      self.rows = rows
+    }
+
+    var ids: [NSManagedObjectID] { rows?.ids ?? knownIDs }
+    var count: Int { rows?.numbers.count ?? knownIDs.count }
+
+    func key(at position: Int) -> ObjectKey {
+      if let rows { return rows.layout.key(rows.numbers[position]) }
+      return knownIDs[position].key
     }
 
     deinit { removeTable() }
@@ -33,7 +60,7 @@ struct ToMany: @unchecked Sendable {
 
     /// Builds the table. If several threads do, all use the first.
     func makeTable() -> Table {
-      let made = Table(Dictionary(uniqueKeysWithValues: ids.enumerated().map { ($1.key, $0) }))
+      let made = Table(Dictionary(uniqueKeysWithValues: (0..<count).map { (key(at: $0), $0) }))
       let reference = Unmanaged.passRetained(made)
       let (isFirst, known) = table.compareExchange(expected: nil, desired: reference, ordering: .acquiringAndReleasing)
       if isFirst { return made }
@@ -61,55 +88,74 @@ struct ToMany: @unchecked Sendable {
     self.isOrdered = isOrdered
     if ids.count > 1, Set(ids.map(\.key)).count != ids.count {
       var seen: Set<ObjectKey> = []
-      storage.ids = ids.filter { seen.insert($0.key).inserted }
+      storage.knownIDs = ids.filter { seen.insert($0.key).inserted }
+    }
+  }
+
+  /// Makes a set of rows that have just been read.
+  init(_ rows: MemberRows, isOrdered: Bool) {
+    storage = Storage(rows)
+    self.isOrdered = isOrdered
+  }
+
+  /// Makes a set of rows that have just been read, in their order.
+  init(of rows: [RowSnapshot], isOrdered: Bool) {
+    if let layout = rows.first?.packed?.header.layout, rows.allSatisfy({ $0.packed?.header.layout === layout }) {
+      self.init(MemberRows(layout: layout, numbers: rows.map(\.key.number)), isOrdered: isOrdered)
+    } else {
+      self.init(rows.map(\.id), isOrdered: isOrdered)
     }
   }
 
   var ids: [NSManagedObjectID] { storage.ids }
-  var count: Int { storage.ids.count }
-  var isEmpty: Bool { storage.ids.isEmpty }
+  /// The members, if they are rows without identifiers.
+  var rows: MemberRows? { storage.rows }
+  var count: Int { storage.count }
+  var isEmpty: Bool { storage.count == 0 }
 
-  func contains(_ id: NSManagedObjectID) -> Bool { position(of: id) != nil }
+  func contains(_ id: NSManagedObjectID) -> Bool { position(of: id.key) != nil }
 
   /// Appends a member; returns false if it is there already.
   mutating func insert(_ id: NSManagedObjectID) -> Bool {
     guard !contains(id) else { return false }
     makeUnique()
-    storage.knownTable?.positions[id.key] = storage.ids.count
-    storage.ids.append(id)
+    storage.knownTable?.positions[id.key] = storage.knownIDs.count
+    storage.knownIDs.append(id)
     return true
   }
 
   /// Removes a member; returns false if it is not there.
   mutating func remove(_ id: NSManagedObjectID) -> Bool {
-    guard let position = position(of: id) else { return false }
+    guard let position = position(of: id.key) else { return false }
     makeUnique()
     if isOrdered {
-      storage.ids.remove(at: position)
+      storage.knownIDs.remove(at: position)
       storage.removeTable()
     } else {
       storage.knownTable?.positions[id.key] = nil
-      let last = storage.ids.removeLast()
-      if position < storage.ids.count {
-        storage.ids[position] = last
+      let last = storage.knownIDs.removeLast()
+      if position < storage.knownIDs.count {
+        storage.knownIDs[position] = last
         storage.knownTable?.positions[last.key] = position
       }
     }
     return true
   }
 
-  var hasTemporaryIDs: Bool { storage.ids.contains { $0.key.store == 0 } }
+  var hasTemporaryIDs: Bool { storage.knownIDs.contains { $0.key.store == 0 } }
 
   /// Returns a copy with permanent identifiers in the place of temporary ones that have been replaced.
   func withPermanentIDs() -> ToMany {
+    if storage.rows != nil { return self }
     var copy = self
     copy.storage = Storage(ids: storage.ids.map(\.current))
     return copy
   }
 
   mutating func removeAll(where isUnwanted: (NSManagedObjectID) -> Bool) {
-    guard storage.ids.contains(where: isUnwanted) else { return }
-    storage = Storage(ids: storage.ids.filter { !isUnwanted($0) })
+    let ids = storage.ids
+    guard ids.contains(where: isUnwanted) else { return }
+    storage = Storage(ids: ids.filter { !isUnwanted($0) })
   }
 
   /// Applies the changes from `base` to these members to the store's current members: a three-way merge. Keeps the
@@ -125,19 +171,20 @@ struct ToMany: @unchecked Sendable {
   func hasSameMembers(as other: ToMany) -> Bool {
     if storage === other.storage { return true }
     guard count == other.count else { return false }
-    if isOrdered { return zip(ids, other.ids).allSatisfy { $0.key == $1.key } }
-    return ids.allSatisfy { other.contains($0) }
+    if isOrdered { return (0..<count).allSatisfy { storage.key(at: $0) == other.storage.key(at: $0) } }
+    return (0..<count).allSatisfy { other.position(of: storage.key(at: $0)) != nil }
   }
 
-  private func position(of id: NSManagedObjectID) -> Int? {
-    if let table = storage.knownTable { return table.positions[id.key] }
+  private func position(of key: ObjectKey) -> Int? {
+    if let table = storage.knownTable { return table.positions[key] }
     // This also keeps the empty default, which objects of all contexts share, from getting a table.
-    if storage.ids.count <= ToMany.linearSearchLimit { return storage.ids.firstIndex { $0.key == id.key } }
-    return storage.makeTable().positions[id.key]
+    if storage.count <= ToMany.linearSearchLimit { return (0..<storage.count).first { storage.key(at: $0) == key } }
+    return storage.makeTable().positions[key]
   }
 
+  /// Makes the storage one of identifiers that has a single owner.
   private mutating func makeUnique() {
-    if !isKnownUniquelyReferenced(&storage) {
+    if storage.rows != nil || !isKnownUniquelyReferenced(&storage) {
       storage = Storage(ids: storage.ids, positions: storage.knownTable?.positions)
     }
   }

@@ -59,7 +59,7 @@ extension NSManagedObject {
     guard let context else { return [] }
     switch slots[position] {
     case .toOne(let id): return [context.object(for: id)]
-    case .toMany(let members): return members.ids.map { context.object(for: $0) }
+    case .toMany(let members): return context.objects(of: members)
     default: return []
     }
   }
@@ -278,7 +278,12 @@ extension NSManagedObject {
 
   /// Sets the members of a to-many relationship that have been read from the store.
   final func take(_ members: [NSManagedObjectID], at position: Int, of relationship: NSRelationshipDescription) {
-    let read = Slot.toMany(ToMany(members, isOrdered: relationship.isOrdered))
+    take(ToMany(members, isOrdered: relationship.isOrdered), at: position)
+  }
+
+  /// Sets the members of a to-many relationship that have been read from the store.
+  final func take(_ members: ToMany, at position: Int) {
+    let read = Slot.toMany(members)
     slots[position] = read
     snapshot?.slots[position] = read
   }

@@ -29,8 +29,8 @@ extension NSManagedObject {
       return resolvedValue(at: position)
     case .toMany(let members):
       guard let context else { return members.isOrdered ? NSOrderedSet() : NSSet() }
-      let objects = members.ids.map { context.object(for: $0) }
-      return members.isOrdered ? NSOrderedSet(array: objects) : NSSet(array: objects)
+      let objects = context.objects(of: members)
+      return members.isOrdered ? NSOrderedSet(array: objects) : makeSet(objects)
     case .archived(let data):
       guard let attribute = table.attribute(at: position) else { return data }
       slots[position] = .unarchived(UnarchivedValue(TransformableValues.decode(data, of: attribute), from: data))
@@ -345,6 +345,13 @@ extension NSManagedObject {
       if isInaccessible, context.readingFailure == nil { throw ObjectGraphErrors.missingObject(identifier) }
       return try body()
     }
+  }
+}
+
+/// Makes a set of objects, none of which has to be converted.
+private func makeSet(_ objects: [NSManagedObject]) -> NSSet {
+  objects.withUnsafeBufferPointer { buffer in
+    buffer.withMemoryRebound(to: AnyObject.self) { NSSet(objects: $0.baseAddress, count: $0.count) }
   }
 }
 

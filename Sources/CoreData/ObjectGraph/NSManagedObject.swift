@@ -549,6 +549,13 @@ extension NSManagedObject {
     isPacked ? snapshot?.packed?.destination(at: position) : nil
   }
 
+  /// Whether the members of a relationship have not been read, without decoding a packed row.
+  final func isUnread(at position: Int) -> Bool {
+    if isPacked, let packed = snapshot?.packed { return packed.isUnread(at: position) }
+    if case .unread = slots[position] { return true }
+    return false
+  }
+
   /// Turns a fault without a row into an object without values.
   final func loseValues() {
     slots = table.properties.indices.map { position in

@@ -89,6 +89,27 @@ extension NSManagedObjectContext {
     return object
   }
 
+  /// Returns the objects of a relationship's members: the registered ones, or new faults.
+  func objects(of members: ToMany) -> [NSManagedObject] {
+    guard let rows = members.rows else { return members.ids.map { object(for: $0) } }
+    adoptPermanentIDs()
+    let keys = rows.numbers.map { rows.layout.key($0) }
+    let type = ManagedObjectClasses.of(rows.layout.entity)
+    return zip(keys, registry.objects(keys)).map { key, known in
+      if let known { return known }
+      let object = registry.addOrFind(NSManagedObject.makeFault(rows.layout, key.number, of: type), key)
+      object.snapshot = readAhead[key]
+      return object
+    }
+  }
+
+  /// Keeps a row that has just been read: in the registered fault, or until its object is made.
+  func keep(_ row: RowSnapshot) {
+    let key = row.key
+    readAhead[key] = row
+    if let known = registry[key], known.isFault, known.snapshot == nil { _ = object(for: row) }
+  }
+
   /// Returns the object of a row that has just been read. A fault keeps the row until its values are asked for.
   func object(for row: RowSnapshot, refreshing: Bool = false) -> NSManagedObject {
     let object = fault(for: row)
@@ -191,7 +212,7 @@ extension NSManagedObjectContext {
       guard let position = object.table.position(of: name), object.table.relationship(at: position)?.isToMany == true
       else { continue }
       object.realize()
-      if case .unread = object.slots[position] {
+      if object.isUnread(at: position) {
         unread[ObjectIdentifier(object.entity), default: []].append((object, position))
       }
     }

@@ -131,8 +131,11 @@ struct Prefetching {
   func prefetch(_ keyPaths: [String], of objects: [NSManagedObject]) throws {
     for keyPath in keyPaths {
       var level = objects
-      for key in keyPath.split(separator: ".").map(String.init) {
-        level = try prefetch(key, of: level)
+      let keys = keyPath.split(separator: ".").map(String.init)
+      for (position, key) in keys.enumerated() {
+        let rest = try prefetchMembers(key, of: level)
+        // The objects of the last relationship are made when the program asks for them.
+        level = try prefetch(key, of: position == keys.count - 1 ? rest : level)
       }
     }
   }
@@ -158,10 +161,51 @@ struct Prefetching {
     return destinations
   }
 
+  /// Reads the members of a relationship that have the keys of their owners, together with their rows.
+  ///
+  /// - Returns: the objects whose members have been read before, or have to be read otherwise.
+  private func prefetchMembers(_ key: String, of objects: [NSManagedObject]) throws -> [NSManagedObject] {
+    guard context.parent == nil, context.stalenessInterval < 0 else { return objects }
+    var rest: [NSManagedObject] = []
+    var unread: [ObjectIdentifier: [NSManagedObject]] = [:]
+    for object in objects {
+      guard !object.hasTemporaryID, let position = object.table.position(of: key),
+        object.table.relationship(at: position)?.isToMany == true
+      else { return objects }
+      object.realize()
+      if object.isUnread(at: position) {
+        unread[ObjectIdentifier(object.entity), default: []].append(object)
+      } else {
+        rest.append(object)
+      }
+    }
+    if unread.isEmpty { return objects }
+    context.willQueryStores()
+    for (_, group) in unread {
+      let entity = group[0].entity
+      guard let position = entity.slotTable.position(of: key),
+        let relationship = entity.slotTable.relationship(at: position),
+        let reader = try context.readers(for: entity).first as? StoreReader, try context.readers(for: entity).count == 1,
+        let members = try reader.memberRows(
+          of: relationship, entity: entity, primaryKeys: group.map(\.key.number))
+      else {
+        rest += group
+        continue
+      }
+      for object in group {
+        let rows = members[object.key.number] ?? []
+        for row in rows { context.keep(row) }
+        object.take(ToMany(of: rows, isOrdered: relationship.isOrdered), at: position)
+      }
+    }
+    return rest
+  }
+
   /// Reads the rows of faults, which keep them until they fire.
   func readRows(of faults: [NSManagedObject], _ didRead: (RowSnapshot) -> Void = { _ in }) throws {
-    let groups = Dictionary(grouping: faults) { $0.entity.name ?? "" }
-    for (_, group) in groups.sorted(by: { $0.key < $1.key }) {
+    let groups = Dictionary(grouping: faults) { ObjectIdentifier($0.entity) }.values
+    for group in groups.sorted(by: { $0[0].entity.name ?? "" < $1[0].entity.name ?? "" }) {
+      if try readRowsByKeys(of: group, didRead) { continue }
       for start in stride(from: 0, to: group.count, by: Prefetching.batchSize) {
         let part = Array(group[start..<min(start + Prefetching.batchSize, group.count)])
         guard let entity = part.first?.entity else { continue }
@@ -173,6 +217,28 @@ struct Prefetching {
         }
       }
     }
+  }
+}
+
+extension Prefetching {
+  /// Reads the rows of faults of one entity.
+  ///
+  /// - Returns: false if not all stores of the entity can read rows by their keys.
+  private func readRowsByKeys(of faults: [NSManagedObject], _ didRead: (RowSnapshot) -> Void) throws -> Bool {
+    let readers = try context.readers(for: faults[0].entity)
+    guard context.parent == nil, !readers.isEmpty else { return false }
+    var found: [RowSnapshot] = []
+    for reader in readers {
+      guard let reader = reader as? StoreReader else { return false }
+      let keys = faults.lazy.map(\.key).filter { $0.store == reader.store.number }.map(\.number)
+      guard let rows = try reader.rows(of: faults[0].entity, primaryKeys: Array(keys)) else { return false }
+      found += rows
+    }
+    for row in found {
+      didRead(row)
+      _ = context.object(for: row)
+    }
+    return true
   }
 }
 

@@ -71,6 +71,17 @@ struct StoreReader: RowReading {
     try reading { try $0.dictionaries(for: own(query), results) }
   }
 
+  /// Returns the rows of an entity that have some primary keys; nil if the store can only search for them.
+  func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? {
+    try reading { try $0.rows(of: entity, primaryKeys: primaryKeys) }
+  }
+
+  func memberRows(
+    of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
+  ) throws -> [Int64: [RowSnapshot]]? {
+    try reading { try $0.memberRows(of: relationship, entity: entity, primaryKeys: primaryKeys) }
+  }
+
   func row(for id: NSManagedObjectID) throws -> RowSnapshot? { try reading { try $0.row(for: id, in: context) } }
 
   func members(of relationship: NSRelationshipDescription, for id: NSManagedObjectID) throws -> [NSManagedObjectID] {

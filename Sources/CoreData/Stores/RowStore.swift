@@ -38,10 +38,26 @@ protocol RowSource {
   func members(
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
   ) throws -> [ObjectKey: [NSManagedObjectID]]
+
+  /// Returns the members of a to-many relationship of several rows with the members' own rows, by the owners' primary keys;
+  /// nil if members and rows must be read one after the other. Rows without members are left out.
+  func memberRows(
+    of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
+  ) throws -> [Int64: [RowSnapshot]]?
+
+  /// Returns the rows of an entity, without its sub-entities, that have some primary keys; nil if the store can only search
+  /// for them.
+  func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]?
 }
 
 extension RowSource {
   func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? { nil }
+
+  func memberRows(
+    of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
+  ) throws -> [Int64: [RowSnapshot]]? { nil }
+
+  func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? { nil }
 }
 
 /// The identifier of a row, with the values of the keys of a query's order.

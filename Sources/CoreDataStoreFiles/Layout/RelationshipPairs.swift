@@ -102,6 +102,17 @@ package struct RelationshipPairs {
       + "WHERE \(owner) IN (\(owners)) ORDER BY \(order)\(members).Z_PK"
   }
 
+  /// A query for columns of the rows of the owners `?1`, `?2` …, and as the last column the owner; nil unless the rows have
+  /// the owners' keys. The rows of an owner are in their order, or else in that of their keys, and follow each other.
+  package func memberRows(columns: [String], ownerCount: Int) -> String? {
+    guard isForeignKey, memberColumn == "Z_PK" else { return nil }
+    let owner = SQLName.quoted(ownerColumn)
+    let list = (columns.map(SQLName.quoted) + [owner]).joined(separator: ", ")
+    let owners = (1...max(ownerCount, 1)).map { "?\($0)" }.joined(separator: ", ")
+    let order = orderColumn.map { "\(SQLName.quoted($0)), " } ?? ""
+    return "SELECT \(list) FROM \(SQLName.quoted(table)) WHERE \(owner) IN (\(owners)) ORDER BY \(owner), \(order)Z_PK"
+  }
+
   /// A query for the number of pairs whose owners are in a table, as `o`; it ends before its WHERE clause.
   package func count(ofOwnersIn owners: String) -> String {
     "SELECT COUNT(*) FROM \(SQLName.quoted(table)) p JOIN \(SQLName.quoted(owners)) o "

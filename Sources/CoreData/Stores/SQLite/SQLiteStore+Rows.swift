@@ -81,6 +81,65 @@ extension SQLiteStore.Opened: RowSource {
     return members
   }
 
+  func memberRows(
+    of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
+  ) throws -> [Int64: [RowSnapshot]]? {
+    guard let layout = try entities.layout(of: entity).relationships[relationship.name],
+      let destination = entities.schema[layout.destinationEntity],
+      let description = entities.description(number: destination.number)
+    else { return nil }
+    let reader = try reader(for: description, includesSubentities: true)
+    let pairs = RelationshipPairs(of: layout, in: entities.schema)
+    let count = MemberReader.ownersPerQuery
+    guard let query = pairs.memberRows(columns: reader.columns, ownerCount: count) else { return nil }
+    var members: [Int64: [RowSnapshot]] = [:]
+    members.reserveCapacity(primaryKeys.count)
+    try inParts(primaryKeys, of: count, query) { statement in
+      // The rows of an owner follow each other.
+      var (owner, rows): (Int64, [RowSnapshot]) = (0, [])
+      while try statement.step() {
+        let next = statement.int64(at: reader.columns.count)
+        if next != owner {
+          if !rows.isEmpty { members[owner, default: []] += rows }
+          (owner, rows) = (next, [])
+        }
+        rows.append(try reader.snapshot(statement))
+      }
+      if !rows.isEmpty { members[owner, default: []] += rows }
+    }
+    return members
+  }
+
+  func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? {
+    let reader = try reader(for: entity, includesSubentities: false)
+    let layout = try entities.layout(of: entity)
+    let count = MemberReader.ownersPerQuery
+    let columns = reader.columns.map(SQLName.quoted).joined(separator: ", ")
+    let marks = (1...count).map { "?\($0)" }.joined(separator: ", ")
+    var query = "SELECT \(columns) FROM \(SQLName.quoted(layout.table)) WHERE Z_PK IN (\(marks))"
+    if entities.schema.entity(number: layout.rootNumber)?.numbers.count != 1 { query += " AND Z_ENT = \(layout.number)" }
+    var rows: [RowSnapshot] = []
+    rows.reserveCapacity(primaryKeys.count)
+    // In the order of the table, so that neighbours are on a page that has just been read.
+    try inParts(primaryKeys.sorted(), of: count, query) { statement in
+      while try statement.step() { rows.append(try reader.snapshot(statement)) }
+    }
+    return rows
+  }
+
+  /// Runs a query for every so many keys, with the keys as its parameters.
+  private func inParts(
+    _ keys: [Int64], of count: Int, _ query: String, _ body: (SQLiteStatement) throws -> Void
+  ) throws {
+    for start in stride(from: 0, to: keys.count, by: count) {
+      try connection.cached(query) { statement in
+        // Parameters that are left unbound are null, and match nothing.
+        for (position, key) in keys[start...].prefix(count).enumerated() { try statement.bind(key, at: position + 1) }
+        try body(statement)
+      }
+    }
+  }
+
   private func reader(for entity: NSEntityDescription, includesSubentities: Bool) throws -> RowReader {
     let key = SQLiteStore.ReaderKey(entity: ObjectIdentifier(entity), includesSubentities: includesSubentities)
     if let reader = readers[key] { return reader }
@@ -142,6 +201,19 @@ extension SQLiteStore {
       try willSearch?(state)
       return try state.members(of: relationship, forAll: ids, in: context)
     }
+  }
+
+  func memberRows(
+    of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
+  ) throws -> [Int64: [RowSnapshot]]? {
+    try asking { state in
+      try willSearch?(state)
+      return try state.memberRows(of: relationship, entity: entity, primaryKeys: primaryKeys)
+    }
+  }
+
+  func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? {
+    try asking { try $0.rows(of: entity, primaryKeys: primaryKeys) }
   }
 
   func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { connections.reading(body) }

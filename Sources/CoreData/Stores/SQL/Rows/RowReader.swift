@@ -234,7 +234,7 @@ enum RowStep {
 /// Reads the members of to-many relationships.
 struct MemberReader {
   /// How many owners one query asks for.
-  private static let ownersPerQuery = 500
+  static let ownersPerQuery = 500
 
   let connection: SQLiteConnection
   let entities: StoredEntities
