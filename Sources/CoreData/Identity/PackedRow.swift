@@ -44,6 +44,18 @@ final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
   /// The slots, in the order of the entity's `SlotTable`.
   var slots: [Slot] { (0..<header.layout.table.count).map { slot(at: $0) } }
 
+  /// Returns the same values as the row of another version.
+  func copy(version: Int64) -> PackedRow {
+    let size = capacity
+    let made = PackedRow.create(minimumCapacity: size) { [header] _ in
+      Header(layout: header.layout, primaryKey: header.primaryKey, version: version, others: header.others)
+    }
+    withUnsafeMutablePointerToElements { bytes in
+      made.withUnsafeMutablePointerToElements { UnsafeMutableRawPointer($0).copyMemory(from: bytes, byteCount: size) }
+    }
+    return unsafeDowncast(made, to: PackedRow.self)
+  }
+
   /// Decodes a slot.
   func slot(at position: Int) -> Slot {
     withUnsafeMutablePointers { header, elements in

@@ -107,10 +107,19 @@ struct RowSnapshot: @unchecked Sendable {
 
   /// The row's version (`Z_OPT`), which grows with every save.
   var version: Int64 {
-    switch content {
-    case .packed(let row): row.header.version
-    case .decoded(let row): row.version
-    case .taken: RowSnapshot.stopBeingTaken()
+    get {
+      switch content {
+      case .packed(let row): row.header.version
+      case .decoded(let row): row.version
+      case .taken: RowSnapshot.stopBeingTaken()
+      }
+    }
+    set {
+      if case .packed(let row) = content {
+        content = .packed(row.copy(version: newValue))
+      } else {
+        content = .decoded(RowSnapshot.decoded(identity, newValue, slots, origin))
+      }
     }
   }
 

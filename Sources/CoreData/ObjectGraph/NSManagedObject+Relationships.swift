@@ -104,7 +104,10 @@ extension NSManagedObject {
     guard let inverse = relationship.inverseRelationship, let position = table.position(of: inverse.name) else {
       return
     }
-    noteInverseChange(of: inverse.name) { unlink(source, at: position) }
+    noteInverseChange(of: inverse.name) {
+      if let context, context.defersRemovals, context.deferRemoval(of: source, from: self, at: position) { return }
+      unlink(source, at: position)
+    }
   }
 
   private func noteInverseChange(of key: String, _ change: () -> Void) {
@@ -138,6 +141,11 @@ extension NSManagedObject {
     guard changeMembers(at: position, { $0.remove(object.identifier) }) else { return false }
     holds?.didRemove(object, at: position)
     return true
+  }
+
+  /// Removes a member from a relationship that has been read, as a part of a change that has been noted.
+  final func removeUnnoted(_ object: NSManagedObject, at position: Int) {
+    if changeMembers(at: position, { $0.remove(object.identifier) }) { holds?.didRemove(object, at: position) }
   }
 
   /// Changes members in place. The slot is emptied meanwhile, so that the members are not copied.

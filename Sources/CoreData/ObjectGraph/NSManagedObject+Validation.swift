@@ -28,13 +28,12 @@ extension NSManagedObject {
 
   /// The positions of unrestricted integer attributes whose value their type cannot hold.
   private func outOfRange() -> [Int] {
-    table.ranged.filter { !slots[$0].isInRange(of: table.kinds[$0]) && !table.restricted.contains($0) }
+    table.ranged.filter { !slot(at: $0).isInRange(of: table.kinds[$0]) && !table.restricted.contains($0) }
   }
 
   /// Whether a relationship is a fault: it cannot have changed, and is not read for validation.
   private func needsNoValue(at position: Int) -> Bool {
-    if case .unread = slots[position] { return true }
-    return false
+    isUnread(at: position)
   }
 
   /// Validates a value by the rules of the model.

@@ -121,7 +121,7 @@ extension NSManagedObject {
   /// The positions of slots that differ from the snapshot; for a new object, of those that are not empty.
   final func changedSlots() -> [Int] {
     guard isRealized else { return [] }
-    if isPacked { return [] }
+    if isPacked, !hasDeferredRemovals { return [] }
     let slots = slots
     guard let old = snapshot?.slots else { return slots.indices.filter { !isEmpty(slots[$0]) } }
     return slots.indices.filter { !slots[$0].isSame(as: old[$0]) }
@@ -130,7 +130,9 @@ extension NSManagedObject {
   /// The positions of changed slots that are stored, that is not transient.
   final func changedStoredSlots() -> SlotSet {
     var changed = SlotSet()
-    guard isRealized, !isPacked else { return changed }
+    guard isRealized else { return changed }
+    if hasDeferredRemovals { return context?.relationshipsWithDeferredRemovals(of: self) ?? changed }
+    if isPacked { return changed }
     let slots = slots
     let old = snapshot?.slots
     for position in slots.indices where !table.isTransient(at: position) {

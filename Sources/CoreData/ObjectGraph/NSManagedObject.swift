@@ -28,6 +28,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     static let beingWritten = State(rawValue: 8)
     /// No value has been read or set since the object was made; `unpackedSlots` are empty.
     static let fresh = State(rawValue: 16)
+    static let deferringRemovals = State(rawValue: 32)
   }
 
   /// The object's entity.
@@ -96,6 +97,12 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     set { set(.beingWritten, newValue) }
   }
 
+  /// Whether members have left relationships that have not been read (`DeferredRemovals`). Only while `isPacked`.
+  final var hasDeferredRemovals: Bool {
+    get { state.contains(.deferringRemovals) }
+    set { set(.deferringRemovals, newValue) }
+  }
+
   private final func set(_ member: State, _ isMember: Bool) {
     if isMember { state.insert(member) } else { state.remove(member) }
   }
@@ -123,6 +130,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   @exclusivity(unchecked) final var snapshot: RowSnapshot? {
     willSet {
       // The values stay, whatever they are compared with from now on.
+      if hasDeferredRemovals { unpack() }
       if isPacked { (unpackedSlots, isPacked) = (snapshot?.slots ?? [], false) }
     }
   }
@@ -513,7 +521,7 @@ extension NSManagedObject {
       return unpackedSlots
     }
     set {
-      state.subtract([.packed, .fresh])
+      state.subtract([.packed, .fresh, .deferringRemovals])
       unpackedSlots = newValue
     }
     _modify {
@@ -530,17 +538,28 @@ extension NSManagedObject {
 
   /// Decodes the row, for the object and for the snapshot that its changes are compared with.
   private final func unpack() {
-    isPacked = false
+    let hadDeferredRemovals = hasDeferredRemovals
+    (isPacked, hasDeferredRemovals) = (false, false)
     unpackedSlots = snapshot?.slots ?? []
     snapshot?.slots = unpackedSlots
+    if hadDeferredRemovals { context?.removeDeferred(from: self) }
+  }
+
+  /// Notes that a save has written the object's row, whose values are still packed.
+  final func noteWritten(version: Int64) {
+    // The values that are compared with the snapshot are the snapshot's own.
+    (isPacked, hasDeferredRemovals) = (false, false)
+    if snapshot?.version != version { snapshot?.version = version }
+    isPacked = true
   }
 
   /// Returns a slot, decoding only this one of a packed row, unless the object is read often.
   final func slot(at position: Int) -> Slot {
-    guard isPacked, Int(packedReads) < min(table.count, Int(UInt8.max)), let packed = snapshot?.packed else {
+    let readsAtOnce = min(table.count, Int(UInt8.max))
+    guard isPacked, hasDeferredRemovals || packedReads < readsAtOnce, let packed = snapshot?.packed else {
       return slots[position]
     }
-    packedReads += 1
+    packedReads &+= 1
     return packed.slot(at: position)
   }
 

@@ -87,7 +87,8 @@ extension NSManagedObjectContext {
       } else {
         continue
       }
-      if object.isRealized { object.slotsAtEventStart = object.slots }
+      // The values of a packed row are those of the snapshot.
+      if object.isRealized { object.slotsAtEventStart = object.isPacked ? nil : object.slots }
     }
     recorder?.register()
     guard postsNotifications else { return SavedIdentifiers() }
@@ -147,14 +148,15 @@ extension NSManagedObjectContext {
     let prefetching = Prefetching(context: self)
     do {
       try prefetching.readRows(of: objects.filter { $0.isFault && $0.snapshot == nil && !$0.hasTemporaryID })
-      let groups = Dictionary(grouping: objects) { $0.entity.name ?? "" }
-      for (_, group) in groups.sorted(by: { $0.key < $1.key }) {
+      let groups = Dictionary(grouping: objects) { ObjectIdentifier($0.entity) }.values
+      for group in groups.sorted(by: { $0[0].entity.name ?? "" < $1[0].entity.name ?? "" }) {
         for (_, relationship) in group[0].entity.relationshipsByName.sorted(by: { $0.key < $1.key }) {
           guard [.nullifyDeleteRule, .cascadeDeleteRule].contains(relationship.deleteRule) else { continue }
           let destinations = try prefetching.prefetch(relationship.name, of: group)
           related += destinations
           guard let inverse = relationship.inverseRelationship, inverse.isToMany else { continue }
-          try readMembers(ofRelationshipNamed: inverse.name, for: destinations)
+          try readMembers(
+            ofRelationshipNamed: inverse.name, for: destinations.filter { !defersRemovals(from: $0, at: inverse.name) })
         }
       }
     } catch {

@@ -185,13 +185,15 @@ struct Prefetching {
       let entity = group[0].entity
       guard let position = entity.slotTable.position(of: key),
         let relationship = entity.slotTable.relationship(at: position),
-        let reader = try context.readers(for: entity).first as? StoreReader, try context.readers(for: entity).count == 1,
+        let reader = try context.readers(for: entity).first as? StoreReader,
+        try context.readers(for: entity).count == 1,
         let members = try reader.memberRows(
           of: relationship, entity: entity, primaryKeys: group.map(\.key.number))
       else {
         rest += group
         continue
       }
+      context.readAhead.reserveCapacity(context.readAhead.count + members.values.reduce(0) { $0 + $1.count })
       for object in group {
         let rows = members[object.key.number] ?? []
         for row in rows { context.keep(row) }

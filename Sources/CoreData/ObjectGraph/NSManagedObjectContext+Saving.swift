@@ -38,6 +38,8 @@ extension NSManagedObjectContext {
     post(NSManagedObjectContext.willSaveObjectsNotification, [:])
     eventSets.isKeeping = true
     defer { eventSets = EventSets() }
+    deferredRemovals = mayDeferRemovals ? [:] : nil
+    defer { endDeferringRemovals() }
     try prepareObjects()
     if let object = changedInOrder.first(where: { $0.isInserted && !$0.isDeleted && $0.entity.isAbstract }) {
       throw ObjectGraphErrors.abstractEntity(object)
@@ -187,7 +189,11 @@ extension NSManagedObjectContext {
       } else if object.isRealized {
         let written = object.snapshot?.version ?? 0
         let version = object.isBeingWritten ? RowVersion.next(after: written) : written
-        object.snapshot = RowSnapshot(id: object.identifier, version: version, slots: object.slots)
+        if object.isPacked {
+          object.noteWritten(version: version)
+        } else {
+          object.snapshot = RowSnapshot(id: object.identifier, version: version, slots: object.slots)
+        }
         object.isBeingWritten = false
       }
     }
@@ -220,13 +226,14 @@ extension NSManagedObject {
     if isInaccessible { return nil }
     if isDeleted {
       guard let snapshot = snapshot ?? context?.readRow(for: self) else { return nil }
-      return RowChange(kind: .delete, id: identifier, old: snapshot, slots: snapshot.slots, changed: SlotSet())
+      return RowChange(kind: .delete, id: identifier, old: snapshot)
     }
     let changed = changedStoredSlots()
     if isInserted {
       return RowChange(kind: .insert, id: identifier, old: nil, slots: slots, changed: changed)
     }
     guard isRealized, let snapshot, !changed.isEmpty else { return nil }
+    if hasDeferredRemovals { return RowChange(kind: .update, id: identifier, old: snapshot, changed: changed) }
     return RowChange(kind: .update, id: identifier, old: snapshot, slots: slots, changed: changed)
   }
 }

@@ -39,6 +39,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   @exclusivity(unchecked) var touched: [NSManagedObject] = []
   /// Prefetched rows of objects that have not been made yet; kept until the next prefetching fetch or save.
   var readAhead: [ObjectKey: RowSnapshot] = [:]
+  /// Members that have left relationships whose members have not been read; nil except during a save that allows it.
+  var deferredRemovals: [ObjectIdentifier: DeferredRemovals]?
   /// The stores chosen for new objects.
   var assignments: [ObjectKey: NSPersistentStore] = [:]
   /// Which state of the stores the context reads.

@@ -161,8 +161,20 @@ struct RowChange {
   let id: NSManagedObjectID
   /// The row as it was read; nil for an insertion.
   let old: RowSnapshot?
-  /// The new row. All its identifiers are permanent.
-  let slots: [Slot]
+  /// The slots of the new row; nil if they are those of `old`.
+  private let own: [Slot]?
   /// The positions of slots that differ from `old`; for an insertion, of all that are not null.
   let changed: SlotSet
+
+  init(kind: Kind, id: NSManagedObjectID, old: RowSnapshot?, slots: [Slot], changed: SlotSet) {
+    (self.kind, self.id, self.old, own, self.changed) = (kind, id, old, slots, changed)
+  }
+
+  /// Makes the deletion of a row, or a change that concerns only relationships whose members have not been read.
+  init(kind: Kind, id: NSManagedObjectID, old: RowSnapshot, changed: SlotSet = SlotSet()) {
+    (self.kind, self.id, self.old, own, self.changed) = (kind, id, old, nil, changed)
+  }
+
+  /// The new row. All its identifiers are permanent.
+  var slots: [Slot] { own ?? old?.slots ?? [] }
 }

@@ -42,6 +42,29 @@ struct RowSnapshotTests {
     #expect(first.origin == nil && Self.title(first) == "d")
   }
 
+  @Test("A row that has not been decoded gets another version without being decoded, and its copy keeps its own")
+  func versions() {
+    let identities = RowIdentities(store: 1, reference: StoreReference(NSObject(), identifier: nil), members: [])
+    let entity = NSEntityDescription()
+    let title = NSAttributeDescription()
+    (title.name, title.attributeType) = ("title", .stringAttributeType)
+    entity.properties = [title]
+    let packer = RowPacker()
+    packer.begin(slotCount: 1)
+    "a long title that fits into no small string".withCString {
+      packer.pack(string: UnsafeRawBufferPointer(start: $0, count: 43), at: 0)
+    }
+    let layout = RowLayout(entity: entity, number: 1, identities: identities)
+    var first = RowSnapshot(packer.finish(layout, primaryKey: 7, version: 2))
+    let copy = first
+    first.version = 3
+    #expect(first.version == 3 && copy.version == 2 && first.packed != nil && first.key == copy.key)
+    #expect(Self.title(first) == Self.title(copy) && Self.title(first)?.utf8.count == 43)
+    first.slots[0] = .null
+    first.version = 4
+    #expect(first.version == 4 && first.packed == nil && Self.title(first) == nil && Self.title(copy) != nil)
+  }
+
   @Test("It is one reference, so that an object without one pays little for it")
   func size() {
     #expect(MemoryLayout<RowSnapshot?>.size == MemoryLayout<AnyObject?>.size)

@@ -138,4 +138,42 @@ struct ManyObjectsTests {
     context.processPendingChanges()
     #expect(statements.count > 0 && statements.count <= 12, "\(statements.count) statements")
   }
+
+  @Test("Members that have been prefetched can be changed", arguments: [3, 20])
+  func changingPrefetched(count: Int) throws {
+    let store = try TemporaryStore()
+    var context = try store.context(Self.model())
+    var (owner, other) = (context.make("Person", ["name": "a"]), context.make("Person", ["name": "b"]))
+    let pets = (0..<count).map { context.make("Pet", ["name": "\($0 + 10)"]) }
+    owner["pets"] = NSOrderedSet(array: pets)
+    owner["seen"] = NSSet(array: pets)
+    try context.save()
+    try store.close()
+    context = try store.context(Self.model())
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Person")
+    request.relationshipKeyPathsForPrefetching = ["pets.owner", "seen"]
+    request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
+    let people = try context.fetch(request)
+    (owner, other) = (people[0], people[1])
+    let read = try #require((owner["pets"] as? NSOrderedSet)?.array as? [NSManagedObject])
+    #expect(read.map { $0["name"] as? String } == (0..<count).map { "\($0 + 10)" })
+    #expect(owner.objectIDs(forRelationshipNamed: "seen").count == count)
+    let seen = owner.mutableSetValue(forKey: "seen")
+    #expect(seen.contains(read[1]) && !seen.contains(owner))
+    seen.remove(read[0])
+    read[1]["owner"] = other
+    let new = context.make("Pet", ["name": "99"])
+    seen.add(new)
+    owner.mutableOrderedSetValue(forKey: "pets").insert(new, at: 0)
+    #expect(owner.changedValues().keys.sorted() == ["pets", "seen"])
+    try context.save()
+    try store.close()
+    let after = try store.context(Self.model())
+    let found = try #require(try after.all("Person").first)
+    let names = { (members: [Any]?) in (members ?? []).compactMap { ($0 as? NSManagedObject)?["name"] as? String } }
+    #expect(
+      names((found["pets"] as? NSOrderedSet)?.array)
+        == ["99"] + (0..<count).filter { $0 != 1 }.map { "\($0 + 10)" })
+    #expect(names((found["seen"] as? NSSet)?.allObjects).sorted() == (1..<count).map { "\($0 + 10)" } + ["99"])
+  }
 }

@@ -117,7 +117,9 @@ extension SQLiteStore.Opened: RowSource {
     let columns = reader.columns.map(SQLName.quoted).joined(separator: ", ")
     let marks = (1...count).map { "?\($0)" }.joined(separator: ", ")
     var query = "SELECT \(columns) FROM \(SQLName.quoted(layout.table)) WHERE Z_PK IN (\(marks))"
-    if entities.schema.entity(number: layout.rootNumber)?.numbers.count != 1 { query += " AND Z_ENT = \(layout.number)" }
+    if entities.schema.entity(number: layout.rootNumber)?.numbers.count != 1 {
+      query += " AND Z_ENT = \(layout.number)"
+    }
     var rows: [RowSnapshot] = []
     rows.reserveCapacity(primaryKeys.count)
     // In the order of the table, so that neighbours are on a page that has just been read.
@@ -162,6 +164,28 @@ extension SQLiteStore.Opened: RowSource {
       // A sum or an absolute value beyond 64 bits is a double in memory, and predicates have no greatest depth there.
       return nil
     }
+  }
+}
+
+extension SQLiteStore.Opened {
+  /// The number of changes from which a save may need more pages at once than the connection's cache holds.
+  private static let changesOfLargeSave = 1_000
+  /// In KiB.
+  private static let cacheOfLargeSave: Int64 = 16_384
+
+  /// Writes changes with a page cache for their number.
+  ///
+  /// The changes of a large save are in the order of the rows, but not in that of the indexes. With SQLite's usual cache of
+  /// 2 MB, the pages of an index are written and read again and again.
+  fileprivate func withCache(forChanges count: Int, _ body: () throws -> Void) throws {
+    // The program may have set another size than SQLite's. A negative one is in KiB.
+    guard count >= Self.changesOfLargeSave, let before = try connection.pragma("cache_size")?.integer, before < 0,
+      before > -Self.cacheOfLargeSave
+    else { return try body() }
+    try connection.setPragma("cache_size", to: .integer(-Self.cacheOfLargeSave))
+    let result = Result { try body() }
+    try connection.setPragma("cache_size", to: .integer(before))
+    try result.get()
   }
 }
 
@@ -296,10 +320,12 @@ extension SQLiteStore {
           connection: state.connection, entities: state.entities, external: state.external,
           plans: state.plans)
         if let willSearch, try writer.isSearching(for: changes) { try willSearch(state) }
-        try state.connection.transaction {
-          try recordHistory(changes, state)
-          try writer.write(changes)
-          if hasUnsavedMetadata { try state.file.setMetadata(metadata) }
+        try state.withCache(forChanges: changes.count) {
+          try state.connection.transaction {
+            try recordHistory(changes, state)
+            try writer.write(changes)
+            if hasUnsavedMetadata { try state.file.setMetadata(metadata) }
+          }
         }
         state.external.didCommit { try state.connection.synchronizeCommit() }
         hasUnsavedMetadata = false
