@@ -22,7 +22,7 @@ extension NSManagedObjectContext {
     guard parent == nil, !family.isNested, undoManager == nil, postsNotifications, !unprocessedDeletions.isEmpty else {
       return false
     }
-    return coordinator.persistentStores.allSatisfy { $0 is SQLiteStore }
+    return persistentStoreCoordinator?.persistentStores.allSatisfy { $0 is SQLiteStore } == true
   }
 
   /// Whether members that leave an object's relationship are only noted.

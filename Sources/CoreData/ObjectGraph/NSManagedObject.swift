@@ -344,7 +344,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// A key that the model does not have does so only if `contextShouldIgnoreUnmodeledPropertyChanges` is false.
   open func didChangeValue(forKey key: String) {
     // The usual case first: looking a key up takes time.
-    if changes.contains(.updated), eventChanges.contains(.updated) { return }
+    if registry == nil || changes.contains(.updated) && eventChanges.contains(.updated) { return }
     if table.position(of: key) == nil, Swift.type(of: self).contextShouldIgnoreUnmodeledPropertyChanges { return }
     noteChange()
   }

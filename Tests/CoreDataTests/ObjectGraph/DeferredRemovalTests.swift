@@ -177,7 +177,7 @@ struct DeferredRemovalTests {
     #expect(failure?.userInfo[NSValidationKeyErrorKey] as? String == "players")
   }
 
-  @Test("The page cache of a large save is as small as before afterwards")
+  @Test("The page cache of many deletions is as small as before afterwards")
   func pageCache() throws {
     let store = try TemporaryStore()
     let context = try store.context(Self.model())

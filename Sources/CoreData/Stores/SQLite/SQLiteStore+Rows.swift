@@ -168,21 +168,21 @@ extension SQLiteStore.Opened: RowSource {
 }
 
 extension SQLiteStore.Opened {
-  /// The number of changes from which a save may need more pages at once than the connection's cache holds.
-  private static let changesOfLargeSave = 1_000
+  /// The number of deletions from which a save may need more pages at once than the connection's cache holds.
+  private static let manyDeletions = 1_000
   /// In KiB.
-  private static let cacheOfLargeSave: Int64 = 16_384
+  private static let cacheForDeletions: Int64 = 8_192
 
-  /// Writes changes with a page cache for their number.
+  /// Writes changes with a page cache for their kind and number.
   ///
-  /// The changes of a large save are in the order of the rows, but not in that of the indexes. With SQLite's usual cache of
-  /// 2 MB, the pages of an index are written and read again and again.
-  fileprivate func withCache(forChanges count: Int, _ body: () throws -> Void) throws {
+  /// Rows are deleted in their order in the table, which is not that of the indexes. With SQLite's usual cache of 2 MB, the
+  /// pages of an index are written and read again and again.
+  fileprivate func withCache(for changes: [RowChange], _ body: () throws -> Void) throws {
     // The program may have set another size than SQLite's. A negative one is in KiB.
-    guard count >= Self.changesOfLargeSave, let before = try connection.pragma("cache_size")?.integer, before < 0,
-      before > -Self.cacheOfLargeSave
+    guard changes.indices.count(where: { changes[$0].kind == .delete }) >= Self.manyDeletions,
+      let before = try connection.pragma("cache_size")?.integer, before < 0, before > -Self.cacheForDeletions
     else { return try body() }
-    try connection.setPragma("cache_size", to: .integer(-Self.cacheOfLargeSave))
+    try connection.setPragma("cache_size", to: .integer(-Self.cacheForDeletions))
     let result = Result { try body() }
     try connection.setPragma("cache_size", to: .integer(before))
     try result.get()
@@ -320,7 +320,7 @@ extension SQLiteStore {
           connection: state.connection, entities: state.entities, external: state.external,
           plans: state.plans)
         if let willSearch, try writer.isSearching(for: changes) { try willSearch(state) }
-        try state.withCache(forChanges: changes.count) {
+        try state.withCache(for: changes) {
           try state.connection.transaction {
             try recordHistory(changes, state)
             try writer.write(changes)

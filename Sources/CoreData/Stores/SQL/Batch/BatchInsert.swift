@@ -122,7 +122,12 @@ final class BatchInsert {
     let table = slotTable
     let slots = object.slots
     var given = SlotSet()
-    for position in 0..<table.count where !slots[position].isSame(as: table.defaults[position]) {
+    for position in 0..<table.count {
+      if table.defaults[position].isNull {
+        if slots[position].isNull { continue }
+      } else if slots[position].isSame(as: table.defaults[position]) {
+        continue
+      }
       if position >= table.firstRelationship { throw unusable(table.names[position]) }
       if table.kinds[position].hasRange, !slots[position].isInRange(of: table.kinds[position]),
         let attribute = table.attribute(at: position)
