@@ -261,6 +261,7 @@ struct RequestThreadTests {
   func descriptions() throws {
     let container = NSPersistentContainer(name: "Company", managedObjectModel: CompanyModel.make())
     let description = NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null"))
+    container.persistentStoreDescriptions = [description]
     let (found, _) = together(1_000) { round in
       description.url = URL(fileURLWithPath: "/dev/null/\(round)")
       description.configuration = "\(round)"
