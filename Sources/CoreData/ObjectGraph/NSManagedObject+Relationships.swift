@@ -273,6 +273,13 @@ extension NSManagedObject {
 }
 
 extension NSManagedObject {
+  /// Whether the members of a relationship have not been read, without decoding a packed row.
+  final func isUnread(at position: Int) -> Bool {
+    if isPacked, let packed = snapshot?.packed { return packed.isUnread(at: position) }
+    if case .unread = slots[position] { return true }
+    return false
+  }
+
   /// Reads the members of a to-many relationship, unless they have been read.
   final func readRelationship(at position: Int) {
     guard let relationship = table.relationship(at: position), case .unread = slots[position] else { return }

@@ -568,13 +568,6 @@ extension NSManagedObject {
     isPacked ? snapshot?.packed?.destination(at: position) : nil
   }
 
-  /// Whether the members of a relationship have not been read, without decoding a packed row.
-  final func isUnread(at position: Int) -> Bool {
-    if isPacked, let packed = snapshot?.packed { return packed.isUnread(at: position) }
-    if case .unread = slots[position] { return true }
-    return false
-  }
-
   /// Turns a fault without a row into an object without values.
   final func loseValues() {
     slots = table.properties.indices.map { position in
@@ -600,15 +593,5 @@ extension NSManagedObject {
     holds?.release()
     holds?.outdate()
     didTurnIntoFault()
-  }
-
-  /// Executes the request of a fetched property, with this object as `$FETCH_SOURCE`.
-  final func fetchedValues(of property: NSFetchedPropertyDescription) -> [Any] {
-    guard let context, let request = property.fetchRequest else { return [] }
-    var specification = request.specification
-    specification.predicate = specification.predicate?.withSubstitutionVariables([
-      "FETCH_SOURCE": self, "FETCHED_PROPERTY": property,
-    ])
-    return context.fetchedObjects(specification)
   }
 }

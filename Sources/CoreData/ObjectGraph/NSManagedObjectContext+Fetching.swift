@@ -121,6 +121,18 @@ extension NSManagedObjectContext {
   }
 }
 
+extension NSManagedObject {
+  /// Executes the request of a fetched property, with this object as `$FETCH_SOURCE`.
+  final func fetchedValues(of property: NSFetchedPropertyDescription) -> [Any] {
+    guard let context, let request = property.fetchRequest else { return [] }
+    var specification = request.specification
+    specification.predicate = specification.predicate?.withSubstitutionVariables([
+      "FETCH_SOURCE": self, "FETCHED_PROPERTY": property,
+    ])
+    return context.fetchedObjects(specification)
+  }
+}
+
 /// Reads the destinations of relationships with one query per entity, instead of one per object.
 struct Prefetching {
   /// How many rows one query asks for.
