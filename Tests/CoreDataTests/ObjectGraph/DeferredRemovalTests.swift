@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import CoreDataTestSupport
 import Foundation
 import Testing
@@ -193,5 +194,25 @@ struct DeferredRemovalTests {
     try sqlite.state().connection.setTrace(nil)
     #expect(statements.texts.contains { $0.hasPrefix("PRAGMA cache_size = ") })
     #expect(try sqlite.state().connection.pragma("cache_size") == before)
+  }
+
+  @Test(
+    "An owner that another program has changed or deleted is a conflict, and nothing is written",
+    arguments: ["UPDATE ZTEAM SET Z_OPT = 7 WHERE ZNAME = 't0'", "DELETE FROM ZTEAM WHERE ZNAME = 't0'"])
+  func otherProgram(statement: String) throws {
+    let store = try filled()
+    let context = try store.context(Self.model())
+    let teams = try context.all("Team")
+    #expect(teams.compactMap { $0["size"] as? Int } == [4, 4, 4])
+    try deletePlayers(context)
+    let other = try SQLiteConnection(url: store.url, mode: .readWrite)
+    try other.run(statement)
+    let failure = #expect(throws: NSError.self) { try context.save() }
+    #expect(failure?.code == NSManagedObjectMergeError)
+    #expect((failure?.userInfo["conflictList"] as? [NSMergeConflict])?.map(\.sourceObject) == [teams[0]])
+    #expect(try other.scalar("SELECT COUNT(*) FROM ZPLAYER")?.integer == 12)
+    #expect(try other.scalar("SELECT Z_OPT FROM ZTEAM WHERE ZNAME = 't1'")?.integer == 1)
+    context.rollback()
+    #expect(!context.hasChanges && names(teams[1]).count == 4)
   }
 }

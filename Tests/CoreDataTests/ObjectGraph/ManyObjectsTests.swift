@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataSQLite
 import CoreDataTestSupport
 import Foundation
 import Testing
@@ -175,5 +176,32 @@ struct ManyObjectsTests {
       names((found["pets"] as? NSOrderedSet)?.array)
         == ["99"] + (0..<count).filter { $0 != 1 }.map { "\($0 + 10)" })
     #expect(names((found["seen"] as? NSSet)?.allObjects).sorted() == (1..<count).map { "\($0 + 10)" } + ["99"])
+  }
+
+  @Test(
+    "Members in a file that another program has written are the same, prefetched or not",
+    arguments: [
+      "Z_ENT = NULL, Z_OPT = NULL", "Z_ENT = 77", "ZNAME = x'c3ff00'", "ZNAME = 15", "ZOWNER = NULL", "ZOWNER = 99999",
+      "ZOWNER = -8", "ZOWNER = x'31'", "ZOWNER = 1.5", "ZOWNER = 'one'", "ZOWNER = ZOWNER || ''", "Z_FOK_OWNER = 'x'",
+      "Z_FOK_OWNER = NULL",
+    ])
+  func foreignMembers(assignment: String) throws {
+    let store = try filled(count: 10)
+    let connection = try SQLiteConnection(url: store.url, mode: .readWrite)
+    try connection.run("UPDATE ZPET SET \(assignment) WHERE ZNAME IN ('t2', 't15')")
+    #expect(connection.changes == 2)
+    try connection.close()
+    func pets(prefetched: Bool) throws -> [[String]] {
+      let context = try store.context(Self.model())
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Person")
+      request.relationshipKeyPathsForPrefetching = prefetched ? ["pets"] : nil
+      request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
+      return try context.fetch(request).map { person in
+        ((person["pets"] as? NSOrderedSet)?.array ?? []).map { ($0 as? NSManagedObject)?["name"] as? String ?? "none" }
+      }
+    }
+    let found = try pets(prefetched: false)
+    #expect(found.contains { $0.count > 0 })
+    #expect(try pets(prefetched: true) == found)
   }
 }
