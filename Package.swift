@@ -23,6 +23,7 @@ let package = Package(
     .target(name: "CoreDataSQLite", dependencies: ["CoreDataFileSystem", "CSQLite"]),
     .target(name: "CoreDataPredicates"),
     .target(name: "CoreDataModelFiles", dependencies: ["CoreDataFileSystem", "CoreDataPredicates", "CZlib"]),
+    .target(name: "CoreDataSourceCode", dependencies: ["CoreDataModelFiles"]),
     .target(
       name: "CoreDataStoreFiles",
       dependencies: ["CoreDataFileSystem", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite"]),
@@ -49,7 +50,7 @@ let package = Package(
       name: "CoreDataCommand",
       dependencies: [
         "CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles",
-        "CoreDataStoreFiles", "CoreDataTerminal",
+        "CoreDataSourceCode", "CoreDataStoreFiles", "CoreDataTerminal",
       ]),
 
     .target(
@@ -62,6 +63,8 @@ let package = Package(
     .testTarget(
       name: "CoreDataModelFilesTests",
       dependencies: ["CoreDataModelFiles", "CoreDataStoreFiles", "CoreDataTestSupport", "CSQLite"]),
+    .testTarget(
+      name: "CoreDataSourceCodeTests", dependencies: ["CoreDataModelFiles", "CoreDataSourceCode", "CoreDataTestSupport"]),
     // Calls of the file system that fail when a test wants it.
     .target(name: "FaultInjection", path: "Tests/FaultInjection"),
     .testTarget(
@@ -90,8 +93,8 @@ let package = Package(
     .testTarget(
       name: "CoreDataCommandTests",
       dependencies: [
-        "CSQLite", "CoreData", "CoreDataCommand", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataStoreFiles",
-        "CoreDataTerminal", "CoreDataTestSupport",
+        "CSQLite", "CoreData", "CoreDataCommand", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataSourceCode",
+        "CoreDataStoreFiles", "CoreDataTerminal", "CoreDataTestSupport",
       ]),
   ]
 )
