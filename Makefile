@@ -29,7 +29,7 @@ ifeq ($(CI),true)
 BUILD_FLAGS += -Xswiftc -warnings-as-errors
 endif
 
-FORMATTED := Package.swift $(wildcard Sources Tests Examples Benchmarks)
+FORMATTED := Package.swift $(wildcard Sources Plugins Tests Examples Benchmarks)
 
 .PHONY: build demo test lint format bench torture static fuzz fuzz-fixed sanitize sanitize-files sanitize-threads libraries
 

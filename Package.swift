@@ -10,6 +10,7 @@ let package = Package(
     .library(name: "CoreData", targets: ["CoreData"]),
     .library(name: "CoreDataAnalysis", targets: ["CoreDataAnalysis"]),
     .executable(name: "coredata", targets: ["CoreDataCommand"]),
+    .plugin(name: "CoreDataModels", targets: ["CoreDataModels"]),
   ],
   targets: [
     .systemLibrary(
@@ -53,6 +54,10 @@ let package = Package(
         "CoreDataSourceCode", "CoreDataStoreFiles", "CoreDataTerminal",
       ]),
 
+    // What the plug-in runs: it builds fast, since it needs neither SQLite nor `CoreData`.
+    .executableTarget(name: "CoreDataModelsTool", dependencies: ["CoreDataModelFiles", "CoreDataSourceCode"]),
+    .plugin(name: "CoreDataModels", capability: .buildTool(), dependencies: ["CoreDataModelsTool"]),
+
     .target(
       name: "CoreDataTestSupport",
       dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataStoreFiles"],
@@ -64,7 +69,8 @@ let package = Package(
       name: "CoreDataModelFilesTests",
       dependencies: ["CoreDataModelFiles", "CoreDataStoreFiles", "CoreDataTestSupport", "CSQLite"]),
     .testTarget(
-      name: "CoreDataSourceCodeTests", dependencies: ["CoreDataModelFiles", "CoreDataSourceCode", "CoreDataTestSupport"]),
+      name: "CoreDataSourceCodeTests",
+      dependencies: ["CoreDataModelFiles", "CoreDataSourceCode", "CoreDataTestSupport"]),
     // Calls of the file system that fail when a test wants it.
     .target(name: "FaultInjection", path: "Tests/FaultInjection"),
     .testTarget(

@@ -9,7 +9,7 @@ enum CommandLineTool {
   static var commands: [any Command.Type] {
     [
       ModelShowCommand.self, ModelVersionsCommand.self, ModelDiffCommand.self,
-      ModelCompileCommand.self, ModelDecompileCommand.self,
+      ModelCompileCommand.self, ModelDecompileCommand.self, ModelGenerateCommand.self,
       MappingInferCommand.self, MappingNewCommand.self, MappingShowCommand.self, MappingCheckCommand.self,
       MappingCompileCommand.self,
       StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self, StoreCreateCommand.self,

@@ -12,6 +12,7 @@ struct AccessorsTests {
       Accessors.body(of: "name")
         == "{ get { Self.managedProperty_name[self] } set { Self.managedProperty_name[self] = newValue } }")
     #expect(
-      Accessors.declaration(for: "name") == #"private static let managedProperty_name = ManagedProperty("name")"#)
+      Accessors.declaration(for: "name", "String!")
+        == #"private static let managedProperty_name = ManagedProperty<String?>("name")"#)
   }
 }

@@ -268,7 +268,7 @@ enum Slot {
     return .object(values)
   }
 
-  fileprivate static func boxed(_ value: Any) -> NSObject { (value as? NSObject) ?? SwiftValueBox(value) }
+  static func boxed(_ value: Any) -> NSObject { (value as? NSObject) ?? SwiftValueBox(value) }
 
   private static func unboxed(_ value: NSObject) -> Any {
     switch value {

@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 /// The layout of the slots of an entity's objects.
 ///
 /// Attributes come first, then relationships, each sorted by name, inherited ones included. Fetched properties have no
@@ -29,8 +31,13 @@ final class SlotTable: EntityTable, @unchecked Sendable {
   /// The positions of integer attributes of less than 64 bits.
   let ranged: [Int]
   private let positions: NameTable
+  /// A number that no other table of the process has, from 1. Addresses are used again.
+  let number: UInt32
+
+  private static let lastNumber = Atomic<UInt32>(0)
 
   init(_ entity: NSEntityDescription) {
+    number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     let attributes = entity.attributesByName.sorted { $0.key < $1.key }
     let relationships = entity.relationshipsByName.sorted { $0.key < $1.key }
     names = attributes.map(\.key) + relationships.map(\.key)

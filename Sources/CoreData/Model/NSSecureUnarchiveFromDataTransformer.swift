@@ -100,6 +100,7 @@ enum ArchivableClasses {
   /// Looks a class up. Checks the name first, since Foundation stops the program for an invalid one.
   private static func find(_ name: String) -> AnyClass? {
     if let known = NSKeyedUnarchiver.class(forClassName: name) { return known }
+    if let known = ProgramClasses.objectiveC(name) { return known }
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 2, name.allSatisfy({ $0.isLetter || $0.isNumber || $0 == "_" || $0 == "." }) else {
       return nil

@@ -6,8 +6,8 @@ import Foundation
 /// Finds the classes that entities name.
 ///
 /// A name in a model may include its module (`App.Person`), begin with a dot (`.Person`, Xcode's "current product
-/// module"), or be bare. The last two are looked up among the classes that the program has registered, and in the main
-/// executable's module. A class of another module, such as a library's or a test's, is also found once the program has
+/// module"), or be bare. The last two are looked up among the classes that the program has registered, in the main
+/// executable's module, and in the modules that have resources beside the executable. A class of yet another module, such as a library's or a test's, is also found once the program has
 /// used it as a type: in `Person(context:)`, `Person(entity:insertInto:)`, or `NSFetchRequest<Person>`.
 public enum ManagedObjectClasses {
   private static let registry = ClassRegistry()
@@ -114,8 +114,8 @@ extension ContextCreated where Self: NSManagedObject {
 /// Finds classes by their names in models and mapping models.
 ///
 /// A name may include its module (`App.Person`), begin with a dot (`.Person`, Xcode's "current product module"), or be
-/// bare. The last two are looked up among the classes that the program has registered, and in the main executable's
-/// module.
+/// bare. The last two are looked up among the classes that the program has registered, in the main executable's module, and
+/// in the modules that have resources beside the executable (`ProgramClasses`).
 final class ClassRegistry: @unchecked Sendable {
   // The lock guards all of them.
   private let lock = NSLock()
@@ -159,7 +159,7 @@ final class ClassRegistry: @unchecked Sendable {
     let known = [registered[name], registered[bare]].compactMap { $0 }
     // Foundation complains about names with two dots.
     let names = bare.contains(".") ? [bare] : [bare, "\(Self.mainModule).\(bare)"]
-    return known + names.compactMap { NSClassFromString($0) }
+    return known + names.compactMap { NSClassFromString($0) } + [ProgramClasses.named(bare)].compactMap { $0 }
   }
 
   /// The module of the main executable: its file name, with invalid characters replaced as SwiftPM does.

@@ -10,6 +10,17 @@ extension NSManagedObject {
     set { setValue(newValue, forKey: key) }
   }
 
+  /// The value of a property as the object's description has it.
+  final func describeSlot(_ name: String) -> String {
+    guard let position = table.position(of: name) else { return "nil" }
+    switch slots[position] {
+    case .unread: return "<relationship fault>"
+    case .toOne(let id): return id.uriRepresentation().absoluteString
+    case .toMany(let members): return "\(members.count) objects"
+    case let slot: return slot.publicValue.map { "\($0)" } ?? "nil"
+    }
+  }
+
   /// Returns the position of a property's slot; stops the program for an unknown name, as on Apple's systems.
   final func position(of key: String) -> Int {
     if let position = table.position(of: key) { return position }
@@ -49,14 +60,7 @@ extension NSManagedObject {
     switch table.properties[position] {
     case .attribute(let attribute):
       let kind = table.kinds[position]
-      let slot = try value.flatMap { Slot.plain($0, kind) } ?? slot(of: value, for: attribute, kind: kind)
-      if case .archived = slots[position] {
-        slots[position] = slot
-      } else if slots[position].isSame(as: slot) {
-        return
-      } else {
-        slots[position] = slot
-      }
+      replace(try value.flatMap { Slot.plain($0, kind) } ?? slot(of: value, for: attribute, kind: kind), at: position)
     case .relationship(let relationship):
       let destinations = try destinations(in: value, of: relationship)
       if relationship.isToMany {
@@ -66,6 +70,15 @@ extension NSManagedObject {
         setDestination(destinations.first, at: position, of: relationship)
         hold(destinations.first, at: position)
       }
+    }
+  }
+
+  /// Sets the slot of an attribute, unless it has the same value.
+  final func replace(_ slot: Slot, at position: Int) {
+    if case .archived = slots[position] {
+      slots[position] = slot
+    } else if !slots[position].isSame(as: slot) {
+      slots[position] = slot
     }
   }
 

@@ -7,8 +7,9 @@ import Synchronization
 /// An object whose properties are described by an entity and kept in a persistent store.
 ///
 /// Differs from Apple: without an Objective-C runtime there are no dynamic accessors; properties are read and written
-/// with `value(forKey:)` and `setValue(_:forKey:)`, the string subscript, or computed properties that call these. The
-/// designated initializer is `required`, since the framework instantiates classes by name.
+/// with `value(forKey:)` and `setValue(_:forKey:)`, the string subscript, or computed properties over a `ManagedProperty`,
+/// which the plug-in `CoreDataModels` writes for `@NSManaged`. The designated initializer is `required`, since the
+/// framework instantiates classes by name.
 open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// The unsaved changes of an object.
   struct Changes: OptionSet {
@@ -40,6 +41,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     /// Replaced identifiers and registries.
     var replaced: [AnyObject] = []
     var batch: FetchBatch?
+    var recorder: KeyPathRecorder?
   }
 
   // Properties read with every value skip the exclusivity check: their accesses are short and confined to the context's
@@ -114,6 +116,14 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
       if newValue == nil, rarities == nil { return }
       rarities = rarities ?? Rarities()
       rarities?.batch = newValue
+    }
+  }
+  /// Who evaluates a key path by this object, which then has no values; nil for others.
+  final var recorder: KeyPathRecorder? {
+    get { rarities?.recorder }
+    set {
+      rarities = rarities ?? Rarities()
+      rarities?.recorder = newValue
     }
   }
   // The small properties are together, so that they share eight bytes.
@@ -392,6 +402,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
     if let fetched = entity.propertiesByName[key] as? NSFetchedPropertyDescription {
       return fetchedValues(of: fetched)
     }
+    if let recorder { return recorder.answer(forKey: key, of: self) }
     return resolvedValue(at: position(of: key))
   }
 
@@ -412,6 +423,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// - Parameter key: the property's name.
   open func primitiveValue(forKey key: String) -> Any? {
     guard isRealized else { return nil }
+    if let recorder { return recorder.answer(forKey: key, of: self) }
     let position = position(of: key)
     let value = resolvedValue(at: position)
     hold(value, at: position)
@@ -462,16 +474,6 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   open override var description: String {
     let values = isFault ? "<fault>" : "\(table.names.map { "\($0) = \(describeSlot($0))" })"
     return "<\(type(of: self))> (entity: \(entity.name ?? ""); id: \(identifier); data: \(values))"
-  }
-
-  private func describeSlot(_ name: String) -> String {
-    guard let position = table.position(of: name) else { return "nil" }
-    switch slots[position] {
-    case .unread: return "<relationship fault>"
-    case .toOne(let id): return id.uriRepresentation().absoluteString
-    case .toMany(let members): return "\(members.count) objects"
-    case let slot: return slot.publicValue.map { "\($0)" } ?? "nil"
-    }
   }
 }
 

@@ -3,12 +3,24 @@
 
 import CoreDataPredicates
 
+/// What of an entity's class is generated. The raw values are those of model sources.
+public enum CodeGenerationKind: String, Hashable, Sendable {
+  /// Nothing: the class is written by hand.
+  case manual = "none"
+  /// An extension with the properties; the class is written by hand.
+  case category
+  /// The class with its properties.
+  case `class`
+}
+
 /// An entity with its own properties. Inherited ones are found through `parentName`.
 public struct EntityDocument: Hashable, Sendable {
   /// The name, unique in the model.
   public var name: String
   /// The class of the objects; nil if the source names none, which means `NSManagedObject`.
   public var className: String?
+  /// What of the class is generated; used by sources only.
+  public var codeGeneration: CodeGenerationKind
   /// Whether the entity is abstract.
   public var isAbstract: Bool
   /// The name of the parent entity.
@@ -36,6 +48,7 @@ public struct EntityDocument: Hashable, Sendable {
   public init(name: String, parentName: String? = nil, isAbstract: Bool = false, className: String? = nil) {
     self.name = name
     self.className = className
+    codeGeneration = .manual
     self.isAbstract = isAbstract
     self.parentName = parentName
     userInfo = [:]

@@ -128,7 +128,7 @@ package final class ObjectArchiveWriter {
     guard object is any NSCoding, let found = programClasses(name), found == type(of: object) else {
       throw Problem.otherClass(name)
     }
-    return name
+    return NSKeyedArchiver.classNameForClass(type(of: object)) ?? name
   }
 
   private func object(_ object: NSObject, _ className: String, depth: Int) throws -> ArchiveValue {

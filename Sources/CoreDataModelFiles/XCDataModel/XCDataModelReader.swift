@@ -72,6 +72,8 @@ struct XCDataModelReader {
       className: element["representedClassName"])
     entity.renamingIdentifier = renamingIdentifier(of: element)
     entity.versionHashModifier = element["versionHashModifier"]
+    // A kind that a later Xcode may add generates nothing.
+    entity.codeGeneration = element["codeGenerationType"].flatMap(CodeGenerationKind.init) ?? .manual
     entity.userInfo = userInfo(of: element)
     entity.attributes = try element.children("attribute").map { try attribute($0, entity: name) }
     entity.relationships = try element.children("relationship").map { try relationship($0, entity: name) }

@@ -61,6 +61,7 @@ struct XCDataModelWriter {
     element.set("parentEntity", entity.parentName)
     element.set("elementID", entity.renamingIdentifier)
     element.set("versionHashModifier", entity.versionHashModifier)
+    if entity.codeGeneration != .manual { element.set("codeGenerationType", entity.codeGeneration.rawValue) }
     element.set("syncable", flag: style.syncable != .nothing)
     element.children = try entity.attributes.map { try attribute($0, entity: entity.name) }
     element.children += try entity.relationships.map { try relationship($0, entity: entity.name) }

@@ -9,7 +9,7 @@ import Foundation
 public protocol KeyedSortDescriptor {}
 
 extension NSSortDescriptor: KeyedSortDescriptor {
-  /// The key path to sort by; nil if the descriptor was made from a Swift key path.
+  /// The key path to sort by; nil if the descriptor was made from a Swift key path without names.
   public var key: String? { (self as? KeySortDescriptor)?.sortKey.keyPath }
 }
 

@@ -1,0 +1,105 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import PackagePlugin
+
+/// Compiles the models and mapping models of a target into its resources, generates the classes that the models ask for, and
+/// translates the sources that the target excludes because they were written for Apple's systems.
+@main
+struct CoreDataModels: BuildToolPlugin {
+  func createBuildCommands(context: PluginContext, target: any Target) async throws -> [Command] {
+    guard let target = target as? any SourceModuleTarget else { return [] }
+    let tool = try context.tool(named: "CoreDataModelsTool").url
+    let work = context.pluginWorkDirectoryURL
+    let finder: any DirectoryFinding = DirectoryFinder()
+    let files = try TargetFiles(finder.directory(of: target))
+    let module = target.moduleName
+    let modelInputs = try files.models.flatMap { try TargetFiles.contents(of: $0) }
+    var commands: [Command] = []
+    for model in files.models {
+      let name = model.deletingPathExtension().lastPathComponent
+      let compiled = work.appending(path: "\(name).momd")
+      let classes = work.appending(path: "\(name)+ManagedObjects.swift")
+      commands.append(
+        .buildCommand(
+          displayName: "Compiling \(model.lastPathComponent)", executable: tool,
+          arguments: [
+            "model", "--module", module, "--output", compiled.path, "--classes", classes.path, model.path,
+          ],
+          inputFiles: try TargetFiles.contents(of: model), outputFiles: [compiled, classes]))
+    }
+    for mapping in files.mappings {
+      let compiled = work.appending(path: mapping.deletingPathExtension().lastPathComponent + ".cdm")
+      commands.append(
+        .buildCommand(
+          displayName: "Compiling \(mapping.lastPathComponent)", executable: tool,
+          arguments: ["mapping", "--output", compiled.path] + files.models.flatMap { ["--model", $0.path] }
+            + [mapping.path],
+          inputFiles: try TargetFiles.contents(of: mapping) + modelInputs, outputFiles: [compiled]))
+    }
+    let compiledAlready = Set(target.sourceFiles(withSuffix: "swift").map(\.url.standardizedFileURL.path))
+    let sources = files.sources.filter { !compiledAlready.contains($0.standardizedFileURL.path) }
+    if !sources.isEmpty {
+      let outputs = sources.map { source in
+        work.appending(path: "Translated").appending(path: files.relativePath(of: source).replacing("/", with: "-"))
+      }
+      let names = work.appending(path: "ObjectiveCNames.swift")
+      var arguments = ["sources", "--names", names.path]
+      arguments += files.models.flatMap { ["--model", $0.path] }
+      arguments += outputs.flatMap { ["--output", $0.path] } + sources.map(\.path)
+      commands.append(
+        .buildCommand(
+          displayName: "Translating \(sources.count) sources of \(target.name)", executable: tool, arguments: arguments,
+          inputFiles: sources + modelInputs, outputFiles: outputs + [names]))
+    }
+    return commands
+  }
+}
+
+/// Swift 6.0 has only paths for directories, of which later versions warn. They do not warn in what is deprecated itself, nor
+/// where that is called through a protocol.
+private protocol DirectoryFinding {
+  func directory(of target: any Target) -> URL
+}
+
+private struct DirectoryFinder: DirectoryFinding {
+  @available(*, deprecated)
+  func directory(of target: any Target) -> URL { URL(fileURLWithPath: target.directory.string) }
+}
+
+/// The files below a target's directory that concern the plug-in.
+private struct TargetFiles {
+  private let directory: URL
+  private(set) var models: [URL] = []
+  private(set) var mappings: [URL] = []
+  private(set) var sources: [URL] = []
+
+  init(_ directory: URL) throws {
+    self.directory = directory
+    try search(directory)
+  }
+
+  private mutating func search(_ directory: URL) throws {
+    let manager = FileManager.default
+    for name in try manager.contentsOfDirectory(atPath: directory.path).sorted() where !name.hasPrefix(".") {
+      let url = directory.appending(path: name)
+      switch url.pathExtension {
+      case "xcdatamodeld", "xcdatamodel": models.append(url)
+      case "xcmappingmodel": mappings.append(url)
+      case "swift": sources.append(url)
+      default:
+        var isDirectory: ObjCBool = false
+        if manager.fileExists(atPath: url.path, isDirectory: &isDirectory), isDirectory.boolValue { try search(url) }
+      }
+    }
+  }
+
+  func relativePath(of url: URL) -> String { String(url.path.dropFirst(directory.path.count).drop { $0 == "/" }) }
+
+  /// The files in a package of Xcode's.
+  static func contents(of package: URL) throws -> [URL] {
+    try FileManager.default.subpathsOfDirectory(atPath: package.path).sorted().map { package.appending(path: $0) }
+      .filter { !$0.hasDirectoryPath }
+  }
+}

@@ -1,0 +1,148 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension ManagedProperty {
+  /// The destination of an object's to-one relationship.
+  public subscript<Destination: NSManagedObject>(object: NSManagedObject) -> Destination? where Value == Destination? {
+    get { access.destination(of: object) }
+    nonmutating set { access.set(newValue, of: object) }
+  }
+
+  /// The members of an object's to-many relationship.
+  public subscript<Member: NSManagedObject>(object: NSManagedObject) -> Set<Member>? where Value == Set<Member>? {
+    get { access.memberSet(object) }
+    nonmutating set { access.set(newValue.map { NSSet(array: Array($0)) }, of: object) }
+  }
+
+  /// The members of an object's to-many relationship.
+  public subscript<Member: NSManagedObject>(object: NSManagedObject) -> Set<Member> where Value == Set<Member> {
+    get { access.memberSet(object) }
+    nonmutating set { access.set(NSSet(array: Array(newValue)), of: object) }
+  }
+
+  /// The property of an object, of any other type: a number object, the value of a transformable attribute, the objects of a
+  /// fetched property. Having none stops the program, unless the type is optional.
+  @_disfavoredOverload
+  public subscript(object: NSManagedObject) -> Value {
+    get { access.anything(object) }
+    nonmutating set {
+      if let optional = newValue as? any PossiblyMissing { return access.set(optional.wrappedIfAny, of: object) }
+      access.set(newValue, of: object)
+    }
+  }
+}
+
+extension ManagedProperty where Value: NSManagedObject {
+  /// The destination of an object's to-one relationship. Having none stops the program.
+  public subscript(object: NSManagedObject) -> Value {
+    get { access.require(access.destination(of: object), of: object) }
+    nonmutating set { access.set(newValue, of: object) }
+  }
+}
+
+extension ManagedProperty where Value == NSSet? {
+  /// The members of an object's to-many relationship.
+  public subscript(object: NSManagedObject) -> NSSet? {
+    get { access.members(object, sample: NSSet()) }
+    nonmutating set { access.set(newValue, of: object) }
+  }
+}
+
+extension ManagedProperty where Value == NSSet {
+  /// The members of an object's to-many relationship.
+  public subscript(object: NSManagedObject) -> NSSet {
+    get { access.members(object, sample: NSSet()) ?? NSSet() }
+    nonmutating set { access.set(newValue, of: object) }
+  }
+}
+
+extension ManagedProperty where Value == NSOrderedSet? {
+  /// The members of an object's ordered to-many relationship.
+  public subscript(object: NSManagedObject) -> NSOrderedSet? {
+    get { access.members(object, sample: NSOrderedSet()) }
+    nonmutating set { access.set(newValue, of: object) }
+  }
+}
+
+extension ManagedProperty where Value == NSOrderedSet {
+  /// The members of an object's ordered to-many relationship.
+  public subscript(object: NSManagedObject) -> NSOrderedSet {
+    get { access.members(object, sample: NSOrderedSet()) ?? NSOrderedSet() }
+    nonmutating set { access.set(newValue, of: object) }
+  }
+}
+
+/// Relationships, and values of any type.
+extension PropertyAccess {
+  func destination<Destination: NSManagedObject>(of object: NSManagedObject) -> Destination? {
+    if let recorder = object.recorder {
+      return recorder.answerByObject(of: Destination.self, to: name, of: object)
+    }
+    guard let value = value(of: object) else { return nil }
+    guard let destination = value as? Destination else { stop(object, wanted: Destination.self, found: value) }
+    return destination
+  }
+
+  func members<Members: NSObject>(_ object: NSManagedObject, sample: @autoclosure () -> Members) -> Members? {
+    if let recorder = object.recorder { return recorder.answer(sample(), to: name, of: object) }
+    guard let value = value(of: object) else { return nil }
+    guard let members = value as? Members else { stop(object, wanted: Members.self, found: value) }
+    return members
+  }
+
+  func memberSet<Member: NSManagedObject>(_ object: NSManagedObject) -> Set<Member> {
+    if let recorder = object.recorder { return recorder.answer([], to: name, of: object) }
+    let found: [Any] =
+      switch value(of: object) {
+      case let set as NSSet: set.allObjects
+      case let set as NSOrderedSet: set.array
+      case let value?: stop(object, wanted: Set<Member>.self, found: value)
+      case nil: []
+      }
+    return Set(
+      found.map { member in
+        guard let member = member as? Member else { stop(object, wanted: Member.self, found: member) }
+        return member
+      })
+  }
+
+  func anything<Value>(_ object: NSManagedObject) -> Value {
+    if let recorder = object.recorder { return anySample(recorder, object) }
+    guard let found = value(of: object) else { return nothing() ?? missing(object) }
+    // A cast does not turn a `Date` into an `NSDate`.
+    guard let value = found as? Value ?? Slot.boxed(found) as? Value else {
+      stop(object, wanted: Value.self, found: found)
+    }
+    return value
+  }
+
+  func anySample<Value>(_ recorder: KeyPathRecorder, _ object: NSManagedObject) -> Value {
+    for sample in [KeyPathRecorder.number, KeyPathRecorder.decimal] {
+      if let sample = sample as? Value { return recorder.answer(sample, to: name, of: object) }
+    }
+    guard let none: Value = nothing() else {
+      preconditionFailure(
+        "A key path through \(name), of the type \(Value.self), cannot be turned into a string. Write \"\(name)\".")
+    }
+    recorder.answerNothing(to: name, of: object)
+    return none
+  }
+
+  /// The value of an optional type for none; nil for any other type.
+  func nothing<Value>() -> Value? { (Value.self as? any PossiblyMissing.Type)?.missing as? Value }
+
+  func missing<Value>(_ object: NSManagedObject) -> Value { stop(object, wanted: Value.self, found: nil) }
+}
+
+/// What `Optional` is, without its type.
+private protocol PossiblyMissing {
+  static var missing: Any { get }
+  var wrappedIfAny: Any? { get }
+}
+
+extension Optional: PossiblyMissing {
+  fileprivate static var missing: Any { Wrapped?.none as Any }
+  fileprivate var wrappedIfAny: Any? { self }
+}

@@ -1,0 +1,159 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+
+/// A property of a class of managed objects, as its accessors use it: what `@NSManaged` stands for outside Apple's systems.
+///
+///     public class Person: NSManagedObject {
+///       public var name: String? {
+///         get { Self.managedProperty_name[self] }
+///         set { Self.managedProperty_name[self] = newValue }
+///       }
+///       private static let managedProperty_name = ManagedProperty<String?>("name")
+///     }
+///
+/// `coredata model generate` and the plug-in `CoreDataModels` write such accessors. The property remembers where its value
+/// is, so that an access goes there without looking for its name. An addition to Apple's API.
+///
+/// A name such as `primitiveName`, of which the model has only `name`, reads and writes the value like
+/// `primitiveValue(forKey:)` and `setPrimitiveValue(_:forKey:)`.
+public struct ManagedProperty<Value>: Sendable {
+  let access: PropertyAccess
+
+  /// Makes a property.
+  ///
+  /// - Parameter name: the name of an attribute, a relationship or a fetched property in the model.
+  public init(_ name: String) {
+    access = PropertyAccess(name)
+  }
+
+  /// The property's name.
+  public var name: String { access.name }
+}
+
+/// Finds, reads and writes a property of objects.
+final class PropertyAccess: Sendable {
+  let name: String
+
+  /// Where the property is in the objects that were accessed last: the number of their `SlotTable`, then, in the lower
+  /// half, `Place.bits`.
+  private let lastPlace = Atomic<UInt64>(0)
+
+  init(_ name: String) {
+    self.name = name
+  }
+
+  /// Where a property's value is in an object.
+  struct Place {
+    private static let primitive: UInt32 = 1 << 31
+
+    fileprivate let bits: UInt32
+
+    fileprivate init(bits: UInt32) {
+      self.bits = bits
+    }
+
+    init(_ position: Int, isPrimitive: Bool = false) {
+      bits = UInt32(position) | (isPrimitive ? Self.primitive : 0)
+    }
+
+    var position: Int { Int(bits & ~Self.primitive) }
+    /// Whether the access is one of `primitiveValue(forKey:)` and its counterpart.
+    var isPrimitive: Bool { bits & Self.primitive != 0 }
+  }
+
+  /// Returns the place of the property in an object; nil if the object has no slot for it.
+  @inline(__always)
+  func place(in object: NSManagedObject) -> Place? {
+    let known = lastPlace.load(ordering: .relaxed)
+    let number = object.table.number
+    if UInt32(truncatingIfNeeded: known >> 32) == number { return Place(bits: UInt32(truncatingIfNeeded: known)) }
+    guard let place = findPlace(in: object.table) else { return nil }
+    lastPlace.store(UInt64(number) << 32 | UInt64(place.bits), ordering: .relaxed)
+    return place
+  }
+
+  private func findPlace(in table: SlotTable) -> Place? {
+    // The key of `addToURLs(_:)` is written `uRLs`.
+    let upper = name.prefix(1).uppercased() + name.dropFirst()
+    if let position = table.position(of: name) ?? table.position(of: upper) { return Place(position) }
+    guard name.hasPrefix(Self.primitivePrefix) else { return nil }
+    let key = name.dropFirst(Self.primitivePrefix.count)
+    let lower = key.prefix(1).lowercased() + key.dropFirst()
+    return (table.position(of: lower) ?? table.position(of: String(key))).map { Place($0, isPrimitive: true) }
+  }
+
+  private static let primitivePrefix = "primitive"
+
+  // MARK: Reading
+
+  /// Reads an attribute's slot, firing a fault; relationships are read by `value(of:)`.
+  @inline(__always)
+  func attribute(of object: NSManagedObject) -> Slot? {
+    guard let place = place(in: object), !place.isPrimitive, place.position < object.table.firstRelationship else {
+      return nil
+    }
+    object.willAccessValue(forKey: name)
+    let slot = object.slot(at: place.position)
+    object.didAccessValue(forKey: name)
+    if case .archived = slot { return nil }
+    return slot
+  }
+
+  /// Reads any property as `value(forKey:)` or `primitiveValue(forKey:)` does.
+  func value(of object: NSManagedObject) -> Any? {
+    guard let place = place(in: object) else { return object.value(forKey: name) }
+    let key = object.table.names[place.position]
+    return place.isPrimitive ? object.primitiveValue(forKey: key) : object.value(forKey: key)
+  }
+
+  // MARK: Writing
+
+  /// Writes a value.
+  ///
+  /// - Parameters:
+  ///   - value: the value for `setValue(_:forKey:)`, unless there is a slot.
+  ///   - slot: the slot for an attribute of a type; nil if the type is another.
+  @inline(__always)
+  func write(_ object: NSManagedObject, _ value: @autoclosure () -> Any?, slot: (NSAttributeType) -> Slot?) {
+    if let place = place(in: object), !place.isPrimitive, place.position < object.table.firstRelationship,
+      let slot = slot(object.table.kinds[place.position])
+    {
+      object.willChangeValue(forKey: name)
+      object.replace(slot, at: place.position)
+      object.didChangeValue(forKey: name)
+    } else {
+      set(value(), of: object)
+    }
+  }
+
+  /// Writes any property as `setValue(_:forKey:)` or `setPrimitiveValue(_:forKey:)` does.
+  func set(_ value: Any?, of object: NSManagedObject) {
+    guard let place = place(in: object) else {
+      // An initializer of the program may set values of the object that only records a key path.
+      if object.entity === KeyPathRecorder.entity { return }
+      return object.setValue(value, forKey: name)
+    }
+    let key = object.table.names[place.position]
+    if place.isPrimitive {
+      object.setPrimitiveValue(value, forKey: key)
+    } else {
+      object.setValue(value, forKey: key)
+    }
+  }
+
+  /// Stops the program for a value that is not of the type that the class declares.
+  func stop(_ object: NSManagedObject, wanted: Any.Type, found: Any?) -> Never {
+    let entity = object.entity.name ?? ""
+    let value = found.map { "a value of the class \(Swift.type(of: $0))" } ?? "no value"
+    var advice = ""
+    if let destination = found as? NSManagedObject, Swift.type(of: destination) == NSManagedObject.self {
+      advice =
+        " The class \(destination.entity.managedObjectClassName ?? "") that the model names for "
+        + "\(destination.entity.name ?? "") was not found; its name in the model may lack the module."
+    }
+    preconditionFailure("\(name) of \(entity) is declared as \(wanted), but has \(value).\(advice)")
+  }
+}

@@ -1,0 +1,146 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataModelFiles
+import CoreDataSourceCode
+import CoreDataTerminal
+import Foundation
+
+/// `coredata model generate`
+enum ModelGenerateCommand: Command {
+  static let specification = CommandSpecification(
+    ["model", "generate"], summary: "Write Swift classes for the entities of a model.",
+    discussion:
+      "For each entity the model says what is generated: the class, an extension with its properties, or nothing. Only "
+      + "files that the command has written before are replaced.",
+    positionals: [.model],
+    options: [
+      OptionSpecification(
+        "output", short: "o", .text("DIR"), summary: "The directory for the files; made if there is none."),
+      OptionSpecification("version", .text("V"), summary: "The version (default: the current one)."),
+      OptionSpecification(
+        "access", .oneOf(GeneratedClasses.Access.allCases.map(\.rawValue)),
+        summary: "The access level of classes and properties (default: public)."),
+      .flag("all", summary: "Also write classes for entities without code generation."),
+      .flag("strict", summary: "Required attributes and to-one relationships are not optional."),
+      .flag(
+        "check", summary: "Write nothing; exit with 1 if a file is missing, differs or is no longer needed."),
+      .format(.text, .json),
+    ])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    guard let path = invocation.arguments.value("output") else {
+      throw CommandFailure(.usage, "Name the directory for the files with -o DIR.")
+    }
+    let model = try invocation.model()
+    let version = try model.version(invocation.arguments.value("version"))
+    var options = GeneratedClasses.Options()
+    if let access = invocation.arguments.value("access").flatMap(GeneratedClasses.Access.init) {
+      options.access = access
+    }
+    options.includesManual = invocation.arguments.flag("all")
+    options.isStrict = invocation.arguments.flag("strict")
+    let classes = GeneratedClasses(version.document, origin: model.name, options: options)
+    for remark in classes.remarks { invocation.remark(remark) }
+    let directory = GeneratedDirectory(URL(fileURLWithPath: path), mark: GeneratedClasses.mark(model.name))
+    let changes = try directory.changes(for: classes.files)
+    let isCheck = invocation.arguments.flag("check")
+    if !isCheck { try directory.apply(changes) }
+    try write(changes, count: classes.files.count, isCheck: isCheck, invocation)
+    return isCheck && !changes.isEmpty ? .no : .done
+  }
+
+  private static func write(
+    _ changes: [GeneratedDirectory.Change], count: Int, isCheck: Bool, _ invocation: CommandInvocation
+  ) throws {
+    guard invocation.options.format != .json else {
+      return try invocation.write([
+        "format": .string("coredata.model-generate/1"), "files": .integer(count), "isCheck": .bool(isCheck),
+        "changes": .array(changes.map { ["file": .string($0.name), "change": .string($0.kind.rawValue)] }),
+      ])
+    }
+    var report = TextReport(styler: invocation.styler)
+    for change in changes { report.line("\(change.kind.rawValue)  \(change.name)") }
+    let files = NumberText.counted(count, "file")
+    report.line(
+      changes.isEmpty
+        ? "\(files), all up to date."
+        : isCheck ? "\(files), \(changes.count) to be written or removed." : "\(files), \(changes.count) changed.")
+    try invocation.write(report)
+  }
+}
+
+/// A directory with generated files.
+struct GeneratedDirectory {
+  /// What happens to a file.
+  struct Change {
+    enum Kind: String {
+      case added, changed, removed
+    }
+
+    let name: String
+    let kind: Kind
+    /// The new text; nil for a removed file.
+    let text: String?
+  }
+
+  let url: URL
+  /// The first line of generated files.
+  let mark: String
+
+  init(_ url: URL, mark: String) {
+    self.url = url
+    self.mark = mark
+  }
+
+  /// Returns what must change so that the directory has just these generated files. Other files do not matter.
+  ///
+  /// - Throws: `CommandFailure` if a file with the name of a generated one was written by somebody else.
+  func changes(for files: [GeneratedClasses.File]) throws -> [Change] {
+    var changes: [Change] = []
+    for file in files {
+      guard let present = try text(of: file.name) else {
+        changes.append(Change(name: file.name, kind: .added, text: file.text))
+        continue
+      }
+      guard present != file.text else { continue }
+      guard present.hasPrefix(mark) else {
+        throw CommandFailure(
+          .usage, "\(url.appendingPathComponent(file.name).path) exists, and was not generated from this model.",
+          advice: ["Remove it, or choose another directory."])
+      }
+      changes.append(Change(name: file.name, kind: .changed, text: file.text))
+    }
+    let names = Set(files.map(\.name))
+    for name in try present() where !names.contains(name) {
+      guard try text(of: name)?.hasPrefix(mark) == true else { continue }
+      changes.append(Change(name: name, kind: .removed, text: nil))
+    }
+    return changes
+  }
+
+  /// Writes and removes files.
+  func apply(_ changes: [Change]) throws {
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    for change in changes {
+      let file = url.appendingPathComponent(change.name)
+      if let text = change.text {
+        try Data(text.utf8).write(to: file, options: .atomic)
+      } else {
+        try FileManager.default.removeItem(at: file)
+      }
+    }
+  }
+
+  private func present() throws -> [String] {
+    guard FileManager.default.fileExists(atPath: url.path) else { return [] }
+    return try FileManager.default.contentsOfDirectory(atPath: url.path).filter { $0.hasSuffix(".swift") }.sorted()
+  }
+
+  private func text(of name: String) throws -> String? {
+    let file = url.appendingPathComponent(name)
+    guard FileManager.default.fileExists(atPath: file.path) else { return nil }
+    return String(decoding: try Data(contentsOf: file), as: UTF8.self)
+  }
+}

@@ -1,0 +1,144 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSourceCode
+import Foundation
+
+/// Compiles models and mapping models, generates classes and translates sources for a build.
+///
+/// Each command names its output files, which the plug-in has announced to the package manager. A file that would not change
+/// is not written, so that nothing is compiled because of it.
+enum ModelsTool {
+  struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  static func run(_ arguments: [String]) throws {
+    switch arguments.first {
+    case "model": try compileModel(Arguments(arguments.dropFirst()))
+    case "mapping": try compileMapping(Arguments(arguments.dropFirst()))
+    case "sources": try translate(Arguments(arguments.dropFirst()))
+    default: throw Failure(description: "The plug-in CoreDataModels runs this tool; it has no other use.")
+    }
+  }
+
+  static func complain(_ text: String) { FileHandle.standardError.write(Data((text + "\n").utf8)) }
+
+  /// The options and files of a command: `--name value`, then files.
+  private struct Arguments {
+    private var options: [String: [String]] = [:]
+    private(set) var files: [URL] = []
+
+    init(_ arguments: ArraySlice<String>) {
+      var rest = arguments
+      while let first = rest.popFirst() {
+        if first.hasPrefix("--"), let value = rest.popFirst() {
+          options[String(first.dropFirst(2)), default: []].append(value)
+        } else {
+          files.append(URL(fileURLWithPath: first))
+        }
+      }
+    }
+
+    func required(_ name: String) throws -> String {
+      guard let value = options[name]?.first else { throw Failure(description: "--\(name) is missing.") }
+      return value
+    }
+
+    func urls(_ name: String) -> [URL] { (options[name] ?? []).map { URL(fileURLWithPath: $0) } }
+
+    func file() throws -> URL {
+      guard let file = files.first else { throw Failure(description: "The file is missing.") }
+      return file
+    }
+  }
+
+  // MARK: Models
+
+  private static func compileModel(_ arguments: Arguments) throws {
+    let bundle = try ModelBundle(contentsOf: arguments.file())
+    if let bad = bundle.unreadable.first { throw bad.error }
+    for version in bundle.versions { try version.document.validate() }
+    let current = try current(bundle)
+    for warning in bundle.warnings { complain("\(bundle.url.path):1:1: warning: \(warning)") }
+    let output = URL(fileURLWithPath: try arguments.required("output"))
+    // The directory is the command's own: an old one is no one's work.
+    if FileManager.default.fileExists(atPath: output.path) { try FileManager.default.removeItem(at: output) }
+    try ModelBundle.writeCompiled(
+      bundle.versions, current: current.name, module: arguments.required("module"), to: output)
+    let classes = GeneratedClasses(current.document, origin: bundle.url.lastPathComponent)
+    for remark in classes.remarks { complain("\(bundle.url.path):1:1: warning: \(remark)") }
+    var text = GeneratedClasses.mark(bundle.url.lastPathComponent) + "\n\nimport CoreData\n"
+    for file in classes.files {
+      text += file.text.split(separator: "\n", omittingEmptySubsequences: false).dropFirst(3).joined(separator: "\n")
+    }
+    try write(Array(text.utf8), to: URL(fileURLWithPath: arguments.required("classes")))
+  }
+
+  private static func current(_ bundle: ModelBundle) throws -> ModelBundle.Version {
+    let versions = bundle.versions
+    if let name = bundle.currentVersionName, let version = versions.first(where: { $0.name == name }) { return version }
+    guard let only = versions.first, versions.count == 1 else {
+      throw Failure(
+        description:
+          "\(bundle.url.path):1:1: error: None of the versions is marked as current. Choose one in Xcode, or write "
+          + "its name into .xccurrentversion.")
+    }
+    return only
+  }
+
+  // MARK: Mapping models
+
+  /// Compiles a mapping model, with the hashes of the versions that it names if a model has them: those inside it grow stale.
+  private static func compileMapping(_ arguments: Arguments) throws {
+    let file = try arguments.file()
+    var mapping = try MappingDocument(contentsOf: file)
+    if let source = mapping.sourceVersionName, let destination = mapping.destinationVersionName {
+      for model in arguments.urls("model") {
+        let versions = try ModelBundle(contentsOf: model).versions
+        guard let old = versions.first(where: { $0.name == source }),
+          let new = versions.first(where: { $0.name == destination })
+        else { continue }
+        mapping = try MappingDocument(contentsOf: file, source: old.document, destination: new.document)
+        break
+      }
+    }
+    let output = URL(fileURLWithPath: try arguments.required("output"))
+    try mapping.writeCompiled(to: output)
+  }
+
+  // MARK: Sources
+
+  private static func translate(_ arguments: Arguments) throws {
+    let models = try arguments.urls("model").map { try current(ModelBundle(contentsOf: $0)).document }
+    let files = try arguments.files.map { SourceFile(path: $0.path, bytes: Array(try Data(contentsOf: $0))) }
+    let translator = Translator(files: files, models: models)
+    let outputs = arguments.urls("output")
+    guard outputs.count == files.count else { throw Failure(description: "Each source needs an --output.") }
+    var hasErrors = false
+    for (file, output) in zip(files, outputs) {
+      let translation = translator.translate(file)
+      for message in translation.messages {
+        complain(message.description)
+        hasErrors = hasErrors || message.severity == .error
+      }
+      let location = "#sourceLocation(file: \(quoted(file.path)), line: 1)\n"
+      try write(Array(location.utf8) + translation.bytes, to: output)
+    }
+    let names = try arguments.required("names")
+    try write(Array(ObjectiveCNamesFile.text(translator.objectiveCNames).utf8), to: URL(fileURLWithPath: names))
+    if hasErrors { exit(1) }
+  }
+
+  private static func quoted(_ path: String) -> String {
+    "\"" + path.replacingOccurrences(of: "\\", with: "\\\\").replacingOccurrences(of: "\"", with: "\\\"") + "\""
+  }
+
+  private static func write(_ bytes: [UInt8], to url: URL) throws {
+    let data = Data(bytes)
+    if FileManager.default.contents(atPath: url.path) == data { return }
+    try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try data.write(to: url, options: .atomic)
+  }
+}

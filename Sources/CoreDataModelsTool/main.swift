@@ -1,0 +1,17 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import Foundation
+
+// What the build-tool plug-in `CoreDataModels` runs. Errors go to standard error in the form of compilers.
+do {
+  try ModelsTool.run(Array(CommandLine.arguments.dropFirst()))
+} catch let error as ModelFileError {
+  let file = error.file ?? CommandLine.arguments.last ?? ""
+  ModelsTool.complain("\(file):\(error.line ?? 1):1: error: \(error)")
+  exit(1)
+} catch {
+  ModelsTool.complain("error: \(error)")
+  exit(1)
+}

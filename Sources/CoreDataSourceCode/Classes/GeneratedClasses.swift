@@ -1,0 +1,216 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+
+/// The Swift classes of a model's entities, as Xcode generates them: for each entity a class definition, an extension with
+/// its properties, or nothing, as the entity says.
+///
+/// The properties have the types that Xcode gives them: optional for all but scalar types, `NSSet` and `NSOrderedSet` for
+/// to-many relationships. Their accessors go through `ManagedProperty` instead of `@NSManaged`.
+package struct GeneratedClasses {
+  /// What is generated, beyond what the model says.
+  package struct Options {
+    /// The access level of classes and members: `public`, `package` or `internal`.
+    package var access = Access.public
+    /// Whether entities whose classes are written by hand get classes too.
+    package var includesManual = false
+    /// Whether required attributes and to-one relationships are not optional.
+    package var isStrict = false
+
+    package init() {}
+  }
+
+  package enum Access: String, CaseIterable {
+    case `public`, package, `internal`
+  }
+
+  /// A generated file.
+  package struct File {
+    package let name: String
+    package let text: String
+  }
+
+  /// The files, two for a class: its definition, and its properties.
+  package private(set) var files: [File] = []
+  /// What could not be generated, a sentence each.
+  package private(set) var remarks: [String] = []
+
+  private let index: EntityIndex
+  private let options: Options
+  private let origin: String
+
+  /// The first line of every generated file, by which such files are recognized.
+  package static func mark(_ origin: String) -> String {
+    "// Generated from \(origin) by coredata. Changes will be lost."
+  }
+
+  /// Generates classes.
+  ///
+  /// - Parameters:
+  ///   - document: a valid model.
+  ///   - origin: the name of the model's file.
+  package init(_ document: ModelDocument, origin: String, options: Options = Options()) {
+    var document = document
+    document.removeRepeatedProperties()
+    index = EntityIndex(document)
+    self.options = options
+    self.origin = origin
+    var taken: [String: String] = [:]
+    for entity in document.entities {
+      let kind = entity.codeGeneration == .manual && options.includesManual ? .class : entity.codeGeneration
+      guard kind != .manual, let name = Self.className(of: entity) else { continue }
+      guard let declared = SwiftName.declared(name), SwiftName.isFree(name) else {
+        remarks.append("\(entity.name): \"\(name)\" is no name for a class in Swift.")
+        continue
+      }
+      if let other = taken[name] {
+        remarks.append("\(entity.name) has the class \(name) of \(other), which has the properties of \(other) only.")
+        continue
+      }
+      taken[name] = entity.name
+      if kind == .class {
+        files.append(File(name: "\(name)+CoreDataClass.swift", text: definition(of: entity, declared)))
+      }
+      files.append(File(name: "\(name)+CoreDataProperties.swift", text: properties(of: entity, declared)))
+    }
+  }
+
+  /// The name of the class of an entity's objects, without its module; nil for `NSManagedObject`.
+  package static func className(of entity: EntityDocument) -> String? {
+    let name = SwiftName.bare(entity.className)
+    return name == "NSManagedObject" ? nil : name
+  }
+
+  private var access: String { options.access == .internal ? "" : options.access.rawValue + " " }
+
+  private func header() -> String { Self.mark(origin) + "\n\nimport CoreData\n\n" }
+
+  // MARK: Classes
+
+  /// The nearest ancestor with a class of its own, and the entities without one on the way there, the entity first.
+  private func ancestry(of entity: EntityDocument) -> (superclass: String, members: [EntityDocument]) {
+    let own = Self.className(of: entity)
+    var members: [EntityDocument] = []
+    for ancestor in index.lineage(of: entity.name) {
+      let name = Self.className(of: ancestor)
+      if let name, name != own { return (SwiftName.declared(name) ?? name, members) }
+      members.append(ancestor)
+    }
+    return ("NSManagedObject", members)
+  }
+
+  private func definition(of entity: EntityDocument, _ name: String) -> String {
+    header() + "\(access)class \(name): \(ancestry(of: entity).superclass) {}\n"
+  }
+
+  private func properties(of entity: EntityDocument, _ name: String) -> String {
+    let (superclass, members) = ancestry(of: entity)
+    var text = header()
+    text += "extension \(name) {\n"
+    text += "  \(access)class func fetchRequest() -> NSFetchRequest<\(name)> {\n"
+    text += "    NSFetchRequest<\(name)>(entityName: \"\(entity.name)\")\n  }\n"
+    var constants: [String] = []
+    var collections: [RelationshipDocument] = []
+    // A property that a subentity changes has the accessors of its superclass.
+    let ancestors = index.lineage(of: entity.name).dropFirst(members.count)
+    var seen = Set(ancestors.flatMap(\.propertyNames))
+    func declare(_ property: String, _ type: String) -> Bool {
+      guard seen.insert(property).inserted else { return false }
+      guard let declared = SwiftName.declared(property), SwiftName.isFree(property) else {
+        text += "\n  // \(property): read and write it by value(forKey:) and setValue(_:forKey:).\n"
+        return false
+      }
+      text += "\n  \(access)var \(declared): \(type) {\n"
+      text += Accessors.lines(of: property).map { "    \($0)\n" }.joined()
+      text += "  }\n"
+      constants.append(Accessors.declaration(for: property, type))
+      return true
+    }
+    for member in members {
+      for attribute in member.attributes { _ = declare(attribute.name, type(of: attribute)) }
+      for relationship in member.relationships where declare(relationship.name, type(of: relationship)) {
+        if relationship.isToMany { collections.append(relationship) }
+      }
+      for property in member.fetchedProperties {
+        _ = declare(property.name, "[\(destination(property.request?.entityName))]?")
+      }
+    }
+    if !constants.isEmpty { text += "\n" + constants.map { "  \($0)\n" }.joined() }
+    text += "}\n"
+    for relationship in collections { text += methods(of: relationship, name) }
+    if superclass == "NSManagedObject" { text += "\nextension \(name): Identifiable {}\n" }
+    return text
+  }
+
+  // MARK: Types
+
+  private func type(of attribute: AttributeDocument) -> String {
+    if attribute.usesScalarValueType, let scalar = Self.scalars[attribute.kind] { return scalar }
+    let type =
+      switch attribute.kind {
+      case .transformable, .undefined: SwiftName.bare(attribute.valueClassName).map(Self.transformed) ?? "NSObject"
+      default: Self.objects[attribute.kind] ?? "NSObject"
+      }
+    return options.isStrict && !attribute.isOptional ? type : type + "?"
+  }
+
+  private static let scalars: [AttributeKind: String] = [
+    .integer16: "Int16", .integer32: "Int32", .integer64: "Int64", .double: "Double", .float: "Float", .boolean: "Bool",
+    .date: "TimeInterval",
+  ]
+
+  private static let objects: [AttributeKind: String] = [
+    .integer16: "NSNumber", .integer32: "NSNumber", .integer64: "NSNumber", .double: "NSNumber", .float: "NSNumber",
+    .boolean: "NSNumber", .decimal: "NSDecimalNumber", .string: "String", .date: "Date", .binaryData: "Data",
+    .uuid: "UUID", .uri: "URL", .objectID: "NSManagedObjectID", .composite: "[String: Any]",
+  ]
+
+  /// The class of a transformable attribute's values, which the model may write as a Swift type.
+  private static func transformed(_ name: String) -> String { name.hasSuffix("?") ? String(name.dropLast()) : name }
+
+  private func type(of relationship: RelationshipDocument) -> String {
+    if relationship.isToMany { return relationship.isOrdered ? "NSOrderedSet?" : "NSSet?" }
+    return destination(relationship.destinationEntityName) + (options.isStrict && !relationship.isOptional ? "" : "?")
+  }
+
+  /// The class of an entity's objects, as a type.
+  private func destination(_ entityName: String?) -> String {
+    guard let entity = entityName.flatMap({ index[$0] }) else { return "NSManagedObject" }
+    for ancestor in index.lineage(of: entity.name) {
+      if let name = Self.className(of: ancestor), let declared = SwiftName.declared(name), SwiftName.isFree(name) {
+        return declared
+      }
+    }
+    return "NSManagedObject"
+  }
+
+  // MARK: Members of to-many relationships
+
+  private func methods(of relationship: RelationshipDocument, _ name: String) -> String {
+    let title = SwiftName.capitalized(relationship.name)
+    let type = destination(relationship.destinationEntityName)
+    let set = relationship.isOrdered ? "NSOrderedSet" : "NSSet"
+    let constant = "Self." + Accessors.constant(for: relationship.name)
+    var methods: [String] = []
+    func method(_ signature: String, _ call: String) {
+      methods.append("  \(access)func \(signature) { \(constant).\(call) }\n")
+    }
+    if relationship.isOrdered {
+      method("insertInto\(title)(_ value: \(type), at idx: Int)", "insert(value, at: idx, in: self)")
+      method("removeFrom\(title)(at idx: Int)", "remove(at: idx, from: self)")
+      method("insertInto\(title)(_ values: [\(type)], at indexes: NSIndexSet)", "insert(values, at: indexes, in: self)")
+      method("removeFrom\(title)(at indexes: NSIndexSet)", "remove(at: indexes, from: self)")
+      method("replace\(title)(at idx: Int, with value: \(type))", "replace(at: idx, with: value, in: self)")
+      method(
+        "replace\(title)(at indexes: NSIndexSet, with values: [\(type)])",
+        "replace(at: indexes, with: values, in: self)")
+    }
+    method("addTo\(title)(_ value: \(type))", "add(value, to: self)")
+    method("removeFrom\(title)(_ value: \(type))", "remove(value, from: self)")
+    method("addTo\(title)(_ values: \(set))", "add(values, to: self)")
+    method("removeFrom\(title)(_ values: \(set))", "remove(values, from: self)")
+    return "\n// MARK: Generated accessors for \(relationship.name)\nextension \(name) {\n"
+      + methods.joined(separator: "\n") + "}\n"
+  }
+}

@@ -1,0 +1,48 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// Names in generated code.
+package enum SwiftName {
+  /// The words of Swift that are no names of declarations without backticks.
+  private static let keywords: Set<String> = [
+    "Any", "Self", "as", "associatedtype", "await", "break", "case", "catch", "class", "continue", "default", "defer",
+    "deinit", "do", "else", "enum", "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if",
+    "import", "in", "init", "inout", "internal", "is", "let", "nil", "operator", "precedencegroup", "private",
+    "protocol",
+    "public", "repeat", "rethrows", "return", "self", "static", "struct", "subscript", "super", "switch", "throw",
+    "throws",
+    "true", "try", "typealias", "var", "where", "while",
+  ]
+
+  /// The properties of `NSManagedObject` and `NSObject`, which a subclass cannot declare with another type.
+  private static let inherited: Set<String> = [
+    "changedValues", "className", "debugDescription", "description", "entity", "faultingState", "hasChanges",
+    "hasPersistentChangedValues", "hash", "hashValue", "isDeleted", "isFault", "isInserted", "isUpdated",
+    "managedObjectContext", "objectID", "self", "superclass", "Type", "Protocol", "init",
+  ]
+
+  /// Returns a name as it is written in a declaration, or nil if it is no identifier.
+  package static func declared(_ name: String) -> String? {
+    guard isIdentifier(name) else { return nil }
+    return keywords.contains(name) ? "`\(name)`" : name
+  }
+
+  /// Whether a property of this name can be declared in a subclass of `NSManagedObject`.
+  package static func isFree(_ name: String) -> Bool { !inherited.contains(name) }
+
+  /// The name of a class without its module; nil for none.
+  package static func bare(_ className: String?) -> String? {
+    guard let last = className?.split(separator: ".", omittingEmptySubsequences: false).last, !last.isEmpty else {
+      return nil
+    }
+    return String(last)
+  }
+
+  private static func isIdentifier(_ name: String) -> Bool {
+    guard let first = name.unicodeScalars.first, first == "_" || first.properties.isXIDStart else { return false }
+    return name.unicodeScalars.dropFirst().allSatisfy { $0.properties.isXIDContinue }
+  }
+
+  /// A name with its first letter in upper case: `Orders` for `addToOrders(_:)`.
+  package static func capitalized(_ name: String) -> String { name.prefix(1).uppercased() + name.dropFirst() }
+}

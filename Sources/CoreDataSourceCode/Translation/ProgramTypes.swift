@@ -1,0 +1,116 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+
+/// The types of a program, over all files, and the entities of its models.
+struct ProgramTypes {
+  private struct Entity {
+    let document: EntityDocument
+    let index: EntityIndex
+  }
+
+  /// The inherited types of each type, by its bare name.
+  private var inherited: [String: [String]] = [:]
+  /// The names of the properties that each type declares.
+  private var properties: [String: Set<String>] = [:]
+  private var entities: [String: Entity] = [:]
+  private(set) var objectiveCNames: [String: String] = [:]
+  /// The methods of each class that Objective-C can call, in the order of their declaration.
+  private(set) var methods: [String: [CallableMethod]] = [:]
+
+  /// What every managed object has.
+  private static let managedObject: Set<String> = [
+    "description", "entity", "faultingState", "hasChanges", "hasPersistentChangedValues", "hash", "isDeleted",
+    "isFault",
+    "isInserted", "isUpdated", "managedObjectContext", "objectID", "self",
+  ]
+
+  init(files: [SourceFile], models: [ModelDocument]) {
+    for model in models {
+      let index = EntityIndex(model)
+      for document in model.entities {
+        guard let name = GeneratedClasses.className(of: document), entities[name] == nil else { continue }
+        entities[name] = Entity(document: document, index: index)
+      }
+    }
+    for file in files {
+      for type in file.types {
+        if type.kind != "extension" || inherited[type.bareName] == nil {
+          inherited[type.bareName, default: []] += type.inherited
+        }
+        if type.kind == "class", let name = type.objectiveCName { objectiveCNames[name] = type.name }
+        properties[type.bareName, default: []].formUnion(Self.properties(of: type, in: file))
+        if type.kind == "class" || type.kind == "extension" {
+          methods[type.bareName, default: []] += CallableMethod.all(in: type, of: file)
+        }
+      }
+    }
+  }
+
+  private static func properties(of type: TypeDeclaration, in file: SourceFile) -> [String] {
+    type.body.filter { file.words[$0] == "var" && file.isWord($0 + 1) }.map { file.word($0 + 1).filter { $0 != "`" } }
+  }
+
+  /// Whether a class is a migration policy, as far as the files show.
+  func isPolicy(_ name: String) -> Bool { ancestors(of: name).contains("NSEntityMigrationPolicy") }
+
+  private func ancestors(of name: String) -> Set<String> {
+    var seen: Set<String> = []
+    var open = [name]
+    while let next = open.popLast() {
+      for type in inherited[next] ?? [] {
+        let bare = type.split(separator: ".").last.map(String.init) ?? type
+        if seen.insert(bare).inserted { open.append(bare) }
+      }
+    }
+    return seen
+  }
+
+  // MARK: Key paths
+
+  /// Returns the keys of a `#keyPath`, without the types before them.
+  ///
+  /// - Parameters:
+  ///   - parts: the names between the parentheses.
+  ///   - type: the type around the literal.
+  /// - Returns: the keys, and what is wrong with one of the parts.
+  func keys(
+    in parts: [String], around type: TypeDeclaration?
+  ) -> (keys: [String], problem: (part: Int, text: String)?) {
+    var first = 0
+    var root = type?.bareName
+    while first < parts.count - 1, isType(parts[first]) {
+      if parts[first] != "Self" { root = parts[first] }
+      first += 1
+    }
+    let keys = Array(parts[first...])
+    guard !keys.isEmpty else { return ([], parts.isEmpty ? nil : (0, "A key path has at least one property.")) }
+    var name = root
+    for (offset, key) in keys.enumerated() {
+      guard let current = name, let entity = entities[current] else { break }
+      let line = entity.index.lineage(of: entity.document.name)
+      if let relationship = line.lazy.flatMap(\.relationships).first(where: { $0.name == key }) {
+        name = relationship.destinationEntityName.flatMap { entity.index[$0] }.flatMap {
+          GeneratedClasses.className(of: $0)
+        }
+      } else if line.contains(where: { $0.propertyNames.contains(key) }) || declares(key, current) {
+        break
+      } else {
+        let known = line.flatMap(\.propertyNames).sorted().joined(separator: ", ")
+        let text = "\(current) has no property \"\(key)\". The entity \(entity.document.name) has: \(known)."
+        return (keys, (first + offset, text))
+      }
+    }
+    return (keys, nil)
+  }
+
+  private func isType(_ name: String) -> Bool {
+    entities[name] != nil || inherited[name] != nil || name.first?.isUppercase == true
+  }
+
+  private func declares(_ property: String, _ name: String) -> Bool {
+    Self.managedObject.contains(property)
+      || ancestors(of: name).union([name]).contains { properties[$0]?.contains(property) == true }
+  }
+}

@@ -1,0 +1,43 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// What must be done by hand, in the form in which compilers report it.
+package struct SourceMessage: Hashable, CustomStringConvertible, Sendable {
+  package enum Severity: String, Sendable {
+    case error, warning
+  }
+
+  package let severity: Severity
+  package let path: String
+  /// The line and the column, from 1.
+  package let line: Int
+  package let column: Int
+  package let text: String
+
+  package var description: String { "\(path):\(line):\(column): \(severity.rawValue): \(text)" }
+}
+
+/// Changes of a file that leave every line where it is.
+struct SourceEdits {
+  private var edits: [(range: Range<Int>, text: String)] = []
+
+  /// Replaces bytes of the file. No two replacements may overlap; of insertions at one place the first one comes first.
+  mutating func replace(_ range: Range<Int>, _ text: String) { edits.append((range, text)) }
+
+  mutating func insert(_ text: String, at position: Int) { edits.append((position..<position, text)) }
+
+  /// Returns the changed file.
+  func applied(to bytes: [UInt8]) -> [UInt8] {
+    var result: [UInt8] = []
+    var done = 0
+    let ordered = edits.enumerated().sorted {
+      ($0.element.range.lowerBound, $0.offset) < ($1.element.range.lowerBound, $1.offset)
+    }
+    for (_, edit) in ordered where edit.range.lowerBound >= done {
+      result += bytes[done..<edit.range.lowerBound]
+      result += Array(edit.text.utf8)
+      done = edit.range.upperBound
+    }
+    return result + bytes[done...]
+  }
+}

@@ -1,0 +1,204 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+
+/// Makes source code that was written for Apple's systems compile where there is no Objective-C, without moving a line.
+///
+/// `@NSManaged` properties and methods get accessors; `@objc`, `@objcMembers`, `@nonobjc` and `dynamic` are dropped;
+/// `#keyPath` becomes its string; resources are looked up in the package's bundle; a migration policy's methods can be called
+/// by the expressions of mapping models. What cannot be translated is reported. Code that `#if` excludes is left alone.
+package struct Translator {
+  /// A translated file.
+  package struct Translation {
+    /// The new file, with as many lines as the old one.
+    package let bytes: [UInt8]
+    package let messages: [SourceMessage]
+  }
+
+  private let program: ProgramTypes
+
+  /// Makes a translator.
+  ///
+  /// - Parameters:
+  ///   - files: all files of the program's module, for the types that they declare.
+  ///   - models: the versions of models whose entities the classes belong to.
+  package init(files: [SourceFile], models: [ModelDocument]) {
+    program = ProgramTypes(files: files, models: models)
+  }
+
+  /// The classes by the names that Objective-C knows, which models, mapping models and archives use.
+  package var objectiveCNames: [String: String] { program.objectiveCNames }
+
+  /// Translates a file.
+  package func translate(_ file: SourceFile) -> Translation {
+    var pass = TranslationPass(file, program)
+    pass.run()
+    return Translation(bytes: pass.edits.applied(to: file.bytes), messages: pass.messages)
+  }
+}
+
+/// The translation of one file.
+struct TranslationPass {
+  let file: SourceFile
+  let program: ProgramTypes
+  var edits = SourceEdits()
+  private(set) var messages: [SourceMessage] = []
+  /// The constants that each type has in this file.
+  private var constants: [String: Set<String>] = [:]
+
+  init(_ file: SourceFile, _ program: ProgramTypes) {
+    self.file = file
+    self.program = program
+  }
+
+  mutating func run() {
+    for position in file.words.indices {
+      switch file.words[position] {
+      case "@" where file.isWord(position + 1): attribute(position)
+      case "#" where file.word(position + 2) == "(": literal(position)
+      case "dynamic" where isModifier(position): remove(position..<position + 1)
+      case "override" where file.word(position + 1) == "init" && file.word(position + 3) == "entity":
+        edits.replace(file.tokens[position].range, "required")
+      case "Bundle": bundle(position)
+      default: report(position)
+      }
+    }
+    for type in file.types where type.kind == "class" && program.isPolicy(type.bareName) { callFunction(type) }
+  }
+
+  // MARK: Tools
+
+  mutating func say(_ severity: SourceMessage.Severity, _ text: String, at position: Int) {
+    let place = file.place(of: file.tokens[position].range.lowerBound)
+    messages.append(
+      SourceMessage(severity: severity, path: file.path, line: place.line, column: place.column, text: text))
+  }
+
+  /// Removes tokens and the spaces after them.
+  mutating func remove(_ positions: Range<Int>) {
+    guard let first = positions.first, let last = positions.last else { return }
+    var end = file.tokens[last].range.upperBound
+    while end < file.bytes.count, file.bytes[end] == UInt8(ascii: " ") || file.bytes[end] == UInt8(ascii: "\t") {
+      end += 1
+    }
+    replaceKeepingLines(file.tokens[first].range.lowerBound..<end, "")
+  }
+
+  /// Replaces bytes, and keeps the line breaks among them.
+  mutating func replaceKeepingLines(_ range: Range<Int>, _ text: String) {
+    let breaks = file.bytes[range].filter { $0 == UInt8(ascii: "\n") }.count
+    edits.replace(range, text + String(repeating: "\n", count: breaks))
+  }
+
+  /// Whether a type does not have a constant in this file yet; from now on it does.
+  mutating func needs(_ constant: String, in type: TypeDeclaration) -> Bool {
+    constants[type.name, default: []].insert(constant).inserted
+  }
+
+  /// Whether a word is a modifier of a declaration rather than a name.
+  private func isModifier(_ position: Int) -> Bool {
+    let next = file.word(position + 1)
+    return file.word(position - 1) != "."
+      && (Modifiers.all.contains(next) || ["var", "let", "func", "init", "subscript", "@"].contains(next))
+  }
+
+  // MARK: Attributes
+
+  private mutating func attribute(_ position: Int) {
+    switch file.word(position + 1) {
+    case "objc":
+      let end = position + 2
+      let hasName = file.word(end) == "(" && file.tokens[end].range.lowerBound == file.tokens[end - 1].range.upperBound
+      remove(position..<(hasName ? file.afterBrackets(end) : end))
+    case "objcMembers", "nonobjc": remove(position..<position + 2)
+    case "NSManaged":
+      remove(position..<position + 2)
+      managed(position)
+    case "IBOutlet", "IBAction", "IBInspectable", "IBDesignable", "IBSegueAction", "NSCopying", "GKInspectable":
+      say(
+        .error, "@\(file.word(position + 1)) exists on Apple's systems only. Put #if canImport(ObjectiveC) around it.",
+        at: position)
+    default: break
+    }
+  }
+
+  // MARK: Literals
+
+  private mutating func literal(_ position: Int) {
+    switch file.word(position + 1) {
+    case "keyPath": keyPath(position)
+    case "selector":
+      say(.error, "#selector needs Objective-C. Pass a closure instead, or call the method.", at: position)
+    default: break
+    }
+  }
+
+  private mutating func keyPath(_ position: Int) {
+    let end = file.afterBrackets(position + 2)
+    let names = (position + 3..<max(position + 3, end - 1)).filter { file.isWord($0) }
+    let parts = names.map { file.word($0).filter { $0 != "`" } }
+    let (keys, problem) = program.keys(in: parts, around: file.type(around: position))
+    if let problem { say(.error, problem.text, at: names[problem.part]) }
+    guard end <= file.tokens.count else { return }
+    let range = file.tokens[position].range.lowerBound..<file.tokens[end - 1].range.upperBound
+    replaceKeepingLines(range, "\"\(keys.joined(separator: "."))\"")
+  }
+
+  // MARK: Bundles
+
+  private mutating func bundle(_ position: Int) {
+    guard file.word(position - 1) != "." else { return }
+    if file.word(position + 1) == ".", file.word(position + 2) == "main" {
+      let lookups = ["url", "urls", "path", "paths"]
+      let isLookup = file.word(position + 3) == "." && lookups.contains(file.word(position + 4))
+      guard isLookup || [")", "]", ","].contains(file.word(position + 3)) else { return }
+      edits.replace(file.tokens[position + 2].range, "module")
+    } else if file.word(position + 1) == "(", file.word(position + 2) == "for", file.word(position + 3) == ":" {
+      let end = file.afterBrackets(position + 1)
+      guard end <= file.tokens.count else { return }
+      let range = file.tokens[position + 1].range.lowerBound..<file.tokens[end - 1].range.upperBound
+      replaceKeepingLines(range, ".module")
+    }
+  }
+
+  // MARK: What cannot be translated
+
+  private mutating func report(_ position: Int) {
+    switch file.words[position] {
+    case "observeValue" where file.word(position - 1) == "func":
+      say(
+        .error,
+        "There is no key-value observing without Objective-C. Override didChangeValue(forKey:) in the managed object, or "
+          + "observe NSManagedObjectContextObjectsDidChange.", at: position)
+    case "addObserver" where file.word(position + 1) == "(" && hasLabel("forKeyPath", in: position + 1),
+      "observe" where file.word(position + 1) == "(" && file.word(position + 2) == "\\":
+      say(
+        .error,
+        "There is no key-value observing without Objective-C. Observe NSManagedObjectContextObjectsDidChange, or override "
+          + "didChangeValue(forKey:) in the managed object.", at: position)
+    case "AutoreleasingUnsafeMutablePointer":
+      say(
+        .error,
+        "There are no pointers to object references without Objective-C. validateValue(_:forKey:) takes inout Any?; "
+          + "validation methods for one key are not called: override validateValue(_:forKey:), and choose by the key.",
+        at: position)
+    case "keyPathsForValuesAffectingValue" where file.word(position - 1) == "func":
+      say(
+        .error, "There is no key-value observing without Objective-C. Put #if canImport(ObjectiveC) around the method.",
+        at: position)
+    case "optional" where ["func", "var"].contains(file.word(position + 1)):
+      say(
+        .error,
+        "A protocol's member is optional only in Objective-C. Give it a default in an extension of the protocol.",
+        at: position)
+    default: break
+    }
+  }
+
+  /// Whether a call has an argument of that name.
+  private func hasLabel(_ label: String, in brackets: Int) -> Bool {
+    let end = min(file.afterBrackets(brackets), file.words.count)
+    return (brackets..<end).contains { file.word($0) == label && file.word($0 + 1) == ":" }
+  }
+}
