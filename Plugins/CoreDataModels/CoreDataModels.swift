@@ -16,6 +16,8 @@ struct CoreDataModels: BuildToolPlugin {
     let files = try TargetFiles(finder.directory(of: target))
     let module = target.moduleName
     let modelInputs = try files.models.flatMap { try TargetFiles.contents(of: $0) }
+    let compiledAlready = Set(target.sourceFiles(withSuffix: "swift").map(\.url.standardizedFileURL.path))
+    let sources = files.sources.filter { !compiledAlready.contains($0.standardizedFileURL.path) }
     var commands: [Command] = []
     for model in files.models {
       let name = model.deletingPathExtension().lastPathComponent
@@ -25,9 +27,9 @@ struct CoreDataModels: BuildToolPlugin {
         .buildCommand(
           displayName: "Compiling \(model.lastPathComponent)", executable: tool,
           arguments: [
-            "model", "--module", module, "--output", compiled.path, "--classes", classes.path, model.path,
-          ],
-          inputFiles: try TargetFiles.contents(of: model), outputFiles: [compiled, classes]))
+            "model", "--module", module, "--output", compiled.path, "--classes", classes.path,
+          ] + sources.flatMap { ["--source", $0.path] } + [model.path],
+          inputFiles: try TargetFiles.contents(of: model) + sources, outputFiles: [compiled, classes]))
     }
     for mapping in files.mappings {
       let compiled = work.appending(path: mapping.deletingPathExtension().lastPathComponent + ".cdm")
@@ -38,8 +40,6 @@ struct CoreDataModels: BuildToolPlugin {
             + [mapping.path],
           inputFiles: try TargetFiles.contents(of: mapping) + modelInputs, outputFiles: [compiled]))
     }
-    let compiledAlready = Set(target.sourceFiles(withSuffix: "swift").map(\.url.standardizedFileURL.path))
-    let sources = files.sources.filter { !compiledAlready.contains($0.standardizedFileURL.path) }
     if !sources.isEmpty {
       let outputs = sources.map { source in
         work.appending(path: "Translated").appending(path: files.relativePath(of: source).replacing("/", with: "-"))

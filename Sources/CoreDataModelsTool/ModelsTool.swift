@@ -67,7 +67,9 @@ enum ModelsTool {
     if FileManager.default.fileExists(atPath: output.path) { try FileManager.default.removeItem(at: output) }
     try ModelBundle.writeCompiled(
       bundle.versions, current: current.name, module: arguments.required("module"), to: output)
-    let classes = GeneratedClasses(current.document, origin: bundle.url.lastPathComponent)
+    var options = GeneratedClasses.Options()
+    options.swiftNames = Translator(files: try sources(arguments.urls("source")), models: []).objectiveCNames
+    let classes = GeneratedClasses(current.document, origin: bundle.url.lastPathComponent, options: options)
     for remark in classes.remarks { complain("\(bundle.url.path):1:1: warning: \(remark)") }
     var text = GeneratedClasses.mark(bundle.url.lastPathComponent) + "\n\nimport CoreData\n"
     for file in classes.files {
@@ -112,7 +114,7 @@ enum ModelsTool {
 
   private static func translate(_ arguments: Arguments) throws {
     let models = try arguments.urls("model").map { try current(ModelBundle(contentsOf: $0)).document }
-    let files = try arguments.files.map { SourceFile(path: $0.path, bytes: Array(try Data(contentsOf: $0))) }
+    let files = try sources(arguments.files)
     let translator = Translator(files: files, models: models)
     let outputs = arguments.urls("output")
     guard outputs.count == files.count else { throw Failure(description: "Each source needs an --output.") }
@@ -129,6 +131,10 @@ enum ModelsTool {
     let names = try arguments.required("names")
     try write(Array(ObjectiveCNamesFile.text(translator.objectiveCNames).utf8), to: URL(fileURLWithPath: names))
     if hasErrors { exit(1) }
+  }
+
+  private static func sources(_ urls: [URL]) throws -> [SourceFile] {
+    try urls.map { SourceFile(path: $0.path, bytes: Array(try Data(contentsOf: $0))) }
   }
 
   private static func quoted(_ path: String) -> String {

@@ -17,6 +17,8 @@ package struct GeneratedClasses {
     package var includesManual = false
     /// Whether required attributes and to-one relationships are not optional.
     package var isStrict = false
+    /// The names in Swift of classes that the model calls by their names in Objective-C.
+    package var swiftNames: [String: String] = [:]
 
     package init() {}
   }
@@ -59,7 +61,7 @@ package struct GeneratedClasses {
     var taken: [String: String] = [:]
     for entity in document.entities {
       let kind = entity.codeGeneration == .manual && options.includesManual ? .class : entity.codeGeneration
-      guard kind != .manual, let name = Self.className(of: entity) else { continue }
+      guard kind != .manual, let name = swiftName(of: entity) else { continue }
       guard let declared = SwiftName.declared(name), SwiftName.isFree(name) else {
         remarks.append("\(entity.name): \"\(name)\" is no name for a class in Swift.")
         continue
@@ -82,6 +84,11 @@ package struct GeneratedClasses {
     return name == "NSManagedObject" ? nil : name
   }
 
+  /// The name in Swift of the class of an entity's objects; nil for `NSManagedObject`.
+  private func swiftName(of entity: EntityDocument) -> String? {
+    Self.className(of: entity).map { options.swiftNames[$0] ?? $0 }
+  }
+
   private var access: String { options.access == .internal ? "" : options.access.rawValue + " " }
 
   private func header() -> String { Self.mark(origin) + "\n\nimport CoreData\n\n" }
@@ -90,10 +97,10 @@ package struct GeneratedClasses {
 
   /// The nearest ancestor with a class of its own, and the entities without one on the way there, the entity first.
   private func ancestry(of entity: EntityDocument) -> (superclass: String, members: [EntityDocument]) {
-    let own = Self.className(of: entity)
+    let own = swiftName(of: entity)
     var members: [EntityDocument] = []
     for ancestor in index.lineage(of: entity.name) {
-      let name = Self.className(of: ancestor)
+      let name = swiftName(of: ancestor)
       if let name, name != own { return (SwiftName.declared(name) ?? name, members) }
       members.append(ancestor)
     }
@@ -149,7 +156,7 @@ package struct GeneratedClasses {
     if attribute.usesScalarValueType, let scalar = Self.scalars[attribute.kind] { return scalar }
     let type =
       switch attribute.kind {
-      case .transformable, .undefined: SwiftName.bare(attribute.valueClassName).map(Self.transformed) ?? "NSObject"
+      case .transformable, .undefined: SwiftName.bare(attribute.valueClassName).map(transformed) ?? "NSObject"
       default: Self.objects[attribute.kind] ?? "NSObject"
       }
     return options.isStrict && !attribute.isOptional ? type : type + "?"
@@ -167,7 +174,9 @@ package struct GeneratedClasses {
   ]
 
   /// The class of a transformable attribute's values, which the model may write as a Swift type.
-  private static func transformed(_ name: String) -> String { name.hasSuffix("?") ? String(name.dropLast()) : name }
+  private func transformed(_ name: String) -> String {
+    options.swiftNames[name] ?? (name.hasSuffix("?") ? String(name.dropLast()) : name)
+  }
 
   private func type(of relationship: RelationshipDocument) -> String {
     if relationship.isToMany { return relationship.isOrdered ? "NSOrderedSet?" : "NSSet?" }
@@ -178,7 +187,7 @@ package struct GeneratedClasses {
   private func destination(_ entityName: String?) -> String {
     guard let entity = entityName.flatMap({ index[$0] }) else { return "NSManagedObject" }
     for ancestor in index.lineage(of: entity.name) {
-      if let name = Self.className(of: ancestor), let declared = SwiftName.declared(name), SwiftName.isFree(name) {
+      if let name = swiftName(of: ancestor), let declared = SwiftName.declared(name), SwiftName.isFree(name) {
         return declared
       }
     }
@@ -210,6 +219,9 @@ package struct GeneratedClasses {
     method("removeFrom\(title)(_ value: \(type))", "remove(value, from: self)")
     method("addTo\(title)(_ values: \(set))", "add(values, to: self)")
     method("removeFrom\(title)(_ values: \(set))", "remove(values, from: self)")
+    // An array literal is an `NSSet` only with Objective-C.
+    method("addTo\(title)(_ values: [\(type)])", "add(values, to: self)")
+    method("removeFrom\(title)(_ values: [\(type)])", "remove(values, from: self)")
     return "\n// MARK: Generated accessors for \(relationship.name)\nextension \(name) {\n"
       + methods.joined(separator: "\n") + "}\n"
   }

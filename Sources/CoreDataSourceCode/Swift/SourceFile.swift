@@ -84,6 +84,13 @@ package struct SourceFile {
     return next
   }
 
+  /// The tokens between the bracket at a position and the one that closes it.
+  func inside(_ position: Int) -> Range<Int> {
+    let end = afterBrackets(position)
+    let closing = [")", "]", "}", ">"].contains(word(end - 1)) ? end - 1 : end
+    return position + 1..<max(position + 1, min(closing, words.count))
+  }
+
   /// The line and column, from 1, of a byte.
   func place(of offset: Int) -> (line: Int, column: Int) {
     var (line, start) = (1, 0)
@@ -106,6 +113,10 @@ struct TypeDeclaration {
   let name: String
   /// The name in `@objc(Name)`; nil for none.
   let objectiveCName: String?
+  /// Whether the type has `@objcMembers`.
+  let hasObjectiveCMembers: Bool
+  /// `public ` or `package ` if members that override others must say so, else empty.
+  let access: String
   /// The superclass and protocols, without generic arguments.
   let inherited: [String]
   /// The tokens between the braces.
@@ -154,30 +165,40 @@ struct TypeDeclaration {
       }
       guard file.word(next) == "{" else { continue }
       let outer = result.last { $0.body.contains(position) }.map { $0.name + "." } ?? ""
+      let before = leading(position, in: file)
       result.append(
         TypeDeclaration(
-          kind: file.words[position], name: outer + name, objectiveCName: objectiveCName(before: position, in: file),
-          inherited: inherited, body: next + 1..<max(next + 1, file.afterBrackets(next) - 1)))
+          kind: file.words[position], name: outer + name, objectiveCName: before.objectiveCName,
+          hasObjectiveCMembers: before.hasMembers, access: before.access,
+          inherited: inherited, body: file.inside(next)))
     }
     return result
   }
 
-  /// Finds `@objc(Name)` among the attributes and modifiers before a declaration.
-  private static func objectiveCName(before position: Int, in file: SourceFile) -> String? {
+  /// Finds `@objc(Name)`, `@objcMembers` and the access level among the attributes and modifiers before a declaration.
+  private static func leading(
+    _ position: Int, in file: SourceFile
+  ) -> (objectiveCName: String?, hasMembers: Bool, access: String) {
+    var (name, hasMembers, access): (String?, Bool, String) = (nil, false, "")
     var next = position - 1
     while next >= 0 {
       if file.word(next) == ")" {
         let end = next
         while next >= 0, file.word(next) != "(" { next -= 1 }
-        if file.word(next - 1) == "objc", file.word(next - 2) == "@" { return file.words[next + 1..<end].joined() }
+        if file.word(next - 1) == "objc", file.word(next - 2) == "@" {
+          name = file.words[min(next + 1, end)..<end].joined()
+        }
         next -= 1
       } else if file.isWord(next), Modifiers.all.contains(file.word(next)) || file.word(next - 1) == "@" {
+        if ["public", "open"].contains(file.word(next)) { access = "public " }
+        if file.word(next) == "objcMembers" { hasMembers = true }
+        if file.word(next) == "package" { access = "package " }
         next -= file.word(next - 1) == "@" ? 2 : 1
       } else {
-        return nil
+        break
       }
     }
-    return nil
+    return (name, hasMembers, access)
   }
 }
 

@@ -9,11 +9,7 @@ struct CallableMethod {
   let canThrow: Bool
 
   static func all(in type: TypeDeclaration, of file: SourceFile) -> [CallableMethod] {
-    let hasMembers = file.words.indices.contains { position in
-      position < type.body.lowerBound && file.words[position] == "objcMembers"
-        && file.type(around: type.body.lowerBound)?.body == type.body
-        && !(position..<type.body.lowerBound).contains { file.words[$0] == "}" }
-    }
+    let hasMembers = type.hasObjectiveCMembers
     var result: [CallableMethod] = []
     var position = type.body.lowerBound
     var selector: String?
@@ -24,16 +20,15 @@ struct CallableMethod {
         isCallable = true
         position += 2
         if file.word(position) == "(" {
-          let end = file.afterBrackets(position)
-          selector = file.words[position + 1..<max(position + 1, min(end - 1, file.words.count))].joined()
-          position = end
+          selector = file.words[file.inside(position)].joined()
+          position = file.afterBrackets(position)
         }
         continue
       case "func":
         let open = position + 2
         if isCallable, file.isWord(position + 1), file.word(open) == "(" {
           let close = file.afterBrackets(open)
-          let parameters = file.parameters(open + 1..<max(open + 1, min(close - 1, file.words.count)))
+          let parameters = file.parameters(file.inside(open))
           let name = file.word(position + 1)
           result.append(
             CallableMethod(
@@ -80,6 +75,18 @@ struct CallableMethod {
     return (first ? words.first : words.last) ?? ""
   }
 
+  /// The type of a pointer to an object reference.
+  static let pointer = "AutoreleasingUnsafeMutablePointer"
+
+  /// The key whose value the method validates; nil for any other method.
+  var validatedKey: String? {
+    guard name.hasPrefix("validate"), parameters.count == 1, parameters[0].label == "_", canThrow,
+      parameters[0].type.hasPrefix(Self.pointer), name.count > 8
+    else { return nil }
+    let title = name.dropFirst(8)
+    return title.prefix(1).lowercased() + title.dropFirst()
+  }
+
   /// A case of a `switch` over selectors that calls the method with `arguments`.
   var dispatch: String {
     var conditions = ["arguments.count == \(parameters.count)"]
@@ -99,16 +106,28 @@ struct CallableMethod {
 }
 
 extension TranslationPass {
-  /// Lets the expressions of mapping models call the methods of a migration policy.
-  mutating func callFunction(_ type: TypeDeclaration) {
-    let methods = program.methods[type.bareName] ?? []
-    let isWritten = type.body.contains { file.word($0) == "callFunction" && file.word($0 - 1) == "func" }
-    guard !methods.isEmpty, !isWritten, type.body.upperBound < file.tokens.count else { return }
-    let text =
-      " override func callFunction(_ name: String, arguments: [Any?]) throws -> Any? { switch name { "
+  /// The member by which the expressions of mapping models call the methods of a migration policy; nil for other classes.
+  func callFunction(_ type: TypeDeclaration) -> String? {
+    guard program.isPolicy(type.bareName), !declares("callFunction", type) else { return nil }
+    let methods = (program.methods[type.bareName] ?? []).filter { $0.validatedKey == nil }
+    guard !methods.isEmpty else { return nil }
+    return "\(type.access)override func callFunction(_ name: String, arguments: [Any?]) throws -> Any? { switch name { "
       + methods.map(\.dispatch).joined(separator: "; ")
-      + "; default: break }; return try super.callFunction(name, arguments: arguments) } "
-    edits.insert(text, at: file.tokens[type.body.upperBound].range.lowerBound)
+      + "; default: break }; return try super.callFunction(name, arguments: arguments) }"
+  }
+
+  /// The member that calls the methods which validate the value of one key, `@objc func validateName(_:) throws`; nil without
+  /// such methods.
+  func validateValue(_ type: TypeDeclaration) -> String? {
+    let methods = (program.methods[type.bareName] ?? []).filter { $0.validatedKey != nil }
+    guard !methods.isEmpty, !declares("validateValue", type) else { return nil }
+    let cases = methods.map { "case \"\($0.validatedKey ?? "")\": try validate(&value, with: self.\($0.name))" }
+    return "\(type.access)override func validateValue(_ value: inout Any?, forKey key: String) throws { "
+      + "try super.validateValue(&value, forKey: key); switch key { \(cases.joined(separator: "; ")); default: break } }"
+  }
+
+  func declares(_ name: String, _ type: TypeDeclaration) -> Bool {
+    type.body.contains { file.word($0) == name && file.word($0 - 1) == "func" }
   }
 }
 
@@ -165,7 +184,7 @@ extension SourceFile {
       switch word(next) {
       case "(", "[": next = afterBrackets(next)
       case _ where isWord(next): next += 1
-      default: return next
+      default: return max(start, min(next, words.count))
       }
       suffixes: while true {
         switch word(next) {
@@ -180,7 +199,7 @@ extension SourceFile {
       } else if word(next) == "-", word(next + 1) == ">" {
         next += 2
       } else {
-        return min(next, words.count)
+        return max(start, min(next, words.count))
       }
     }
   }

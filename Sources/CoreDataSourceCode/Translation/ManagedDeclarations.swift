@@ -59,7 +59,7 @@ extension TranslationPass {
     guard file.word(open) == "(", close <= file.tokens.count, file.word(close - 1) == ")" else {
       return say(.error, "An @NSManaged method needs parameters.", at: declaration.keyword)
     }
-    let parameters = file.parameters(open + 1..<close - 1)
+    let parameters = file.parameters(file.inside(open))
     guard
       let member = MemberMethod(
         selector: declaration.selector, name: file.word(declaration.keyword + 1), labels: parameters.map(\.label))
@@ -71,8 +71,14 @@ extension TranslationPass {
     }
     let constant = Accessors.membersConstant(for: member.key)
     let call = member.call("Self." + constant, parameters.map(\.name))
-    let declaration = needs(constant, in: type) ? "; " + Accessors.membersDeclaration(for: member.key) : ""
-    edits.insert(" { \(call) }\(declaration)", at: file.tokens[close - 1].range.upperBound)
+    let constantDeclaration = needs(constant, in: type) ? "; " + Accessors.membersDeclaration(for: member.key) : ""
+    // An array literal is an `NSSet` only with Objective-C.
+    let isSet = ["NSSet", "NSOrderedSet"].contains(parameters[0].type)
+    let forArrays =
+      member.takesMembers && isSet
+      ? "; \(declaration.modifiers)func \(file.word(declaration.keyword + 1))"
+        + "(_ \(parameters[0].name): [NSManagedObject]) { \(call) }" : ""
+    edits.insert(" { \(call) }\(forArrays)\(constantDeclaration)", at: file.tokens[close - 1].range.upperBound)
   }
 }
 
@@ -105,7 +111,7 @@ private struct Declaration {
     while next < file.words.count {
       if file.word(next) == "@" {
         let end = file.word(next + 2) == "(" ? file.afterBrackets(next + 2) : next + 2
-        if file.word(next + 1) == "objc", end > next + 2 { selector = file.words[next + 3..<end - 1].joined() }
+        if file.word(next + 1) == "objc", end > next + 2 { selector = file.words[file.inside(next + 2)].joined() }
         next = end
       } else if Modifiers.all.contains(file.word(next)), file.word(next) != "class" || file.word(next + 1) != ":" {
         let end = file.word(next + 1) == "(" ? file.afterBrackets(next + 1) : next + 1
@@ -183,6 +189,9 @@ private struct MemberMethod {
     guard let first = title.first, !first.isLowercase, !title.contains(":") else { return nil }
     return String(title)
   }
+
+  /// Whether the method adds or removes all members of a collection.
+  var takesMembers: Bool { kind == .add || kind == .remove }
 
   func call(_ constant: String, _ names: [String]) -> String {
     switch kind {

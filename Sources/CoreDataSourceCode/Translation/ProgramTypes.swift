@@ -19,6 +19,9 @@ struct ProgramTypes {
   /// The methods of each class that Objective-C can call, in the order of their declaration.
   private(set) var methods: [String: [CallableMethod]] = [:]
 
+  /// The computed properties of each class that Objective-C can call.
+  private(set) var computedProperties: [String: [ComputedProperty]] = [:]
+
   /// What every managed object has.
   private static let managedObject: Set<String> = [
     "description", "entity", "faultingState", "hasChanges", "hasPersistentChangedValues", "hash", "isDeleted",
@@ -43,6 +46,7 @@ struct ProgramTypes {
         properties[type.bareName, default: []].formUnion(Self.properties(of: type, in: file))
         if type.kind == "class" || type.kind == "extension" {
           methods[type.bareName, default: []] += CallableMethod.all(in: type, of: file)
+          computedProperties[type.bareName, default: []] += ComputedProperty.all(in: type, of: file)
         }
       }
     }
@@ -54,6 +58,11 @@ struct ProgramTypes {
 
   /// Whether a class is a migration policy, as far as the files show.
   func isPolicy(_ name: String) -> Bool { ancestors(of: name).contains("NSEntityMigrationPolicy") }
+
+  /// Whether a class is one of managed objects, as far as the files and models show.
+  func isManagedObject(_ name: String) -> Bool {
+    entities[name] != nil || ancestors(of: name).contains { $0 == "NSManagedObject" || entities[$0] != nil }
+  }
 
   private func ancestors(of name: String) -> Set<String> {
     var seen: Set<String> = []

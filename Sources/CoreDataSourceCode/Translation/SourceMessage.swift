@@ -21,7 +21,8 @@ package struct SourceMessage: Hashable, CustomStringConvertible, Sendable {
 struct SourceEdits {
   private var edits: [(range: Range<Int>, text: String)] = []
 
-  /// Replaces bytes of the file. No two replacements may overlap; of insertions at one place the first one comes first.
+  /// Replaces bytes of the file, except the line breaks among them. Of two replacements of the same bytes the first in the file
+  /// counts; insertions at one place stay in their order.
   mutating func replace(_ range: Range<Int>, _ text: String) { edits.append((range, text)) }
 
   mutating func insert(_ text: String, at position: Int) { edits.append((position..<position, text)) }
@@ -30,12 +31,16 @@ struct SourceEdits {
   func applied(to bytes: [UInt8]) -> [UInt8] {
     var result: [UInt8] = []
     var done = 0
-    let ordered = edits.enumerated().sorted {
-      ($0.element.range.lowerBound, $0.offset) < ($1.element.range.lowerBound, $1.offset)
+    let ordered = edits.enumerated().sorted { left, right in
+      let (a, b) = (left.element.range, right.element.range)
+      if a.lowerBound != b.lowerBound { return a.lowerBound < b.lowerBound }
+      return a.isEmpty == b.isEmpty ? left.offset < right.offset : a.isEmpty
     }
+    let newline = UInt8(ascii: "\n")
     for (_, edit) in ordered where edit.range.lowerBound >= done {
       result += bytes[done..<edit.range.lowerBound]
-      result += Array(edit.text.utf8)
+      result += edit.text.utf8.map { $0 == newline ? UInt8(ascii: " ") : $0 }
+      result += bytes[edit.range].filter { $0 == newline }
       done = edit.range.upperBound
     }
     return result + bytes[done...]

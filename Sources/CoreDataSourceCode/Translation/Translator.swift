@@ -61,10 +61,18 @@ struct TranslationPass {
       case "override" where file.word(position + 1) == "init" && file.word(position + 3) == "entity":
         edits.replace(file.tokens[position].range, "required")
       case "Bundle": bundle(position)
+      case "as" where file.word(position + 2) == "NSFetchRequest" && file.word(position + 3) == "<":
+        requestCast(position)
+      // What Apple's Foundation has and this one lacks is in CoreData, which includes Foundation.
+      case "Foundation" where file.word(position - 1) == "import":
+        edits.replace(file.tokens[position].range, "CoreData")
       default: report(position)
       }
     }
-    for type in file.types where type.kind == "class" && program.isPolicy(type.bareName) { callFunction(type) }
+    for type in file.types where type.kind == "class" && type.body.upperBound < file.tokens.count {
+      let members = [callFunction(type), validateValue(type)] + keyValueCoding(type)
+      add(members.compactMap { $0 }, to: type)
+    }
   }
 
   // MARK: Tools
@@ -82,13 +90,16 @@ struct TranslationPass {
     while end < file.bytes.count, file.bytes[end] == UInt8(ascii: " ") || file.bytes[end] == UInt8(ascii: "\t") {
       end += 1
     }
-    replaceKeepingLines(file.tokens[first].range.lowerBound..<end, "")
+    edits.replace(file.tokens[first].range.lowerBound..<end, "")
   }
 
-  /// Replaces bytes, and keeps the line breaks among them.
-  mutating func replaceKeepingLines(_ range: Range<Int>, _ text: String) {
-    let breaks = file.bytes[range].filter { $0 == UInt8(ascii: "\n") }.count
-    edits.replace(range, text + String(repeating: "\n", count: breaks))
+  /// Adds members to a type, on the line of its closing brace.
+  private mutating func add(_ members: [String], to type: TypeDeclaration) {
+    guard !members.isEmpty else { return }
+    let place = file.tokens[type.body.upperBound].range.lowerBound
+    let last = file.tokens[type.body.upperBound - 1].range.upperBound
+    let isOnOneLine = !type.body.isEmpty && !file.bytes[last..<place].contains(UInt8(ascii: "\n"))
+    edits.insert((isOnOneLine ? "; " : " ") + members.joined(separator: "; ") + " ", at: place)
   }
 
   /// Whether a type does not have a constant in this file yet; from now on it does.
@@ -128,11 +139,21 @@ struct TranslationPass {
   private mutating func literal(_ position: Int) {
     switch file.word(position + 1) {
     case "keyPath": keyPath(position)
+    case "selector" where file.word(position + 3) == "NSString" && Self.comparisons.contains(file.word(position + 5)):
+      let end = min(file.afterBrackets(position + 2), file.tokens.count)
+      let range = file.tokens[position].range.lowerBound..<file.tokens[end - 1].range.upperBound
+      edits.replace(range, "\"\(file.word(position + 5)):\"")
     case "selector":
       say(.error, "#selector needs Objective-C. Pass a closure instead, or call the method.", at: position)
     default: break
     }
   }
+
+  /// The methods that sort descriptors compare strings by.
+  private static let comparisons: Set<String> = [
+    "compare", "caseInsensitiveCompare", "localizedCompare", "localizedCaseInsensitiveCompare",
+    "localizedStandardCompare",
+  ]
 
   private mutating func keyPath(_ position: Int) {
     let end = file.afterBrackets(position + 2)
@@ -142,7 +163,18 @@ struct TranslationPass {
     if let problem { say(.error, problem.text, at: names[problem.part]) }
     guard end <= file.tokens.count else { return }
     let range = file.tokens[position].range.lowerBound..<file.tokens[end - 1].range.upperBound
-    replaceKeepingLines(range, "\"\(keys.joined(separator: "."))\"")
+    edits.replace(range, "\"\(keys.joined(separator: "."))\"")
+  }
+
+  // MARK: Requests
+
+  /// Without Objective-C, requests of different result types cannot be cast to each other.
+  private mutating func requestCast(_ position: Int) {
+    let mark = file.word(position + 1)
+    let end = file.afterBrackets(position + 3)
+    guard mark == "?" || mark == "!", end <= file.tokens.count else { return }
+    edits.replace(file.tokens[position].range.lowerBound..<file.tokens[position + 1].range.upperBound, "=>\(mark)")
+    edits.insert(".self", at: file.tokens[end - 1].range.upperBound)
   }
 
   // MARK: Bundles
@@ -158,7 +190,7 @@ struct TranslationPass {
       let end = file.afterBrackets(position + 1)
       guard end <= file.tokens.count else { return }
       let range = file.tokens[position + 1].range.lowerBound..<file.tokens[end - 1].range.upperBound
-      replaceKeepingLines(range, ".module")
+      edits.replace(range, ".module")
     }
   }
 
@@ -177,12 +209,11 @@ struct TranslationPass {
         .error,
         "There is no key-value observing without Objective-C. Observe NSManagedObjectContextObjectsDidChange, or override "
           + "didChangeValue(forKey:) in the managed object.", at: position)
-    case "AutoreleasingUnsafeMutablePointer":
+    case "validateValue" where file.word(position - 1) == "func" && hasPointer(position + 1):
       say(
         .error,
-        "There are no pointers to object references without Objective-C. validateValue(_:forKey:) takes inout Any?; "
-          + "validation methods for one key are not called: override validateValue(_:forKey:), and choose by the key.",
-        at: position)
+        "There are no pointers to object references without Objective-C: the value is inout. Write "
+          + "validateValue(_ value: inout Any?, forKey key: String).", at: position)
     case "keyPathsForValuesAffectingValue" where file.word(position - 1) == "func":
       say(
         .error, "There is no key-value observing without Objective-C. Put #if canImport(ObjectiveC) around the method.",
@@ -194,6 +225,11 @@ struct TranslationPass {
         at: position)
     default: break
     }
+  }
+
+  private func hasPointer(_ brackets: Int) -> Bool {
+    let end = min(file.afterBrackets(brackets), file.words.count)
+    return (brackets..<max(brackets, end)).contains { file.word($0) == CallableMethod.pointer }
   }
 
   /// Whether a call has an argument of that name.

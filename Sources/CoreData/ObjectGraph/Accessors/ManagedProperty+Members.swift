@@ -19,7 +19,7 @@ extension ManagedProperty {
   }
 
   /// Adds members.
-  public func add(_ members: some Sequence<NSManagedObject>, to object: NSManagedObject) {
+  public func add(_ members: some Sequence<some NSManagedObject>, to object: NSManagedObject) {
     access.change(object) { $0.add(contentsOf: Array(members)) }
   }
 
@@ -39,7 +39,7 @@ extension ManagedProperty {
   }
 
   /// Removes members.
-  public func remove(_ members: some Sequence<NSManagedObject>, from object: NSManagedObject) {
+  public func remove(_ members: some Sequence<some NSManagedObject>, from object: NSManagedObject) {
     access.change(object) { $0.remove(contentsOf: Array(members)) }
   }
 

@@ -79,13 +79,9 @@ final class PropertyAccess: Sendable {
     // The key of `addToURLs(_:)` is written `uRLs`.
     let upper = name.prefix(1).uppercased() + name.dropFirst()
     if let position = table.position(of: name) ?? table.position(of: upper) { return Place(position) }
-    guard name.hasPrefix(Self.primitivePrefix) else { return nil }
-    let key = name.dropFirst(Self.primitivePrefix.count)
-    let lower = key.prefix(1).lowercased() + key.dropFirst()
-    return (table.position(of: lower) ?? table.position(of: String(key))).map { Place($0, isPrimitive: true) }
+    guard let (plain, lower) = ManagedPropertyName.withoutPrimitive(name) else { return nil }
+    return (table.position(of: lower) ?? table.position(of: plain)).map { Place($0, isPrimitive: true) }
   }
-
-  private static let primitivePrefix = "primitive"
 
   // MARK: Reading
 
@@ -155,5 +151,17 @@ final class PropertyAccess: Sendable {
         + "\(destination.entity.name ?? "") was not found; its name in the model may lack the module."
     }
     preconditionFailure("\(name) of \(entity) is declared as \(wanted), but has \(value).\(advice)")
+  }
+}
+
+/// Names of accessors.
+enum ManagedPropertyName {
+  private static let prefix = "primitive"
+
+  /// Returns `Date` and `date` for `primitiveDate`; nil for a name of another form.
+  static func withoutPrimitive(_ name: String) -> (plain: String, lower: String)? {
+    guard name.hasPrefix(prefix), let first = name.dropFirst(prefix.count).first, !first.isLowercase else { return nil }
+    let plain = String(name.dropFirst(prefix.count))
+    return (plain, plain.prefix(1).lowercased() + plain.dropFirst())
   }
 }

@@ -34,16 +34,30 @@ final class KeyPathRecorder {
     return key
   }
 
+  /// Returns the names in a key path that objects can be sorted by.
+  ///
+  /// - Throws: as `key(for:)`, and for identifiers and objects, which have no order in a store.
+  static func sortKey(for keyPath: AnyKeyPath) throws -> String {
+    let key = try key(for: keyPath)
+    if key == "self" || key == "objectID" || key.hasSuffix(".objectID") { throw OpaqueCriterion(kind: .swiftKeyPath) }
+    return key
+  }
+
   private func key(for keyPath: AnyKeyPath, _ root: NSManagedObject.Type) throws -> String {
-    if keyPath == Self.selfPath(root) { return "self" }
-    if keyPath == Self.identifierPath(root) { return "objectID" }
     let start = makeObject(root)
     next = start
     // The object holds the recorder.
     defer { next = nil }
     let result = start[keyPath: keyPath] ?? nil
-    guard isStraight, !keys.isEmpty, Self.isSame(result, lastAnswer) else { throw OpaqueCriterion(kind: .swiftKeyPath) }
-    return keys.joined(separator: ".")
+    guard isStraight else { throw OpaqueCriterion(kind: .swiftKeyPath) }
+    if keys.isEmpty { lastAnswer = start }
+    if let last = lastAnswer as? NSManagedObject, let id = Operand.unwrapped(result) as? NSManagedObjectID,
+      id == last.objectID
+    {
+      return (keys + ["objectID"]).joined(separator: ".")
+    }
+    guard Self.isSame(result, lastAnswer) else { throw OpaqueCriterion(kind: .swiftKeyPath) }
+    return keys.isEmpty ? "self" : keys.joined(separator: ".")
   }
 
   private func makeObject<Object: NSManagedObject>(_ type: Object.Type) -> Object {
@@ -52,20 +66,26 @@ final class KeyPathRecorder {
     return object
   }
 
-  private static func selfPath<Root: NSManagedObject>(_ root: Root.Type) -> AnyKeyPath { \Root.self }
-
-  private static func identifierPath<Root: NSManagedObject>(_ root: Root.Type) -> AnyKeyPath { \Root.objectID }
-
   private static func isSame(_ result: Any?, _ answer: Any?) -> Bool {
     let (result, answer) = (Operand.unwrapped(result), Operand.unwrapped(answer))
     guard let result, let answer else { return result == nil && answer == nil }
+    if let answer = answer as? NSNumber, let result = Slot.boxed(result) as? NSNumber {
+      return answer.doubleValue == result.doubleValue
+    }
     if let result = result as? AnyHashable, let answer = answer as? AnyHashable { return result == answer }
     return type(of: result) == type(of: answer)
   }
 
+  /// The property that an accessor reads: `date` where it reads `primitiveDate`, as those do that a program writes.
+  private static func property(of key: String, _ type: NSManagedObject.Type) -> String {
+    guard let (upper, lower) = ManagedPropertyName.withoutPrimitive(key) else { return key }
+    let known = ManagedObjectClasses.entity(of: type)?.propertiesByName
+    return known?[key] != nil ? key : known?[upper] != nil ? upper : lower
+  }
+
   private func record(_ key: String, of object: NSManagedObject) {
     isStraight = isStraight && object === next
-    keys.append(key)
+    keys.append(Self.property(of: key, type(of: object)))
     next = nil
   }
 }

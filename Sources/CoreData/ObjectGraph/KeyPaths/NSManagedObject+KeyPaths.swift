@@ -44,21 +44,30 @@ extension NSSortDescriptor {
     self.init(keyPath, ascending: ascending) { $0 as? Value }
   }
 
-  /// Makes a descriptor that sorts by a property of managed objects whose type Swift cannot compare, such as `Bool`.
+  /// Makes a descriptor that sorts by a property of managed objects whose type Swift cannot compare, such as `Bool`, or by
+  /// their identifiers: in the order of their rows.
   public convenience init<Root: NSManagedObject, Value>(keyPath: KeyPath<Root, Value>, ascending: Bool) {
     do {
-      self.init(key: try KeyPathRecorder.key(for: keyPath), ascending: ascending)
+      self.init(key: try KeyPathRecorder.sortKey(for: keyPath), ascending: ascending)
     } catch {
-      let key = SortKey(keyPath: "self", isAscending: true)
-      self.init(keyPath: keyPath, ascending: ascending) { left, right in Misuse.stop { try key.order(left, right) } }
+      self.init(keyPath: keyPath, ascending: ascending) { Self.order($0, $1) }
     }
+  }
+
+  private static func order(_ left: Any, _ right: Any) -> ComparisonResult {
+    if let left = left as? NSManagedObjectID, let right = right as? NSManagedObjectID {
+      let (left, right) = (left.current.key, right.current.key)
+      let (a, b) = ((left.store, left.root, left.number), (right.store, right.root, right.number))
+      return a < b ? .orderedAscending : a > b ? .orderedDescending : .orderedSame
+    }
+    return Misuse.stop { try SortKey(keyPath: "self", isAscending: true).order(left, right) }
   }
 
   private convenience init<Root, Property, Value: Comparable>(
     _ keyPath: KeyPath<Root, Property>, ascending: Bool, value: @escaping (Any) -> Value?
   ) {
     do {
-      self.init(key: try KeyPathRecorder.key(for: keyPath), ascending: ascending)
+      self.init(key: try KeyPathRecorder.sortKey(for: keyPath), ascending: ascending)
     } catch {
       self.init(keyPath: keyPath, ascending: ascending) { left, right in
         switch (value(left), value(right)) {

@@ -1,0 +1,139 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreData
+
+@Suite("Swift key paths")
+struct KeyPathTests {
+  class Member: NSManagedObject {
+    var name: String? {
+      get { Self.nameProperty[self] }
+      set { Self.nameProperty[self] = newValue }
+    }
+    var age: Int16 {
+      get { Self.ageProperty[self] }
+      set { Self.ageProperty[self] = newValue }
+    }
+    var isActive: Bool {
+      get { Self.activeProperty[self] }
+      set { Self.activeProperty[self] = newValue }
+    }
+    var team: Group? {
+      get { Self.teamProperty[self] }
+      set { Self.teamProperty[self] = newValue }
+    }
+    var requiredTeam: Group { Self.requiredProperty[self] }
+    var since: Date? { Self.sinceProperty[self] }
+    var tags: [String]? { Self.tagsProperty[self] }
+
+    // What a program writes itself.
+    var byHand: String { value(forKey: "name") as? String ?? "none" }
+    var primitive: String? {
+      willAccessValue(forKey: "name")
+      defer { didAccessValue(forKey: "name") }
+      return Self.primitiveProperty[self]
+    }
+    var shout: String? { name?.uppercased() }
+    var both: String { (name ?? "") + "\(age)" }
+    var isOld: Bool { age > 50 }
+
+    private static let nameProperty = ManagedProperty<String?>("name")
+    private static let primitiveProperty = ManagedProperty<String?>("primitiveName")
+    private static let ageProperty = ManagedProperty<Int16>("age")
+    private static let activeProperty = ManagedProperty<Bool>("isActive")
+    private static let teamProperty = ManagedProperty<Group?>("team")
+    private static let requiredProperty = ManagedProperty<Group>("team")
+    private static let sinceProperty = ManagedProperty<Date?>("since")
+    private static let tagsProperty = ManagedProperty<[String]?>("tags")
+  }
+  final class Guest: Member {}
+  final class Group: NSManagedObject {
+    var title: String { Self.titleProperty[self] }
+    var members: Set<Member> { Self.membersProperty[self] }
+    var leader: Member? { Self.leaderProperty[self] }
+    private static let titleProperty = ManagedProperty<String>("title")
+    private static let membersProperty = ManagedProperty<Set<Member>>("members")
+    private static let leaderProperty = ManagedProperty<Member?>("leader")
+  }
+
+  @Test("A key path of properties has their names, through relationships, optional or not, and in subclasses")
+  func names() throws {
+    let expected: [(AnyKeyPath, String)] = [
+      (\Member.name, "name"), (\Member.age, "age"), (\Member.isActive, "isActive"), (\Member.since, "since"),
+      (\Member.tags, "tags"), (\Member.team, "team"), (\Member.team?.title, "team.title"),
+      (\Member.requiredTeam.title, "team.title"),
+      (\Member.requiredTeam.leader?.team?.members, "team.leader.team.members"),
+      (\Guest.name, "name"), (\Guest.requiredTeam.leader?.age, "team.leader.age"), (\Group.members, "members"),
+      (\Member.objectID, "objectID"), (\Member.self, "self"), (\Member.primitive, "name"),
+    ]
+    for (keyPath, key) in expected { #expect(try KeyPathRecorder.key(for: keyPath) == key) }
+  }
+
+  @Test("A key path through something computed, or of another class, has no name")
+  func computed() {
+    let others: [AnyKeyPath] = [
+      \Member.shout, \Member.both, \Member.isOld, \Member.name?.count, \Group.members.count, \String.count,
+      \Member.entity.name, \Member.hasChanges,
+    ]
+    for keyPath in others {
+      #expect(throws: OpaqueCriterion.self) { try KeyPathRecorder.key(for: keyPath) }
+    }
+  }
+
+  @Test("Sort descriptors and expressions have the key; a descriptor without one sorts in memory")
+  func descriptors() throws {
+    #expect(NSSortDescriptor(keyPath: \Member.name, ascending: false).key == "name")
+    #expect(NSSortDescriptor(keyPath: \Member.isActive, ascending: true).key == "isActive")
+    #expect(NSSortDescriptor(keyPath: \Member.team?.title, ascending: true).key == "team.title")
+    #expect(NSSortDescriptor(keyPath: \Member.shout, ascending: true).key == nil)
+    let swift = NSSortDescriptor(SortDescriptor(\Member.name, order: .reverse))
+    #expect(swift.key == "name" && !swift.ascending)
+    #expect(NSExpression(forKeyPath: \Member.team?.title).keyPath == "team.title")
+    #expect(NSSortDescriptor(keyPath: \String.count, ascending: true).key == nil)
+  }
+
+  @Test("A store sorts by a Swift key path, and a hand-written accessor counts as the property that it reads")
+  func fetching() throws {
+    var builder = ModelBuilder()
+    let name = NSAttributeDescription(), age = NSAttributeDescription()
+    (name.name, name.attributeType) = ("name", .stringAttributeType)
+    (age.name, age.attributeType) = ("age", .integer16AttributeType)
+    builder.entity("Member", [name, age]).managedObjectClassName = "Member"
+    let store = try TemporaryStore()
+    let context = try store.context(builder.model())
+    for (name, age) in [("b", 2), ("a", 3), ("c", 1)] {
+      let member = Member(context: context)
+      (member.name, member.age) = (name, Int16(age))
+    }
+    try context.save()
+    func names(_ descriptor: NSSortDescriptor) throws -> [String?] {
+      let request = NSFetchRequest<Member>(entityName: "Member")
+      request.sortDescriptors = [descriptor]
+      request.fetchLimit = 2
+      return try context.fetch(request).map(\.name)
+    }
+    #expect(try names(NSSortDescriptor(keyPath: \Member.age, ascending: true)) == ["c", "b"])
+    #expect(try names(NSSortDescriptor(SortDescriptor(\Member.name))) == ["a", "b"])
+    #expect(try names(NSSortDescriptor(keyPath: \Member.byHand, ascending: false)) == ["c", "b"])
+    #expect(try names(NSSortDescriptor(keyPath: \Member.both, ascending: false)) == ["c", "b"])
+    #expect(try names(NSSortDescriptor(keyPath: \Member.isOld, ascending: false)).count == 2)
+    #expect(NSSortDescriptor(keyPath: \Member.byHand, ascending: true).key == "name")
+  }
+
+  @Test("A request keeps its content when its result type is cast")
+  func requestCasts() throws {
+    let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Member")
+    let cast = request =>? NSFetchRequest<Member>.self
+    let typed = try #require(cast)
+    typed.fetchLimit = 3
+    #expect(request.fetchLimit == 3 && typed.entityName == "Member")
+    let same = typed =>! NSFetchRequest<Member>.self
+    #expect(same === typed)
+    let none = "a" =>? NSFetchRequest<Member>.self
+    #expect(none == nil)
+  }
+}
