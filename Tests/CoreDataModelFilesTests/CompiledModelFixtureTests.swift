@@ -176,6 +176,7 @@ func comparable(_ document: ModelDocument) -> ModelDocument {
   result.entities.sort { $0.name < $1.name }
   for position in result.entities.indices {
     var entity = result.entities[position]
+    entity.codeGeneration = .manual
     entity.attributes = comparable(entity.attributes)
     entity.relationships.sort { $0.name < $1.name }
     for index in entity.relationships.indices {

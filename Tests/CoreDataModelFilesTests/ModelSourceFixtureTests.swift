@@ -64,7 +64,7 @@ struct ModelSourceFixtureTests {
   private static let passedOver: Set<String> = [
     "model documentVersion", "model iOSVersion", "model lastSavedToolsVersion", "model macOSVersion",
     "model minimumToolsVersion", "model name", "model sourceLanguage", "model systemVersion", "model type",
-    "model usedWithCloudKit", "model usedWithSwiftData", "entity codeGenerationType", "entity syncable",
+    "model usedWithCloudKit", "model usedWithSwiftData", "entity syncable",
     "attribute syncable", "relationship syncable",
     // Named twice in sources: the inverse is always looked for on the destination.
     "relationship inverseEntity",
@@ -74,7 +74,8 @@ struct ModelSourceFixtureTests {
 
   private static let read: Set<String> = [
     "model userDefinedModelVersionIdentifier", "composite name", "configuration name", "memberEntity name",
-    "entity name", "entity elementID", "entity isAbstract", "entity parentEntity", "entity representedClassName",
+    "entity name", "entity codeGenerationType", "entity elementID", "entity isAbstract", "entity parentEntity",
+    "entity representedClassName",
     "attribute name", "attribute allowsExternalBinaryDataStorage", "attribute attributeType", "attribute composite",
     "attribute customClassName", "attribute defaultValueString", "attribute elementID", "attribute indexed",
     "attribute maxValueString", "attribute minValueString", "attribute optional", "attribute preserveAfterDeletion",

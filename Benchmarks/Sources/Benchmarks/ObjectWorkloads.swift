@@ -40,6 +40,15 @@ enum ObjectWorkloads {
     Workload(
       name: "value(forKey:), 1,000,000", start: .notes, secondsLimit: 0.08, library: readValues,
       byHand: ObjectWorkByHand.readValues),
+    Workload(
+      name: "typed reads, 1,000,000", start: .notes, secondsLimit: 0.03, library: readTypedNumbers,
+      byHand: ObjectWorkByHand.readValues),
+    Workload(
+      name: "typed dates, 1,000,000", start: .notes, secondsLimit: 0.03, library: readTypedDates,
+      byHand: ObjectWorkByHand.readValues),
+    Workload(
+      name: "typed strings, 1,000,000", start: .notes, secondsLimit: 0.03, library: readTypedStrings,
+      byHand: ObjectWorkByHand.readValues),
   ]
 
   @Sendable private static func insert(_ place: Workload.Place) throws -> Measurement {
@@ -226,6 +235,28 @@ enum ObjectWorkloads {
 
   /// Reads one attribute of objects that are no faults, again and again.
   @Sendable private static func readValues(_ place: Workload.Place) throws -> Measurement {
+    try read(place) { $0.value(forKey: "displayIndex") != nil }
+  }
+
+  @Sendable private static func readTypedNumbers(_ place: Workload.Place) throws -> Measurement {
+    let property = ManagedProperty<Int64>("displayIndex")
+    return try read(place) { property[$0] >= 0 }
+  }
+
+  @Sendable private static func readTypedDates(_ place: Workload.Place) throws -> Measurement {
+    let property = ManagedProperty<Date?>("dateCreated")
+    return try read(place) { property[$0] != nil }
+  }
+
+  @Sendable private static func readTypedStrings(_ place: Workload.Place) throws -> Measurement {
+    let property = ManagedProperty<String?>("title")
+    return try read(place) { property[$0] != nil }
+  }
+
+  /// Reads a value of a thousand objects with decoded values, a thousand times.
+  private static func read(
+    _ place: Workload.Place, _ hasValue: @escaping (NSManagedObject) -> Bool
+  ) throws -> Measurement {
     var objects: [NSManagedObject] = []
     var context: NSManagedObjectContext?
     return try withContext(
@@ -241,7 +272,7 @@ enum ObjectWorkloads {
     ) { _, _ in
       var values = 0
       for _ in 0..<1_000 {
-        for object in objects where object.value(forKey: "displayIndex") != nil { values += 1 }
+        for object in objects where hasValue(object) { values += 1 }
       }
       try check(values == 1_000_000)
       withExtendedLifetime(context) {}

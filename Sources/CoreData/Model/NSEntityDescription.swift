@@ -32,6 +32,8 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   }
   /// The class of that name once `ManagedObjectClasses` has found it; read whenever an object is made.
   let foundClass = Mutex<AnyClass?>(nil)
+  /// What of the class is generated; used by sources only.
+  var codeGeneration = CodeGenerationKind.manual { willSet { willEdit() } }
   var declaredRenamingIdentifier: String? { willSet { willEdit("renamingIdentifier") } }
 
   /// Copies of inherited properties by the original, which stay the same objects when the model is edited.
@@ -126,6 +128,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     copy.declaredClassName = declaredClassName
     copy.declaredRenamingIdentifier = declaredRenamingIdentifier
     copy.versionHashModifier = versionHashModifier
+    copy.codeGeneration = codeGeneration
     copy.userInfo = userInfo
     copy.properties = properties.map { property in
       let twin = type(of: property).init()

@@ -94,6 +94,7 @@ extension NSEntityDescription {
       name: name ?? "", parentName: parent?.name, isAbstract: isAbstract, className: declaredClassName)
     document.renamingIdentifier = declaredRenamingIdentifier
     document.versionHashModifier = versionHashModifier
+    document.codeGeneration = codeGeneration
     document.userInfo = PlainValue.userInfo(userInfo)
     document.attributes = ownProperties.compactMap { ($0 as? NSAttributeDescription)?.document }
     document.relationships = ownProperties.compactMap { ($0 as? NSRelationshipDescription)?.document }
@@ -113,6 +114,7 @@ extension NSEntityDescription {
     declaredClassName = document.className
     declaredRenamingIdentifier = document.renamingIdentifier
     versionHashModifier = document.versionHashModifier
+    codeGeneration = document.codeGeneration
     userInfo = PlainValue.foundationUserInfo(document.userInfo)
     var list: [NSPropertyDescription] = document.attributes.map(NSAttributeDescription.make)
     list += document.relationships.map(NSRelationshipDescription.make)

@@ -61,8 +61,8 @@ struct XCDataModelWriter {
     element.set("parentEntity", entity.parentName)
     element.set("elementID", entity.renamingIdentifier)
     element.set("versionHashModifier", entity.versionHashModifier)
-    if entity.codeGeneration != .manual { element.set("codeGenerationType", entity.codeGeneration.rawValue) }
     element.set("syncable", flag: style.syncable != .nothing)
+    if entity.codeGeneration != .manual { element.set("codeGenerationType", entity.codeGeneration.rawValue) }
     element.children = try entity.attributes.map { try attribute($0, entity: entity.name) }
     element.children += try entity.relationships.map { try relationship($0, entity: entity.name) }
     element.children += try entity.fetchedProperties.map { try fetchedProperty($0, entity: entity.name) }

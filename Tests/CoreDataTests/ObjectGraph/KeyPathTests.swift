@@ -137,3 +137,54 @@ struct KeyPathTests {
     #expect(none == nil)
   }
 }
+
+extension KeyPathTests {
+  @Test("A #Predicate means the same as a format, as text and in a store")
+  func predicates() throws {
+    let (least, names): (Int16, [String]) = (2, ["a", "b"])
+    let pairs: [(NSPredicate?, String)] = [
+      (NSPredicate(#Predicate<Member> { $0.age > least }), "age > 2"),
+      (NSPredicate(#Predicate<Member> { $0.name == "a" || $0.age <= 1 }), "name == \"a\" OR age <= 1"),
+      (NSPredicate(#Predicate<Member> { !($0.name == nil) }), "NOT name == nil"),
+      (NSPredicate(#Predicate<Member> { $0.isActive && $0.age != 1 }), "isActive == 1 AND age != 1"),
+      (NSPredicate(#Predicate<Member> { $0.team?.title == "x" }), "team.title == \"x\""),
+      (NSPredicate(#Predicate<Member> { $0.age + 1 == 3 }), "age + 1 == 3"),
+      (NSPredicate(#Predicate<Member> { $0.requiredTeam.title.starts(with: "y") }), "team.title BEGINSWITH \"y\""),
+      (NSPredicate(#Predicate<Member> { (1...2).contains($0.age) }), "age BETWEEN {1, 2}"),
+      (
+        NSPredicate(#Predicate<Group> { $0.members.contains { $0.age == 2 } }),
+        "SUBQUERY(members, $element1, $element1.age == 2).@count > 0"
+      ),
+      (
+        NSPredicate(#Predicate<Group> { $0.members.allSatisfy { $0.isActive } }),
+        "SUBQUERY(members, $element1, NOT $element1.isActive == 1).@count == 0"
+      ),
+    ]
+    for (predicate, format) in pairs {
+      let expected = NSPredicate(format: format)
+      #expect(predicate.map { $0.format } == expected.format)
+    }
+    let among = try #require(NSPredicate(#Predicate<Member> { names.contains($0.name ?? "") }))
+    #expect(among.format.contains("IN {\"a\", \"b\"}"))
+    #expect(NSPredicate(#Predicate<Member> { $0.shout == "A" }) == nil)
+
+    var builder = ModelBuilder()
+    let name = NSAttributeDescription(), age = NSAttributeDescription()
+    (name.name, name.attributeType) = ("name", .stringAttributeType)
+    (age.name, age.attributeType) = ("age", .integer16AttributeType)
+    builder.entity("Member", [name, age]).managedObjectClassName = "Member"
+    let store = try TemporaryStore()
+    let context = try store.context(builder.model())
+    for (name, age) in [("b", 2), ("a", 3), ("c", 1)] {
+      let member = Member(context: context)
+      (member.name, member.age) = (name, Int16(age))
+    }
+    try context.save()
+    let request = NSFetchRequest<Member>(entityName: "Member")
+    request.sortDescriptors = [NSSortDescriptor(keyPath: \Member.name, ascending: true)]
+    request.predicate = NSPredicate(#Predicate<Member> { $0.age >= least })
+    #expect(try context.fetch(request).map(\.name) == ["a", "b"])
+    request.predicate = among
+    #expect(try context.fetch(request).map(\.name) == ["a", "b"])
+  }
+}
