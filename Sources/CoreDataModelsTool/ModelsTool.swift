@@ -59,7 +59,7 @@ enum ModelsTool {
   private static func compileModel(_ arguments: Arguments) throws {
     let bundle = try ModelBundle(contentsOf: arguments.file())
     if let bad = bundle.unreadable.first { throw bad.error }
-    for version in bundle.versions { try version.document.validate() }
+    for version in bundle.versions { try validate(version, of: bundle) }
     let current = try current(bundle)
     for warning in bundle.warnings { complain("\(bundle.url.path):1:1: warning: \(warning)") }
     let output = URL(fileURLWithPath: try arguments.required("output"))
@@ -76,6 +76,16 @@ enum ModelsTool {
       text += file.text.split(separator: "\n", omittingEmptySubsequences: false).dropFirst(3).joined(separator: "\n")
     }
     try write(Array(text.utf8), to: URL(fileURLWithPath: arguments.required("classes")))
+  }
+
+  private static func validate(_ version: ModelBundle.Version, of bundle: ModelBundle) throws {
+    do {
+      try version.document.validate()
+    } catch let error as ModelFileError {
+      let isDirectory = bundle.url.pathExtension == "xcdatamodeld"
+      throw error.inFile(
+        isDirectory ? bundle.url.appendingPathComponent("\(version.name).xcdatamodel/contents") : bundle.url)
+    }
   }
 
   private static func current(_ bundle: ModelBundle) throws -> ModelBundle.Version {

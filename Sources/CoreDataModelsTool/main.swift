@@ -8,8 +8,10 @@ import Foundation
 do {
   try ModelsTool.run(Array(CommandLine.arguments.dropFirst()))
 } catch let error as ModelFileError {
-  let file = error.file ?? CommandLine.arguments.last ?? ""
-  ModelsTool.complain("\(file):\(error.line ?? 1):1: error: \(error)")
+  let place = "\(error.file ?? CommandLine.arguments.last ?? ""):\(error.line ?? 1):1"
+  var problem = error
+  (problem.file, problem.line) = (nil, nil)
+  ModelsTool.complain("\(place): error: \(problem)")
   exit(1)
 } catch {
   ModelsTool.complain("error: \(error)")

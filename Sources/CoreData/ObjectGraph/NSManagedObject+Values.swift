@@ -163,6 +163,15 @@ extension NSManagedObject {
     }
   }
 
+  /// Turns a fault without a row into an object without values.
+  final func loseValues() {
+    slots = table.properties.indices.map { position in
+      guard let relationship = table.relationship(at: position), relationship.isToMany else { return .null }
+      return .toMany(ToMany(isOrdered: relationship.isOrdered))
+    }
+    isRealized = true
+  }
+
   /// Marks the object as updated.
   final func noteChange() {
     // Looking the context up costs more than setting a value.

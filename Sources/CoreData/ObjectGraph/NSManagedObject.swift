@@ -557,8 +557,12 @@ extension NSManagedObject {
 
   /// Returns a slot, decoding only this one of a packed row, unless the object is read often.
   final func slot(at position: Int) -> Slot {
+    guard isPacked else {
+      if state.contains(.fresh) { fillSlots() }
+      return unpackedSlots[position]
+    }
     let readsAtOnce = min(table.count, Int(UInt8.max))
-    guard isPacked, hasDeferredRemovals || packedReads < readsAtOnce, let packed = snapshot?.packed else {
+    guard hasDeferredRemovals || packedReads < readsAtOnce, let packed = snapshot?.packed else {
       return slots[position]
     }
     packedReads &+= 1
@@ -568,15 +572,6 @@ extension NSManagedObject {
   /// The destination of a to-one relationship whose row is still packed; nil for any other.
   final func packedDestination(at position: Int) -> PackedRow.Destination? {
     isPacked ? snapshot?.packed?.destination(at: position) : nil
-  }
-
-  /// Turns a fault without a row into an object without values.
-  final func loseValues() {
-    slots = table.properties.indices.map { position in
-      guard let relationship = table.relationship(at: position), relationship.isToMany else { return .null }
-      return .toMany(ToMany(isOrdered: relationship.isOrdered))
-    }
-    isRealized = true
   }
 
   /// Turns the object into a fault.
