@@ -27,11 +27,11 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   var declaredClassName: String? {
     willSet {
       willEdit("managedObjectClassName")
-      foundClass.withLock { $0 = nil }
+      foundClass.store(nil, ordering: .releasing)
     }
   }
   /// The class of that name once `ManagedObjectClasses` has found it; read whenever an object is made.
-  let foundClass = Mutex<AnyClass?>(nil)
+  let foundClass = Atomic<UnsafeRawPointer?>(nil)
   /// What of the class is generated; used by sources only.
   var codeGeneration = CodeGenerationKind.manual { willSet { willEdit() } }
   var declaredRenamingIdentifier: String? { willSet { willEdit("renamingIdentifier") } }

@@ -13,9 +13,9 @@ final class ContextFamily: Sendable {
 
   /// Whether the context has, or has had, a parent or children.
   private let nested = Atomic<Bool>(false)
-  private let parent = Mutex<ContextFamily?>(nil)
+  private let parent = Guarded<ContextFamily?>(nil)
   /// The children that merge what is saved to this context.
-  private let merging = Mutex<[Member]>([])
+  private let merging = Guarded<[Member]>([])
   /// In the root of the tree, counts the temporary identifiers that have become permanent.
   private let permanentCount = Atomic<Int>(0)
   /// The count when the context last looked for permanent identifiers.
@@ -25,16 +25,16 @@ final class ContextFamily: Sendable {
 
   /// Makes the context a child of another.
   func join(_ other: ContextFamily) {
-    parent.withLock { $0 = other }
+    parent.value = other
     nested.store(true, ordering: .relaxed)
     other.nested.store(true, ordering: .relaxed)
   }
 
-  func leave() { parent.withLock { $0 = nil } }
+  func leave() { parent.value = nil }
 
   private var root: ContextFamily {
     var family = self
-    while let next = family.parent.withLock({ $0 }) { family = next }
+    while let next = family.parent.value { family = next }
     return family
   }
 
@@ -51,16 +51,16 @@ final class ContextFamily: Sendable {
 
   /// Has a child merge what is saved to this context.
   func remember(_ child: NSManagedObjectContext) {
-    merging.withLock { $0.append(Member(context: child)) }
+    merging.update { $0.append(Member(context: child)) }
   }
 
   func forget(_ child: NSManagedObjectContext) {
-    merging.withLock { $0.removeAll { $0.context == nil || $0.context === child } }
+    merging.update { $0.removeAll { $0.context == nil || $0.context === child } }
   }
 
   /// The children that merge what is saved to this context.
   var mergingChildren: [NSManagedObjectContext] {
-    merging.withLock { members in
+    merging.update { members in
       members.removeAll { $0.context == nil }
       return members.compactMap(\.context)
     }

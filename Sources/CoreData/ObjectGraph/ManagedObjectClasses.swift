@@ -7,8 +7,9 @@ import Foundation
 ///
 /// A name in a model may include its module (`App.Person`), begin with a dot (`.Person`, Xcode's "current product
 /// module"), or be bare. The last two are looked up among the classes that the program has registered, in the main
-/// executable's module, and in the modules that have resources beside the executable. A class of yet another module, such as a library's or a test's, is also found once the program has
-/// used it as a type: in `Person(context:)`, `Person(entity:insertInto:)`, or `NSFetchRequest<Person>`.
+/// executable's module, and in the modules that have resources beside the executable. A class of yet another module, such
+/// as a library's or a test's, is also found once the program has used it as a type: in `Person(context:)`,
+/// `Person(entity:insertInto:)`, or `NSFetchRequest<Person>`.
 public enum ManagedObjectClasses {
   private static let registry = ClassRegistry()
 
@@ -33,13 +34,16 @@ public enum ManagedObjectClasses {
     let found = name == "NSManagedObject" ? nil : registry.type(named: name, of: NSManagedObject.self)
     // A class that is not found may be registered later.
     guard found != nil || name == "NSManagedObject" else { return NSManagedObject.self }
-    entity.foundClass.withLock { $0 = found ?? NSManagedObject.self }
+    remember(found ?? NSManagedObject.self, for: entity)
     return found ?? NSManagedObject.self
   }
 
   private static func found(for entity: NSEntityDescription) -> NSManagedObject.Type? {
-    // Only such classes are kept there, and a checked cast for every object would take longer than making it.
-    entity.foundClass.withLock { $0 }.map { unsafeBitCast($0, to: NSManagedObject.Type.self) }
+    entity.foundClass.load(ordering: .acquiring).map { unsafeBitCast($0, to: NSManagedObject.Type.self) }
+  }
+
+  private static func remember(_ type: NSManagedObject.Type, for entity: NSEntityDescription) {
+    entity.foundClass.store(unsafeBitCast(type, to: UnsafeRawPointer.self), ordering: .releasing)
   }
 
   /// Uses a class that the program has used as a type for an entity that names it without a module and whose class is
@@ -48,7 +52,7 @@ public enum ManagedObjectClasses {
     guard type != NSManagedObject.self, found(for: entity) == nil, of(entity) == NSManagedObject.self,
       names(type, entity)
     else { return }
-    entity.foundClass.withLock { $0 = type }
+    remember(type, for: entity)
   }
 
   /// Returns the entity whose objects are of a class, in the loaded model that has exactly one; nil for none.

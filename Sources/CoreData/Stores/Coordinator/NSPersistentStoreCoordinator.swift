@@ -27,7 +27,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// The model's derived attributes.
   let derivations: Derivations
   // Contexts look stores up without waiting for those that write.
-  private let storeList = Mutex<[NSPersistentStore]>([])
+  private let storeList = Guarded<[NSPersistentStore]>([])
   /// The contexts that merge what others save. Guarded by the lock.
   private var contexts: [WeakContext] = []
 
@@ -50,7 +50,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   open var persistentStores: [NSPersistentStore] { stores }
 
   /// The stores. Changed only while the lock is held.
-  var stores: [NSPersistentStore] { storeList.withLock { $0 } }
+  var stores: [NSPersistentStore] { storeList.value }
 
   /// Returns the store at a location.
   ///
@@ -90,7 +90,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
       }
       NotificationCenter.default.post(name: .NSPersistentStoreCoordinatorWillRemoveStore, object: store)
       store.willRemove(from: self)
-      storeList.withLock { _ = $0.remove(at: position) }
+      storeList.update { _ = $0.remove(at: position) }
       store.persistentStoreCoordinator = nil
     }
     NotificationCenter.default.post(
@@ -178,7 +178,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
 
   /// Adds an opened store.
   func take(_ store: NSPersistentStore) {
-    storeList.withLock { $0.append(store) }
+    storeList.update { $0.append(store) }
     store.didAdd(to: self)
   }
 
@@ -192,7 +192,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   func exchange(_ store: NSPersistentStore, for moved: NSPersistentStore) {
     store.willRemove(from: self)
     store.persistentStoreCoordinator = nil
-    storeList.withLock { $0 = $0.map { $0 === store ? moved : $0 } }
+    storeList.update { $0 = $0.map { $0 === store ? moved : $0 } }
     moved.didAdd(to: self)
   }
 
