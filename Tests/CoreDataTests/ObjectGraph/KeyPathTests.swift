@@ -40,6 +40,17 @@ struct KeyPathTests {
     var shout: String? { name?.uppercased() }
     var both: String { (name ?? "") + "\(age)" }
     var isOld: Bool { age > 50 }
+    var displayName: String { name ?? "?" }
+    var nameOrDefault: String? { name ?? "?" }
+    var nameIfAny: String? { name?.isEmpty == true ? nil : name }
+    var lowercased: String? { name?.lowercased() }
+    var trimmed: String? { name?.trimmingCharacters(in: .whitespaces) }
+    var positive: Int16 { max(age, 0) }
+    var bounded: Int16 { min(age, 100) }
+    var firstTag: String? { tags?.first }
+    var teamName: String { team?.title ?? "none" }
+    var leader: Member? { team?.leader ?? self }
+    var byHandIfAny: String? { value(forKey: "name") as? String }
 
     private static let nameProperty = ManagedProperty<String?>("name")
     private static let primitiveProperty = ManagedProperty<String?>("primitiveName")
@@ -51,10 +62,22 @@ struct KeyPathTests {
     private static let tagsProperty = ManagedProperty<[String]?>("tags")
   }
   final class Guest: Member {}
+  final class Counted: Member {
+    nonisolated(unsafe) static var alive = 0
+    required init(entity: NSEntityDescription, insertInto context: NSManagedObjectContext?) {
+      Self.alive += 1
+      super.init(entity: entity, insertInto: context)
+    }
+    deinit { Self.alive -= 1 }
+    var partner: Counted? { Self.partnerProperty[self] }
+    private static let partnerProperty = ManagedProperty<Counted?>("partner")
+  }
   final class Group: NSManagedObject {
     var title: String { Self.titleProperty[self] }
     var members: Set<Member> { Self.membersProperty[self] }
     var leader: Member? { Self.leaderProperty[self] }
+    var activeMembers: Set<Member> { members.filter(\.isActive) }
+    var noMembers: Set<Member> { members.subtracting(members) }
     private static let titleProperty = ManagedProperty<String>("title")
     private static let membersProperty = ManagedProperty<Set<Member>>("members")
     private static let leaderProperty = ManagedProperty<Member?>("leader")
@@ -77,11 +100,20 @@ struct KeyPathTests {
   func computed() {
     let others: [AnyKeyPath] = [
       \Member.shout, \Member.both, \Member.isOld, \Member.name?.count, \Group.members.count, \String.count,
-      \Member.entity.name, \Member.hasChanges,
+      \Member.entity.name, \Member.hasChanges, \Member.byHand, \Member.displayName, \Member.nameOrDefault,
+      \Member.nameIfAny, \Member.lowercased, \Member.trimmed, \Member.positive, \Member.bounded, \Member.firstTag,
+      \Member.teamName, \Member.leader, \Group.activeMembers, \Group.noMembers,
     ]
     for keyPath in others {
       #expect(throws: OpaqueCriterion.self) { try KeyPathRecorder.key(for: keyPath) }
     }
+  }
+
+  @Test("What a key path is evaluated for is released")
+  func released() throws {
+    #expect(try KeyPathRecorder.key(for: \Counted.partner?.partner) == "partner.partner")
+    #expect(throws: OpaqueCriterion.self) { try KeyPathRecorder.key(for: \Counted.partner?.shout) }
+    #expect(Counted.alive == 0)
   }
 
   @Test("Sort descriptors and expressions have the key; a descriptor without one sorts in memory")
@@ -96,20 +128,26 @@ struct KeyPathTests {
     #expect(NSSortDescriptor(keyPath: \String.count, ascending: true).key == nil)
   }
 
-  @Test("A store sorts by a Swift key path, and a hand-written accessor counts as the property that it reads")
-  func fetching() throws {
+  /// A context with the members b, a and c, of the ages 2, 3 and 1.
+  private func members(in store: TemporaryStore) throws -> NSManagedObjectContext {
     var builder = ModelBuilder()
     let name = NSAttributeDescription(), age = NSAttributeDescription()
     (name.name, name.attributeType) = ("name", .stringAttributeType)
     (age.name, age.attributeType) = ("age", .integer16AttributeType)
     builder.entity("Member", [name, age]).managedObjectClassName = "Member"
-    let store = try TemporaryStore()
     let context = try store.context(builder.model())
     for (name, age) in [("b", 2), ("a", 3), ("c", 1)] {
       let member = Member(context: context)
       (member.name, member.age) = (name, Int16(age))
     }
     try context.save()
+    return context
+  }
+
+  @Test("A store sorts by a Swift key path, and what the program computes is sorted in memory")
+  func fetching() throws {
+    let store = try TemporaryStore()
+    let context = try members(in: store)
     func names(_ descriptor: NSSortDescriptor) throws -> [String?] {
       let request = NSFetchRequest<Member>(entityName: "Member")
       request.sortDescriptors = [descriptor]
@@ -121,7 +159,9 @@ struct KeyPathTests {
     #expect(try names(NSSortDescriptor(keyPath: \Member.byHand, ascending: false)) == ["c", "b"])
     #expect(try names(NSSortDescriptor(keyPath: \Member.both, ascending: false)) == ["c", "b"])
     #expect(try names(NSSortDescriptor(keyPath: \Member.isOld, ascending: false)).count == 2)
-    #expect(NSSortDescriptor(keyPath: \Member.byHand, ascending: true).key == "name")
+    #expect(try names(NSSortDescriptor(SortDescriptor(\Member.both, order: .reverse))) == ["c", "b"])
+    #expect(NSSortDescriptor(keyPath: \Member.byHand, ascending: true).key == nil)
+    #expect(NSSortDescriptor(keyPath: \Member.byHandIfAny, ascending: true).key == "name")
   }
 
   @Test("A request keeps its content when its result type is cast")
@@ -168,18 +208,8 @@ extension KeyPathTests {
     #expect(among.format.contains("IN {\"a\", \"b\"}"))
     #expect(NSPredicate(#Predicate<Member> { $0.shout == "A" }) == nil)
 
-    var builder = ModelBuilder()
-    let name = NSAttributeDescription(), age = NSAttributeDescription()
-    (name.name, name.attributeType) = ("name", .stringAttributeType)
-    (age.name, age.attributeType) = ("age", .integer16AttributeType)
-    builder.entity("Member", [name, age]).managedObjectClassName = "Member"
     let store = try TemporaryStore()
-    let context = try store.context(builder.model())
-    for (name, age) in [("b", 2), ("a", 3), ("c", 1)] {
-      let member = Member(context: context)
-      (member.name, member.age) = (name, Int16(age))
-    }
-    try context.save()
+    let context = try members(in: store)
     let request = NSFetchRequest<Member>(entityName: "Member")
     request.sortDescriptors = [NSSortDescriptor(keyPath: \Member.name, ascending: true)]
     request.predicate = NSPredicate(#Predicate<Member> { $0.age >= least })

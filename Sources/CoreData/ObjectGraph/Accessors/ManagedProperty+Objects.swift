@@ -45,7 +45,7 @@ extension ManagedProperty where Value: NSManagedObject {
 extension ManagedProperty where Value == NSSet? {
   /// The members of an object's to-many relationship.
   public subscript(object: NSManagedObject) -> NSSet? {
-    get { access.members(object, sample: NSSet()) }
+    get { access.members(object, as: NSSet.self) }
     nonmutating set { access.set(newValue, of: object) }
   }
 }
@@ -53,7 +53,7 @@ extension ManagedProperty where Value == NSSet? {
 extension ManagedProperty where Value == NSSet {
   /// The members of an object's to-many relationship.
   public subscript(object: NSManagedObject) -> NSSet {
-    get { access.members(object, sample: NSSet()) ?? NSSet() }
+    get { access.members(object, as: NSSet.self) ?? NSSet() }
     nonmutating set { access.set(newValue, of: object) }
   }
 }
@@ -61,7 +61,7 @@ extension ManagedProperty where Value == NSSet {
 extension ManagedProperty where Value == NSOrderedSet? {
   /// The members of an object's ordered to-many relationship.
   public subscript(object: NSManagedObject) -> NSOrderedSet? {
-    get { access.members(object, sample: NSOrderedSet()) }
+    get { access.members(object, as: NSOrderedSet.self) }
     nonmutating set { access.set(newValue, of: object) }
   }
 }
@@ -69,7 +69,7 @@ extension ManagedProperty where Value == NSOrderedSet? {
 extension ManagedProperty where Value == NSOrderedSet {
   /// The members of an object's ordered to-many relationship.
   public subscript(object: NSManagedObject) -> NSOrderedSet {
-    get { access.members(object, sample: NSOrderedSet()) ?? NSOrderedSet() }
+    get { access.members(object, as: NSOrderedSet.self) ?? NSOrderedSet() }
     nonmutating set { access.set(newValue, of: object) }
   }
 }
@@ -78,22 +78,22 @@ extension ManagedProperty where Value == NSOrderedSet {
 extension PropertyAccess {
   func destination<Destination: NSManagedObject>(of object: NSManagedObject) -> Destination? {
     if let recorder = object.recorder {
-      return recorder.answerByObject(of: Destination.self, to: name, of: object)
+      return recorder.answerByObject(of: Destination.self, to: self, of: object)
     }
     guard let value = value(of: object) else { return nil }
     guard let destination = value as? Destination else { stop(object, wanted: Destination.self, found: value) }
     return destination
   }
 
-  func members<Members: NSObject>(_ object: NSManagedObject, sample: @autoclosure () -> Members) -> Members? {
-    if let recorder = object.recorder { return recorder.answer(sample(), to: name, of: object) }
+  func members<Members: NSObject>(_ object: NSManagedObject, as type: Members.Type) -> Members? {
+    if let recorder = object.recorder { return recorder.answerByMembers(type, to: self, of: object) }
     guard let value = value(of: object) else { return nil }
     guard let members = value as? Members else { stop(object, wanted: Members.self, found: value) }
     return members
   }
 
   func memberSet<Member: NSManagedObject>(_ object: NSManagedObject) -> Set<Member> {
-    if let recorder = object.recorder { return recorder.answer([], to: name, of: object) }
+    if let recorder = object.recorder { return recorder.answerBySet(of: Member.self, to: self, of: object) }
     let found: [Any] =
       switch value(of: object) {
       case let set as NSSet: set.allObjects
@@ -110,7 +110,7 @@ extension PropertyAccess {
 
   func anything<Value>(_ object: NSManagedObject) -> Value {
     if let recorder = object.recorder { return anySample(recorder, object) }
-    guard let found = value(of: object) else { return nothing() ?? missing(object) }
+    guard let found = value(of: object) else { return require(nothing(), of: object) }
     // A cast does not turn a `Date` into an `NSDate`.
     guard let value = found as? Value ?? Slot.boxed(found) as? Value else {
       stop(object, wanted: Value.self, found: found)
@@ -119,21 +119,19 @@ extension PropertyAccess {
   }
 
   func anySample<Value>(_ recorder: KeyPathRecorder, _ object: NSManagedObject) -> Value {
-    for sample in [KeyPathRecorder.number, KeyPathRecorder.decimal] {
-      if let sample = sample as? Value { return recorder.answer(sample, to: name, of: object) }
+    for sample in [recorder.samples.number, recorder.samples.decimal] where sample is Value {
+      if let answer = recorder.answer(sample, to: self, of: object) as? Value ?? nothing() { return answer }
     }
     guard let none: Value = nothing() else {
       preconditionFailure(
         "A key path through \(name), of the type \(Value.self), cannot be turned into a string. Write \"\(name)\".")
     }
-    recorder.answerNothing(to: name, of: object)
+    recorder.answerNothing(to: self, of: object)
     return none
   }
 
   /// The value of an optional type for none; nil for any other type.
   func nothing<Value>() -> Value? { (Value.self as? any PossiblyMissing.Type)?.missing as? Value }
-
-  func missing<Value>(_ object: NSManagedObject) -> Value { stop(object, wanted: Value.self, found: nil) }
 }
 
 /// What `Optional` is, without its type.

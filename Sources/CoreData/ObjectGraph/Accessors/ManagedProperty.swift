@@ -26,7 +26,7 @@ public struct ManagedProperty<Value>: Sendable {
   ///
   /// - Parameter name: the name of an attribute, a relationship or a fetched property in the model.
   public init(_ name: String) {
-    access = PropertyAccess(name)
+    access = PropertyAccess(name, Value.self)
   }
 
   /// The property's name.
@@ -36,13 +36,16 @@ public struct ManagedProperty<Value>: Sendable {
 /// Finds, reads and writes a property of objects.
 final class PropertyAccess: Sendable {
   let name: String
+  /// The type that the class declares.
+  let declared: Any.Type
 
   /// Where the property is in the objects that were accessed last: the number of their `SlotTable`, then, in the lower
   /// half, `Place.bits`.
   private let lastPlace = Atomic<UInt64>(0)
 
-  init(_ name: String) {
+  init(_ name: String, _ declared: Any.Type) {
     self.name = name
+    self.declared = declared
   }
 
   /// Where a property's value is in an object.

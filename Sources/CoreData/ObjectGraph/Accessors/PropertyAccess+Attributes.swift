@@ -31,7 +31,7 @@ extension PropertyAccess {
     case .boolean(let value)?: return value
     case .null?: return nil
     default:
-      if let recorder = object.recorder { return recorder.answer(true, to: name, of: object) }
+      if let recorder = object.recorder { return recorder.answer(recorder.samples.truth, to: self, of: object) }
       return number(of: object)?.boolValue
     }
   }
@@ -68,7 +68,7 @@ extension PropertyAccess {
     switch attribute(of: object) {
     case .string(let value)?: value
     case .null?: nil
-    default: other(object, as: String.self, sample: KeyPathRecorder.string)
+    default: other(object, as: String.self, sample: \.string)
     }
   }
 
@@ -82,7 +82,7 @@ extension PropertyAccess {
     switch attribute(of: object) {
     case .date(let value)?: Date(timeIntervalSinceReferenceDate: value)
     case .null?: nil
-    default: other(object, as: Date.self, sample: KeyPathRecorder.date)
+    default: other(object, as: Date.self, sample: \.date)
     }
   }
 
@@ -98,7 +98,7 @@ extension PropertyAccess {
     switch attribute(of: object) {
     case .data(let value)?: value
     case .null?: nil
-    default: other(object, as: Data.self, sample: KeyPathRecorder.data)
+    default: other(object, as: Data.self, sample: \.data)
     }
   }
 
@@ -112,7 +112,7 @@ extension PropertyAccess {
     switch attribute(of: object) {
     case .uuid(let value)?: value
     case .null?: nil
-    default: other(object, as: UUID.self, sample: KeyPathRecorder.uuid)
+    default: other(object, as: UUID.self, sample: \.uuid)
     }
   }
 
@@ -122,7 +122,7 @@ extension PropertyAccess {
   }
 
   func url(of object: NSManagedObject) -> URL? {
-    other(object, as: URL.self, sample: KeyPathRecorder.url)
+    other(object, as: URL.self, sample: \.url)
   }
 
   func decimal(of object: NSManagedObject) -> Decimal? { number(of: object)?.decimalValue }
@@ -130,8 +130,9 @@ extension PropertyAccess {
   func enumerated<Case: RawRepresentable>(_ object: NSManagedObject) -> Case?
   where Case.RawValue: FixedWidthInteger {
     if let recorder = object.recorder {
-      guard let sample = (0...127).lazy.compactMap({ Case(rawValue: Case.RawValue($0)) }).first else { return nil }
-      return recorder.answer(sample, to: name, of: object)
+      let numbers = recorder.samples.isOther ? Array((0...127).reversed()) : Array(0...127)
+      guard let sample = numbers.lazy.compactMap({ Case(rawValue: Case.RawValue($0)) }).first else { return nil }
+      return recorder.answer(sample, to: self, of: object)
     }
     guard let number: Int64 = integer(of: object) else { return nil }
     guard let raw = Case.RawValue(exactly: number), let value = Case(rawValue: raw) else {
@@ -142,7 +143,7 @@ extension PropertyAccess {
 
   /// The value as a number, for the types that have no slot of their own.
   func number(of object: NSManagedObject) -> NSNumber? {
-    if let recorder = object.recorder { return recorder.answer(KeyPathRecorder.number, to: name, of: object) }
+    if let recorder = object.recorder { return recorder.answer(recorder.samples.number, to: self, of: object) }
     let value = value(of: object)
     if let number = value as? NSNumber { return number }
     if let date = value as? Date { return NSNumber(value: date.timeIntervalSinceReferenceDate) }
@@ -151,8 +152,12 @@ extension PropertyAccess {
   }
 
   /// The value as `value(forKey:)` returns it, of the declared type.
-  func other<Value>(_ object: NSManagedObject, as type: Value.Type, sample: @autoclosure () -> Value) -> Value? {
-    if let recorder = object.recorder { return recorder.answer(sample(), to: name, of: object) }
+  func other<Value>(_ object: NSManagedObject, as type: Value.Type, sample: KeyPath<KeyPathRecorder.Samples, Value>)
+    -> Value?
+  {
+    if let recorder = object.recorder {
+      return recorder.answer(recorder.samples[keyPath: sample], to: self, of: object)
+    }
     guard let value = value(of: object) else { return nil }
     guard let value = value as? Value else { stop(object, wanted: type, found: value) }
     return value

@@ -5,20 +5,40 @@ import Foundation
 
 /// Finds the names in a Swift key path, such as `department.name` for `\Person.department?.name`.
 ///
-/// Without an Objective-C runtime a key path does not reveal the names of its properties. So it is evaluated, for an object
-/// without values whose accessors only record what is read. The answers are unusual values: a key path whose result is not
-/// the last answer goes through a property that computes something.
+/// Without an Objective-C runtime a key path does not reveal the names of its properties. So it is evaluated, for objects
+/// without values whose accessors record what is read and answer with unusual values. A key path is straight, and has
+/// names, if its result is the last answer, whatever that is, and has the type of the last property. Any other goes
+/// through a property that computes something.
 final class KeyPathRecorder {
   /// The entity of objects that only record.
   static let entity = NSEntityDescription()
 
   private static let known = Guarded<[AnyKeyPath: String]>([:])
 
-  private var keys: [String] = []
+  let samples: Samples
+  private var steps: [Step] = []
   /// The object whose property is to be read next; nil at the end of the path.
   private var next: NSManagedObject?
   private var lastAnswer: Any?
   private var isStraight = true
+  /// The step whose property has no value.
+  private let missingStep: Int?
+
+  /// One property of a path.
+  private struct Step {
+    var key: String
+    /// The type of the accessor; nil if the accessor is the program's own, and has asked for the value by its name.
+    var declared: Any.Type?
+    /// Whether the accessor can tell that there is no value.
+    var canBeMissing: Bool
+    /// Whether the model demands a value.
+    var isRequired: Bool
+  }
+
+  private init(_ samples: Samples, missingStep: Int? = nil) {
+    self.samples = samples
+    self.missingStep = missingStep
+  }
 
   /// Returns the names in a key path.
   ///
@@ -29,7 +49,13 @@ final class KeyPathRecorder {
     guard let root = type(of: keyPath).rootType as? NSManagedObject.Type else {
       throw OpaqueCriterion(kind: .swiftKeyPath)
     }
-    let key = try KeyPathRecorder().key(for: keyPath, root)
+    let recorder = KeyPathRecorder(.first)
+    let key = try recorder.key(for: keyPath, root)
+    guard try KeyPathRecorder(.other).key(for: keyPath, root) == key else { throw OpaqueCriterion(kind: .swiftKeyPath) }
+    if recorder.steps.last?.canBeMissing == true, type(of: keyPath).valueType is any OptionalType.Type {
+      let missing = KeyPathRecorder(.first, missingStep: recorder.steps.count - 1)
+      guard try missing.key(for: keyPath, root) == key else { throw OpaqueCriterion(kind: .swiftKeyPath) }
+    }
     known.update { $0[keyPath] = key }
     return key
   }
@@ -46,24 +72,36 @@ final class KeyPathRecorder {
   private func key(for keyPath: AnyKeyPath, _ root: NSManagedObject.Type) throws -> String {
     let start = makeObject(root)
     next = start
-    // The object holds the recorder.
-    defer { next = nil }
+    // The objects hold the recorder.
+    defer { (next, lastAnswer) = (nil, nil) }
     let result = start[keyPath: keyPath] ?? nil
     guard isStraight else { throw OpaqueCriterion(kind: .swiftKeyPath) }
-    if keys.isEmpty { lastAnswer = start }
+    if steps.isEmpty { lastAnswer = start }
+    var keys = steps.map(\.key)
     if let last = lastAnswer as? NSManagedObject, let id = Operand.unwrapped(result) as? NSManagedObjectID,
       id == last.objectID
     {
-      return (keys + ["objectID"]).joined(separator: ".")
+      keys.append("objectID")
+    } else {
+      guard hasType(type(of: keyPath).valueType), Self.isSame(result, lastAnswer) else {
+        throw OpaqueCriterion(kind: .swiftKeyPath)
+      }
     }
-    guard Self.isSame(result, lastAnswer) else { throw OpaqueCriterion(kind: .swiftKeyPath) }
     return keys.isEmpty ? "self" : keys.joined(separator: ".")
   }
 
-  private func makeObject<Object: NSManagedObject>(_ type: Object.Type) -> Object {
-    let object = type.init(entity: Self.entity, insertInto: nil)
-    object.recorder = self
-    return object
+  /// Whether a key path of a type can be straight. One that is not optional, where a value may be missing, has another in
+  /// its place.
+  private func hasType(_ type: Any.Type) -> Bool {
+    guard let last = steps.last else { return true }
+    let isOptional = type is any OptionalType.Type
+    if !isOptional, steps.contains(where: { $0.canBeMissing && !$0.isRequired }) { return false }
+    guard let declared = last.declared else { return true }
+    return Self.withoutOptional(type) == Self.withoutOptional(declared)
+  }
+
+  private static func withoutOptional(_ type: Any.Type) -> Any.Type {
+    (type as? any OptionalType.Type)?.wrapped ?? type
   }
 
   private static func isSame(_ result: Any?, _ answer: Any?) -> Bool {
@@ -76,86 +114,170 @@ final class KeyPathRecorder {
     return type(of: result) == type(of: answer)
   }
 
-  /// The property that an accessor reads: `date` where it reads `primitiveDate`, as those do that a program writes.
-  private static func property(of key: String, _ type: NSManagedObject.Type) -> String {
-    guard let (upper, lower) = ManagedPropertyName.withoutPrimitive(key) else { return key }
-    let known = ManagedObjectClasses.entity(of: type)?.propertiesByName
-    return known?[key] != nil ? key : known?[upper] != nil ? upper : lower
-  }
-
-  private func record(_ key: String, of object: NSManagedObject) {
-    isStraight = isStraight && object === next
-    keys.append(Self.property(of: key, type(of: object)))
-    next = nil
+  private func makeObject<Object: NSManagedObject>(_ type: Object.Type) -> Object {
+    let object = type.init(entity: Self.entity, insertInto: nil)
+    object.recorder = self
+    return object
   }
 }
 
 /// Answers for accessors.
 extension KeyPathRecorder {
   /// Records that a property has been read, and returns its value.
-  func answer<Value>(_ value: Value, to key: String, of object: NSManagedObject) -> Value {
-    record(key, of: object)
-    lastAnswer = value
-    return value
+  func answer<Value>(_ value: Value, to property: PropertyAccess, of object: NSManagedObject) -> Value? {
+    record(property, of: object)
+    return answer(value)
   }
 
   /// Records that a property of a type without unusual values has been read. Its value is nil.
-  func answerNothing(to key: String, of object: NSManagedObject) {
-    record(key, of: object)
+  func answerNothing(to property: PropertyAccess, of object: NSManagedObject) {
+    record(property, of: object)
     lastAnswer = nil
   }
 
   /// Records that a relationship has been read, and returns an object at its other end.
-  func answerByObject<Object: NSManagedObject>(of type: Object.Type, to key: String, of object: NSManagedObject)
-    -> Object
+  func answerByObject<Object: NSManagedObject>(
+    of type: Object.Type, to property: PropertyAccess, of object: NSManagedObject
+  )
+    -> Object?
   {
-    record(key, of: object)
-    let destination = makeObject(type)
-    next = destination
-    lastAnswer = destination
-    return destination
+    record(property, of: object)
+    return answerByObject(of: type)
+  }
+
+  /// Records that a relationship has been read, and returns a set of one member.
+  func answerBySet<Member: NSManagedObject>(
+    of type: Member.Type, to property: PropertyAccess, of object: NSManagedObject
+  )
+    -> Set<Member>
+  {
+    record(property, of: object)
+    let set: Set<Member> = [makeObject(type)]
+    lastAnswer = set
+    return set
+  }
+
+  /// Records that a relationship has been read, and returns the members that it has in the model, one or none, as a set or
+  /// an ordered set.
+  func answerByMembers<Members: NSObject>(
+    _ type: Members.Type, to property: PropertyAccess, of object: NSManagedObject
+  ) -> Members? {
+    record(property, of: object)
+    let relationship = Self.property(steps[steps.count - 1].key, object) as? NSRelationshipDescription
+    let members = self.members(relationship)
+    return answer((type == NSOrderedSet.self ? NSOrderedSet(array: members) : NSSet(array: members)) as? Members) ?? nil
   }
 
   /// Records that `value(forKey:)` has been called, and returns a value of the type that the property has in the model that
   /// was loaded last.
   func answer(forKey key: String, of object: NSManagedObject) -> Any? {
-    switch ManagedObjectClasses.entity(of: type(of: object))?.propertiesByName[key] {
+    let property = Self.property(key, object)
+    record(Step(key: key, declared: nil, canBeMissing: true, isRequired: property?.isOptional == false), of: object)
+    switch property {
     case let relationship as NSRelationshipDescription where !relationship.isToMany:
-      let type = relationship.destinationEntity.map { ManagedObjectClasses.of($0) } ?? NSManagedObject.self
-      return answerByObject(of: type, to: key, of: object)
+      return answerByObject(of: Self.destination(relationship))
     case let relationship as NSRelationshipDescription:
-      return answer(relationship.isOrdered ? NSOrderedSet() : NSSet() as NSObject, to: key, of: object)
+      let members = members(relationship)
+      return answer(relationship.isOrdered ? NSOrderedSet(array: members) : NSSet(array: members) as NSObject)
     case let attribute as NSAttributeDescription:
-      guard let sample = Self.sample(of: attribute.attributeType) else { break }
-      return answer(sample, to: key, of: object)
+      guard let sample = samples.value(of: attribute.attributeType) else { break }
+      return answer(sample)
     default: break
     }
-    answerNothing(to: key, of: object)
+    lastAnswer = nil
     return nil
   }
 
-  /// An unusual value of a type; nil if the type has none.
-  private static func sample(of type: NSAttributeType) -> Any? {
-    switch type {
-    case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType, .doubleAttributeType,
-      .floatAttributeType:
-      number
-    case .booleanAttributeType: NSNumber(value: true)
-    case .decimalAttributeType: decimal
-    case .stringAttributeType: string
-    case .dateAttributeType: date
-    case .binaryDataAttributeType: data
-    case .UUIDAttributeType: uuid
-    case .URIAttributeType: url
-    default: nil
-    }
+  private func answer<Value>(_ value: Value) -> Value? {
+    let answer = isMissing ? nil : value
+    lastAnswer = answer
+    return answer
   }
 
-  static let number = NSNumber(value: 113)
-  static let decimal = NSDecimalNumber(value: 113)
-  static let string = "the value of a key path"
-  static let date = Date(timeIntervalSinceReferenceDate: 113)
-  static let data = Data([1, 1, 3])
-  static let uuid = UUID()
-  static let url = URL(fileURLWithPath: "/the/value/of/a/key/path")
+  private func answerByObject<Object: NSManagedObject>(of type: Object.Type) -> Object? {
+    let destination = answer(makeObject(type))
+    next = destination
+    return destination
+  }
+
+  private var isMissing: Bool { missingStep == steps.count - 1 }
+
+  private func members(_ relationship: NSRelationshipDescription?) -> [NSManagedObject] {
+    relationship.map { [makeObject(Self.destination($0))] } ?? []
+  }
+
+  private static func destination(_ relationship: NSRelationshipDescription) -> NSManagedObject.Type {
+    relationship.destinationEntity.map { ManagedObjectClasses.of($0) } ?? NSManagedObject.self
+  }
+
+  private static func property(_ key: String, _ object: NSManagedObject) -> NSPropertyDescription? {
+    ManagedObjectClasses.entity(of: type(of: object))?.propertiesByName[key]
+  }
+
+  /// Records an access. One to `primitiveDate`, which accessors make that a program writes, is one to `date`.
+  private func record(_ access: PropertyAccess, of object: NSManagedObject) {
+    let known = ManagedObjectClasses.entity(of: type(of: object))?.propertiesByName
+    var step = Step(
+      key: access.name, declared: access.declared, canBeMissing: access.declared is any OptionalType.Type,
+      isRequired: false)
+    if let (upper, lower) = ManagedPropertyName.withoutPrimitive(access.name), known?[access.name] == nil {
+      step.key = known?[upper] != nil ? upper : lower
+      step.declared = nil
+    }
+    step.isRequired = known?[step.key]?.isOptional == false
+    record(step, of: object)
+  }
+
+  private func record(_ step: Step, of object: NSManagedObject) {
+    isStraight = isStraight && object === next
+    steps.append(step)
+    next = nil
+  }
+}
+
+/// An optional type.
+private protocol OptionalType {
+  static var wrapped: Any.Type { get }
+}
+
+extension Optional: OptionalType {
+  fileprivate static var wrapped: Any.Type { Wrapped.self }
+}
+
+extension KeyPathRecorder {
+  /// Unusual values, that no property computes from others.
+  struct Samples {
+    var number = NSNumber(value: 113)
+    var decimal = NSDecimalNumber(value: 113)
+    var truth = true
+    var string = " The Value of a Kéy Path "
+    var date = Date(timeIntervalSinceReferenceDate: 113)
+    var data = Data([1, 1, 3])
+    var uuid = UUID()
+    var url = URL(fileURLWithPath: "/the/value/of/a/key/path")
+    var isOther = false
+
+    static let first = Samples()
+    /// Values at the other end of each type, or of nothing.
+    static let other = Samples(
+      number: -7, decimal: -7, truth: false, string: "", date: Date(timeIntervalSinceReferenceDate: -7e9), data: Data(),
+      uuid: UUID(), url: URL(fileURLWithPath: "/"), isOther: true)
+
+    /// The value of a type; nil if the type has none.
+    func value(of type: NSAttributeType) -> Any? {
+      switch type {
+      case .integer16AttributeType, .integer32AttributeType, .integer64AttributeType, .doubleAttributeType,
+        .floatAttributeType:
+        number
+      case .booleanAttributeType: NSNumber(value: truth)
+      case .decimalAttributeType: decimal
+      case .stringAttributeType: string
+      case .dateAttributeType: date
+      case .binaryDataAttributeType: data
+      case .UUIDAttributeType: uuid
+      case .URIAttributeType: url
+      default: nil
+      }
+    }
+  }
 }

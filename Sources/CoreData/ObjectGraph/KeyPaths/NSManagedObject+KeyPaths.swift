@@ -19,15 +19,20 @@ extension KeyedSortDescriptor where Self: NSSortDescriptor {
   ///
   /// Strings are compared as by `compare:`; outside Apple's systems Foundation has no other comparator.
   ///
-  /// - Parameter sortDescriptor: a descriptor for properties of managed objects with accessors over `ManagedProperty`. Any
-  ///   other stops the program.
+  /// - Parameter sortDescriptor: a descriptor for managed objects. A store sorts by it if its key path consists of
+  ///   properties with accessors over `ManagedProperty`; by any other objects are sorted in memory.
   public init<Compared: NSManagedObject>(_ sortDescriptor: SortDescriptor<Compared>) {
-    let keyPath = sortDescriptor.keyPath
-    let key = Misuse.stop {
-      guard let keyPath else { throw OpaqueCriterion(kind: .comparator) }
-      return try KeyPathRecorder.key(for: keyPath)
+    do {
+      guard let keyPath = sortDescriptor.keyPath else { throw OpaqueCriterion(kind: .comparator) }
+      self.init(key: try KeyPathRecorder.sortKey(for: keyPath), ascending: sortDescriptor.order == .forward)
+    } catch {
+      let inMemory = NSSortDescriptor(keyPath: \Compared.self, ascending: true) { left, right in
+        guard let left = left as? Compared, let right = right as? Compared else { return .orderedSame }
+        return sortDescriptor.compare(left, right)
+      }
+      // As in `KeyedSortDescriptor`, `Self` is always `NSSortDescriptor`.
+      self = unsafeDowncast(inMemory, to: Self.self)
     }
-    self.init(key: key, ascending: sortDescriptor.order == .forward)
   }
 }
 
