@@ -153,4 +153,22 @@ struct ObjectArchiveTests {
     for _ in 0..<300 { deep = [deep] }
     #expect(throws: ObjectArchiveWriter.Problem.self) { try ObjectArchiveWriter.data(of: deep) }
   }
+  @Test("A name that the program gives a class is written only if the class is found by it")
+  func codedNames() throws {
+    let own = String(reflecting: CodedBadge.self)
+    for known in [[own], [own, "Badge"]] {
+      let classes: ObjectArchiveReader.ProgramClasses = { known.contains($0) ? CodedBadge.self : nil }
+      let data = try ObjectArchiveWriter.data(
+        of: CodedBadge(), programClasses: classes, codedName: { $0 == CodedBadge.self ? "Badge" : nil })
+      #expect(try ObjectArchiveReader.object(in: data, programClasses: classes) is CodedBadge)
+      #expect(try layout(of: data).contains { $0.contains("\"Badge\"") } == known.contains("Badge"))
+    }
+  }
+}
+
+private final class CodedBadge: NSObject, NSSecureCoding {
+  static let supportsSecureCoding = true
+  override init() {}
+  init?(coder: NSCoder) {}
+  func encode(with coder: NSCoder) {}
 }

@@ -401,7 +401,7 @@ enum TransformableValues {
     _ value: Any, _ attribute: NSAttributeDescription, _ classes: ArchivableClasses
   ) throws -> Data {
     do {
-      return try ObjectArchiveWriter.data(of: value, programClasses: classes.type)
+      return try classes.archive(value)
     } catch ObjectArchiveWriter.Problem.otherClass(let name) {
       throw notArchivable(value, attribute, reason: classes.refusal(of: name))
     } catch let problem as ObjectArchiveWriter.Problem {

@@ -41,7 +41,7 @@ open class NSSecureUnarchiveFromDataTransformer: ValueTransformer, @unchecked Se
   open override func reverseTransformedValue(_ value: Any?) -> Any? {
     guard let value, let object = value as? NSObject, Self.allows(object) else { return nil }
     // This method cannot throw; the save reports the error.
-    return try? ObjectArchiveWriter.data(of: object, programClasses: Self.classes.type)
+    return try? Self.classes.archive(object)
   }
 
   private class func allows(_ object: NSObject) -> Bool {
@@ -63,7 +63,7 @@ final class AnyUnarchiveFromDataTransformer: ValueTransformer, @unchecked Sendab
 
   override func reverseTransformedValue(_ value: Any?) -> Any? {
     // This method cannot throw, so a value that cannot be archived has no archive.
-    value.flatMap { try? ObjectArchiveWriter.data(of: $0, programClasses: ArchivableClasses.any.type) }
+    value.flatMap { try? ArchivableClasses.any.archive($0) }
   }
 }
 
@@ -119,6 +119,13 @@ enum ArchivableClasses {
       "\(name) is not among the classes that its transformer allows. Register a subclass of "
         + "NSSecureUnarchiveFromDataTransformer that has it in allowedTopLevelClasses"
     }
+  }
+
+  /// Archives a value, with objects of the program's classes under the names that Apple's systems find.
+  ///
+  /// - Throws: `ObjectArchiveWriter.Problem`.
+  func archive(_ value: Any) throws -> Data {
+    try ObjectArchiveWriter.data(of: value, programClasses: type, codedName: ProgramClasses.objectiveCName)
   }
 
   var type: (String) -> (any NSCoding.Type)? { { type(named: $0) } }

@@ -24,14 +24,18 @@ enum ProgramClasses {
   /// Returns the class that `@objc` gives a name.
   static func objectiveC(_ name: String) -> AnyClass? { objectiveCNames[name] }
 
+  /// Returns the name that `@objc` gives a class.
+  static func objectiveCName(of type: AnyClass) -> String? { namesOfClasses[ObjectIdentifier(type)] }
+
+  private static let namesOfClasses = Dictionary(
+    objectiveCNames.map { (ObjectIdentifier($0.value), $0.key) }, uniquingKeysWith: min)
+
   private static let objectiveCNames: [String: AnyClass] = {
     var names: [String: AnyClass] = [:]
     for module in modules {
       guard let known = NSClassFromString("\(module).ObjectiveCNames") as? any ObjectiveCNaming.Type else { continue }
       for (name, type): (String, AnyClass) in known.classes where names[name] == nil {
         names[name] = type
-        // Objects are archived under the name that Apple's systems find.
-        if NSKeyedArchiver.classNameForClass(type) == nil { NSKeyedArchiver.setClassName(name, for: type) }
       }
     }
     return names

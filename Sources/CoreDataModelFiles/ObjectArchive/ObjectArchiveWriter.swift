@@ -23,8 +23,12 @@ package final class ObjectArchiveWriter {
     }
   }
 
+  /// Returns the name under which objects of a class are archived; nil for its name in Swift.
+  package typealias CodedName = (AnyClass) -> String?
+
   fileprivate var builder = KeyedArchiveBuilder()
   private let programClasses: ObjectArchiveReader.ProgramClasses
+  private let codedName: CodedName
   private var places: [ObjectIdentifier: ArchiveValue] = [:]
   private var open: Set<ObjectIdentifier> = []
   /// Retains the objects in `places`, so that no other object gets the same address.
@@ -33,18 +37,22 @@ package final class ObjectArchiveWriter {
   private var hasProgramObjects = false
   private var count = 0
 
-  private init(_ programClasses: @escaping ObjectArchiveReader.ProgramClasses) {
+  private init(_ programClasses: @escaping ObjectArchiveReader.ProgramClasses, _ codedName: @escaping CodedName) {
     self.programClasses = programClasses
+    self.codedName = codedName
   }
 
   /// Archives a value.
   ///
-  /// - Parameter programClasses: Determines which of the program's own classes are archived.
+  /// - Parameters:
+  ///   - programClasses: Determines which of the program's own classes are archived.
+  ///   - codedName: Determines under which names, if others than those in Swift.
   /// - Throws: `Problem`.
   package static func data(
-    of value: Any, programClasses: @escaping ObjectArchiveReader.ProgramClasses = { _ in nil }
+    of value: Any, programClasses: @escaping ObjectArchiveReader.ProgramClasses = { _ in nil },
+    codedName: @escaping CodedName = { _ in nil }
   ) throws -> Data {
-    let writer = ObjectArchiveWriter(programClasses)
+    let writer = ObjectArchiveWriter(programClasses, codedName)
     let root = try writer.place(of: value, depth: 0)
     let data = writer.builder.data(root: root)
     guard data.count <= ObjectArchiveReader.limits.bytes else {
@@ -128,7 +136,10 @@ package final class ObjectArchiveWriter {
     guard object is any NSCoding, let found = programClasses(name), found == type(of: object) else {
       throw Problem.otherClass(name)
     }
-    return NSKeyedArchiver.classNameForClass(type(of: object)) ?? name
+    // A name under which the class is not found again would make the value unreadable.
+    let own: AnyClass = type(of: object)
+    if let coded = codedName(own), let type = programClasses(coded), type == own { return coded }
+    return name
   }
 
   private func object(_ object: NSObject, _ className: String, depth: Int) throws -> ArchiveValue {

@@ -31,6 +31,15 @@ final class TransformableAndMigrationTests: OrderBookTestCase {
         XCTAssertEqual(transformer.transformedValue(data) as? Dimensions, dimensions)
     }
 
+    /// The Mac app reads the same archives, and knows the class by this name only.
+    func testArchiveNamesTheClass() throws {
+        let transformer = try XCTUnwrap(ValueTransformer(forName: DimensionsTransformer.name))
+        let value = transformer.reverseTransformedValue(Dimensions(width: 1, height: 2, depth: 3))
+        let data = try XCTUnwrap(value as? Data)
+        XCTAssertNotNil(data.range(of: Data("WSDimensions".utf8)))
+        XCTAssertNil(data.range(of: Data("OrderBook.Dimensions".utf8)))
+    }
+
     func testSecureCodingOfDimensions() throws {
         let dimensions = Dimensions(width: 1, height: 2, depth: 3)
         let data = try NSKeyedArchiver.archivedData(withRootObject: dimensions, requiringSecureCoding: true)
