@@ -71,4 +71,26 @@ struct ModelGenerateTests {
     #expect(CommandRun(["model", "generate", model.path]).status == .usage)
     #expect(CommandRun(["model", "generate", model.path + "x", "-o", output]).status == .invalidModel)
   }
+
+  @Test("A directory that cannot be one, and a file that cannot be read, are errors; a FIFO of others is left alone")
+  func places() throws {
+    let folder = try Workshop()
+    let model = try Self.write(to: folder)
+    let file = folder.url.appendingPathComponent("File")
+    try Data().write(to: file)
+    for output in [file.path, file.appendingPathComponent("Classes").path] {
+      let run = CommandRun(["model", "generate", model.path, "-o", output])
+      #expect(run.status != .done && run.status != .no)
+      #expect(run.error.contains(file.path) && !run.error.contains("Domain="))
+    }
+    let output = folder.url.appendingPathComponent("Classes")
+    try FileManager.default.createDirectory(at: output, withIntermediateDirectories: true)
+    #expect(mkfifo(output.appendingPathComponent("Other.swift").path, 0o600) == 0)
+    #expect(CommandRun(["model", "generate", model.path, "-o", output.path]).status == .done)
+    let generated = output.appendingPathComponent("Person+CoreDataClass.swift")
+    try FileManager.default.removeItem(at: generated)
+    #expect(mkfifo(generated.path, 0o600) == 0)
+    let run = CommandRun(["model", "generate", model.path, "-o", output.path])
+    #expect(run.error.contains("a FIFO, not a regular file"))
+  }
 }

@@ -77,6 +77,28 @@ struct GeneratedClassesTests {
     #expect(files["Item+CoreDataProperties.swift"]?.contains("public var `in`: Box? {") == true)
   }
 
+  @Test("Names that were made to harm stay names")
+  func hostileNames() throws {
+    var entity = EntityDocument(name: "A\")\nevil(\"\\", className: "Good")
+    entity.codeGeneration = .class
+    var named = AttributeDocument(name: "values", kind: .transformable)
+    named.valueClassName = "[String: Set<Int>]"
+    var evil = AttributeDocument(name: "other", kind: .transformable)
+    evil.valueClassName = "Int; static let evil = run()"
+    entity.attributes = [named, evil, AttributeDocument(name: "a\nevil()", kind: .string)]
+    let document = ModelDocument(entities: [entity])
+    let classes = GeneratedClasses(document, origin: "M\nevil().xcdatamodeld")
+    #expect(classes.files.count == 2)
+    for file in classes.files {
+      for line in file.text.split(separator: "\n") where line.contains("evil") {
+        let isComment = line.drop(while: { $0 == " " }).hasPrefix("//")
+        #expect(isComment || line.contains("entityName: \"A\\\")\\nevil(\\\"\\\\\")"))
+      }
+    }
+    let text = try #require(classes.files.last?.text)
+    #expect(text.contains("var values: [String: Set<Int>]?") && text.contains("var other: NSObject?"))
+  }
+
   @Test("Relationships have their methods, and names that no property can have are left out")
   func members() throws {
     let text = try #require(files()["WSBox+CoreDataProperties.swift"])

@@ -96,8 +96,10 @@ struct GeneratedDirectory {
 
   /// Returns what must change so that the directory has just these generated files. Other files do not matter.
   ///
-  /// - Throws: `CommandFailure` if a file with the name of a generated one was written by somebody else.
+  /// - Throws: `CommandFailure` if a file with the name of a generated one was written by somebody else, or if there can be no
+  ///   such directory.
   func changes(for files: [GeneratedClasses.File]) throws -> [Change] {
+    try checkPlace()
     var changes: [Change] = []
     for file in files {
       guard let present = try text(of: file.name) else {
@@ -114,6 +116,8 @@ struct GeneratedDirectory {
     }
     let names = Set(files.map(\.name))
     for name in try present() where !names.contains(name) {
+      // What is a link or no file at all was not generated.
+      guard FileCalls.isRegular(url.appendingPathComponent(name)) else { continue }
       guard try text(of: name)?.hasPrefix(mark) == true else { continue }
       changes.append(Change(name: name, kind: .removed, text: nil))
     }
@@ -133,6 +137,17 @@ struct GeneratedDirectory {
     }
   }
 
+  private func checkPlace() throws {
+    var place = url.standardizedFileURL
+    while !FileManager.default.fileExists(atPath: place.path), place.path != "/" { place.deleteLastPathComponent() }
+    guard FileCalls.isDirectory(place.resolvingSymlinksInPath()) else {
+      throw CommandFailure(.usage, "\(place.path) is not a directory. Name another one with -o DIR.")
+    }
+  }
+
+  /// More bytes than any generated file has.
+  private static let largestFile = 1 << 26
+
   private func present() throws -> [String] {
     guard FileManager.default.fileExists(atPath: url.path) else { return [] }
     return try FileManager.default.contentsOfDirectory(atPath: url.path).filter { $0.hasSuffix(".swift") }.sorted()
@@ -141,6 +156,6 @@ struct GeneratedDirectory {
   private func text(of name: String) throws -> String? {
     let file = url.appendingPathComponent(name)
     guard FileManager.default.fileExists(atPath: file.path) else { return nil }
-    return String(decoding: try Data(contentsOf: file), as: UTF8.self)
+    return String(decoding: try RegularFile.read(file, limit: Self.largestFile), as: UTF8.self)
   }
 }

@@ -246,6 +246,8 @@ struct CommandFailure: Error {
       self.init(.invalidModel, error.description)
     case let failure as FileFailure:
       self.init(.failed, "Cannot \(failure.operation) '\(failure.path)': \(String(cString: strerror(failure.number))).")
+    case let problem as RegularFile.Problem:
+      self.init(.failed, problem.description)
     case let problem as SchemaProblem:
       self.init(.invalidModel, problem.description)
     case let problem as StoreProblem:

@@ -44,7 +44,7 @@ package struct GeneratedClasses {
 
   /// The first line of every generated file, by which such files are recognized.
   package static func mark(_ origin: String) -> String {
-    "// Generated from \(origin) by coredata. Changes will be lost."
+    "// Generated from \(SwiftName.inComment(origin)) by coredata. Changes will be lost."
   }
 
   /// Generates classes.
@@ -116,7 +116,7 @@ package struct GeneratedClasses {
     var text = header()
     text += "extension \(name) {\n"
     text += "  \(access)class func fetchRequest() -> NSFetchRequest<\(name)> {\n"
-    text += "    NSFetchRequest<\(name)>(entityName: \"\(entity.name)\")\n  }\n"
+    text += "    NSFetchRequest<\(name)>(entityName: \(SwiftName.literal(entity.name)))\n  }\n"
     var constants: [String] = []
     var collections: [RelationshipDocument] = []
     // A property that a subentity changes has the accessors of its superclass.
@@ -125,7 +125,8 @@ package struct GeneratedClasses {
     func declare(_ property: String, _ type: String) -> Bool {
       guard seen.insert(property).inserted else { return false }
       guard let declared = SwiftName.declared(property), SwiftName.isFree(property) else {
-        text += "\n  // \(property): read and write it by value(forKey:) and setValue(_:forKey:).\n"
+        text +=
+          "\n  // \(SwiftName.inComment(property)): read and write it by value(forKey:) and setValue(_:forKey:).\n"
         return false
       }
       text += "\n  \(access)var \(declared): \(type) {\n"
@@ -175,7 +176,9 @@ package struct GeneratedClasses {
 
   /// The class of a transformable attribute's values, which the model may write as a Swift type.
   private func transformed(_ name: String) -> String {
-    options.swiftNames[name] ?? (name.hasSuffix("?") ? String(name.dropLast()) : name)
+    if let known = options.swiftNames[name] { return known }
+    let type = name.hasSuffix("?") ? String(name.dropLast()) : name
+    return SwiftName.isType(type) ? type : "NSObject"
   }
 
   private func type(of relationship: RelationshipDocument) -> String {
@@ -222,7 +225,7 @@ package struct GeneratedClasses {
     // An array literal is an `NSSet` only with Objective-C.
     method("addTo\(title)(_ values: [\(type)])", "add(values, to: self)")
     method("removeFrom\(title)(_ values: [\(type)])", "remove(values, from: self)")
-    return "\n// MARK: Generated accessors for \(relationship.name)\nextension \(name) {\n"
+    return "\n// MARK: Generated accessors for \(SwiftName.inComment(relationship.name))\nextension \(name) {\n"
       + methods.joined(separator: "\n") + "}\n"
   }
 }

@@ -43,6 +43,20 @@ package enum SwiftName {
     return name.unicodeScalars.dropFirst().allSatisfy { $0.properties.isXIDContinue }
   }
 
+  /// Whether a text is the name of a type, with arguments or brackets or without.
+  static func isType(_ text: String) -> Bool {
+    let marks = Set(".<>[]:, ?&".unicodeScalars)
+    guard text.unicodeScalars.allSatisfy({ $0.properties.isXIDContinue || marks.contains($0) }) else { return false }
+    let file = SourceFile(path: "", bytes: Array(text.utf8))
+    return !file.words.isEmpty && file.afterType(0) == file.words.count
+  }
+
+  /// A name as a string literal.
+  static func literal(_ name: String) -> String { String(reflecting: name) }
+
+  /// A name in a comment, which ends with the line.
+  static func inComment(_ name: String) -> String { String(name.map { $0.isNewline ? " " : $0 }) }
+
   /// A name with its first letter in upper case: `Orders` for `addToOrders(_:)`.
   package static func capitalized(_ name: String) -> String { name.prefix(1).uppercased() + name.dropFirst() }
 }
