@@ -45,7 +45,9 @@ struct CoreDataModels: BuildToolPlugin {
         work.appending(path: "Translated").appending(path: files.relativePath(of: source).replacing("/", with: "-"))
       }
       let names = work.appending(path: "ObjectiveCNames.swift")
-      var arguments = ["sources", "--names", names.path]
+      let hasResources =
+        !files.models.isEmpty || !files.mappings.isEmpty || target.sourceFiles.contains { $0.type == .resource }
+      var arguments = ["sources", "--names", names.path, "--resources", hasResources ? "yes" : "no"]
       arguments += files.models.flatMap { ["--model", $0.path] }
       arguments += outputs.flatMap { ["--output", $0.path] } + sources.map(\.path)
       commands.append(
@@ -74,6 +76,8 @@ private struct TargetFiles {
   private(set) var models: [URL] = []
   private(set) var mappings: [URL] = []
   private(set) var sources: [URL] = []
+  /// The directories that have been searched: a symbolic link may lead back to one.
+  private var seen: Set<String> = []
 
   init(_ directory: URL) throws {
     self.directory = directory
@@ -82,6 +86,7 @@ private struct TargetFiles {
 
   private mutating func search(_ directory: URL) throws {
     let manager = FileManager.default
+    guard seen.insert(directory.resolvingSymlinksInPath().path).inserted else { return }
     for name in try manager.contentsOfDirectory(atPath: directory.path).sorted() where !name.hasPrefix(".") {
       let url = directory.appending(path: name)
       switch url.pathExtension {

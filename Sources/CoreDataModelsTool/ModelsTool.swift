@@ -68,7 +68,9 @@ enum ModelsTool {
     try ModelBundle.writeCompiled(
       bundle.versions, current: current.name, module: arguments.required("module"), to: output)
     var options = GeneratedClasses.Options()
-    options.swiftNames = Translator(files: try sources(arguments.urls("source")), models: []).objectiveCNames
+    options.swiftNames =
+      Translator(files: try sources(arguments.urls("source")), models: [], hasResources: true)
+      .objectiveCNames
     let classes = GeneratedClasses(current.document, origin: bundle.url.lastPathComponent, options: options)
     for remark in classes.remarks { complain("\(bundle.url.path):1:1: warning: \(remark)") }
     var text = GeneratedClasses.mark(bundle.url.lastPathComponent) + "\n\nimport CoreData\n"
@@ -125,7 +127,8 @@ enum ModelsTool {
   private static func translate(_ arguments: Arguments) throws {
     let models = try arguments.urls("model").map { try current(ModelBundle(contentsOf: $0)).document }
     let files = try sources(arguments.files)
-    let translator = Translator(files: files, models: models)
+    let hasResources = try arguments.required("resources") == "yes"
+    let translator = Translator(files: files, models: models, hasResources: hasResources)
     let outputs = arguments.urls("output")
     guard outputs.count == files.count else { throw Failure(description: "Each source needs an --output.") }
     var hasErrors = false

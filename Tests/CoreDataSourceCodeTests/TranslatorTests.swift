@@ -26,7 +26,7 @@ struct TranslatorTests {
   private func translated(_ text: String, _ others: String...) -> (text: String, messages: [SourceMessage]) {
     let file = SourceFile(path: "A.swift", bytes: Array(text.utf8))
     let files = [file] + others.map { SourceFile(path: "B.swift", bytes: Array($0.utf8)) }
-    let result = Translator(files: files, models: [Self.model]).translate(file)
+    let result = Translator(files: files, models: [Self.model], hasResources: true).translate(file)
     return (String(decoding: result.bytes, as: UTF8.self), result.messages)
   }
 
@@ -162,7 +162,7 @@ struct TranslatorTests {
   @Test(
     "What cannot be translated is named with its line and what to write instead",
     arguments: [
-      ("perform(#selector(run))", "Pass a closure"), ("x.observe(\\.name) { _, _ in }", "didChangeValue"),
+      ("perform(#selector(run))", "Pass a closure"),
       ("x.addObserver(self, forKeyPath: \"name\", options: [], context: nil)", "didChangeValue"),
       ("override func observeValue(forKeyPath p: String?) {}", "didChangeValue"),
       ("@NSManaged func calculate(_ a: Int, b: Int)", "Write it"), ("@IBOutlet var view: View?", "#if canImport"),
@@ -176,12 +176,40 @@ struct TranslatorTests {
     #expect(message.text.contains(advice))
   }
 
+  @Test("What may be a method of the program draws a warning only, and bundles stay where there is none of the module")
+  func doubts() throws {
+    let message = try #require(translated("x.observe(\\.name) { _, _ in }").messages.first)
+    #expect(message.severity == .warning && message.text.contains("didChangeValue"))
+    let source = "Bundle.main.url(forResource: \"M\", withExtension: nil)"
+    let file = SourceFile(path: "A.swift", bytes: Array(source.utf8))
+    let result = Translator(files: [file], models: [], hasResources: false).translate(file)
+    #expect(String(decoding: result.bytes, as: UTF8.self) == source)
+  }
+
   @Test("Objective-C's names of classes are found, also of nested classes and beside other attributes")
   func names() {
     let file = SourceFile(
       path: "A.swift",
       bytes: Array("@objc(WSPart) @MainActor public final class Part: NSObject { @objc(In) class Inner {} }".utf8))
-    #expect(Translator(files: [file], models: []).objectiveCNames == ["WSPart": "Part", "In": "Part.Inner"])
+    #expect(
+      Translator(files: [file], models: [], hasResources: true).objectiveCNames == [
+        "WSPart": "Part", "In": "Part.Inner",
+      ])
+    let hidden = SourceFile(
+      path: "A.swift",
+      bytes: Array(
+        """
+        @objc(A) private class A {}
+        fileprivate enum B { @objc(C) class C {} }
+        func f(actor name: String, class other: Int) { @objc(D) class D {} }
+        #if DEBUG
+        @objc(E) class E {}
+        #else
+        @objc(F) class F {}
+        #endif
+        struct S { var x: Int { @objc(G) class G {}; return 1 }; @objc(H) class H {} }
+        """.utf8))
+    #expect(Translator(files: [hidden], models: [], hasResources: true).objectiveCNames == ["H": "S.H"])
     #expect(ObjectiveCNamesFile.text(["WSPart": "Part"]).contains("\"WSPart\": Part.self"))
   }
 
@@ -203,6 +231,39 @@ struct TranslatorTests {
     #expect(result.text.contains("return try self.price(forUnits: argument0)"))
     #expect(result.text.contains("public override func callFunction("))
     #expect(!result.text.contains("plain:"))
+  }
+
+  @Test("What another file cannot call is not called, nor what has no object or no plain parameters")
+  func uncallable() {
+    let other = """
+      extension P {
+        @objc private func hidden(_ a: Int) {}
+        @objc func seen(_ a: Int) {}
+      }
+      private extension P { @objc func inPrivate(_ a: Int) {} }
+      fileprivate extension Person { @objc var secret: Int { 1 } }
+      extension Person { @objc private(set) var shown: Int { get { 1 } set {} } }
+      """
+    let own = """
+      class Person: NSManagedObject {}
+      class P: NSEntityMigrationPolicy {
+        @objc private func mine(_ a: Int) {}
+        @objc static func shared(_ a: Int) {}
+        @objc class func common(_ a: Int) {}
+        @objc func change(_ a: inout Int) {}
+        @objc func later(_ a: @escaping () -> Void) {}
+        @objc func wait(_ a: Int) async {}
+      #if DEBUG
+        @objc func debug(_ a: Int) {}
+      #endif
+      }
+      """
+    let text = translated(own, other).text
+    for name in ["mine", "seen"] { #expect(text.contains("case \"\(name):\": ")) }
+    for name in ["hidden", "inPrivate", "shared", "common", "change", "later", "wait", "debug"] {
+      #expect(!text.contains("case \"\(name):\""))
+    }
+    #expect(text.contains("self.shown") && !text.contains("self.secret"))
   }
 
   @Test("Key-value coding calls the accessors that a class has written, and validation the methods for its keys")
@@ -254,7 +315,7 @@ struct TranslatorTests {
         if bytes.isEmpty { break }
       }
       let file = SourceFile(path: "A.swift", bytes: bytes)
-      let result = Translator(files: [file], models: [Self.model]).translate(file)
+      let result = Translator(files: [file], models: [Self.model], hasResources: true).translate(file)
       #expect(result.bytes.filter { $0 == 10 }.count == bytes.filter { $0 == 10 }.count)
     }
   }
@@ -268,7 +329,7 @@ struct TranslatorTests {
     for path in paths {
       let bytes = Array(try Data(contentsOf: root.appendingPathComponent(path)))
       let file = SourceFile(path: path, bytes: bytes)
-      let result = Translator(files: [file], models: []).translate(file)
+      let result = Translator(files: [file], models: [], hasResources: true).translate(file)
       let expected = String(decoding: bytes, as: UTF8.self)
         .replacingOccurrences(of: "\nimport Foundation\n", with: "\nimport CoreData\n")
       #expect(String(decoding: result.bytes, as: UTF8.self) == expected)

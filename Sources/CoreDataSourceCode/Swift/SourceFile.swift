@@ -9,6 +9,8 @@ package struct SourceFile {
   let tokens: [SourceToken]
   /// The text of each token.
   let words: [String]
+  /// Where tokens are of which nobody but the compiler knows whether they are compiled, such as those in `#if DEBUG`.
+  private let uncertain: Set<Int>
   /// The types that are declared or extended, in the order of their beginnings.
   private(set) var types: [TypeDeclaration] = []
 
@@ -18,22 +20,26 @@ package struct SourceFile {
   package init(path: String, bytes: [UInt8]) {
     self.path = path
     self.bytes = bytes
-    tokens = Self.active(SourceScanner.tokens(bytes), bytes)
+    (tokens, uncertain) = Self.active(SourceScanner.tokens(bytes), bytes)
     words = tokens.map { String(decoding: bytes[$0.range], as: UTF8.self) }
     types = TypeDeclaration.all(in: self)
   }
 
   /// Leaves out comments, directives, and what `#if` excludes.
-  private static func active(_ tokens: [SourceToken], _ bytes: [UInt8]) -> [SourceToken] {
+  private static func active(_ tokens: [SourceToken], _ bytes: [UInt8]) -> (tokens: [SourceToken], uncertain: Set<Int>)
+  {
     struct Branch {
       /// Whether the code around the `#if` is compiled.
       let isOuterActive: Bool
+      /// Whether what has been said so far of the branches is known.
+      var isCertain: Bool
       /// Whether a branch before this one is certainly compiled.
       var isDecided: Bool
       var isActive: Bool
     }
     var branches: [Branch] = []
     var result: [SourceToken] = []
+    var uncertain: Set<Int> = []
     for token in tokens {
       switch token.kind {
       case .comment: continue
@@ -42,7 +48,10 @@ package struct SourceFile {
         if text.hasPrefix("#if") {
           let answer = CompilationCondition.answer(String(text.dropFirst(3)))
           let outer = branches.last?.isActive ?? true
-          branches.append(Branch(isOuterActive: outer, isDecided: answer == .yes, isActive: outer && answer != .no))
+          branches.append(
+            Branch(
+              isOuterActive: outer, isCertain: answer != .unknown, isDecided: answer == .yes,
+              isActive: outer && answer != .no))
         } else if text.hasPrefix("#endif") {
           branches.removeLast(min(1, branches.count))
         } else if let last = branches.indices.last {
@@ -50,13 +59,19 @@ package struct SourceFile {
           let answer = isElse ? .yes : CompilationCondition.answer(String(text.dropFirst(7)))
           branches[last].isActive = branches[last].isOuterActive && !branches[last].isDecided && answer != .no
           if answer == .yes { branches[last].isDecided = true }
+          if answer == .unknown { branches[last].isCertain = false }
         }
       default:
-        if branches.last?.isActive ?? true { result.append(token) }
+        guard branches.last?.isActive ?? true else { continue }
+        if branches.contains(where: { !$0.isCertain }) { uncertain.insert(result.count) }
+        result.append(token)
       }
     }
-    return result
+    return (result, uncertain)
   }
+
+  /// Whether the token at a position is compiled for certain, outside Apple's systems.
+  func isCertain(_ position: Int) -> Bool { !uncertain.contains(position) }
 
   /// Returns the word at a position, or an empty one beyond the ends.
   func word(_ position: Int) -> String { words.indices.contains(position) ? words[position] : "" }
@@ -115,6 +130,10 @@ struct TypeDeclaration {
   let objectiveCName: String?
   /// Whether the type has `@objcMembers`.
   let hasObjectiveCMembers: Bool
+  /// Whether only the file can use the type, or the extension's members.
+  let isPrivate: Bool
+  /// Whether the type is declared in a function, or perhaps not compiled.
+  let isHidden: Bool
   /// `public ` or `package ` if members that override others must say so, else empty.
   let access: String
   /// The superclass and protocols, without generic arguments.
@@ -130,9 +149,14 @@ struct TypeDeclaration {
 
   static func all(in file: SourceFile) -> [TypeDeclaration] {
     var result: [TypeDeclaration] = []
-    for position in file.words.indices where file.isWord(position) && kinds.contains(file.words[position]) {
-      let previous = file.word(position - 1)
-      guard previous != ".", previous != ":", previous != ",", previous != "<", file.isWord(position + 1),
+    var depth = 0
+    for position in file.words.indices {
+      if file.tokens[position].kind == .mark {
+        if file.words[position] == "{" { depth += 1 }
+        if file.words[position] == "}" { depth -= 1 }
+      }
+      guard file.isWord(position), kinds.contains(file.words[position]),
+        ![".", ":", ",", "<", "("].contains(file.word(position - 1)), file.isWord(position + 1),
         !members.contains(file.word(position + 1))
       else { continue }
       var next = position + 1
@@ -164,49 +188,21 @@ struct TypeDeclaration {
         next += 1
       }
       guard file.word(next) == "{" else { continue }
-      let outer = result.last { $0.body.contains(position) }.map { $0.name + "." } ?? ""
-      let before = leading(position, in: file)
+      let around = result.filter { $0.body.contains(position) }
+      let head = DeclarationHead(before: position, in: file)
       result.append(
         TypeDeclaration(
-          kind: file.words[position], name: outer + name, objectiveCName: before.objectiveCName,
-          hasObjectiveCMembers: before.hasMembers, access: before.access,
-          inherited: inherited, body: file.inside(next)))
+          kind: file.words[position], name: (around.last.map { $0.name + "." } ?? "") + name,
+          objectiveCName: head.objectiveCName, hasObjectiveCMembers: head.attributes.contains("objcMembers"),
+          isPrivate: head.isPrivate || around.contains(where: \.isPrivate),
+          isHidden: around.count != depth || !file.isCertain(position), access: access(head), inherited: inherited,
+          body: file.inside(next)))
     }
     return result
   }
 
-  /// Finds `@objc(Name)`, `@objcMembers` and the access level among the attributes and modifiers before a declaration.
-  private static func leading(
-    _ position: Int, in file: SourceFile
-  ) -> (objectiveCName: String?, hasMembers: Bool, access: String) {
-    var (name, hasMembers, access): (String?, Bool, String) = (nil, false, "")
-    var next = position - 1
-    while next >= 0 {
-      if file.word(next) == ")" {
-        let end = next
-        while next >= 0, file.word(next) != "(" { next -= 1 }
-        if file.word(next - 1) == "objc", file.word(next - 2) == "@" {
-          name = file.words[min(next + 1, end)..<end].joined()
-        }
-        next -= 1
-      } else if file.isWord(next), Modifiers.all.contains(file.word(next)) || file.word(next - 1) == "@" {
-        if ["public", "open"].contains(file.word(next)) { access = "public " }
-        if file.word(next) == "objcMembers" { hasMembers = true }
-        if file.word(next) == "package" { access = "package " }
-        next -= file.word(next - 1) == "@" ? 2 : 1
-      } else {
-        break
-      }
-    }
-    return (name, hasMembers, access)
+  private static func access(_ head: DeclarationHead) -> String {
+    if head.modifiers.contains(where: { ["public", "open"].contains($0) }) { return "public " }
+    return head.modifiers.contains("package") ? "package " : ""
   }
-}
-
-/// The words that may stand between the attributes of a declaration and its keyword.
-enum Modifiers {
-  static let all: Set<String> = [
-    "class", "convenience", "dynamic", "fileprivate", "final", "indirect", "infix", "internal", "isolated", "lazy",
-    "mutating", "nonisolated", "nonmutating", "open", "optional", "override", "package", "postfix", "prefix", "private",
-    "public", "required", "static", "unowned", "weak",
-  ]
 }

@@ -8,43 +8,25 @@ struct CallableMethod {
   let parameters: [SourceFile.Parameter]
   let canThrow: Bool
 
+  /// The file that declares a private method; nil for one that other files can call.
+  let privateTo: String?
+
   static func all(in type: TypeDeclaration, of file: SourceFile) -> [CallableMethod] {
-    let hasMembers = type.hasObjectiveCMembers
-    var result: [CallableMethod] = []
-    var position = type.body.lowerBound
-    var selector: String?
-    var isCallable = hasMembers
-    while position < min(type.body.upperBound, file.words.count) {
-      switch file.word(position) {
-      case "@" where file.word(position + 1) == "objc":
-        isCallable = true
-        position += 2
-        if file.word(position) == "(" {
-          selector = file.words[file.inside(position)].joined()
-          position = file.afterBrackets(position)
-        }
-        continue
-      case "func":
-        let open = position + 2
-        if isCallable, file.isWord(position + 1), file.word(open) == "(" {
-          let close = file.afterBrackets(open)
-          let parameters = file.parameters(file.inside(open))
-          let name = file.word(position + 1)
-          result.append(
-            CallableMethod(
-              name: name, selector: selector ?? Self.selector(name, parameters.map(\.label)), parameters: parameters,
-              canThrow: file.word(close) == "throws"))
-        }
-        (selector, isCallable) = (nil, hasMembers)
-      case "var", "let", "init", "class", "struct", "enum": (selector, isCallable) = (nil, hasMembers)
-      case "{":
-        position = file.afterBrackets(position)
-        continue
-      default: break
-      }
-      position += 1
+    file.members(of: type, "func").compactMap { position, head in
+      guard type.hasObjectiveCMembers || head.attributes.contains("objc"), !head.isStatic,
+        file.isWord(position + 1), file.word(position + 2) == "("
+      else { return nil }
+      let close = file.afterBrackets(position + 2)
+      let parameters = file.parameters(file.inside(position + 2))
+      // A value cannot be passed to a parameter that is a variable, nor be found to be a closure of a kind.
+      guard file.word(close) != "async",
+        !parameters.contains(where: { $0.type.hasPrefix("inout ") || $0.type.contains("@") })
+      else { return nil }
+      let name = file.word(position + 1)
+      return CallableMethod(
+        name: name, selector: head.objectiveCName ?? selector(name, parameters.map(\.label)), parameters: parameters,
+        canThrow: file.word(close) == "throws", privateTo: head.isPrivate || type.isPrivate ? file.path : nil)
     }
-    return result
   }
 
   /// The words after which Swift puts no `With` between a method's name and its first label.
@@ -109,7 +91,7 @@ extension TranslationPass {
   /// The member by which the expressions of mapping models call the methods of a migration policy; nil for other classes.
   func callFunction(_ type: TypeDeclaration) -> String? {
     guard program.isPolicy(type.bareName), !declares("callFunction", type) else { return nil }
-    let methods = (program.methods[type.bareName] ?? []).filter { $0.validatedKey == nil }
+    let methods = methods(of: type).filter { $0.validatedKey == nil }
     guard !methods.isEmpty else { return nil }
     return "\(type.access)override func callFunction(_ name: String, arguments: [Any?]) throws -> Any? { switch name { "
       + methods.map(\.dispatch).joined(separator: "; ")
@@ -119,11 +101,16 @@ extension TranslationPass {
   /// The member that calls the methods which validate the value of one key, `@objc func validateName(_:) throws`; nil without
   /// such methods.
   func validateValue(_ type: TypeDeclaration) -> String? {
-    let methods = (program.methods[type.bareName] ?? []).filter { $0.validatedKey != nil }
+    let methods = methods(of: type).filter { $0.validatedKey != nil }
     guard !methods.isEmpty, !declares("validateValue", type) else { return nil }
     let cases = methods.map { "case \"\($0.validatedKey ?? "")\": try validate(&value, with: self.\($0.name))" }
     return "\(type.access)override func validateValue(_ value: inout Any?, forKey key: String) throws { "
       + "try super.validateValue(&value, forKey: key); switch key { \(cases.joined(separator: "; ")); default: break } }"
+  }
+
+  /// The methods of a class that this file can call.
+  private func methods(of type: TypeDeclaration) -> [CallableMethod] {
+    (program.methods[type.bareName] ?? []).filter { $0.privateTo == nil || $0.privateTo == file.path }
   }
 
   func declares(_ name: String, _ type: TypeDeclaration) -> Bool {
@@ -132,6 +119,22 @@ extension TranslationPass {
 }
 
 extension SourceFile {
+  /// Returns the declarations with a keyword among the members of a type that are compiled for certain.
+  func members(of type: TypeDeclaration, _ keyword: String) -> [(position: Int, head: DeclarationHead)] {
+    var result: [(Int, DeclarationHead)] = []
+    var position = type.body.lowerBound
+    while position < min(type.body.upperBound, words.count) {
+      switch word(position) {
+      case "{", "(", "[": position = max(afterBrackets(position), position + 1)
+      case keyword where isWord(position) && word(position - 1) != "." && isCertain(position):
+        result.append((position, DeclarationHead(before: position, in: self)))
+        position += 1
+      default: position += 1
+      }
+    }
+    return result
+  }
+
   /// A parameter of a function.
   struct Parameter {
     /// The label at a call; `_` for none.

@@ -7,54 +7,34 @@ struct ComputedProperty {
   let type: String
   let hasSetter: Bool
 
+  /// The file that declares a private property; nil for one that other files can use.
+  let privateTo: String?
+
   /// Returns those that a type declares.
   static func all(in type: TypeDeclaration, of file: SourceFile) -> [ComputedProperty] {
-    var result: [ComputedProperty] = []
-    var position = type.body.lowerBound
-    let end = min(type.body.upperBound, file.words.count)
-    // What has been said of the declaration that begins.
-    var (isCallable, isManaged, isStatic) = (type.hasObjectiveCMembers, false, false)
-    while position < end {
-      switch file.word(position) {
-      case "@" where file.isWord(position + 1):
-        isCallable = isCallable || file.word(position + 1) == "objc"
-        isManaged = isManaged || ["NSManaged", "nonobjc"].contains(file.word(position + 1))
-        position = file.word(position + 2) == "(" ? file.afterBrackets(position + 2) : position + 2
-      case "static", "class", "override":
-        isStatic = true
-        position += 1
-      case "{", "(", "[":
-        position = file.afterBrackets(position)
-        (isCallable, isManaged, isStatic) = (type.hasObjectiveCMembers, false, false)
-      case "var" where isCallable && !isManaged && !isStatic && file.word(position + 2) == ":":
-        let typeEnd = file.afterType(position + 3)
-        if file.word(typeEnd) == "{" {
-          let body = file.inside(typeEnd)
-          let isObserved = ["willSet", "didSet"].contains(file.word(body.lowerBound))
-          if !isObserved {
-            result.append(
-              ComputedProperty(
-                name: file.word(position + 1), type: file.text(position + 3..<typeEnd),
-                hasSetter: body.contains { file.word($0) == "set" && ["{", "("].contains(file.word($0 + 1)) }))
-          }
-        }
-        position = typeEnd
-      case "var", "let", "func", "init", "subscript", "typealias", "case":
-        if file.word(position) != "var" || file.word(position + 2) != ":" {
-          (isCallable, isManaged, isStatic) = (type.hasObjectiveCMembers, false, false)
-        }
-        position += 1
-      default: position += 1
-      }
+    file.members(of: type, "var").compactMap { position, head in
+      guard type.hasObjectiveCMembers || head.attributes.contains("objc"), !head.isStatic,
+        head.attributes.isDisjoint(with: ["NSManaged", "nonobjc"]), !head.modifiers.contains("override"),
+        file.word(position + 2) == ":"
+      else { return nil }
+      let typeEnd = file.afterType(position + 3)
+      guard file.word(typeEnd) == "{" else { return nil }
+      let body = file.inside(typeEnd)
+      guard !["willSet", "didSet"].contains(file.word(body.lowerBound)) else { return nil }
+      return ComputedProperty(
+        name: file.word(position + 1), type: file.text(position + 3..<typeEnd),
+        hasSetter: body.contains { file.word($0) == "set" && ["{", "("].contains(file.word($0 + 1)) },
+        privateTo: head.isPrivate || type.isPrivate ? file.path : nil)
     }
-    return result
   }
 }
 
 extension TranslationPass {
   /// The members by which key-value coding calls the accessors that the program has written, as on Apple's systems.
   func keyValueCoding(_ type: TypeDeclaration) -> [String] {
-    let properties = program.computedProperties[type.bareName] ?? []
+    let properties = (program.computedProperties[type.bareName] ?? []).filter {
+      $0.privateTo == nil || $0.privateTo == file.path
+    }
     guard program.isManagedObject(type.bareName), !properties.isEmpty else { return [] }
     var members: [String] = []
     if !declares("value", type) {

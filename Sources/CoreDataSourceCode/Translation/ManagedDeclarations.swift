@@ -97,11 +97,11 @@ private struct Declaration {
       if file.word(start - 1) == ")" {
         var open = start - 1
         while open > 0, file.word(open) != "(" { open -= 1 }
-        guard open > 0, file.word(open - 2) == "@" || Modifiers.all.contains(file.word(open - 1)) else { break }
+        guard open > 0, file.word(open - 2) == "@" || DeclarationHead.words.contains(file.word(open - 1)) else { break }
         start = file.word(open - 2) == "@" ? open - 2 : open - 1
       } else if file.word(start - 2) == "@" {
         start -= 2
-      } else if Modifiers.all.contains(file.word(start - 1)) {
+      } else if DeclarationHead.words.contains(file.word(start - 1)) {
         start -= 1
       } else {
         break
@@ -113,7 +113,9 @@ private struct Declaration {
         let end = file.word(next + 2) == "(" ? file.afterBrackets(next + 2) : next + 2
         if file.word(next + 1) == "objc", end > next + 2 { selector = file.words[file.inside(next + 2)].joined() }
         next = end
-      } else if Modifiers.all.contains(file.word(next)), file.word(next) != "class" || file.word(next + 1) != ":" {
+      } else if DeclarationHead.words.contains(file.word(next)),
+        file.word(next) != "class" || file.word(next + 1) != ":"
+      {
         let end = file.word(next + 1) == "(" ? file.afterBrackets(next + 1) : next + 1
         if file.word(next) != "dynamic" { modifiers += file.words[next..<min(end, file.words.count)].joined() + " " }
         next = end

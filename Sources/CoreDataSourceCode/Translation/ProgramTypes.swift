@@ -42,7 +42,9 @@ struct ProgramTypes {
         if type.kind != "extension" || inherited[type.bareName] == nil {
           inherited[type.bareName, default: []] += type.inherited
         }
-        if type.kind == "class", let name = type.objectiveCName { objectiveCNames[name] = type.name }
+        if type.kind == "class", !type.isPrivate, !type.isHidden, let name = type.objectiveCName {
+          objectiveCNames[name] = type.name
+        }
         properties[type.bareName, default: []].formUnion(Self.properties(of: type, in: file))
         if type.kind == "class" || type.kind == "extension" {
           methods[type.bareName, default: []] += CallableMethod.all(in: type, of: file)

@@ -17,14 +17,17 @@ package struct Translator {
   }
 
   private let program: ProgramTypes
+  private let hasResources: Bool
 
   /// Makes a translator.
   ///
   /// - Parameters:
   ///   - files: all files of the program's module, for the types that they declare.
   ///   - models: the versions of models whose entities the classes belong to.
-  package init(files: [SourceFile], models: [ModelDocument]) {
+  ///   - hasResources: whether the module has resources, and so a bundle of its own.
+  package init(files: [SourceFile], models: [ModelDocument], hasResources: Bool) {
     program = ProgramTypes(files: files, models: models)
+    self.hasResources = hasResources
   }
 
   /// The classes by the names that Objective-C knows, which models, mapping models and archives use.
@@ -32,7 +35,7 @@ package struct Translator {
 
   /// Translates a file.
   package func translate(_ file: SourceFile) -> Translation {
-    var pass = TranslationPass(file, program)
+    var pass = TranslationPass(file, program, hasResources: hasResources)
     pass.run()
     return Translation(bytes: pass.edits.applied(to: file.bytes), messages: pass.messages)
   }
@@ -42,14 +45,16 @@ package struct Translator {
 struct TranslationPass {
   let file: SourceFile
   let program: ProgramTypes
+  private let hasResources: Bool
   var edits = SourceEdits()
   private(set) var messages: [SourceMessage] = []
   /// The constants that each type has in this file.
   private var constants: [String: Set<String>] = [:]
 
-  init(_ file: SourceFile, _ program: ProgramTypes) {
+  init(_ file: SourceFile, _ program: ProgramTypes, hasResources: Bool) {
     self.file = file
     self.program = program
+    self.hasResources = hasResources
   }
 
   mutating func run() {
@@ -60,7 +65,7 @@ struct TranslationPass {
       case "dynamic" where isModifier(position): remove(position..<position + 1)
       case "override" where file.word(position + 1) == "init" && file.word(position + 3) == "entity":
         edits.replace(file.tokens[position].range, "required")
-      case "Bundle": bundle(position)
+      case "Bundle" where hasResources: bundle(position)
       case "as" where file.word(position + 2) == "NSFetchRequest" && file.word(position + 3) == "<":
         requestCast(position)
       // What Apple's Foundation has and this one lacks is in CoreData, which includes Foundation.
@@ -111,7 +116,7 @@ struct TranslationPass {
   private func isModifier(_ position: Int) -> Bool {
     let next = file.word(position + 1)
     return file.word(position - 1) != "."
-      && (Modifiers.all.contains(next) || ["var", "let", "func", "init", "subscript", "@"].contains(next))
+      && (DeclarationHead.words.contains(next) || ["var", "let", "func", "init", "subscript", "@"].contains(next))
   }
 
   // MARK: Attributes
@@ -203,12 +208,11 @@ struct TranslationPass {
         .error,
         "There is no key-value observing without Objective-C. Override didChangeValue(forKey:) in the managed object, or "
           + "observe NSManagedObjectContextObjectsDidChange.", at: position)
-    case "addObserver" where file.word(position + 1) == "(" && hasLabel("forKeyPath", in: position + 1),
-      "observe" where file.word(position + 1) == "(" && file.word(position + 2) == "\\":
-      say(
-        .error,
-        "There is no key-value observing without Objective-C. Observe NSManagedObjectContextObjectsDidChange, or override "
-          + "didChangeValue(forKey:) in the managed object.", at: position)
+    case "addObserver" where file.word(position + 1) == "(" && hasLabel("forKeyPath", in: position + 1):
+      say(.error, Self.noObserving, at: position)
+    // The program may have a method of this name.
+    case "observe" where file.word(position + 1) == "(" && file.word(position + 2) == "\\":
+      say(.warning, Self.noObserving, at: position)
     case "validateValue" where file.word(position - 1) == "func" && hasPointer(position + 1):
       say(
         .error,
@@ -226,6 +230,10 @@ struct TranslationPass {
     default: break
     }
   }
+
+  private static let noObserving =
+    "There is no key-value observing without Objective-C. Observe NSManagedObjectContextObjectsDidChange, or override "
+    + "didChangeValue(forKey:) in the managed object."
 
   private func hasPointer(_ brackets: Int) -> Bool {
     let end = min(file.afterBrackets(brackets), file.words.count)

@@ -1,0 +1,57 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// The attributes and modifiers before the keyword of a declaration.
+struct DeclarationHead {
+  /// The names of the attributes, without `@`.
+  private(set) var attributes: Set<String> = []
+  /// The modifiers, the last one first.
+  private(set) var modifiers: [String] = []
+  /// What stands between the parentheses of `@objc(…)`; nil for none.
+  private(set) var objectiveCName: String?
+
+  /// Reads the words before a keyword such as `func`, `var` or `class`.
+  init(before keyword: Int, in file: SourceFile) {
+    var next = keyword - 1
+    while next >= 0 {
+      let (open, end) = Self.brackets(endingAt: next, in: file)
+      if file.isWord(open - 1), file.word(open - 2) == "@" {
+        attributes.insert(file.word(open - 1))
+        if open < end, file.word(open - 1) == "objc" { objectiveCName = file.words[open + 1..<next].joined() }
+        next = open - 3
+      } else if file.isWord(open - 1), Self.words.contains(file.word(open - 1)) {
+        // `private(set)` is about the setter.
+        if open == end { modifiers.append(file.word(open - 1)) }
+        next = open - 2
+      } else {
+        break
+      }
+    }
+  }
+
+  /// Returns where the brackets begin that end at a position, and where they end; the position after it for none.
+  private static func brackets(endingAt position: Int, in file: SourceFile) -> (open: Int, end: Int) {
+    guard file.word(position) == ")" else { return (position + 1, position + 1) }
+    var (open, depth) = (position, 0)
+    while open > 0 {
+      if file.word(open) == ")" { depth += 1 }
+      if file.word(open) == "(" { depth -= 1 }
+      if depth == 0 { break }
+      open -= 1
+    }
+    return (open, position + 1)
+  }
+
+  /// Whether only the file can use what is declared.
+  var isPrivate: Bool { modifiers.contains { ["private", "fileprivate"].contains($0) } }
+
+  /// Whether what is declared belongs to a type rather than to its instances.
+  var isStatic: Bool { modifiers.contains { ["static", "class"].contains($0) } }
+
+  /// The words that may stand between the attributes of a declaration and its keyword.
+  static let words: Set<String> = [
+    "class", "convenience", "dynamic", "fileprivate", "final", "indirect", "infix", "internal", "isolated", "lazy",
+    "mutating", "nonisolated", "nonmutating", "open", "optional", "override", "package", "postfix", "prefix", "private",
+    "public", "required", "static", "unowned", "weak",
+  ]
+}
