@@ -19,6 +19,8 @@
 #                 (Tests/Fuzzing/README.md). `make fuzz-fixed` is a fixed part of them, a minute after the build
 #   make sanitize address, undefined-behaviour and thread sanitizers over what reads files, over 1,000 hostile inputs, and
 #                 over what threads share
+#   make generated MODELS=DIR   generates the classes of all models below a directory, compiles them, and writes and reads each
+#                 property through a store
 #   make bench    speed and memory against the same work written by hand; BENCH="--notes 100000" for other arguments
 
 SHELL := /bin/bash
@@ -34,7 +36,7 @@ endif
 FORMATTED := Package.swift $(wildcard Sources Plugins Tests Benchmarks) $(filter-out Examples/Moved,$(wildcard Examples/*)) \
   $(wildcard Examples/Moved/*.swift Examples/Moved/Sources/orders)
 
-.PHONY: build demo test lint format bench torture static fuzz fuzz-fixed sanitize sanitize-files sanitize-threads libraries
+.PHONY: build demo test generated lint format bench torture static fuzz fuzz-fixed sanitize sanitize-files sanitize-threads libraries
 
 build: libraries
 	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS)
@@ -47,7 +49,10 @@ test: libraries
 	@Examples/Finding/check.sh --scratch-path $(abspath $(SCRATCH))/finding $(BUILD_FLAGS)
 	@Examples/Splitting/check.sh --scratch-path $(abspath $(SCRATCH))/splitting $(BUILD_FLAGS)
 	@Examples/Shelf/check.sh --scratch-path $(abspath $(SCRATCH))/shelf $(BUILD_FLAGS)
-	@Examples/Moved/check.sh --scratch-path $(abspath $(SCRATCH))/moved
+	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Moved/check.sh --scratch-path $(abspath $(SCRATCH))/moved
+
+generated: build
+	@Tests/GeneratedClasses/check.sh "$(MODELS)" $(abspath $(SCRATCH))
 
 static: libraries
 	@Examples/Static/check.sh --scratch-path $(abspath $(SCRATCH))/static $(BUILD_FLAGS)

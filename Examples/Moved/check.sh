@@ -2,7 +2,8 @@
 # OpenCoreData
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the example, runs its program and the app's own tests. Arguments are passed to `swift build`.
+# Builds the example, runs its program and the app's own tests; then once more with a copy whose sources `coredata port` has
+# changed, and that excludes none from the target. Arguments are passed to `swift build`; COREDATA names the command.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -10,16 +11,39 @@ build() {
   swift build "$@" --build-tests
 }
 
-# SwiftPM does not notice added or removed sources in a package that the example depends on, unless its plan is removed.
-rm -f "$(build "$@" --show-bin-path)"/../../debug.yaml
-build "$@"
-if ! "$(build "$@" --show-bin-path)/orders" | diff expected.txt -; then
-  printf 'Examples/Moved: the output differs.\n' >&2
-  exit 1
-fi
-tests="$(swift test --skip-build "$@" 2>&1)" || {
-  printf '%s\nExamples/Moved: the tests failed.\n' "$tests" >&2
-  exit 1
+# Builds the package in the working directory, and runs its program and tests.
+check() {
+  # SwiftPM does not notice added or removed sources in a package that the example depends on, unless its plan is removed.
+  rm -f "$(build "$@" --show-bin-path)"/../../debug.yaml
+  build "$@"
+  if ! "$(build "$@" --show-bin-path)/orders" | diff expected.txt -; then
+    printf 'Examples/Moved: the output differs.\n' >&2
+    exit 1
+  fi
+  local tests
+  tests="$(swift test --skip-build "$@" 2>&1)" || {
+    printf '%s\nExamples/Moved: the tests failed.\n' "$tests" >&2
+    exit 1
+  }
+  printf '%s\n' "$tests" | grep -o 'Executed [0-9]* tests' | tail -1
 }
-printf '%s\n' "$tests" | grep -o 'Executed [0-9]* tests' | tail -1
+
+check "$@"
 printf 'Examples/Moved: an app'"'"'s model layer and its tests ran unchanged.\n'
+
+root="$(cd ../.. && pwd)"
+coredata="${COREDATA:-$root/.build/debug/coredata}"
+if [[ ! -x "$coredata" ]]; then
+  swift build --package-path "$root" --product coredata
+  coredata="$root/.build/debug/coredata"
+fi
+copy="$(mktemp -d)"
+trap 'rm -rf "$copy"' EXIT
+mkdir "$copy/Moved"
+cp -R Package.swift Sources Tests expected.txt "$copy/Moved"
+cd "$copy/Moved"
+"$coredata" port .
+sed -i.old -e "s|path: \"../..\"|path: \"$root\"|" -e 's|exclude: \["Model"\]|exclude: ["Model/OrderBook.xcdatamodeld", "Model/OrderBook2to3.xcmappingmodel"]|' \
+  -e '/exclude: \["App"\]/d' Package.swift
+check "$@"
+printf 'Examples/Moved: so they did after coredata port.\n'

@@ -16,9 +16,18 @@ struct CoreDataModels: BuildToolPlugin {
     let files = try TargetFiles(finder.directory(of: target))
     let module = target.moduleName
     let modelInputs = try files.models.flatMap { try TargetFiles.contents(of: $0) }
-    let compiledAlready = Set(target.sourceFiles(withSuffix: "swift").map(\.url.standardizedFileURL.path))
+    let compiled = target.sourceFiles(withSuffix: "swift").map(\.url)
+    let compiledAlready = Set(compiled.map(\.standardizedFileURL.path))
     let sources = files.sources.filter { !compiledAlready.contains($0.standardizedFileURL.path) }
+    // The names that `coredata port` has taken out of the sources.
+    let named = sources + compiled.filter { $0.lastPathComponent == "ObjectiveCNames.swift" }
     var commands: [Command] = []
+    for (name, urls) in Dictionary(grouping: files.models + files.mappings, by: \.lastPathComponent)
+    where urls.count > 1 {
+      let paths = urls.map(files.relativePath).joined(separator: ", ")
+      Diagnostics.error(
+        "The target \(target.name) has \(urls.count) files named \(name): \(paths). A bundle can hold one.")
+    }
     for model in files.models {
       let name = model.deletingPathExtension().lastPathComponent
       let compiled = work.appending(path: "\(name).momd")
@@ -28,8 +37,8 @@ struct CoreDataModels: BuildToolPlugin {
           displayName: "Compiling \(model.lastPathComponent)", executable: tool,
           arguments: [
             "model", "--module", module, "--output", compiled.path, "--classes", classes.path,
-          ] + sources.flatMap { ["--source", $0.path] } + [model.path],
-          inputFiles: try TargetFiles.contents(of: model) + sources, outputFiles: [compiled, classes]))
+          ] + named.flatMap { ["--source", $0.path] } + [model.path],
+          inputFiles: try TargetFiles.contents(of: model) + named, outputFiles: [compiled, classes]))
     }
     for mapping in files.mappings {
       let compiled = work.appending(path: mapping.deletingPathExtension().lastPathComponent + ".cdm")
@@ -41,19 +50,24 @@ struct CoreDataModels: BuildToolPlugin {
           inputFiles: try TargetFiles.contents(of: mapping) + modelInputs, outputFiles: [compiled]))
     }
     if !sources.isEmpty {
+      // The compiler wants another name for each file of a module.
+      var names: [String: Int] = [:]
       let outputs = sources.map { source in
-        work.appending(path: "Translated").appending(path: files.relativePath(of: source).replacing("/", with: "-"))
+        let name = files.relativePath(of: source).replacing("/", with: "-")
+        names[name.lowercased(), default: 0] += 1
+        let count = names[name.lowercased(), default: 1]
+        return work.appending(path: "Translated").appending(path: count == 1 ? name : "\(count)-\(name)")
       }
-      let names = work.appending(path: "ObjectiveCNames.swift")
+      let namesFile = work.appending(path: "ObjectiveCNames.swift")
       let hasResources =
         !files.models.isEmpty || !files.mappings.isEmpty || target.sourceFiles.contains { $0.type == .resource }
-      var arguments = ["sources", "--names", names.path, "--resources", hasResources ? "yes" : "no"]
+      var arguments = ["sources", "--names", namesFile.path, "--resources", hasResources ? "yes" : "no"]
       arguments += files.models.flatMap { ["--model", $0.path] }
       arguments += outputs.flatMap { ["--output", $0.path] } + sources.map(\.path)
       commands.append(
         .buildCommand(
           displayName: "Translating \(sources.count) sources of \(target.name)", executable: tool, arguments: arguments,
-          inputFiles: sources + modelInputs, outputFiles: outputs + [names]))
+          inputFiles: sources + modelInputs, outputFiles: outputs + [namesFile]))
     }
     return commands
   }

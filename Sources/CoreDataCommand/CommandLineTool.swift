@@ -15,7 +15,7 @@ enum CommandLineTool {
       StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self, StoreCreateCommand.self,
       StoreExtractModelCommand.self,
       MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRunCommand.self, MigrateRecoverCommand.self,
-      MigrateRestoreCommand.self, ExplainCommand.self,
+      MigrateRestoreCommand.self, PortCommand.self, ExplainCommand.self,
     ]
   }
 

@@ -68,9 +68,9 @@ enum ModelsTool {
     try ModelBundle.writeCompiled(
       bundle.versions, current: current.name, module: arguments.required("module"), to: output)
     var options = GeneratedClasses.Options()
-    options.swiftNames =
-      Translator(files: try sources(arguments.urls("source")), models: [], hasResources: true)
-      .objectiveCNames
+    let files = try sources(arguments.urls("source"))
+    options.swiftNames = Translator(files: files, models: [], hasResources: true).objectiveCNames
+    for file in files { options.swiftNames.merge(ObjectiveCNamesFile.names(in: file)) { known, _ in known } }
     let classes = GeneratedClasses(current.document, origin: bundle.url.lastPathComponent, options: options)
     for remark in classes.remarks { complain("\(bundle.url.path):1:1: warning: \(remark)") }
     var text = GeneratedClasses.mark(bundle.url.lastPathComponent) + "\n\nimport CoreData\n"
@@ -142,7 +142,8 @@ enum ModelsTool {
       try write(Array(location.utf8) + translation.bytes, to: output)
     }
     let names = try arguments.required("names")
-    try write(Array(ObjectiveCNamesFile.text(translator.objectiveCNames).utf8), to: URL(fileURLWithPath: names))
+    try write(
+      Array(ObjectiveCNamesFile.text(translator.objectiveCNames, isPort: false).utf8), to: URL(fileURLWithPath: names))
     if hasErrors { exit(1) }
   }
 

@@ -210,7 +210,7 @@ struct TranslatorTests {
         struct S { var x: Int { @objc(G) class G {}; return 1 }; @objc(H) class H {} }
         """.utf8))
     #expect(Translator(files: [hidden], models: [], hasResources: true).objectiveCNames == ["H": "S.H"])
-    #expect(ObjectiveCNamesFile.text(["WSPart": "Part"]).contains("\"WSPart\": Part.self"))
+    #expect(ObjectiveCNamesFile.text(["WSPart": "Part"], isPort: false).contains("\"WSPart\": Part.self"))
   }
 
   @Test("Policies' methods can be called by their selectors")

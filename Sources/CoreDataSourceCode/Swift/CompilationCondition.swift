@@ -8,7 +8,7 @@ enum CompilationCondition {
   }
 
   /// Modules that only Apple's systems have.
-  private static let missing: Set<String> = [
+  static let missingModules: Set<String> = [
     "AppKit", "ARKit", "AVFoundation", "ActivityKit", "CloudKit", "Cocoa", "Combine", "Contacts", "CoreFoundation",
     "CoreGraphics", "CoreImage", "CoreLocation", "CoreML", "CoreSpotlight", "CoreText", "Darwin", "EventKit",
     "HealthKit",
@@ -76,7 +76,8 @@ enum CompilationCondition {
       switch (word, argument.first) {
       case ("os", "Linux"?): .yes
       case ("os", _?), ("targetEnvironment", _?): .no
-      case ("canImport", let module?): missing.contains(module) ? .no : present.contains(module) ? .yes : .unknown
+      case ("canImport", let module?):
+        missingModules.contains(module) ? .no : present.contains(module) ? .yes : .unknown
       default: .unknown
       }
     }

@@ -4,7 +4,7 @@
 /// A file of Swift source code, in tokens.
 package struct SourceFile {
   package let path: String
-  let bytes: [UInt8]
+  package let bytes: [UInt8]
   /// The tokens that are compiled outside Apple's systems, without comments and directives.
   let tokens: [SourceToken]
   /// The text of each token.

@@ -31,27 +31,31 @@ struct ComputedProperty {
 
 extension TranslationPass {
   /// The members by which key-value coding calls the accessors that the program has written, as on Apple's systems.
-  func keyValueCoding(_ type: TypeDeclaration) -> [String] {
+  func keyValueCoding(_ type: TypeDeclaration) -> [MemberText] {
     let properties = (program.computedProperties[type.bareName] ?? []).filter {
       $0.privateTo == nil || $0.privateTo == file.path
     }
     guard program.isManagedObject(type.bareName), !properties.isEmpty else { return [] }
-    var members: [String] = []
+    var members: [MemberText] = []
     if !declares("value", type) {
-      let cases = properties.map { "case \"\($0.name)\": return keyValue(of: self.\($0.name))" }
       members.append(
-        "\(type.access)override func value(forKey key: String) -> Any? { switch key { "
-          + "\(cases.joined(separator: "; ")); default: return super.value(forKey: key) } }")
+        MemberText(
+          ["\(type.access)override func value(forKey key: String) -> Any? {", "switch key {"]
+            + properties.flatMap { ["case \"\($0.name)\":", "return keyValue(of: self.\($0.name))"] }
+            + ["default:", "return super.value(forKey: key)", "}", "}"]))
     }
     let settable = properties.filter(\.hasSetter)
     if !declares("setValue", type), !settable.isEmpty {
-      let cases = settable.map {
-        "case \"\($0.name)\": if let value = keyValue(value, as: \(Self.plain($0.type)).self) "
-          + "{ self.\($0.name) = value; return }"
+      let cases = settable.flatMap {
+        [
+          "case \"\($0.name)\":", "if let value = keyValue(value, as: \(Self.plain($0.type)).self) {",
+          "self.\($0.name) = value", "return", "}",
+        ]
       }
       members.append(
-        "\(type.access)override func setValue(_ value: Any?, forKey key: String) { switch key { "
-          + "\(cases.joined(separator: "; ")); default: break }; super.setValue(value, forKey: key) }")
+        MemberText(
+          ["\(type.access)override func setValue(_ value: Any?, forKey key: String) {", "switch key {"] + cases
+            + ["default:", "break", "}", "super.setValue(value, forKey: key)", "}"]))
     }
     return members
   }

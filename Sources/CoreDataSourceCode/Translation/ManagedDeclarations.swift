@@ -22,6 +22,7 @@ extension TranslationPass {
     var next = declaration.keyword + 1
     // The names that wait for the type of a later one, with the ends of their tokens.
     var waiting: [(name: String, end: Int)] = []
+    var ported: [String] = []
     while file.isWord(next) {
       let name = file.word(next).filter { $0 != "`" }
       let nameEnd = file.tokens[next].range.upperBound
@@ -31,19 +32,38 @@ extension TranslationPass {
         next = file.afterType(start)
         guard next > start else { break }
         let typeText = file.text(start..<next)
-        for (name, end) in waiting { edits.insert(": \(typeText)" + accessors(of: name, typeText, in: type), at: end) }
+        switch purpose {
+        case .build:
+          for (name, end) in waiting {
+            edits.insert(": \(typeText)" + accessors(of: name, typeText, in: type), at: end)
+          }
+          edits.insert(accessors(of: name, typeText, in: type), at: file.tokens[next - 1].range.upperBound)
+        case .port:
+          for name in waiting.map(\.name) + [name] {
+            ported += portedLines(of: name, typeText, declaration.attributes + declaration.modifiers, in: type)
+          }
+        }
         waiting = []
-        edits.insert(accessors(of: name, typeText, in: type), at: file.tokens[next - 1].range.upperBound)
       } else {
         waiting.append((name, nameEnd))
       }
       guard file.word(next) == "," else { break }
-      edits.replace(file.tokens[next].range, "; \(declaration.modifiers)var")
+      if purpose == .build { edits.replace(file.tokens[next].range, "; \(declaration.modifiers)var") }
       next += 1
     }
     if !waiting.isEmpty || next == declaration.keyword + 1 {
-      say(.error, "An @NSManaged property needs a name and a type.", at: declaration.keyword)
+      return say(.error, "An @NSManaged property needs a name and a type.", at: declaration.keyword)
     }
+    if purpose == .port { keep(declaration.start..<next, ported) }
+  }
+
+  private mutating func portedLines(
+    of name: String, _ value: String, _ head: String, in type: TypeDeclaration
+  ) -> [String] {
+    let declared = SwiftName.declared(name) ?? name
+    let isNew = needs(Accessors.constant(for: name), in: type)
+    return ["\(head)var \(declared): \(value) {"] + Accessors.lines(of: name).map { indentationOfBlocks + $0 } + ["}"]
+      + (isNew ? [Accessors.declaration(for: name, value)] : [])
   }
 
   private mutating func accessors(of name: String, _ value: String, in type: TypeDeclaration) -> String {
@@ -71,23 +91,37 @@ extension TranslationPass {
     }
     let constant = Accessors.membersConstant(for: member.key)
     let call = member.call("Self." + constant, parameters.map(\.name))
-    let constantDeclaration = needs(constant, in: type) ? "; " + Accessors.membersDeclaration(for: member.key) : ""
+    let constantDeclaration = needs(constant, in: type) ? Accessors.membersDeclaration(for: member.key) : nil
     // An array literal is an `NSSet` only with Objective-C.
     let isSet = ["NSSet", "NSOrderedSet"].contains(parameters[0].type)
     let forArrays =
       member.takesMembers && isSet
-      ? "; \(declaration.modifiers)func \(file.word(declaration.keyword + 1))"
-        + "(_ \(parameters[0].name): [NSManagedObject]) { \(call) }" : ""
-    edits.insert(" { \(call) }\(forArrays)\(constantDeclaration)", at: file.tokens[close - 1].range.upperBound)
+      ? "\(declaration.modifiers)func \(file.word(declaration.keyword + 1))"
+        + "(_ \(parameters[0].name): [NSManagedObject]) { \(call) }" : nil
+    let others = [forArrays, constantDeclaration].compactMap { $0 }
+    switch purpose {
+    case .build:
+      edits.insert(
+        ([" { \(call) }"] + others).joined(separator: "; "), at: file.tokens[close - 1].range.upperBound)
+    case .port:
+      let head = declaration.attributes + declaration.modifiers + file.text(declaration.keyword..<close)
+      keep(declaration.start..<close, ["\(head) { \(call) }"] + others)
+    }
   }
 }
 
 /// The words around an attribute of a declaration.
-private struct Declaration {
+struct Declaration {
+  /// The position of the first attribute or modifier.
+  let start: Int
   /// The position of `var`, `func` or whatever is declared.
   let keyword: Int
   /// The modifiers, each followed by a space.
   private(set) var modifiers = ""
+  /// The attributes that every compiler knows, each followed by a space.
+  private(set) var attributes = ""
+  /// Whether the declaration has `@NSManaged`.
+  private(set) var isManaged = false
   /// The selector in `@objc(selector:)`; nil for none.
   private(set) var selector: String?
 
@@ -107,10 +141,15 @@ private struct Declaration {
         break
       }
     }
+    self.start = start
     var next = start
     while next < file.words.count {
       if file.word(next) == "@" {
         let end = file.word(next + 2) == "(" ? file.afterBrackets(next + 2) : next + 2
+        if file.word(next + 1) == "NSManaged" { isManaged = true }
+        if !["NSManaged", "objc", "nonobjc"].contains(file.word(next + 1)) {
+          attributes += file.text(next..<min(end, file.words.count)) + " "
+        }
         if file.word(next + 1) == "objc", end > next + 2 { selector = file.words[file.inside(next + 2)].joined() }
         next = end
       } else if DeclarationHead.words.contains(file.word(next)),

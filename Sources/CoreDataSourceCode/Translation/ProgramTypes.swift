@@ -58,6 +58,9 @@ struct ProgramTypes {
     type.body.filter { file.words[$0] == "var" && file.isWord($0 + 1) }.map { file.word($0 + 1).filter { $0 != "`" } }
   }
 
+  /// Returns the name of the entity that a class belongs to.
+  func entityName(of className: String) -> String? { entities[className]?.document.name }
+
   /// Whether a class is a migration policy, as far as the files show.
   func isPolicy(_ name: String) -> Bool { ancestors(of: name).contains("NSEntityMigrationPolicy") }
 

@@ -17,18 +17,20 @@ package struct SourceMessage: Hashable, CustomStringConvertible, Sendable {
   package var description: String { "\(path):\(line):\(column): \(severity.rawValue): \(text)" }
 }
 
-/// Changes of a file that leave every line where it is.
+/// Changes of a file.
 struct SourceEdits {
   private var edits: [(range: Range<Int>, text: String)] = []
 
-  /// Replaces bytes of the file, except the line breaks among them. Of two replacements of the same bytes the first in the file
+  /// Replaces bytes of the file. Of two replacements of the same bytes the first in the file
   /// counts; insertions at one place stay in their order.
   mutating func replace(_ range: Range<Int>, _ text: String) { edits.append((range, text)) }
 
   mutating func insert(_ text: String, at position: Int) { edits.append((position..<position, text)) }
 
   /// Returns the changed file.
-  func applied(to bytes: [UInt8]) -> [UInt8] {
+  ///
+  /// - Parameter keepsLines: whether every line stays where it is: line breaks are neither removed nor added.
+  func applied(to bytes: [UInt8], keepsLines: Bool) -> [UInt8] {
     var result: [UInt8] = []
     var done = 0
     let ordered = edits.enumerated().sorted { left, right in
@@ -39,8 +41,12 @@ struct SourceEdits {
     let newline = UInt8(ascii: "\n")
     for (_, edit) in ordered where edit.range.lowerBound >= done {
       result += bytes[done..<edit.range.lowerBound]
-      result += edit.text.utf8.map { $0 == newline ? UInt8(ascii: " ") : $0 }
-      result += bytes[edit.range].filter { $0 == newline }
+      if keepsLines {
+        result += edit.text.utf8.map { $0 == newline ? UInt8(ascii: " ") : $0 }
+        result += bytes[edit.range].filter { $0 == newline }
+      } else {
+        result += edit.text.utf8
+      }
       done = edit.range.upperBound
     }
     return result + bytes[done...]

@@ -9,15 +9,26 @@ import CoreDataModelFiles
 /// `#keyPath` becomes its string; resources are looked up in the package's bundle; a migration policy's methods can be called
 /// by the expressions of mapping models. What cannot be translated is reported. Code that `#if` excludes is left alone.
 package struct Translator {
+  /// What the translated sources are for.
+  package enum Purpose {
+    /// A copy for one build, in which no line moves.
+    case build
+    /// The sources themselves, which build on Apple's systems as before, and elsewhere.
+    case port
+  }
+
   /// A translated file.
   package struct Translation {
-    /// The new file, with as many lines as the old one.
+    /// The new file.
     package let bytes: [UInt8]
+    /// Whether requests are cast by the operators of `RequestCasts`.
+    package let castsRequests: Bool
     package let messages: [SourceMessage]
   }
 
   private let program: ProgramTypes
   private let hasResources: Bool
+  private let purpose: Purpose
 
   /// Makes a translator.
   ///
@@ -25,9 +36,11 @@ package struct Translator {
   ///   - files: all files of the program's module, for the types that they declare.
   ///   - models: the versions of models whose entities the classes belong to.
   ///   - hasResources: whether the module has resources, and so a bundle of its own.
-  package init(files: [SourceFile], models: [ModelDocument], hasResources: Bool) {
+  ///   - purpose: what the translated sources are for.
+  package init(files: [SourceFile], models: [ModelDocument], hasResources: Bool, purpose: Purpose = .build) {
     program = ProgramTypes(files: files, models: models)
     self.hasResources = hasResources
+    self.purpose = purpose
   }
 
   /// The classes by the names that Objective-C knows, which models, mapping models and archives use.
@@ -35,9 +48,11 @@ package struct Translator {
 
   /// Translates a file.
   package func translate(_ file: SourceFile) -> Translation {
-    var pass = TranslationPass(file, program, hasResources: hasResources)
+    var pass = TranslationPass(file, program, hasResources: hasResources, purpose)
     pass.run()
-    return Translation(bytes: pass.edits.applied(to: file.bytes), messages: pass.messages)
+    return Translation(
+      bytes: pass.edits.applied(to: file.bytes, keepsLines: purpose == .build), castsRequests: pass.castsRequests,
+      messages: pass.messages)
   }
 }
 
@@ -46,13 +61,19 @@ struct TranslationPass {
   let file: SourceFile
   let program: ProgramTypes
   private let hasResources: Bool
+  let purpose: Translator.Purpose
   var edits = SourceEdits()
   private(set) var messages: [SourceMessage] = []
+  /// Whether requests are cast by the operators of `RequestCasts`.
+  private(set) var castsRequests = false
   /// The constants that each type has in this file.
   private var constants: [String: Set<String>] = [:]
+  /// The `@NSManaged` declarations that a port keeps for Apple's systems.
+  var managedDeclarations: [PortedDeclaration] = []
 
-  init(_ file: SourceFile, _ program: ProgramTypes, hasResources: Bool) {
+  init(_ file: SourceFile, _ program: ProgramTypes, hasResources: Bool, _ purpose: Translator.Purpose) {
     self.file = file
+    self.purpose = purpose
     self.program = program
     self.hasResources = hasResources
   }
@@ -62,22 +83,27 @@ struct TranslationPass {
       switch file.words[position] {
       case "@" where file.isWord(position + 1): attribute(position)
       case "#" where file.word(position + 2) == "(": literal(position)
-      case "dynamic" where isModifier(position): remove(position..<position + 1)
-      case "override" where file.word(position + 1) == "init" && file.word(position + 3) == "entity":
-        edits.replace(file.tokens[position].range, "required")
+      case "dynamic" where purpose == .build && isModifier(position): remove(position..<position + 1)
+      case "init" where file.word(position + 1) == "(" && file.word(position + 2) == "entity":
+        requiredInitializer(position)
       case "Bundle" where hasResources: bundle(position)
       case "as" where file.word(position + 2) == "NSFetchRequest" && file.word(position + 3) == "<":
         requestCast(position)
       // What Apple's Foundation has and this one lacks is in CoreData, which includes Foundation.
       case "Foundation" where file.word(position - 1) == "import":
-        edits.replace(file.tokens[position].range, "CoreData")
+        if purpose == .build || needsCoreData { edits.replace(file.tokens[position].range, "CoreData") }
       default: report(position)
       }
     }
     for type in file.types where type.kind == "class" && type.body.upperBound < file.tokens.count {
-      let members = [callFunction(type), validateValue(type)] + keyValueCoding(type)
-      add(members.compactMap { $0 }, to: type)
+      let members = ([callFunction(type), validateValue(type)] + keyValueCoding(type)).compactMap { $0 }
+      guard !members.isEmpty else { continue }
+      switch purpose {
+      case .build: add(members, to: type)
+      case .port: addElsewhere(members, to: type)
+      }
     }
+    keepManagedDeclarations()
   }
 
   // MARK: Tools
@@ -99,12 +125,11 @@ struct TranslationPass {
   }
 
   /// Adds members to a type, on the line of its closing brace.
-  private mutating func add(_ members: [String], to type: TypeDeclaration) {
-    guard !members.isEmpty else { return }
+  private mutating func add(_ members: [MemberText], to type: TypeDeclaration) {
     let place = file.tokens[type.body.upperBound].range.lowerBound
     let last = file.tokens[type.body.upperBound - 1].range.upperBound
     let isOnOneLine = !type.body.isEmpty && !file.bytes[last..<place].contains(UInt8(ascii: "\n"))
-    edits.insert((isOnOneLine ? "; " : " ") + members.joined(separator: "; ") + " ", at: place)
+    edits.insert((isOnOneLine ? "; " : " ") + members.map(\.line).joined(separator: "; ") + " ", at: place)
   }
 
   /// Whether a type does not have a constant in this file yet; from now on it does.
@@ -123,19 +148,41 @@ struct TranslationPass {
 
   private mutating func attribute(_ position: Int) {
     switch file.word(position + 1) {
-    case "objc":
-      let end = position + 2
-      let hasName = file.word(end) == "(" && file.tokens[end].range.lowerBound == file.tokens[end - 1].range.upperBound
-      remove(position..<(hasName ? file.afterBrackets(end) : end))
-    case "objcMembers", "nonobjc": remove(position..<position + 2)
+    case "objc", "objcMembers", "nonobjc":
+      switch purpose {
+      case .build: remove(position..<endOfAttribute(position))
+      case .port: keepAttribute(position)
+      }
     case "NSManaged":
-      remove(position..<position + 2)
+      if purpose == .build { remove(position..<position + 2) }
       managed(position)
     case "IBOutlet", "IBAction", "IBInspectable", "IBDesignable", "IBSegueAction", "NSCopying", "GKInspectable":
       say(
         .error, "@\(file.word(position + 1)) exists on Apple's systems only. Put #if canImport(ObjectiveC) around it.",
         at: position)
     default: break
+    }
+  }
+
+  /// Returns the position after an attribute that may have arguments.
+  func endOfAttribute(_ position: Int) -> Int {
+    let end = position + 2
+    let hasArguments =
+      file.word(end) == "(" && file.tokens[end].range.lowerBound == file.tokens[end - 1].range.upperBound
+    return hasArguments ? file.afterBrackets(end) : end
+  }
+
+  /// Without Objective-C, every class of managed objects must have the initializer.
+  private mutating func requiredInitializer(_ position: Int) {
+    let head = DeclarationHead(before: position, in: file)
+    guard head.modifiers.contains("override"),
+      let override = (0..<position).last(where: { file.words[$0] == "override" })
+    else { return }
+    switch (purpose, head.modifiers.contains("required")) {
+    case (.build, true): remove(override..<override + 1)
+    case (.build, false): edits.replace(file.tokens[override].range, "required")
+    case (.port, true): break
+    case (.port, false): edits.insert("required ", at: file.tokens[override].range.lowerBound)
     }
   }
 
@@ -178,6 +225,10 @@ struct TranslationPass {
     let mark = file.word(position + 1)
     let end = file.afterBrackets(position + 3)
     guard mark == "?" || mark == "!", end <= file.tokens.count else { return }
+    if purpose == .port {
+      if replaceRequestCast(position, end) { return }
+      castsRequests = true
+    }
     edits.replace(file.tokens[position].range.lowerBound..<file.tokens[position + 1].range.upperBound, "=>\(mark)")
     edits.insert(".self", at: file.tokens[end - 1].range.upperBound)
   }
@@ -221,6 +272,12 @@ struct TranslationPass {
     case "keyPathsForValuesAffectingValue" where file.word(position - 1) == "func":
       say(
         .error, "There is no key-value observing without Objective-C. Put #if canImport(ObjectiveC) around the method.",
+        at: position)
+    case "import" where purpose == .port && CompilationCondition.missingModules.contains(file.word(position + 1)):
+      let module = file.word(position + 1)
+      say(
+        .error,
+        "\(module) exists on Apple's systems only. Put #if canImport(\(module)) around the import and what needs it.",
         at: position)
     case "optional" where ["func", "var"].contains(file.word(position + 1)):
       say(

@@ -1,0 +1,92 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+extension SourceFile {
+  /// Returns the declarations with a keyword among the members of a type that are compiled for certain.
+  func members(of type: TypeDeclaration, _ keyword: String) -> [(position: Int, head: DeclarationHead)] {
+    var result: [(Int, DeclarationHead)] = []
+    var position = type.body.lowerBound
+    while position < min(type.body.upperBound, words.count) {
+      switch word(position) {
+      case "{", "(", "[": position = max(afterBrackets(position), position + 1)
+      case keyword where isWord(position) && word(position - 1) != "." && isCertain(position):
+        result.append((position, DeclarationHead(before: position, in: self)))
+        position += 1
+      default: position += 1
+      }
+    }
+    return result
+  }
+
+  /// A parameter of a function.
+  struct Parameter {
+    /// The label at a call; `_` for none.
+    let label: String
+    /// The name inside the function.
+    let name: String
+    let type: String
+
+    /// The type in an optional type; nil for any other type.
+    var wrapped: String? { type.hasSuffix("?") || type.hasSuffix("!") ? String(type.dropLast()) : nil }
+  }
+
+  /// Returns the parameters between parentheses.
+  func parameters(_ range: Range<Int>) -> [Parameter] {
+    var result: [Parameter] = []
+    var position = range.lowerBound
+    while position < range.upperBound {
+      let label = word(position)
+      let name = isWord(position + 1) ? word(position + 1) : label
+      position += isWord(position + 1) ? 2 : 1
+      guard word(position) == ":" else { break }
+      let end = min(afterType(position + 1), range.upperBound)
+      result.append(Parameter(label: label, name: name, type: text(position + 1..<end)))
+      position = end
+      // A default value.
+      while position < range.upperBound, word(position) != "," {
+        position = ["(", "[", "{"].contains(word(position)) ? afterBrackets(position) : position + 1
+      }
+      position += 1
+    }
+    return result
+  }
+
+  /// The text of tokens as it is in the file, on one line.
+  func text(_ positions: Range<Int>) -> String {
+    guard let first = positions.first, let last = positions.last, last < tokens.count else { return "" }
+    let bytes = bytes[tokens[first].range.lowerBound..<tokens[last].range.upperBound]
+    let text = String(decoding: bytes, as: UTF8.self)
+    // With comments or line breaks between the tokens, the tokens alone.
+    return text.contains { $0.isNewline } || text.contains("/") ? words[positions].joined(separator: " ") : text
+  }
+
+  /// Returns the position after the type that begins at a position.
+  func afterType(_ start: Int) -> Int {
+    var next = start
+    while true {
+      while word(next) == "@" || ["some", "any", "inout", "borrowing", "consuming"].contains(word(next)) {
+        next += word(next) == "@" ? 2 : 1
+      }
+      switch word(next) {
+      case "(", "[": next = afterBrackets(next)
+      case _ where isWord(next): next += 1
+      default: return max(start, min(next, words.count))
+      }
+      suffixes: while true {
+        switch word(next) {
+        case "?", "!": next += 1
+        case "<": next = afterBrackets(next)
+        case "." where isWord(next + 1): next += 2
+        default: break suffixes
+        }
+      }
+      if word(next) == "&" {
+        next += 1
+      } else if word(next) == "-", word(next + 1) == ">" {
+        next += 2
+      } else {
+        return max(start, min(next, words.count))
+      }
+    }
+  }
+}

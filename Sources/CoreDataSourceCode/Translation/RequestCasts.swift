@@ -1,0 +1,24 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+/// The source of the operators that a port writes for casts between requests, for Apple's systems, which lack them.
+package enum RequestCasts {
+  package static let text = """
+    #if canImport(ObjectiveC)
+    import CoreData
+
+    // Casts between requests, which OpenCoreData has for systems where Swift cannot cast them.
+    infix operator =>? : CastingPrecedence
+    infix operator =>! : CastingPrecedence
+
+    func =>? <Result>(request: Any?, type: NSFetchRequest<Result>.Type) -> NSFetchRequest<Result>? {
+        request as? NSFetchRequest<Result>
+    }
+
+    func =>! <Result>(request: Any?, type: NSFetchRequest<Result>.Type) -> NSFetchRequest<Result> {
+        request as! NSFetchRequest<Result>
+    }
+    #endif
+
+    """
+}
