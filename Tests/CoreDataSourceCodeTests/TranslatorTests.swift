@@ -317,6 +317,8 @@ struct TranslatorTests {
       let file = SourceFile(path: "A.swift", bytes: bytes)
       let result = Translator(files: [file], models: [Self.model], hasResources: true).translate(file)
       #expect(result.bytes.filter { $0 == 10 }.count == bytes.filter { $0 == 10 }.count)
+      let port = Translator(files: [file], models: [Self.model], hasResources: true, purpose: .port).translate(file)
+      #expect(port.bytes.count >= bytes.count / 2)
     }
   }
 

@@ -1,0 +1,114 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+private let tool = BuiltProgram("CoreDataModelsTool")
+
+@Suite("What the plug-in runs", .enabled(if: tool.isPresent, "The tool was not built beside the tests"))
+final class ModelsToolTests {
+  private let folder: URL
+
+  init() throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("OpenCoreData-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  private func write(_ text: String, to path: String) throws -> URL {
+    let url = folder.appendingPathComponent(path)
+    try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    try Data(text.utf8).write(to: url)
+    return url
+  }
+
+  /// A model whose only version has an entity with an attribute of a type.
+  private func model(_ type: String) throws -> URL {
+    let contents = """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+        <entity name="Part" representedClassName="Part" codeGenerationType="class">
+          <attribute name="size" optional="YES" usesScalarValueType="YES" attributeType="\(type)"/>
+        </entity>
+      </model>
+      """
+    return try write(contents, to: "M.xcdatamodeld/V1.xcdatamodel/contents").deletingLastPathComponent()
+      .deletingLastPathComponent()
+  }
+
+  private func compile(_ model: URL, sources: [URL] = []) throws -> (status: Int32, output: String, error: String) {
+    try tool.run(
+      ["model", "--module", "Shop", "--output", folder.path + "/M.momd", "--classes", folder.path + "/M.swift"]
+        + sources.flatMap { ["--source", $0.path] } + [model.path])
+  }
+
+  private func translate(_ source: URL, _ model: URL) throws -> (status: Int32, output: String, error: String) {
+    try tool.run([
+      "sources", "--names", folder.path + "/Names.swift", "--resources", "yes", "--model", model.path, "--output",
+      folder.path + "/Out.swift", source.path,
+    ])
+  }
+
+  @Test("A model is compiled, its classes are generated, and an error names the version's file and the entity")
+  func models() throws {
+    #expect(try compile(model("Double")).status == 0)
+    let classes = try String(contentsOf: folder.appendingPathComponent("M.swift"), encoding: .utf8)
+    #expect(classes.contains("public class Part: NSManagedObject") && classes.contains("public var size: Double"))
+    #expect(FileManager.default.fileExists(atPath: folder.path + "/M.momd/V1.mom"))
+    let wrong = try compile(model("Dooble"))
+    #expect(wrong.status == 1)
+    #expect(wrong.error.hasPrefix(folder.path + "/M.xcdatamodeld/V1.xcdatamodel/contents:"))
+    #expect(wrong.error.contains(": error: ") && wrong.error.contains("Part") && wrong.error.contains("size"))
+  }
+
+  @Test("A class that a port has named in ObjectiveCNames.swift is known by that name")
+  func names() throws {
+    let contents = try String(
+      contentsOf: model("Double").appendingPathComponent("V1.xcdatamodel/contents"), encoding: .utf8
+    )
+    .replacingOccurrences(
+      of: "</entity>",
+      with: "<relationship name=\"bolt\" maxCount=\"1\" destinationEntity=\"Bolt\"/></entity>"
+        + "<entity name=\"Bolt\" representedClassName=\"WSBolt\"/>")
+    _ = try write(contents, to: "M.xcdatamodeld/V1.xcdatamodel/contents")
+    let names = try write(
+      "final class ObjectiveCNames: NSObject { static var classes: [String: AnyClass] { [\"WSBolt\": Bolt.self] } }",
+      to: "ObjectiveCNames.swift")
+    let model = folder.appendingPathComponent("M.xcdatamodeld")
+    for (sources, type) in [([], "WSBolt"), ([names], "Bolt")] {
+      #expect(try compile(model, sources: sources).status == 0)
+      let classes = try String(contentsOf: folder.appendingPathComponent("M.swift"), encoding: .utf8)
+      #expect(classes.contains("public var bolt: \(type)?"))
+    }
+  }
+
+  @Test("A key path without a property is an error at its place, and an unchanged result is not written again")
+  func sources() throws {
+    let model = try model("Double")
+    let source = try write("import CoreData\nlet k = #keyPath(Part.size)\n", to: "A.swift")
+    #expect(try translate(source, model).status == 0)
+    let out = folder.path + "/Out.swift"
+    let first = try FileManager.default.attributesOfItem(atPath: out)[.systemFileNumber] as? Int
+    #expect(try translate(source, model).status == 0)
+    #expect(try FileManager.default.attributesOfItem(atPath: out)[.systemFileNumber] as? Int == first)
+    let text = try String(contentsOfFile: out, encoding: .utf8)
+    #expect(text == "#sourceLocation(file: \"\(source.path)\", line: 1)\nimport CoreData\nlet k = \"size\"\n")
+    _ = try write("import CoreData\nlet k = #keyPath(Part.sise)\n", to: "A.swift")
+    let wrong = try translate(source, model)
+    #expect(wrong.status == 1)
+    #expect(wrong.error.hasPrefix("\(source.path):2:23: error: Part has no property \"sise\"."))
+  }
+
+  @Test("A wrong command line ends with an error")
+  func usage() throws {
+    for arguments in [
+      [], ["model"], ["sources", "--output", "x"], ["model", "--output", folder.path, "/none.xcdatamodel"],
+    ] {
+      let run = try tool.run(arguments)
+      #expect(run.status == 1 && run.error.contains("error: "))
+    }
+  }
+}
