@@ -15,6 +15,8 @@ work="$(mktemp -d)"
 export work
 trap 'rm -rf "$work"' EXIT
 
+# A copy, which a build that runs meanwhile does not replace.
+cp "$build/coredata" "$work/coredata"
 flags=(-I "$build/Modules")
 for library in CSQLite CZlib CSwiftRuntime; do
   flags+=(-Xcc "-fmodule-map-file=$root/Sources/$library/module.modulemap" -I "$root/Sources/$library")
@@ -30,7 +32,7 @@ export FLAGS="${flags[*]}"
 check() {
   local model="$1" number="$2" folder="$work/$2"
   mkdir "$folder"
-  if ! "$build/coredata" model generate "$model" -o "$folder" --all >"$folder/log" 2>&1; then
+  if ! "$work/coredata" model generate "$model" -o "$folder" --all >"$folder/log" 2>&1; then
     printf 'UNREADABLE %s: %s\n' "$model" "$(tail -1 "$folder/log")"
     return
   fi
