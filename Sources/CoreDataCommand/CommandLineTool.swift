@@ -8,14 +8,13 @@ import Foundation
 enum CommandLineTool {
   static var commands: [any Command.Type] {
     [
-      ModelShowCommand.self, ModelVersionsCommand.self, ModelDiffCommand.self,
-      ModelCompileCommand.self, ModelDecompileCommand.self, ModelGenerateCommand.self,
+      ModelShowCommand.self, ModelVersionsCommand.self, ModelDiffCommand.self, ModelLintCommand.self,
+      ModelLockCommand.self, ModelCompileCommand.self, ModelDecompileCommand.self, ModelGenerateCommand.self,
       MappingInferCommand.self, MappingNewCommand.self, MappingShowCommand.self, MappingCheckCommand.self,
-      MappingCompileCommand.self,
-      StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self, StoreCreateCommand.self,
-      StoreExtractModelCommand.self,
-      MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRunCommand.self, MigrateRecoverCommand.self,
-      MigrateRestoreCommand.self, PortCommand.self, ExplainCommand.self,
+      MappingCompileCommand.self, StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self,
+      StoreCreateCommand.self, StoreExtractModelCommand.self, MigrateStatusCommand.self, MigratePlanCommand.self,
+      MigrateRunCommand.self, MigrateRecoverCommand.self, MigrateRestoreCommand.self, PortCommand.self,
+      ExplainCommand.self,
     ]
   }
 

@@ -31,8 +31,8 @@ struct FindingPageTests {
   }
 
   @Test(
-    "Every code is emitted by some pair of versions, so that no page is for a code that cannot be",
-    arguments: FindingCode.allCases)
+    "Every code about a step is emitted by some pair of versions, so that no page is for a code that cannot be",
+    arguments: FindingCode.allCases.filter { !["VR", "MD"].contains($0.rawValue.prefix(2)) })
   func emitted(code: FindingCode) {
     let (old, new) = Self.versions(code)
     #expect(MigrationFindings(from: old, to: new).findings.map(\.code).contains(code))
@@ -90,6 +90,13 @@ struct FindingPageTests {
         ]
       }
     case .minimumCountRaised: return change { $0.relationships[0].minCount = 1 }
+    case .probableRename: return change { $0.attributes[0].name = "names" }
+    case .unclearRename:
+      return change {
+        var text = AttributeDocument(name: "text", kind: .string)
+        text.renamingIdentifier = "none"
+        $0.attributes.append(text)
+      }
     case .notInferable: return change { $0.attributes[1].kind = .string }
     case .hierarchiesMerged:
       let entities = ["Customer", "Person"].map { EntityDocument(name: $0) }
@@ -104,6 +111,10 @@ struct FindingPageTests {
         return ModelDocument(entities: [order, EntityDocument(name: "Person"), EntityDocument(name: "Company")])
       }
       return (model("Person"), model("Company"))
+    // `ModelLintTests` has those about versions and models.
+    case .shippedVersionEdited, .noPath, .staleMapping, .equalVersions, .currentMovedBack, .missingInverse,
+      .reservedName, .insecureTransformer, .requiredPair:
+      return change { _ in }
     }
   }
 }

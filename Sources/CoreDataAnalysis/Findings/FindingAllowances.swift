@@ -119,7 +119,9 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
     case .attributeRemoved, .storedBecomesTransient, .externalDataDropped: [.values]
     case .relationshipRemoved, .toManyBecomesToOne, .destinationChanged: [.links]
     case .numberNarrowed, .orderLost, .newRequiredAttribute, .optionalBecomesRequired, .uniquenessAdded,
-      .validationTightened, .minimumCountRaised, .notInferable, .hierarchiesMerged:
+      .validationTightened, .minimumCountRaised, .probableRename, .unclearRename, .notInferable, .hierarchiesMerged,
+      .shippedVersionEdited, .noPath, .staleMapping, .equalVersions, .currentMovedBack, .missingInverse, .reservedName,
+      .insecureTransformer, .requiredPair:
       nil
     }
   }

@@ -1,7 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-/// The codes of findings about migrations: every code that a finding can have, and no other.
+/// The codes of findings about models and migrations: every code that a finding can have, and no other.
 public enum FindingCode: String, Hashable, Sendable, CaseIterable {
   case entityRemoved = "DS101"
   case attributeRemoved = "DS102"
@@ -16,9 +16,20 @@ public enum FindingCode: String, Hashable, Sendable, CaseIterable {
   case uniquenessAdded = "DD203"
   case validationTightened = "DD204"
   case minimumCountRaised = "DD205"
+  case probableRename = "CM301"
+  case unclearRename = "CM302"
   case notInferable = "CM303"
   case hierarchiesMerged = "CM304"
   case destinationChanged = "CM305"
+  case shippedVersionEdited = "VR401"
+  case noPath = "VR402"
+  case staleMapping = "VR403"
+  case equalVersions = "VR404"
+  case currentMovedBack = "VR405"
+  case missingInverse = "MD501"
+  case reservedName = "MD502"
+  case insecureTransformer = "MD503"
+  case requiredPair = "MD504"
 
   /// Whether the code is about data loss.
   public var isLoss: Bool { rawValue.hasPrefix("DS") || self == .destinationChanged }

@@ -59,7 +59,7 @@ extension FindingJudge {
   func untaken(_ entity: String, _ level: Finding.Level, _ message: String) -> Finding {
     Finding(
       .entityRemoved, level, entity: entity, property: nil, sourceEntity: entity, sourceProperty: nil, message
-    ).allowed(by: allowance(of: .entityRemoved, entities: [newIndex[entity], oldIndex[entity]], properties: []))
+    ).allowed(by: .inModel(.entityRemoved, entities: [newIndex[entity], oldIndex[entity]], properties: []))
   }
 
   func counted(_ number: Int, _ noun: String) -> String {
@@ -105,32 +105,9 @@ extension FindingJudge {
 
   /// The allowances in the model's user info: `DS102 moved to Archive` under `coredata.allow`. A reason is required.
   private func allowance(of code: FindingCode, _ change: ModelChange) -> FindingAllowance? {
-    allowance(
-      of: code, entities: [change.entity.flatMap { newIndex[$0] }, change.sourceEntity.flatMap { oldIndex[$0] }],
+    FindingAllowance.inModel(
+      code, entities: [change.entity.flatMap { newIndex[$0] }, change.sourceEntity.flatMap { oldIndex[$0] }],
       properties: [change.property, change.sourceProperty])
-  }
-
-  private func allowance(
-    of code: FindingCode, entities: [EntityDocument?], properties: [String?]
-  ) -> FindingAllowance? {
-    let places = entities.enumerated().flatMap { position, entity in
-      let property = position < properties.count ? properties[position] : nil
-      return [entity?.userInfo(of: property), entity?.userInfo]
-    }
-    for case .string(let text)? in places.compactMap({ $0?["coredata.allow"] }) {
-      for line in text.split(whereSeparator: { $0 == ";" || $0.isNewline }) {
-        let words = line.trimmingCharacters(in: .whitespaces).split(separator: " ", maxSplits: 1)
-        guard words.count == 2, words[0] == code.rawValue else { continue }
-        return FindingAllowance(code, reason: String(words[1]), origin: .model)
-      }
-    }
-    return nil
-  }
-}
-
-extension EntityDocument {
-  fileprivate func userInfo(of property: String?) -> [String: PlainValue]? {
-    attributes.first { $0.name == property }?.userInfo ?? relationships.first { $0.name == property }?.userInfo
   }
 }
 

@@ -32,9 +32,20 @@ extension FindingCode {
     case .uniquenessAdded: .uniquenessAdded
     case .validationTightened: .validationTightened
     case .minimumCountRaised: .minimumCountRaised
+    case .probableRename: .probableRename
+    case .unclearRename: .unclearRename
     case .notInferable: .notInferable
     case .hierarchiesMerged: .hierarchiesMerged
     case .destinationChanged: .destinationChanged
+    case .shippedVersionEdited: .shippedVersionEdited
+    case .noPath: .noPath
+    case .staleMapping: .staleMapping
+    case .equalVersions: .equalVersions
+    case .currentMovedBack: .currentMovedBack
+    case .missingInverse: .missingInverse
+    case .reservedName: .reservedName
+    case .insecureTransformer: .insecureTransformer
+    case .requiredPair: .requiredPair
     }
   }
 }

@@ -13,7 +13,7 @@ struct MappingFindings {
   let findings: [Finding]
 
   init(
-    _ mappingModel: NSMappingModel, from old: NSManagedObjectModel, to new: NSManagedObjectModel, counts: StoreCounts
+    _ mappingModel: NSMappingModel, from old: NSManagedObjectModel, to new: NSManagedObjectModel, counts: StoreCounts?
   ) {
     let difference = ModelDifference(from: old.document, to: new.document)
     let scale = MappingScale(
@@ -32,12 +32,16 @@ private struct MappingScale {
   let mappings: [MappedEntity]
   let judge: FindingJudge
   let changes: [ModelChange]
-  let counts: StoreCounts
+  /// The store's rows; nil where only the models are judged, which then count as if there were rows.
+  let counts: StoreCounts?
 
   /// The finding adjusted to the mapping model; nil where the mapping model resolves it.
   func weighed(_ finding: Finding, _ change: ModelChange) -> Finding? {
     switch finding.code {
-    case .notInferable, .hierarchiesMerged: nil
+    case .notInferable, .hierarchiesMerged, .probableRename, .unclearRename, .shippedVersionEdited, .noPath,
+      .staleMapping, .equalVersions, .currentMovedBack, .missingInverse, .reservedName, .insecureTransformer,
+      .requiredPair:
+      nil
     case .newRequiredAttribute, .optionalBecomesRequired: missing(finding, change)
     case .uniquenessAdded, .validationTightened, .minimumCountRaised: rule(finding, change)
     case .entityRemoved, .attributeRemoved, .relationshipRemoved, .toManyBecomesToOne, .numberNarrowed,
@@ -48,25 +52,30 @@ private struct MappingScale {
 
   /// Rows of an entity without an entity mapping.
   func rows(of entity: String) -> Finding? {
-    let count = counts.rows[entity] ?? 0
+    let count = counts.map { $0.rows[entity] ?? 0 }
     let takers = mappings.filter { $0.sources.contains(entity) }
     guard takers.isEmpty else {
-      guard count > 0, takers.allSatisfy({ $0.destination == nil }) else { return nil }
+      guard count != 0, takers.allSatisfy({ $0.destination == nil }) else { return nil }
       let words = "the entity mapping \(takers.map(\.name).joined(separator: ", ")) removes it: "
-      let finding = judge.untaken(entity, .warning, words + judge.dropped(count, "row"))
+      let finding = judge.untaken(entity, .warning, words + dropped(count))
       return decided(finding, by: takers) ?? finding
     }
-    guard count > 0 || judge.newIndex[entity] == nil else { return nil }
-    let message =
-      "no entity mapping takes it" + (count == 0 ? "; it holds nothing" : ": " + judge.dropped(count, "row"))
+    guard count != 0 || judge.newIndex[entity] == nil else { return nil }
+    let message = "no entity mapping takes it" + (count == 0 ? "; it holds nothing" : ": " + dropped(count))
     return judge.untaken(entity, count == 0 ? .information : .error, message)
   }
+
+  private func dropped(_ count: Int?) -> String {
+    count.map { judge.dropped($0, "row") } ?? "its rows would be dropped"
+  }
+
+  private func mayHaveRows(_ entity: String) -> Bool { counts.map { $0.rows[entity] ?? 0 > 0 } ?? true }
 
   /// A loss, weighed by the rows of those entities whose mappings do not keep the values.
   private func loss(_ finding: Finding, _ change: ModelChange) -> Finding? {
     let property = change.sourceProperty ?? ""
     let family = judge.family(of: change.sourceEntity ?? "")
-    guard family.contains(where: { counts.rows[$0] ?? 0 > 0 }) else {
+    guard family.contains(where: mayHaveRows) else {
       let isCarried = mappings.contains {
         !$0.sources.isDisjoint(with: family) && $0.carries(property, finding, change)
       }
@@ -74,7 +83,7 @@ private struct MappingScale {
     }
     var (lost, undecided): (Set<String>, Set<String>) = ([], [])
     var policies: [MappedEntity] = []
-    for entity in family where counts.rows[entity] ?? 0 > 0 {
+    for entity in family where mayHaveRows(entity) {
       // A finding about the entity covers rows that are not mapped, or removed.
       let takers = mappings.filter { $0.sources.contains(entity) && $0.destination != nil }
       guard !takers.isEmpty, !takers.contains(where: { $0.carries(property, finding, change) }) else { continue }
@@ -91,7 +100,7 @@ private struct MappingScale {
   private func again(_ finding: Finding, _ change: ModelChange, among entities: Set<String>) -> Finding? {
     guard !entities.isEmpty else { return nil }
     var counts = counts
-    counts.rows = counts.rows.filter { entities.contains($0.key) }
+    if let rows = counts?.rows { counts?.rows = rows.filter { entities.contains($0.key) } }
     return FindingJudge(old: judge.old, new: judge.new, counts: counts, changes: changes).findings(for: change)
       .first { $0.code == finding.code && $0.isFailure == finding.isFailure }
   }

@@ -24,7 +24,8 @@ public struct MigrationFindings: Hashable, Sendable {
   ) {
     let changes = ModelDifference(from: old, to: new).changes
     let judge = FindingJudge(old: old, new: new, counts: counts, changes: changes)
-    let found = changes.flatMap { judge.findings(for: $0) }
+    let found =
+      changes.flatMap { judge.findings(for: $0) } + RenameFindings(from: old, to: new, changes, judge).findings
     findings = found.map(allowances.applied).sorted(by: Finding.areInOrder)
   }
 

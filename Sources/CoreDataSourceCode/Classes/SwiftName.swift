@@ -1,6 +1,8 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataModelFiles
+
 /// Names in generated code.
 package enum SwiftName {
   /// The words of Swift that are no names of declarations without backticks.
@@ -14,13 +16,6 @@ package enum SwiftName {
     "true", "try", "typealias", "var", "where", "while",
   ]
 
-  /// The properties of `NSManagedObject` and `NSObject`, which a subclass cannot declare with another type.
-  private static let inherited: Set<String> = [
-    "changedValues", "className", "debugDescription", "description", "entity", "faultingState", "hasChanges",
-    "hasPersistentChangedValues", "hash", "hashValue", "isDeleted", "isFault", "isInserted", "isUpdated",
-    "managedObjectContext", "objectID", "self", "superclass", "Type", "Protocol", "init",
-  ]
-
   /// Returns a name as it is written in a declaration, or nil if it is no identifier.
   package static func declared(_ name: String) -> String? {
     guard isIdentifier(name) else { return nil }
@@ -28,7 +23,7 @@ package enum SwiftName {
   }
 
   /// Whether a property of this name can be declared in a subclass of `NSManagedObject`.
-  package static func isFree(_ name: String) -> Bool { !inherited.contains(name) }
+  package static func isFree(_ name: String) -> Bool { !ReservedNames.properties.contains(name) }
 
   /// The name of a class without its module; nil for none.
   package static func bare(_ className: String?) -> String? {

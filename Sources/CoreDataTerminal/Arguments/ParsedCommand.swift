@@ -324,6 +324,15 @@ package enum OutputFormat: String, CaseIterable, Sendable {
   case json
   /// Markdown for documents and comments.
   case markdown
+  /// Annotations of a hosted workflow, which shows them beside the lines of a file.
+  case github
+  /// The format of static analysis results, for pages that collect findings.
+  case sarif
+  /// XML of test results, for pages that collect tests.
+  case junit
+
+  /// Those of a command that does not say which it has.
+  static let common: [OutputFormat] = [.text, .json, .markdown]
 }
 
 /// The values of the options that every command has.
@@ -350,7 +359,7 @@ package struct CommonOptions: Hashable, Sendable {
 
   package static let specifications: [OptionSpecification] = [
     OptionSpecification(
-      "format", .oneOf(OutputFormat.allCases.map(\.rawValue)), summary: "The format of the result (default: text)."),
+      "format", .oneOf(OutputFormat.common.map(\.rawValue)), summary: "The format of the result (default: text)."),
     OptionSpecification(
       "output", short: "o", .text("FILE"), summary: "The file for the result (default: standard output)."),
     OptionSpecification(

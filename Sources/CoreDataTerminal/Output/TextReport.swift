@@ -50,6 +50,9 @@ package struct TextReport: Sendable {
 
 /// A table, written in aligned columns for a terminal or as Markdown.
 package struct TextTable: Hashable, Sendable {
+  /// Whether there are no rows.
+  package var isEmpty: Bool { rows.isEmpty }
+
   package struct Column: Hashable, Sendable {
     /// The title above the column.
     package var title: String

@@ -345,6 +345,11 @@ struct MappingPlaces {
 }
 
 extension MappingFile {
+  /// Reads mapping models, and those in directories.
+  ///
+  /// - Throws: 260 for a missing file, 259 for one without a mapping model.
+  package static func files(at urls: [URL]) throws -> [MappingFile] { try MappingPlaces(urls: urls).mappings() }
+
   /// Reads a file.
   ///
   /// - Throws: as `NSMappingModel.load(contentsOf:forSourceModel:destinationModel:)`.

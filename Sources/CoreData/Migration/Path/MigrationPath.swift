@@ -55,7 +55,17 @@ public struct MigrationPath {
     modelsAt modelURL: URL, from source: String, to destination: String? = nil, mappings: [URL] = [],
     isProgressive: Bool = true
   ) throws {
-    let known = try ModelVersions(contentsOf: modelURL)
+    try self.init(
+      known: ModelVersions(contentsOf: modelURL), from: source, to: destination, mappings: mappings,
+      isProgressive: isProgressive)
+  }
+
+  /// Finds the path between two versions that are known.
+  ///
+  /// - Throws: as `init(modelsAt:from:to:mappings:isProgressive:)`.
+  package init(
+    known: ModelVersions, from source: String, to destination: String?, mappings: [URL] = [], isProgressive: Bool = true
+  ) throws {
     try self.init(
       known: known, from: known.version(named: source), to: known.version(named: destination),
       rules: Rules(mappings: MappingPlaces(urls: mappings), isProgressive: isProgressive))

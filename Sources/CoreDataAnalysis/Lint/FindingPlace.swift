@@ -1,0 +1,53 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import Foundation
+
+/// Where in the sources of a model a finding is, for editors and the pages of a code review.
+public struct FindingPlace: Hashable, Sendable {
+  /// The file: the contents of a version, or the model where it is compiled.
+  public let url: URL
+  /// The line, from 1.
+  public let line: Int
+
+  /// Finds the place of a finding.
+  ///
+  /// - Parameters:
+  ///   - entry: the finding.
+  ///   - model: the bundle of the versions, or a single one.
+  public init(of entry: ModelLint.Entry, in model: URL) {
+    let version = model.appendingPathComponent("\(entry.version).xcdatamodel")
+    let directory = FileCalls.isDirectory(version) ? version : model
+    let contents = directory.appendingPathComponent("contents")
+    guard directory.pathExtension == "xcdatamodel", let text = try? RegularFile.read(contents, limit: 1 << 26) else {
+      // Of a compiled model there are no lines.
+      (url, line) = (model, 1)
+      return
+    }
+    url = contents
+    let lines = String(decoding: text, as: UTF8.self).split(
+      omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+    line = Self.line(of: entry.finding.entity, entry.finding.property, in: lines)
+  }
+
+  private static func line(of entity: String?, _ property: String?, in lines: [Substring]) -> Int {
+    guard let entity, let start = lines.firstIndex(where: { isElement($0, ["entity"], named: entity) }) else {
+      return 1
+    }
+    let body = lines[(start + 1)...].prefix { !$0.contains("</entity>") && !$0.contains("<entity ") }
+    let kinds = ["attribute", "relationship", "fetchedProperty"]
+    guard let property, let place = body.firstIndex(where: { isElement($0, kinds, named: property) }) else {
+      return start + 1
+    }
+    return place + 1
+  }
+
+  private static func isElement(_ line: Substring, _ kinds: [String], named name: String) -> Bool {
+    kinds.contains { line.contains("<\($0) ") } && line.contains(" name=\"\(escaped(name))\"")
+  }
+
+  private static func escaped(_ name: String) -> String {
+    name.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing("\"", with: "&quot;")
+  }
+}

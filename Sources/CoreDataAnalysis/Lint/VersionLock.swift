@@ -1,0 +1,234 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataFileSystem
+import CoreDataMigration
+import CoreDataModelFiles
+import Foundation
+
+/// The hashes of the versions of a model that have been shipped, as a file in the app's repository.
+///
+/// A version that users have stores of must never change. The lock tells when it did, and which properties differ. One file can
+/// hold several models, by the names of their bundles.
+public struct VersionLock: Hashable, Sendable {
+  /// A version as it was shipped.
+  public struct Version: Hashable, Sendable, Codable {
+    /// The name.
+    public let name: String
+    /// The checksum, as in `VersionInfo.plist`.
+    public let checksum: String
+    /// The entities by name.
+    public let entities: [String: Entity]
+  }
+
+  /// An entity as it was shipped.
+  public struct Entity: Hashable, Sendable, Codable {
+    /// The version hash in hexadecimal digits.
+    public let hash: String
+    /// The first eight bytes of the hashes of its own properties, by name.
+    public let properties: [String: String]
+  }
+
+  private struct Model: Hashable, Sendable, Codable {
+    var current: String
+    var versions: [Version]
+  }
+
+  private struct Contents: Codable {
+    var format = VersionLock.format
+    var models: [String: Model] = [:]
+  }
+
+  /// The name of the file, where no other is given: beside the model.
+  public static let defaultName = "coredata.lock"
+
+  private static let format = "coredata.lock/1"
+  private static let largestFile = 1 << 26
+
+  /// The versions, in order.
+  public let versions: [Version]
+  /// The current version when the lock was written.
+  public let current: String
+
+  private init(_ model: Model) {
+    versions = model.versions
+    current = model.current
+  }
+
+  /// Whether a version is locked.
+  public func has(_ name: String) -> Bool { versions.contains { $0.name == name } }
+
+  /// Reads the lock of a model.
+  ///
+  /// - Parameters:
+  ///   - url: the file.
+  ///   - model: the name of the model's bundle, as `Shop.xcdatamodeld`.
+  /// - Returns: nil where the file does not have the model.
+  /// - Throws: `ModelFileError` for a missing file, and for one that is no lock.
+  public init?(contentsOf url: URL, model: String) throws {
+    guard FileCalls.exists(url) else {
+      throw ModelFileError(
+        .missingFile, found: "There is no lock.", advice: "Write it with coredata model lock MODEL.", file: url)
+    }
+    guard let found = try Self.contents(WholeFile(url)).models[model] else { return nil }
+    self.init(found)
+  }
+
+  /// Locks the versions of a model, up to the current one, in a file.
+  ///
+  /// - Parameters:
+  ///   - known: the versions.
+  ///   - url: the file, which is made if there is none; other models in it stay.
+  ///   - model: the name of the model's bundle.
+  ///   - replacesEdited: whether versions that differ from the lock are locked as they are now.
+  /// - Returns: what differs from the lock, and the names of the versions that were added. Where something differs and is not to be
+  ///   replaced, nothing is written.
+  /// - Throws: `ModelFileError` for a file that is no lock; `FileFailure`.
+  package static func lock(
+    _ known: ModelVersions, in url: URL, model: String, replacesEdited: Bool
+  ) throws -> (findings: [ModelLint.Entry], added: [String]) {
+    let versions = known.versions
+    guard let last = versions.lastIndex(where: { $0.name == known.currentName }) ?? versions.indices.last else {
+      return ([], [])
+    }
+    let file = WholeFile(url)
+    var contents = try Self.contents(file)
+    let present = contents.models[model].map(VersionLock.init)
+    let findings = present?.findings(versions, current: versions[last].name) ?? []
+    guard findings.isEmpty || replacesEdited else { return (findings, []) }
+    let shipped = versions[...last].map(Version.init)
+    let added = shipped.map(\.name).filter { present?.has($0) != true }
+    let model = (model, Model(current: versions[last].name, versions: shipped))
+    guard contents.models[model.0] != model.1 else { return (findings, []) }
+    contents.models[model.0] = model.1
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    do {
+      try file.write(try encoder.encode(contents) + Data("\n".utf8))
+    } catch let problem as WholeFile.Problem {
+      throw ModelFileError(.unsupportedFile, found: problem.description, advice: "Run the command again.", file: url)
+    }
+    return (findings, added)
+  }
+
+  private static func contents(_ file: WholeFile) throws -> Contents {
+    do {
+      guard let data = try file.read(limit: largestFile) else { return Contents() }
+      let contents = try JSONDecoder().decode(Contents.self, from: data)
+      guard contents.format == format else {
+        throw ModelFileError(
+          .unsupportedFile, found: "The lock has the format \"\(contents.format)\".",
+          advice: "This version reads \"\(format)\". Use the version of coredata that wrote it.", file: file.url)
+      }
+      return contents
+    } catch is DecodingError {
+      throw ModelFileError(
+        .unsupportedFile, found: "The file is no lock of model versions, or damaged.",
+        advice: "Take it from the repository's history, or write it anew with coredata model lock.", file: file.url)
+    } catch let problem as RegularFile.Problem {
+      throw ModelFileError(.unsupportedFile, found: problem.description, advice: "Name another file.", file: file.url)
+    }
+  }
+}
+
+extension VersionLock.Version {
+  fileprivate init(_ version: ModelVersion) {
+    let hashes = version.versionHashes
+    self.init(
+      name: version.name, checksum: hashes.checksum,
+      entities: Dictionary(
+        version.document.entities.map { entity in
+          let properties = (entity.attributes.map(\.name) + entity.relationships.map(\.name)).compactMap { name in
+            hashes.property(name, of: entity.name).map { (name, Self.hexadecimal($0.prefix(8))) }
+          }
+          return (
+            entity.name,
+            VersionLock.Entity(
+              hash: Self.hexadecimal(hashes.entities[entity.name] ?? Data()),
+              properties: Dictionary(properties) { first, _ in first })
+          )
+        }
+      ) { first, _ in first })
+  }
+
+  private static func hexadecimal(_ data: Data) -> String {
+    data.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+}
+
+// MARK: Comparison
+
+extension VersionLock {
+  /// Returns how versions differ from the lock.
+  package func findings(in known: ModelVersions) -> [ModelLint.Entry] {
+    let versions = known.versions
+    return findings(versions, current: known.currentName ?? versions.last?.name ?? "")
+  }
+
+  /// Returns the names of versions that are not locked.
+  package func unlocked(in known: ModelVersions) -> [String] { known.names.filter { !has($0) } }
+
+  /// Returns how versions differ from the lock.
+  func findings(_ versions: [ModelVersion], current: String) -> [ModelLint.Entry] {
+    let present = versions.map { (version: $0, locked: Version($0)) }
+    var entries: [ModelLint.Entry] = []
+    for shipped in self.versions {
+      guard !present.contains(where: { $0.locked.checksum == shipped.checksum }) else { continue }
+      guard let edited = present.first(where: { $0.version.name == shipped.name }) else {
+        let text = "the version was shipped, and the model does not have it"
+        entries.append(.init(shipped.name, ModelLint.finding(.shippedVersionEdited, .error, text)))
+        continue
+      }
+      entries += Self.differences(shipped, edited.locked, edited.version.document)
+        .map { .init(shipped.name, $0) }
+    }
+    let names = versions.map(\.name)
+    if let before = names.firstIndex(of: self.current), let now = names.firstIndex(of: current), now < before {
+      let text = "\(self.current) was current when it was locked"
+      entries.append(.init(current, ModelLint.finding(.currentMovedBack, .error, text)))
+    }
+    return entries
+  }
+
+  private static func differences(_ shipped: Version, _ edited: Version, _ document: ModelDocument) -> [Finding] {
+    func finding(_ entity: String, _ property: String?, _ message: String) -> Finding {
+      ModelLint.finding(.shippedVersionEdited, .error, entity: entity, property: property, message)
+    }
+    let index = EntityIndex(document)
+    var findings: [Finding] = []
+    var own: [(entity: String, findings: [Finding])] = []
+    for name in Set(shipped.entities.keys).union(edited.entities.keys).sorted() {
+      guard let before = shipped.entities[name] else {
+        findings.append(finding(name, nil, "was not in the version that was shipped"))
+        continue
+      }
+      guard let now = edited.entities[name] else {
+        findings.append(finding(name, nil, "was in the version that was shipped, and is missing"))
+        continue
+      }
+      guard before.hash != now.hash else { continue }
+      let properties = Set(before.properties.keys).union(now.properties.keys).sorted().compactMap { property in
+        switch (before.properties[property], now.properties[property]) {
+        case (nil, _): finding(name, property, "was not in the version that was shipped")
+        case (_, nil): finding(name, property, "was in the version that was shipped, and is missing")
+        case (let old, let new): old == new ? nil : finding(name, property, "differs from the version that was shipped")
+        }
+      }
+      own.append((name, properties))
+    }
+    let differing = Set(own.map(\.entity))
+    for (name, properties) in own {
+      findings += properties
+      // The hash of an entity has those of its ancestors in it.
+      let inherits = index.lineage(of: name).dropFirst().contains { differing.contains($0.name) }
+      guard properties.isEmpty, !inherits else { continue }
+      findings.append(
+        finding(
+          name, nil,
+          "its parent, its uniqueness constraints, its hash modifier, or whether it is abstract differs from the version "
+            + "that was shipped"))
+    }
+    return findings
+  }
+}

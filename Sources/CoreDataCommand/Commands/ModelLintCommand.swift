@@ -1,0 +1,90 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataAnalysis
+import CoreDataTerminal
+import Foundation
+
+/// `coredata model lint`
+enum ModelLintCommand: Command {
+  static let specification = CommandSpecification(
+    ["model", "lint"], summary: "Judge a model, and the steps between its versions, without a store.",
+    discussion:
+      "The current version and the step that leads to it are judged; with --all-steps every step up to it. With a lock, steps "
+      + "between shipped versions are information: nothing can be done about them any more. Exit with 1 if there are "
+      + "errors.\n\n" + AllowanceArguments.help,
+    positionals: [.model],
+    options: [
+      .flag("all-steps", summary: "Judge every step, not only the last one."),
+      .level, .mappings, .lockFile, .allow, .allowances, .allowLoss,
+      .format(.text, .json, .markdown, .github, .sarif, .junit),
+    ])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let model = try invocation.model()
+    try model.requireAllVersions()
+    let lint = try ModelLint(model.modelVersions(), invocation.lintOptions(for: model))
+    let text = LintText(model: model.url, entries: lint.entries, isVerbose: invocation.options.isVerbose)
+    switch invocation.options.format {
+    case .json:
+      try invocation.write([
+        "format": "coredata.model-lint/1", "model": .string(model.url.path), "current": .string(lint.current),
+        "steps": .integer(lint.stepCount), "findings": text.json,
+      ])
+    case .markdown: try invocation.result.write(text.markdown)
+    case .github: try invocation.result.write(text.annotations)
+    case .sarif: try invocation.write(text.sarif)
+    case .junit:
+      var report = TestReport("coredata model lint \(model.name)")
+      report.cases = text.cases()
+      try invocation.result.write(source: report.xml)
+    case .text:
+      var report = TextReport(styler: invocation.styler)
+      let versions = NumberText.counted(model.names.count, "version")
+      report.line(
+        "\(model.name)  \(versions), current \(lint.current); \(NumberText.counted(lint.stepCount, "step")) judged")
+      report.line()
+      text.write(to: &report)
+      report.line(text.summary)
+      try invocation.write(report)
+    }
+    return lint.count(of: .error) > 0 ? .no : .done
+  }
+}
+
+extension OptionSpecification {
+  static let level = OptionSpecification(
+    "level", .pair("CODE", oneOf: ["off", "warn", "error"]), repeats: true,
+    summary: "Give the findings with a code another level, or leave them out.")
+  static let lockFile = OptionSpecification(
+    "lock", .text("FILE"),
+    summary: "The lock of shipped versions (default: coredata.lock beside the model, if there is one).")
+}
+
+extension CommandInvocation {
+  /// Returns the options of a check that the command line gives.
+  ///
+  /// - Throws: `CommandFailure` for an unknown code or an allowance that cannot be read; the errors of reading a lock.
+  func lintOptions(for model: ModelArgument) throws -> ModelLint.Options {
+    var lint = ModelLint.Options()
+    lint.includesAllSteps = arguments.flag("all-steps")
+    lint.mappings = mappings
+    lint.allowances = try allowances()
+    for (text, word) in arguments.pairs("level") {
+      guard let code = FindingCode(text: text) else { throw CommandFailure(.usage, FindingCode.unknown(text)) }
+      lint.levels[code] = .some(Finding.Level(rawValue: word))
+    }
+    let file = arguments.value("lock").map { URL(fileURLWithPath: $0) }
+    let place = file ?? Self.defaultLock(of: model)
+    if file != nil || FileManager.default.fileExists(atPath: place.path) {
+      lint.lock = try VersionLock(contentsOf: place, model: model.name)
+    }
+    return lint
+  }
+
+  /// The lock of a model where the command line names none.
+  static func defaultLock(of model: ModelArgument) -> URL {
+    model.url.deletingLastPathComponent().appendingPathComponent(VersionLock.defaultName)
+  }
+}

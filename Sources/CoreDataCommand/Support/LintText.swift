@@ -1,0 +1,186 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataAnalysis
+import CoreDataTerminal
+import Foundation
+
+/// Findings about a model in each of the formats.
+struct LintText {
+  let model: URL
+  /// The findings, worst first.
+  let entries: [ModelLint.Entry]
+  /// Whether findings that are information are written.
+  let isVerbose: Bool
+
+  private static let width = 80
+
+  // MARK: Text
+
+  /// Writes the findings by step and version.
+  func write(to report: inout TextReport) {
+    let shown = entries.filter { isVerbose || $0.finding.level > .information }
+    for (title, group) in groups(shown) {
+      report.section(title) { report in
+        for entry in group { Self.write(entry.finding, to: &report) }
+      }
+    }
+    if !shown.isEmpty { report.line() }
+  }
+
+  /// `2 errors, 1 warning; 3 more are information (-v shows them).`
+  var summary: String {
+    let hidden = isVerbose ? 0 : entries.count { $0.finding.level == .information }
+    let more = hidden == 0 ? "" : "; \(hidden) more \(hidden == 1 ? "is" : "are") information (-v shows them)"
+    return "\(counts)\(more)."
+  }
+
+  private var counts: String {
+    let errors = entries.count { $0.finding.level == .error }
+    let warnings = entries.count { $0.finding.level == .warning }
+    return "\(NumberText.counted(errors, "error")), \(NumberText.counted(warnings, "warning"))"
+  }
+
+  private func groups(_ entries: [ModelLint.Entry]) -> [(title: String, entries: [ModelLint.Entry])] {
+    var order: [String] = []
+    var groups: [String: [ModelLint.Entry]] = [:]
+    for entry in entries {
+      let title = entry.source.map { "\($0) -> \(entry.version)" } ?? entry.version
+      if groups[title] == nil { order.append(title) }
+      groups[title, default: []].append(entry)
+    }
+    return order.map { ($0, groups[$0] ?? []) }
+  }
+
+  private static func write(_ finding: Finding, to report: inout TextReport) {
+    let style: TextStyle = finding.level == .error ? .red : finding.level == .warning ? .yellow : .dim
+    let level = TextLayout.padded(finding.level.rawValue, to: 5)
+    let lines = TextLayout.wrapped(sentence(finding), width: width - 2 - 14)
+    for (position, line) in lines.enumerated() {
+      guard position == 0 else {
+        report.line(String(repeating: " ", count: 14) + line)
+        continue
+      }
+      let first: StyledText = "\(report.styler.style(level, style))  \(finding.code.rawValue)  \(line)"
+      report.line(first)
+    }
+  }
+
+  static func sentence(_ finding: Finding) -> String {
+    let place = finding.place.isEmpty ? "" : "\(finding.place): "
+    return place + finding.message + (finding.allowance.map { " (\($0.words))" } ?? "")
+  }
+
+  // MARK: Programs
+
+  var json: JSONText {
+    .array(
+      entries.map { entry in
+        let place = FindingPlace(of: entry, in: model)
+        return [
+          "code": .string(entry.finding.code.rawValue), "level": .string(entry.finding.level.rawValue),
+          "version": .string(entry.version), "from": .optional(entry.source), "entity": .optional(entry.finding.entity),
+          "property": .optional(entry.finding.property), "message": .string(entry.finding.message),
+          "file": .string(Self.path(place.url)), "line": .integer(place.line),
+          "allowedBy": .optional(entry.finding.allowance?.author),
+        ]
+      })
+  }
+
+  var markdown: String {
+    var table = TextTable([.init("Level"), .init("Code"), .init("Version"), .init("Finding")])
+    for entry in entries where isVerbose || entry.finding.level > .information {
+      table.add([
+        entry.finding.level.rawValue, entry.finding.code.rawValue, entry.version, Self.sentence(entry.finding),
+      ])
+    }
+    return (table.isEmpty ? "" : table.markdown + "\n") + summary + "\n"
+  }
+
+  /// Annotations of a hosted workflow.
+  var annotations: String {
+    entries.filter { isVerbose || $0.finding.level > .information }.map { entry in
+      let place = FindingPlace(of: entry, in: model)
+      let level: WorkflowAnnotation.Level =
+        switch entry.finding.level {
+        case .error: .error
+        case .warning: .warning
+        case .information: .notice
+        }
+      let annotation = WorkflowAnnotation(
+        level, Self.sentence(entry.finding), title: "\(entry.finding.code.rawValue): \(entry.finding.code.page.title)",
+        file: Self.path(place.url), line: place.line)
+      return annotation.text + "\n"
+    }.joined()
+  }
+
+  /// The results of a static analysis, version 2.1.0 of the format.
+  var sarif: JSONText {
+    let codes = Set(entries.map(\.finding.code)).sorted { $0.rawValue < $1.rawValue }
+    let rules = codes.map { code -> JSONText in
+      [
+        "id": .string(code.rawValue), "shortDescription": ["text": .string(code.page.title)],
+        "fullDescription": ["text": .string(code.page.what)],
+        "help": ["text": .string("\(code.page.why) \(code.page.cure)")],
+      ]
+    }
+    let results = entries.map { entry -> JSONText in
+      let place = FindingPlace(of: entry, in: model)
+      let level =
+        switch entry.finding.level {
+        case .error: "error"
+        case .warning: "warning"
+        case .information: "note"
+        }
+      return [
+        "ruleId": .string(entry.finding.code.rawValue), "level": .string(level),
+        "message": ["text": .string(Self.sentence(entry.finding))],
+        "locations": [
+          [
+            "physicalLocation": [
+              "artifactLocation": ["uri": .string(Self.uri(place.url))], "region": ["startLine": .integer(place.line)],
+            ]
+          ]
+        ],
+      ]
+    }
+    return [
+      "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+      "runs": [
+        [
+          "tool": [
+            "driver": [
+              "name": .string(CommandLineTool.specification.name),
+              "version": .string(CommandLineTool.specification.version), "rules": .array(rules),
+            ]
+          ],
+          "results": .array(results),
+        ]
+      ],
+    ]
+  }
+
+  /// The checks of a model: one for each code family of each step.
+  func cases() -> [TestReport.Case] {
+    groups(entries).map { title, entries in
+      TestReport.Case(
+        title,
+        failures: entries.filter { $0.finding.level == .error }.map {
+          "\($0.finding.code.rawValue) \(Self.sentence($0.finding))"
+        })
+    }
+  }
+
+  /// A path below the working directory, as pages of code reviews know it.
+  private static func path(_ url: URL) -> String {
+    let base = FileManager.default.currentDirectoryPath
+    let path = url.standardizedFileURL.path
+    return path.hasPrefix(base + "/") ? String(path.dropFirst(base.count + 1)) : path
+  }
+
+  private static func uri(_ url: URL) -> String {
+    let path = path(url)
+    guard !path.hasPrefix("/") else { return url.absoluteString }
+    return path.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed) ?? path
+  }
+}

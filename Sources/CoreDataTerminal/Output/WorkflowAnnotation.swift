@@ -1,0 +1,47 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A remark that GitHub's workflows show beside a file: `::error file=…,line=…,title=…::message`.
+package struct WorkflowAnnotation: Hashable, Sendable {
+  /// How much it matters.
+  package enum Level: String, Hashable, Sendable {
+    case error, warning, notice
+  }
+
+  /// How much it matters.
+  package var level: Level
+  /// The message.
+  package var message: String
+  /// The title.
+  package var title: String?
+  /// The file that it belongs to.
+  package var file: String?
+  /// The line in the file, from 1.
+  package var line: Int?
+
+  /// Describes a remark.
+  package init(_ level: Level, _ message: String, title: String? = nil, file: String? = nil, line: Int? = nil) {
+    self.level = level
+    self.message = message
+    self.title = title
+    self.file = file
+    self.line = line
+  }
+
+  /// The command of the workflow, in one line without its break.
+  package var text: String {
+    let properties = [("file", file), ("line", line.map { String($0) }), ("title", title)].compactMap { name, value in
+      value.map { "\(name)=" + Self.escaped($0, also: [(":", "%3A"), (",", "%2C")]) }
+    }
+    let head = properties.isEmpty ? level.rawValue : level.rawValue + " " + properties.joined(separator: ",")
+    return "::\(head)::" + Self.escaped(message)
+  }
+
+  private static func escaped(_ text: String, also pairs: [(String, String)] = []) -> String {
+    ([("%", "%25"), ("\r", "%0D"), ("\n", "%0A")] + pairs).reduce(text) { text, pair in
+      text.replacingOccurrences(of: pair.0, with: pair.1, options: .literal)
+    }
+  }
+}
