@@ -108,12 +108,12 @@ public struct ModelLint {
   private static func findings(
     from old: ModelVersion, to new: ModelVersion, _ known: ModelVersions, _ mappings: [URL]
   ) -> [Finding] {
+    // What is wrong with the mapping models is told for the path.
     guard !mappings.isEmpty, old.hashes != new.hashes,
       let step = try? MigrationPath(
         known: known, from: old.name, to: new.name, mappings: mappings, isProgressive: false
       ).steps.first, step.kind == .mapping
     else {
-      // What is wrong with the mapping models is told for the path.
       return MigrationFindings(from: old.document, to: new.document).findings
     }
     return MappingFindings(step.mappingModel, from: step.sourceModel, to: step.destinationModel, counts: nil).findings
