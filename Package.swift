@@ -9,6 +9,7 @@ let package = Package(
   products: [
     .library(name: "CoreData", targets: ["CoreData"]),
     .library(name: "CoreDataAnalysis", targets: ["CoreDataAnalysis"]),
+    .library(name: "CoreDataTesting", targets: ["CoreDataTesting"]),
     .executable(name: "coredata", targets: ["CoreDataCommand"]),
     .plugin(name: "CoreDataModels", targets: ["CoreDataModels"]),
   ],
@@ -46,12 +47,18 @@ let package = Package(
         "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPredicates",
         "CoreDataSQLite", "CoreDataStoreFiles",
       ]),
+    .target(
+      name: "CoreDataTesting",
+      dependencies: [
+        "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles", "CoreDataSQLite",
+        "CoreDataStoreFiles",
+      ]),
     .target(name: "CoreDataTerminal"),
     .executableTarget(
       name: "CoreDataCommand",
       dependencies: [
         "CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles",
-        "CoreDataSourceCode", "CoreDataStoreFiles", "CoreDataTerminal",
+        "CoreDataSourceCode", "CoreDataStoreFiles", "CoreDataTerminal", "CoreDataTesting",
       ]),
 
     // What the plug-in runs: it builds fast, since it needs neither SQLite nor `CoreData`.
@@ -60,8 +67,11 @@ let package = Package(
 
     .target(
       name: "CoreDataTestSupport",
-      dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataStoreFiles"],
+      dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataStoreFiles", "CoreDataTesting"],
       path: "Tests/CoreDataTestSupport"),
+    .testTarget(
+      name: "CoreDataTestingTests",
+      dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataTestSupport", "CoreDataTesting"]),
     .testTarget(name: "CoreDataFileSystemTests", dependencies: ["CoreDataFileSystem"]),
     .testTarget(name: "CoreDataSQLiteTests", dependencies: ["CoreDataSQLite"]),
     .testTarget(name: "CoreDataPredicatesTests", dependencies: ["CoreDataPredicates"]),

@@ -13,6 +13,7 @@ enum CommandLineTool {
       MappingInferCommand.self, MappingNewCommand.self, MappingShowCommand.self, MappingCheckCommand.self,
       MappingCompileCommand.self, StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self,
       StoreCreateCommand.self, StoreExtractModelCommand.self, MigrateStatusCommand.self, MigratePlanCommand.self,
+      MigrateRehearseCommand.self,
       MigrateRunCommand.self, MigrateRecoverCommand.self, MigrateRestoreCommand.self, PortCommand.self,
       ExplainCommand.self,
     ]

@@ -115,7 +115,9 @@ struct LintText {
   }
 
   /// The results of a static analysis, version 2.1.0 of the format.
-  var sarif: JSONText {
+  ///
+  /// - Parameter tool: the tool that has analyzed.
+  func sarif(_ tool: ToolSpecification) -> JSONText {
     let codes = Set(entries.map(\.finding.code)).sorted { $0.rawValue < $1.rawValue }
     let rules = codes.map { code -> JSONText in
       [
@@ -150,8 +152,8 @@ struct LintText {
         [
           "tool": [
             "driver": [
-              "name": .string(CommandLineTool.specification.name),
-              "version": .string(CommandLineTool.specification.version), "rules": .array(rules),
+              "name": .string(tool.name),
+              "version": .string(tool.version), "rules": .array(rules),
             ]
           ],
           "results": .array(results),
@@ -172,7 +174,7 @@ struct LintText {
   }
 
   /// A path below the working directory, as pages of code reviews know it.
-  private static func path(_ url: URL) -> String {
+  static func path(_ url: URL) -> String {
     let base = FileManager.default.currentDirectoryPath
     let path = url.standardizedFileURL.path
     return path.hasPrefix(base + "/") ? String(path.dropFirst(base.count + 1)) : path

@@ -125,7 +125,7 @@ package struct ModelVersions {
   /// The version of that name; the current one for nil.
   ///
   /// - Throws: 134060 when there is none.
-  func version(named name: String?) throws -> ModelVersion {
+  package func version(named name: String?) throws -> ModelVersion {
     let wanted = name ?? currentName
     if let wanted, let position = names.firstIndex(of: wanted), let version = shelf.version(at: position) {
       return version

@@ -87,7 +87,7 @@ package struct StoreImage: Equatable {
     return result
   }
 
-  static func key(_ id: NSManagedObjectID) -> Key {
+  package static func key(_ id: NSManagedObjectID) -> Key {
     let parts = id.uriRepresentation().pathComponents
     return Key(entity: id.entity.name ?? "", number: Int(parts.last?.dropFirst() ?? "") ?? -1)
   }
@@ -161,42 +161,4 @@ package struct StoreImage: Equatable {
     }
     return found
   }
-}
-
-/// A model for look-ups of what entities have, inherited properties included; transient ones left out.
-struct ModelShape {
-  struct Place {
-    let entity: String
-    let relationship: RelationshipDocument
-  }
-
-  let document: ModelDocument
-  private let index: EntityIndex
-
-  init(_ document: ModelDocument) {
-    self.document = document
-    index = EntityIndex(document)
-  }
-
-  subscript(name: String) -> EntityDocument? { index[name] }
-
-  func attributes(of entity: String) -> [String: AttributeDocument] {
-    Dictionary(
-      index.lineage(of: entity).flatMap(\.attributes).filter { !$0.isTransient }.map { ($0.name, $0) },
-      uniquingKeysWith: { first, _ in first })
-  }
-
-  func relationships(of entity: String) -> [String: Place] {
-    Dictionary(
-      index.lineage(of: entity).flatMap { declaring in
-        declaring.relationships.filter { !$0.isTransient }
-          .map { ($0.name, Place(entity: declaring.name, relationship: $0)) }
-      }, uniquingKeysWith: { first, _ in first })
-  }
-
-  func isKind(_ entity: String, of other: String) -> Bool {
-    index.lineage(of: entity).contains { $0.name == other }
-  }
-
-  func root(of entity: String) -> String { index.root(of: entity)?.name ?? entity }
 }

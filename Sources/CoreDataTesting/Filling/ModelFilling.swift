@@ -28,10 +28,22 @@ package struct ModelFilling {
   private let kind: Kind
   /// Entities that get no objects.
   private let leftOut: Set<String>
-  private var serial = 0
+  private var serial: Int
+  /// Values that the rules of attributes allow; nil where values need not keep them.
+  private var valid: ValidValues?
 
-  package init(_ document: ModelDocument, _ kind: Kind, without leftOut: Set<String> = []) {
+  /// Prepares a filling.
+  ///
+  /// - Parameters:
+  ///   - leftOut: entities that get no objects.
+  ///   - first: what the values begin with.
+  ///   - keepsRules: whether values keep the validation rules of the model.
+  package init(
+    _ document: ModelDocument, _ kind: Kind, without leftOut: Set<String> = [], first: Int = 0, keepsRules: Bool = false
+  ) {
     self.document = document
+    serial = first
+    valid = keepsRules ? ValidValues() : nil
     self.kind = kind
     self.leftOut = leftOut
     shape = ModelShape(document)
@@ -53,18 +65,43 @@ package struct ModelFilling {
         let object = NSEntityDescription.insertNewObject(forEntityName: entity.name, into: context)
         for (name, attribute) in shape.attributes(of: entity.name).sorted(by: { $0.key < $1.key })
         where attribute.derivation == nil {
-          object.setValue(value(of: attribute, number, entity.name), forKey: name)
+          let value = value(of: attribute, number, entity.name)
+          object.setValue(try valid?.value(like: value, object.entity, name, serial) ?? value, forKey: name)
         }
         objects[entity.name, default: []].append(object)
       }
     }
-    try context.save()
+    // Objects that keep the rules need their relationships first.
+    if valid == nil { try context.save() }
     for entity in document.entities {
       for relationship in entity.relationships where !relationship.isTransient && isTurn(relationship, entity.name) {
         relate(relationship, all(entity.name, objects), all(relationship.destinationEntityName ?? "", objects))
       }
     }
+    if valid != nil { try removeInvalid(context) }
     try context.save()
+  }
+
+  /// Deletes objects that there were too few others for, to which they must be related, until all keep the rules.
+  ///
+  /// - Throws: the error of the last object, where none is left.
+  private func removeInvalid(_ context: NSManagedObjectContext) throws {
+    var problem: (any Error)?
+    while true {
+      let invalid = context.insertedObjects.filter { object in
+        do {
+          try object.validateForInsert()
+          return false
+        } catch {
+          problem = error
+          return true
+        }
+      }
+      guard !invalid.isEmpty else { break }
+      invalid.forEach(context.delete)
+      context.processPendingChanges()
+    }
+    if let problem, context.insertedObjects.isEmpty { throw problem }
   }
 
   private func all(_ entity: String, _ objects: [String: [NSManagedObject]]) -> [NSManagedObject] {

@@ -1,0 +1,73 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataTerminal
+import CoreDataTesting
+import Foundation
+
+/// `coredata migrate rehearse`
+enum MigrateRehearseCommand: Command {
+  static let specification = CommandSpecification(
+    ["migrate", "rehearse"], summary: "Migrate stores of old versions, copies or made up, and compare the results.",
+    discussion:
+      "PATH is the model, after the stores to rehearse with. Without stores, one of every version is made and filled three "
+      + "times: with plain values, with single relations, and with the ends of every range. Stores are copied and never "
+      + "changed. Results of inferred steps are compared with what the two models say; of steps with mapping models it is "
+      + "checked that the store opens, is sound, and can be read. Exit with 1 if a migration fails.\n\n"
+      + "Migration policies of the app are not in this tool: rehearse them in a test with CoreDataTesting.",
+    positionals: [
+      PositionalSpecification("PATH", .atLeastOne, summary: "Stores to rehearse with, if any, and then the model.")
+    ],
+    options: [
+      .targetVersion, .mappings,
+      OptionSpecification("from", .text("V"), repeats: true, summary: "A version to begin with (default: every one)."),
+      OptionSpecification(
+        "seed", .integer("N", minimum: 0), summary: "What made-up values begin with (default: 1)."),
+      OptionSpecification("keep", .text("DIR"), summary: "Keep the stores of failing migrations in this directory."),
+      .format(.text, .json, .markdown, .github, .junit),
+    ])
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let arguments = invocation.arguments
+    let paths = arguments.arguments("PATH")
+    guard let path = paths.last else { throw CommandFailure(.usage, "Name the model.") }
+    let model = try invocation.model(path)
+    try model.requireAllVersions()
+    let stores = paths.dropLast().map { URL(fileURLWithPath: $0) }
+    let versions = arguments.values("from")
+    guard stores.isEmpty || versions.isEmpty else {
+      throw CommandFailure(.usage, "--from is for stores that are made. Omit it, or the stores.")
+    }
+    for store in stores where !FileManager.default.fileExists(atPath: store.path) {
+      throw CommandFailure(.unreadableStore, "There is no file \(store.path). Check the path of the store.")
+    }
+    let source: MigrationRehearsal.Source =
+      !stores.isEmpty ? .stores(stores) : versions.isEmpty ? .everyVersion : .versions(versions)
+    let rehearsal = try MigrationRehearsal(
+      model.modelVersions(), to: arguments.value("to"), from: source, mappings: invocation.mappings,
+      seed: arguments.integer("seed") ?? 1, keptIn: arguments.value("keep").map { URL(fileURLWithPath: $0) }
+    ) { item in
+      if invocation.options.isVerbose { invocation.streams.say("\(item.name)\n") }
+    }
+    let text = RehearsalText(rehearsal: rehearsal, model: model, isVerbose: invocation.options.isVerbose)
+    switch invocation.options.format {
+    case .json:
+      try invocation.write([
+        "format": "coredata.rehearsal/1", "model": .string(model.url.path), "seed": .integer(rehearsal.seed),
+        "cases": text.json,
+      ])
+    case .markdown: try invocation.result.write(text.markdown)
+    case .github: try invocation.result.write(text.annotations)
+    case .junit:
+      var report = TestReport("coredata migrate rehearse \(model.name)")
+      report.cases = text.cases
+      try invocation.result.write(source: report.xml)
+    default:
+      var report = TextReport(styler: invocation.styler)
+      text.write(to: &report)
+      try invocation.write(report)
+    }
+    return rehearsal.failures.isEmpty ? .done : .no
+  }
+}

@@ -1,0 +1,43 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataAnalysis
+import CoreDataTerminal
+import Foundation
+
+/// The options of commands that judge a model.
+extension OptionSpecification {
+  static let level = OptionSpecification(
+    "level", .pair("CODE", oneOf: ["off", "warn", "error"]), repeats: true,
+    summary: "Give the findings with a code another level, or leave them out.")
+  static let lockFile = OptionSpecification(
+    "lock", .text("FILE"),
+    summary: "The lock of shipped versions (default: coredata.lock beside the model, if there is one).")
+}
+
+extension CommandInvocation {
+  /// Returns the options of a check that the command line gives.
+  ///
+  /// - Throws: `CommandFailure` for an unknown code or an allowance that cannot be read; the errors of reading a lock.
+  func lintOptions(for model: ModelArgument) throws -> ModelLint.Options {
+    var lint = ModelLint.Options()
+    lint.includesAllSteps = arguments.flag("all-steps")
+    lint.mappings = mappings
+    lint.allowances = try allowances()
+    for (text, word) in arguments.pairs("level") {
+      guard let code = FindingCode(text: text) else { throw CommandFailure(.usage, FindingCode.unknown(text)) }
+      lint.levels[code] = .some(Finding.Level(rawValue: word))
+    }
+    let file = arguments.value("lock").map { URL(fileURLWithPath: $0) }
+    let place = file ?? Self.defaultLock(of: model)
+    if file != nil || FileManager.default.fileExists(atPath: place.path) {
+      lint.lock = try VersionLock(contentsOf: place, model: model.name)
+    }
+    return lint
+  }
+
+  /// The lock of a model where the command line names none.
+  static func defaultLock(of model: ModelArgument) -> URL {
+    model.url.deletingLastPathComponent().appendingPathComponent(VersionLock.defaultName)
+  }
+}

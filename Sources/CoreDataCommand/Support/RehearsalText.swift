@@ -1,0 +1,124 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataTerminal
+import CoreDataTesting
+import Foundation
+
+/// A rehearsal in each of the formats.
+struct RehearsalText {
+  let rehearsal: MigrationRehearsal
+  let model: ModelArgument
+  /// Whether cases are told that went well.
+  let isVerbose: Bool
+
+  private static let width = 80
+
+  // MARK: Text
+
+  func write(to report: inout TextReport) {
+    report.line("\(model.name)  \(NumberText.counted(rehearsal.cases.count, "migration")), seed \(rehearsal.seed)")
+    report.line()
+    var table = TextTable([
+      .init("From"), .init("Steps", .trailing), .init("Content"), .init("Rows", .trailing), .init("Time", .trailing),
+      .init("Result"),
+    ])
+    for item in rehearsal.cases {
+      let style: TextStyle? = item.isFailure ? .red : word(item) == "same" ? nil : .dim
+      table.add([
+        StyledText(item.source), StyledText(String(max(0, item.path.count - 1))), StyledText(item.content),
+        StyledText(NumberText.grouped(item.rows.values.reduce(0) { $0 + $1.before })),
+        StyledText(Self.milliseconds(item.seconds)),
+        style.map { report.styler.style(word(item), $0) } ?? StyledText(word(item)),
+      ])
+    }
+    report.indented { $0.table(table) }
+    report.line()
+    for item in rehearsal.cases where !notes(item).isEmpty && (item.isFailure || isVerbose) {
+      report.section(item.name) { report in
+        for note in notes(item) {
+          for line in TextLayout.wrapped(note, width: Self.width - 2) { report.line(line) }
+        }
+      }
+    }
+    report.line(summary)
+  }
+
+  private var summary: String {
+    let words = ["same", "migrated", "refused", "skipped", "failed"]
+    let counts = words.map { word in (word, rehearsal.cases.count { self.word($0) == word }) }
+    let text = counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
+    let more = isVerbose || counts[2].1 + counts[3].1 == 0 ? "" : " (-v says why some were refused or skipped)"
+    return (text.isEmpty ? "There is no earlier version." : text + ".") + more
+  }
+
+  private func word(_ item: MigrationRehearsal.Case) -> String {
+    switch item.outcome {
+    case .same: "same"
+    case .migrated: "migrated"
+    case .refused: "refused"
+    case .skipped: "skipped"
+    case .failed: "failed"
+    }
+  }
+
+  private func notes(_ item: MigrationRehearsal.Case) -> [String] {
+    switch item.outcome {
+    case .same, .migrated: []
+    case .refused(let reason), .skipped(let reason): [reason]
+    case .failed(let texts):
+      Array(texts.prefix(20)) + (texts.count > 20 ? ["\(texts.count - 20) more differences"] : [])
+        + (item.kept.map { ["The store is kept: \($0.path)"] } ?? [])
+    }
+  }
+
+  private static func milliseconds(_ seconds: Double) -> String { "\(Int((seconds * 1000).rounded())) ms" }
+
+  var markdown: String {
+    var table = TextTable([.init("From"), .init("To"), .init("Content"), .init("Rows", .trailing), .init("Result")])
+    for item in rehearsal.cases {
+      table.add([
+        item.source, item.destination, item.content,
+        NumberText.grouped(item.rows.values.reduce(0) { $0 + $1.before }),
+        ([word(item)] + notes(item)).joined(separator: ": "),
+      ])
+    }
+    return table.markdown + "\n" + summary + "\n"
+  }
+
+  // MARK: Programs
+
+  var json: JSONText {
+    .array(
+      rehearsal.cases.map { item in
+        [
+          "from": .string(item.source), "to": .string(item.destination), "content": .string(item.content),
+          "path": .array(item.path.map { .string($0) }), "outcome": .string(word(item)),
+          "notes": .array(notes(item).map { .string($0) }), "seconds": .real(item.seconds),
+          "kept": .optional(item.kept?.path),
+          "rows": .object(
+            item.rows.sorted { $0.key < $1.key }.map {
+              .init($0.key, ["before": .integer($0.value.before), "after": .integer($0.value.after)])
+            }),
+        ]
+      })
+  }
+
+  var annotations: String {
+    rehearsal.failures.map { item in
+      let annotation = WorkflowAnnotation(
+        .error, notes(item).joined(separator: "\n"), title: "Migration \(item.name) failed",
+        file: LintText.path(model.url), line: 1)
+      return annotation.text + "\n"
+    }.joined()
+  }
+
+  var cases: [TestReport.Case] {
+    rehearsal.cases.map { item in
+      let skipped: String? = if case .skipped(let reason) = item.outcome { reason } else { nil }
+      return TestReport.Case(
+        item.name, time: item.seconds, failures: item.isFailure ? notes(item) : [], skipped: skipped)
+    }
+  }
+}

@@ -1,0 +1,47 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+
+/// A model for look-ups of what entities have, inherited properties included; transient ones left out.
+package struct ModelShape {
+  package struct Place {
+    package let entity: String
+    package let relationship: RelationshipDocument
+
+    package init(entity: String, relationship: RelationshipDocument) {
+      self.entity = entity
+      self.relationship = relationship
+    }
+  }
+
+  package let document: ModelDocument
+  private let index: EntityIndex
+
+  package init(_ document: ModelDocument) {
+    self.document = document
+    index = EntityIndex(document)
+  }
+
+  package subscript(name: String) -> EntityDocument? { index[name] }
+
+  package func attributes(of entity: String) -> [String: AttributeDocument] {
+    Dictionary(
+      index.lineage(of: entity).flatMap(\.attributes).filter { !$0.isTransient }.map { ($0.name, $0) },
+      uniquingKeysWith: { first, _ in first })
+  }
+
+  package func relationships(of entity: String) -> [String: Place] {
+    Dictionary(
+      index.lineage(of: entity).flatMap { declaring in
+        declaring.relationships.filter { !$0.isTransient }
+          .map { ($0.name, Place(entity: declaring.name, relationship: $0)) }
+      }, uniquingKeysWith: { first, _ in first })
+  }
+
+  package func isKind(_ entity: String, of other: String) -> Bool {
+    index.lineage(of: entity).contains { $0.name == other }
+  }
+
+  package func root(of entity: String) -> String { index.root(of: entity)?.name ?? entity }
+}

@@ -1,0 +1,54 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Migrates stores of old versions of a model, and throws if one of them fails or loses what it should keep.
+///
+/// In a test of Swift Testing or XCTest, with the app's classes, transformers and policies in the process:
+///
+/// ```swift
+/// @Test func migrations() async throws {
+///   try await expectMigration(of: url, from: .everyVersion)
+/// }
+/// ```
+///
+/// - Parameters:
+///   - model: an `.xcdatamodeld` or `.momd` with the versions.
+///   - version: the wanted version; nil for the current one.
+///   - source: the stores that are migrated.
+///   - mappings: mapping models, or directories of them.
+///   - seed: what the values begin with; the same seed gives the same stores.
+///   - keptIn: a directory for the stores of failing migrations; nil for the directory of temporary files.
+/// - Returns: the rehearsal, with its cases.
+/// - Throws: `MigrationExpectationFailure`, which says what failed, with the seed and the kept stores; the errors of
+///   `MigrationRehearsal`.
+@discardableResult
+public func expectMigration(
+  of model: URL, to version: String? = nil, from source: MigrationRehearsal.Source = .everyVersion,
+  mappings: [URL] = [],
+  seed: Int = 1, keptIn: URL? = nil
+) async throws -> MigrationRehearsal {
+  let place =
+    keptIn ?? FileManager.default.temporaryDirectory.appendingPathComponent("FailedMigrations", isDirectory: true)
+  let rehearsal = try MigrationRehearsal(
+    modelsAt: model, to: version, from: source, mappings: mappings, seed: seed, keptIn: place)
+  guard rehearsal.failures.isEmpty else { throw MigrationExpectationFailure(rehearsal: rehearsal) }
+  return rehearsal
+}
+
+/// Migrations that failed, or that lost something.
+public struct MigrationExpectationFailure: Error, CustomStringConvertible, Sendable {
+  /// All cases, also those that did not fail.
+  public let rehearsal: MigrationRehearsal
+
+  /// The failed cases, a line for each difference.
+  public var description: String {
+    rehearsal.failures.map { item in
+      var lines = ["\(item.name) (seed \(rehearsal.seed)):"]
+      if case .failed(let texts) = item.outcome { lines += texts.prefix(20).map { "  \($0)" } }
+      if let kept = item.kept { lines.append("  The store is kept: \(kept.path)") }
+      return lines.joined(separator: "\n")
+    }.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,267 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataFileSystem
+import CoreDataMigration
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// Makes stores in a temporary directory, migrates them, and compares.
+final class RehearsalStage {
+  private let known: ModelVersions
+  private let destination: String
+  private let mappings: [URL]
+  private let seed: Int
+  private let keptIn: URL?
+  private let folder: URL
+
+  /// The versions before the wanted one, with other hashes than it.
+  let names: [String]
+
+  init(_ known: ModelVersions, to version: String?, mappings: [URL], seed: Int, keptIn: URL?) throws {
+    self.known = known
+    self.mappings = mappings
+    self.seed = seed
+    self.keptIn = keptIn
+    let wanted = try known.version(named: version)
+    destination = wanted.name
+    var seen: Set<[String: Data]> = [wanted.hashes]
+    names = known.versions.prefix { $0.name != wanted.name }.filter { seen.insert($0.hashes).inserted }.map(\.name)
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("OpenCoreData-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  }
+
+  /// Removes the temporary directory.
+  func clear() {
+    // What is left is removed with the system's temporary files.
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  private typealias Case = MigrationRehearsal.Case
+
+  // MARK: Made stores
+
+  /// Rehearses with a store that is made and filled.
+  func rehearse(
+    _ name: String, _ kind: ModelFilling.Kind, _ progress: (MigrationRehearsal.Case) -> Void
+  ) -> MigrationRehearsal.Case {
+    var result = Case(name, destination, "\(kind)")
+    progress(result)
+    let url = folder.appendingPathComponent(UUID().uuidString).appendingPathComponent("\(name).sqlite")
+    defer { remove(url) }
+    do {
+      let version = try known.version(named: name)
+      do {
+        try fill(url, version.document, kind)
+      } catch {
+        result.outcome = .skipped(Self.sentence(error))
+        return result
+      }
+      migrate(url, version.document, isExtreme: kind == .extreme, &result)
+    } catch {
+      result.outcome = .failed([Self.sentence(error)])
+    }
+    return result
+  }
+
+  private func fill(_ url: URL, _ document: ModelDocument, _ kind: ModelFilling.Kind) throws {
+    try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+    // Extreme values break rules, as the stores of old apps do.
+    let keepsRules = kind != .extreme
+    var filling = ModelFilling(document, kind, first: seed * 1000, keepsRules: keepsRules)
+    try withContext(url, try keepsRules ? Self.plain(document) : ModelFilling.lenient(document)) {
+      try filling.fill($0)
+    }
+  }
+
+  /// The model without the classes of the app, of which an old version knows others.
+  private static func plain(_ document: ModelDocument) throws -> NSManagedObjectModel {
+    var copy = document
+    for position in copy.entities.indices { copy.entities[position].className = nil }
+    return try NSManagedObjectModel(document: copy)
+  }
+
+  // MARK: Given stores
+
+  /// Rehearses with a copy of a store.
+  func rehearse(_ store: URL, _ progress: (MigrationRehearsal.Case) -> Void) -> MigrationRehearsal.Case {
+    var result = Case("?", destination, store.lastPathComponent)
+    let url = folder.appendingPathComponent(UUID().uuidString).appendingPathComponent(store.lastPathComponent)
+    defer { remove(url) }
+    do {
+      try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+      let connection = try SQLiteConnection(url: store, mode: .readOnly)
+      try connection.backup(toPath: url.path)
+      try connection.close()
+      try StoreFiles.linkValues(of: store, to: url)
+      let migration = try StoreMigration(
+        storeAt: url, known: known, version: destination, mappings: mappings, allowsLoss: .all)
+      result = Case(migration.source, destination, store.lastPathComponent)
+      progress(result)
+      let source = try migration.steps.first?.sourceModel ?? known.version(named: migration.destination).model()
+      migrate(url, source.document, isExtreme: true, &result)
+    } catch {
+      result.outcome = .failed([Self.sentence(error)])
+    }
+    return result
+  }
+
+  // MARK: Migration
+
+  /// The greatest number of rows that are compared one by one, in memory.
+  private static let mostCompared = 200_000
+
+  private func migrate(_ url: URL, _ document: ModelDocument, isExtreme: Bool, _ result: inout Case) {
+    let kept = url.deletingLastPathComponent().appendingPathComponent("before.sqlite")
+    do {
+      let count = try Self.rowCount(url)
+      let before = count <= Self.mostCompared ? try image(url, document) : nil
+      if keptIn != nil { try Self.copy(url, to: kept) }
+      var migration = try StoreMigration(
+        storeAt: url, known: known, version: destination, mappings: mappings, allowsLoss: .all)
+      migration.keepsReplacedStore = false
+      result.path = migration.steps.map(\.source) + [migration.destination]
+      let start = Date()
+      do {
+        result.rows = try migration.run().rows
+      } catch {
+        result.seconds = Date().timeIntervalSince(start)
+        result.outcome = try refusal(error, migration, url, document, before)
+        keep(kept, &result)
+        return
+      }
+      result.seconds = Date().timeIntervalSince(start)
+      result.outcome = try comparison(migration, url, before)
+    } catch {
+      result.outcome = .failed([Self.sentence(error)])
+    }
+    keep(kept, &result)
+  }
+
+  /// The outcome of a migration that was refused.
+  private func refusal(
+    _ error: any Error, _ migration: StoreMigration, _ url: URL, _ document: ModelDocument, _ before: StoreImage?
+  ) throws -> MigrationRehearsal.Outcome {
+    let reason = Self.sentence(error)
+    if let before {
+      let differences = try image(url, document).differences(from: before)
+      guard differences.isEmpty else {
+        return .failed([reason, "The migration failed, and the store has changed:"] + differences)
+      }
+      // Only the reference can tell that the rows do not allow it.
+      guard migration.steps.contains(where: { $0.kind == .mapping }) || !obstacles(migration, before).isEmpty else {
+        return .failed([reason])
+      }
+    }
+    return .refused(reason)
+  }
+
+  private func comparison(_ migration: StoreMigration, _ url: URL, _ before: StoreImage?) throws
+    -> MigrationRehearsal.Outcome
+  {
+    let problems = try Self.unsound(url)
+    guard problems.isEmpty else { return .failed(problems) }
+    guard let before, let last = migration.steps.last else { return .migrated }
+    let after = try image(url, last.destinationModel.document)
+    guard migration.steps.allSatisfy({ $0.kind == .inferred }) else { return .migrated }
+    var expected = before
+    for step in migration.steps {
+      let reference = MigrationReference(from: step.sourceModel.document, to: step.destinationModel.document)
+      let isLast = step.destination == last.destination
+      // Where hierarchies are joined, the keys follow from the result alone.
+      let distances = isLast ? reference.distances(from: expected, to: after) : [:]
+      expected = reference.expected(after: expected.moved(distances, in: step.sourceModel.document)).image
+    }
+    let differences = after.differences(from: expected)
+    return differences.isEmpty ? .same : .failed(differences)
+  }
+
+  private func obstacles(_ migration: StoreMigration, _ before: StoreImage) -> [MigrationReference.Obstacle] {
+    var image = before
+    for step in migration.steps {
+      let reference = MigrationReference(from: step.sourceModel.document, to: step.destinationModel.document)
+      let (next, obstacles) = reference.expected(after: image)
+      guard obstacles.isEmpty else { return obstacles }
+      image = next
+    }
+    return []
+  }
+
+  // MARK: Files
+
+  private func keep(_ store: URL, _ result: inout Case) {
+    guard result.isFailure, let keptIn, FileCalls.exists(store) else { return }
+    let name = result.name.map { $0.isLetter || $0.isNumber ? String($0) : "-" }.joined()
+    let place = keptIn.appendingPathComponent("\(name)-seed\(seed).sqlite")
+    do {
+      try FileManager.default.createDirectory(at: keptIn, withIntermediateDirectories: true)
+      try Self.copy(store, to: place)
+      result.kept = place
+    } catch {
+      if case .failed(let texts) = result.outcome {
+        result.outcome = .failed(texts + ["The store could not be kept: \(Self.sentence(error))"])
+      }
+    }
+  }
+
+  private static func copy(_ store: URL, to copy: URL) throws {
+    if FileCalls.exists(copy) { try FileCalls.removeFile(copy) }
+    let connection = try SQLiteConnection(url: store, mode: .readOnly)
+    try connection.backup(toPath: copy.path)
+    try connection.close()
+    try StoreFiles.linkValues(of: store, to: copy)
+  }
+
+  private func remove(_ store: URL) {
+    // The whole directory is removed at the end.
+    try? FileManager.default.removeItem(at: store.deletingLastPathComponent())
+  }
+
+  private static func rowCount(_ url: URL) throws -> Int {
+    let connection = try SQLiteConnection(url: url, mode: .readOnly)
+    let tables = try connection.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'Z%'")
+      .compactMap { $0[0].text }
+    let count = try tables.reduce(0) { sum, name in
+      sum + Int(try connection.rows("SELECT count(*) FROM \(SQLName.quoted(name))").first?[0].integer ?? 0)
+    }
+    try connection.close()
+    return count
+  }
+
+  /// What SQLite finds wrong with a file.
+  private static func unsound(_ url: URL) throws -> [String] {
+    let connection = try SQLiteConnection(url: url, mode: .readOnly)
+    let lines = try connection.rows("PRAGMA integrity_check(20)").compactMap { $0[0].text }
+    try connection.close()
+    return lines == ["ok"] ? [] : lines
+  }
+
+  private func image(_ url: URL, _ document: ModelDocument) throws -> StoreImage {
+    try withContext(url, Self.plain(document)) { try StoreImage($0, document) }
+  }
+
+  private func withContext<Result>(
+    _ url: URL, _ model: NSManagedObjectModel, _ work: (NSManagedObjectContext) throws -> Result
+  ) throws -> Result {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let store = try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: url, options: nil)
+    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    context.persistentStoreCoordinator = coordinator
+    let result = try context.performAndWait { try work(context) }
+    try coordinator.remove(store)
+    return result
+  }
+
+  private static func sentence(_ error: any Error) -> String {
+    if let unfound = error as? ValidValues.Unfound { return unfound.description }
+    if let file = error as? ModelFileError { return file.description }
+    let error = error as NSError
+    let parts = [error.localizedDescription, error.localizedFailureReason, error.localizedRecoverySuggestion]
+      .compactMap { $0 }
+    return parts.reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }.joined(separator: " ")
+  }
+}

@@ -1,0 +1,155 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataModelFiles
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreDataTesting
+
+@Suite("Rehearsals of migrations")
+final class MigrationRehearsalTests {
+  private let folder: URL
+
+  init() throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("OpenCoreData-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  /// A model of versions; attributes by version, as XML.
+  private func model(_ versions: String...) throws -> URL {
+    let url = folder.appendingPathComponent("M.xcdatamodeld")
+    for (position, attributes) in versions.enumerated() {
+      let contents = url.appendingPathComponent("M \(position + 1).xcdatamodel/contents")
+      try FileManager.default.createDirectory(
+        at: contents.deletingLastPathComponent(), withIntermediateDirectories: true)
+      let text = """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+          <entity name="Item">
+            <attribute name="name" optional="YES" attributeType="String"/>
+            \(attributes)
+            <relationship name="parts" optional="YES" toMany="YES" ordered="YES" destinationEntity="Part" inverseName="item"
+              inverseEntity="Part"/>
+          </entity>
+          <entity name="Part">
+            <relationship name="item" optional="YES" maxCount="1" destinationEntity="Item" inverseName="parts"
+              inverseEntity="Item"/>
+          </entity>
+        </model>
+        """
+      try Data(text.utf8).write(to: contents)
+    }
+    let current = """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <plist version="1.0"><dict><key>_XCCurrentVersionName</key><string>M \(versions.count).xcdatamodel</string></dict></plist>
+      """
+    try Data(current.utf8).write(to: url.appendingPathComponent(".xccurrentversion"))
+    return url
+  }
+
+  private static let total = "<attribute name=\"total\" optional=\"YES\" attributeType=\"Double\"/>"
+  private static let sum = "<attribute name=\"sum\" optional=\"YES\" attributeType=\"Double\" elementID=\"total\"/>"
+
+  @Test("Stores of every version are migrated, and hold what the reference says")
+  func everyVersion() async throws {
+    let url = try model("", Self.total, Self.sum)
+    let rehearsal = try await expectMigration(of: url)
+    #expect(rehearsal.cases.map(\.source) == ["M 1", "M 1", "M 1", "M 2", "M 2", "M 2"])
+    #expect(rehearsal.cases.allSatisfy { $0.outcome == .same }, "\(rehearsal.cases.map(\.outcome))")
+    #expect(rehearsal.cases[3].path == ["M 2", "M 3"] && rehearsal.cases[3].rows["Item"]?.after == 4)
+  }
+
+  @Test("A migration that loses what the models keep fails, with the seed and the store")
+  func failure() async throws {
+    // A mapping model that empties the name, which the reference does not know; so the loss is made beside the migration.
+    let url = try model("", Self.total)
+    let store = folder.appendingPathComponent("Broken.sqlite")
+    try Data(repeating: 1, count: 4096).write(to: store)
+    let kept = folder.appendingPathComponent("Kept")
+    await #expect(throws: MigrationExpectationFailure.self) {
+      try await expectMigration(of: url, from: .stores([store]), seed: 7, keptIn: kept)
+    }
+    let rehearsal = try MigrationRehearsal(modelsAt: url, from: .stores([store]), seed: 7)
+    #expect(MigrationExpectationFailure(rehearsal: rehearsal).description.contains("(seed 7)"))
+    #expect(try Data(contentsOf: store) == Data(repeating: 1, count: 4096))
+  }
+
+  @Test("What the rows do not allow is refused, and the store stays as it was")
+  func refusal() throws {
+    // Extreme values leave the attribute empty in some rows.
+    let url = try model(Self.total, "<attribute name=\"total\" attributeType=\"Double\"/>")
+    let rehearsal = try MigrationRehearsal(modelsAt: url)
+    let outcomes = Dictionary(uniqueKeysWithValues: rehearsal.cases.map { ($0.content, $0.outcome) })
+    #expect(outcomes["plain"] == .same && outcomes["single"] == .same)
+    guard case .refused(let reason)? = outcomes["extreme"] else {
+      Issue.record("\(outcomes)")
+      return
+    }
+    #expect(reason.contains("total"))
+  }
+
+  @Test("Given stores are copied, never changed")
+  func stores() throws {
+    let url = try model("", Self.total)
+    let store = folder.appendingPathComponent("Given.sqlite")
+    let old = try NSManagedObjectModel.versions(contentsOf: url)[0].model
+    try ManagedObjects.make(5, of: "Item", in: store, old)
+    let before = try Data(contentsOf: store)
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    let rehearsal = try MigrationRehearsal(modelsAt: url, from: .stores([store]))
+    #expect(rehearsal.cases.map(\.name) == ["M 1 -> M 2, Given.sqlite"])
+    #expect(rehearsal.cases[0].outcome == .same && rehearsal.cases[0].rows["Item"]?.after == 5)
+    #expect(try Data(contentsOf: store) == before)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == names)
+  }
+
+  @Test("Values keep the rules of the model; where none is found, the case is skipped and says so")
+  func rules() throws {
+    let rules = """
+      <attribute name="code" attributeType="String" minValueString="3" maxValueString="5"/>
+      <attribute name="mail" attributeType="String" regularExpressionString="[a-z0-9]+@[a-z.]+"/>
+      <attribute name="grade" attributeType="Integer 16" minValueString="1" maxValueString="6" usesScalarValueType="YES"/>
+      <attribute name="rate" attributeType="Double" minValueString="0.5" maxValueString="0.75" usesScalarValueType="YES"/>
+      """
+    let rehearsal = try MigrationRehearsal(modelsAt: try model(rules, rules + Self.total))
+    #expect(rehearsal.cases.allSatisfy { $0.outcome == .same }, "\(rehearsal.cases.map(\.outcome))")
+    try FileManager.default.removeItem(at: folder.appendingPathComponent("M.xcdatamodeld"))
+    let odd = "<attribute name=\"odd\" attributeType=\"String\" regularExpressionString=\"Q{3}[0-9]{9}ß\"/>"
+    let skipped = try MigrationRehearsal(modelsAt: try model(odd, odd + Self.total), from: .versions(["M 1"]))
+    guard case .skipped(let reason) = skipped.cases[1].outcome else {
+      Issue.record("\(skipped.cases[1].outcome)")
+      return
+    }
+    #expect(reason.contains("Item.odd"))
+  }
+
+  @Test("An unknown version is an error")
+  func unknown() throws {
+    let url = try model("", Self.total)
+    #expect(throws: (any Error).self) { try MigrationRehearsal(modelsAt: url, from: .versions(["M 9"])) }
+    #expect(throws: (any Error).self) { try MigrationRehearsal(modelsAt: url, to: "M 9") }
+  }
+}
+
+private enum ManagedObjects {
+  static func make(_ count: Int, of entity: String, in store: URL, _ model: NSManagedObjectModel) throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let added = try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: store,
+      options: [NSSQLitePragmasOption: ["journal_mode": "DELETE"]])
+    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      for number in 0..<count {
+        NSEntityDescription.insertNewObject(forEntityName: entity, into: context).setValue("\(number)", forKey: "name")
+      }
+      try context.save()
+    }
+    try coordinator.remove(added)
+  }
+}
