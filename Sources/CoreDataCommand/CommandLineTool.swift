@@ -13,14 +13,15 @@ enum CommandLineTool {
       MappingInferCommand.self, MappingNewCommand.self, MappingShowCommand.self, MappingCheckCommand.self,
       MappingCompileCommand.self, StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self,
       StoreCreateCommand.self, StoreExtractModelCommand.self, MigrateStatusCommand.self, MigratePlanCommand.self,
-      MigrateRehearseCommand.self,
+      MigrateRehearseCommand.self, MigrateCheckCommand.self,
       MigrateRunCommand.self, MigrateRecoverCommand.self, MigrateRestoreCommand.self, PortCommand.self,
       ExplainCommand.self,
     ]
   }
 
   static let specification = ToolSpecification(
-    name: "coredata", version: "0.1.0", summary: "inspects Core Data models and stores, and migrates stores",
+    name: ToolIdentity.name, version: ToolIdentity.version,
+    summary: "inspects Core Data models and stores, and migrates stores",
     groups: [
       GroupSpecification("model", summary: "show, compare and convert models"),
       GroupSpecification("mapping", summary: "infer, write and check mapping models"),

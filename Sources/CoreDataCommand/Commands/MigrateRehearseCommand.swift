@@ -50,7 +50,7 @@ enum MigrateRehearseCommand: Command {
     ) { item in
       if invocation.options.isVerbose { invocation.streams.say("\(item.name)\n") }
     }
-    let text = RehearsalText(rehearsal: rehearsal, model: model, isVerbose: invocation.options.isVerbose)
+    let text = RehearsalText(rehearsal: rehearsal, model: model, invocation)
     switch invocation.options.format {
     case .json:
       try invocation.write([

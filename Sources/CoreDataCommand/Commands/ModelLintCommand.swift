@@ -24,7 +24,9 @@ enum ModelLintCommand: Command {
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let model = try invocation.model()
     try model.requireAllVersions()
-    let lint = try ModelLint(model.modelVersions(), invocation.lintOptions(for: model))
+    var options = try invocation.lintOptions(for: model)
+    options.includesAllSteps = invocation.arguments.flag("all-steps")
+    let lint = try ModelLint(model.modelVersions(), options)
     let text = LintText(model: model.url, entries: lint.entries, isVerbose: invocation.options.isVerbose)
     switch invocation.options.format {
     case .json:
@@ -34,7 +36,7 @@ enum ModelLintCommand: Command {
       ])
     case .markdown: try invocation.result.write(text.markdown)
     case .github: try invocation.result.write(text.annotations)
-    case .sarif: try invocation.write(text.sarif(CommandLineTool.specification))
+    case .sarif: try invocation.write(text.sarif)
     case .junit:
       var report = TestReport("coredata model lint \(model.name)")
       report.cases = text.cases()

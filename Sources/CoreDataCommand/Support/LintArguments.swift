@@ -21,7 +21,6 @@ extension CommandInvocation {
   /// - Throws: `CommandFailure` for an unknown code or an allowance that cannot be read; the errors of reading a lock.
   func lintOptions(for model: ModelArgument) throws -> ModelLint.Options {
     var lint = ModelLint.Options()
-    lint.includesAllSteps = arguments.flag("all-steps")
     lint.mappings = mappings
     lint.allowances = try allowances()
     for (text, word) in arguments.pairs("level") {

@@ -15,6 +15,12 @@ struct RehearsalText {
 
   private static let width = 80
 
+  init(rehearsal: MigrationRehearsal, model: ModelArgument, _ invocation: CommandInvocation) {
+    self.rehearsal = rehearsal
+    self.model = model
+    isVerbose = invocation.options.isVerbose
+  }
+
   // MARK: Text
 
   func write(to report: inout TextReport) {
@@ -35,6 +41,18 @@ struct RehearsalText {
     }
     report.indented { $0.table(table) }
     report.line()
+    writeNotes(to: &report)
+    report.line(summary)
+  }
+
+  /// Writes what there is to say of cases, those that failed first of all.
+  func writeNotes(to report: inout TextReport) {
+    if !isVerbose {
+      for (reason, count) in skipped {
+        let text = "\(NumberText.counted(count, "migration")) skipped: \(reason)"
+        for line in TextLayout.wrapped(text, width: Self.width) { report.line(line) }
+      }
+    }
     for item in rehearsal.cases where !notes(item).isEmpty && (item.isFailure || isVerbose) {
       report.section(item.name) { report in
         for note in notes(item) {
@@ -42,15 +60,23 @@ struct RehearsalText {
         }
       }
     }
-    report.line(summary)
   }
 
-  private var summary: String {
+  /// The reasons for which migrations were not rehearsed, each once.
+  private var skipped: [(reason: String, count: Int)] {
+    var counts: [String: Int] = [:]
+    for item in rehearsal.cases {
+      if case .skipped(let reason) = item.outcome { counts[reason, default: 0] += 1 }
+    }
+    return counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { ($0.key, $0.value) }
+  }
+
+  var summary: String {
     let words = ["same", "migrated", "refused", "skipped", "failed"]
     let counts = words.map { word in (word, rehearsal.cases.count { self.word($0) == word }) }
     let text = counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
-    let more = isVerbose || counts[2].1 + counts[3].1 == 0 ? "" : " (-v says why some were refused or skipped)"
-    return (text.isEmpty ? "There is no earlier version." : text + ".") + more
+    let more = isVerbose || counts[2].1 == 0 ? "" : " (-v says why some were refused)"
+    return text.isEmpty ? "There is no earlier version." : text + more + "."
   }
 
   private func word(_ item: MigrationRehearsal.Case) -> String {

@@ -53,7 +53,10 @@ struct ValidValues {
       return near { $0 } + zip(limits, limits.dropFirst()).map { ($0 + $1) / 2 }
     case .decimalAttributeType: return near { NSDecimalNumber(value: $0) }
     case .dateAttributeType: return near { Date(timeIntervalSinceReferenceDate: $0) }
-    case .stringAttributeType: return texts(limits, number)
+    case .stringAttributeType:
+      let patterns = predicates.flatMap { literals(in: $0.predicateFormat) }
+      let samples: [String] = (0..<4).flatMap { shift in patterns.map { PatternSample.text($0, number * 4 + shift) } }
+      return samples + texts(limits, number)
     case .binaryDataAttributeType:
       return limits.compactMap {
         $0 >= 0 && $0 < 1_000_000 ? Data(repeating: UInt8(number % 251), count: Int($0)) : nil
@@ -77,6 +80,33 @@ struct ValidValues {
       "en_US",
       "#00ff\(10 + number % 90)", "1.0.\(digits)", "", "true", "127.0.0.1",
     ]
+  }
+
+  /// The texts in a rule, of which one may be a regular expression.
+  private static func literals(in text: String) -> [String] {
+    var result: [String] = []
+    var current: String?
+    var isEscaped = false
+    for character in text {
+      guard var literal = current else {
+        if character == "\"" { current = "" }
+        continue
+      }
+      if isEscaped {
+        literal.append(character)
+        isEscaped = false
+      } else if character == "\\" {
+        isEscaped = true
+      } else if character == "\"" {
+        result.append(literal)
+        current = nil
+        continue
+      } else {
+        literal.append(character)
+      }
+      current = literal
+    }
+    return result
   }
 
   private static func numbers(in text: String) -> [Double] {

@@ -124,6 +124,13 @@ final class RehearsalStage {
         storeAt: url, known: known, version: destination, mappings: mappings, allowsLoss: .all)
       migration.keepsReplacedStore = false
       result.path = migration.steps.map(\.source) + [migration.destination]
+      let missing = migration.missingPolicies
+      guard missing.isEmpty else {
+        result.outcome = .skipped(
+          "This program does not have the migration policies \(missing.joined(separator: ", ")). Rehearse in a test of the "
+            + "app, with CoreDataTesting.")
+        return
+      }
       let start = Date()
       do {
         result.rows = try migration.run().rows
