@@ -20,7 +20,7 @@ let package = Package(
     .executableTarget(name: "orders", dependencies: ["OrderBook"]),
     .testTarget(
       name: "OrderBookTests",
-      dependencies: ["OrderBook"],
+      dependencies: ["OrderBook", .product(name: "CoreDataTesting", package: "OpenCoreData")],
       exclude: ["App"],
       swiftSettings: [.swiftLanguageMode(.v5)],
       plugins: [.plugin(name: "CoreDataModels", package: "OpenCoreData")]),

@@ -1,0 +1,88 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@Suite("coredata migrate rehearse, coredata migrate check")
+struct MigrateCheckCommandTests {
+  private let workshop: Workshop
+
+  init() throws {
+    workshop = try Workshop()
+  }
+
+  private func object(_ output: String) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any])
+  }
+
+  @Test("Stores of every version are made, migrated and compared")
+  func rehearse() throws {
+    let run = CommandRun(["migrate", "rehearse", workshop.model])
+    #expect(run.status == .done)
+    #expect(run.output.hasPrefix("Shop.xcdatamodeld  3 migrations, seed 1\n"))
+    #expect(run.output.hasSuffix("\n3 same.\n"))
+    #expect(run.output.split(separator: "\n").allSatisfy { $0.count <= 80 })
+    let json = try object(
+      CommandRun(["migrate", "rehearse", workshop.model, "--format", "json", "--seed", "4"]).output)
+    #expect(json["seed"] as? Int == 4)
+    let cases = try #require(json["cases"] as? [[String: Any]])
+    #expect(cases.map { $0["outcome"] as? String } == ["same", "same", "same"])
+    #expect(cases.map { $0["content"] as? String } == ["extreme", "plain", "single"])
+  }
+
+  @Test("Given stores are copied and never changed; a store that fails is kept")
+  func stores() throws {
+    let store = workshop.path("Shop.sqlite")
+    #expect(CommandRun(["store", "create", store, workshop.model, "--version", "Shop"]).status == .done)
+    let before = try Data(contentsOf: URL(fileURLWithPath: store))
+    let run = CommandRun(["migrate", "rehearse", store, workshop.model])
+    #expect(run.status == .done && run.output.hasSuffix("\n1 same.\n"))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: store)) == before)
+    let broken = workshop.path("Broken.sqlite")
+    try Data(before.prefix(5000)).write(to: URL(fileURLWithPath: broken))
+    let failed = CommandRun(["migrate", "rehearse", broken, workshop.model, "--format", "github"])
+    #expect(failed.status == .no)
+    #expect(failed.output.hasPrefix("::error file="))
+    #expect(
+      CommandRun(["migrate", "rehearse", workshop.path("none.sqlite"), workshop.model]).status == .unreadableStore)
+    #expect(CommandRun(["migrate", "rehearse", store, workshop.model, "--from", "Shop"]).status == .usage)
+    #expect(CommandRun(["migrate", "rehearse"]).status == .usage)
+  }
+
+  @Test("A check is lint, lock and rehearsal in one")
+  func check() throws {
+    let plain = CommandRun(["migrate", "check", workshop.model, "--allow-loss"])
+    #expect(plain.status == .done)
+    #expect(plain.output.contains("There is no lock.") && plain.output.hasSuffix("Rehearsal  3 same.\n"))
+    let lock = workshop.path("shipped.lock")
+    #expect(CommandRun(["model", "lock", workshop.model, "--file", lock]).status == .done)
+    let locked = CommandRun(["migrate", "check", workshop.model, "--lock", lock])
+    #expect(locked.status == .done && !locked.output.contains("There is no lock."))
+    let text = try String(contentsOfFile: lock, encoding: .utf8)
+    let edited = text.replacing(/"hash" : "[0-9a-f]{64}"/) { _ in "\"hash\" : \"00\"" }
+      .replacing(/"checksum" : "[^"]+"/) { _ in "\"checksum\" : \"AAAA\"" }
+    try Data(edited.utf8).write(to: URL(fileURLWithPath: lock))
+    let refused = CommandRun(["migrate", "check", workshop.model, "--lock", lock])
+    #expect(refused.status == .no && refused.output.contains("VR401"))
+    #expect(
+      CommandRun(["migrate", "check", workshop.model, "--lock", workshop.path("none.lock")]).status == .invalidModel)
+  }
+
+  @Test("Stores of shipped releases are rehearsed too, and every format has both parts")
+  func fixtures() throws {
+    let stores = workshop.path("Stores")
+    try FileManager.default.createDirectory(atPath: stores, withIntermediateDirectories: true)
+    #expect(CommandRun(["migrate", "check", workshop.model, "--fixtures", stores]).status == .usage)
+    #expect(
+      CommandRun(["store", "create", stores + "/Old.sqlite", workshop.model, "--version", "Shop"]).status == .done)
+    let arguments = ["migrate", "check", workshop.model, "--fixtures", stores, "--allow-loss"]
+    let json = try object(CommandRun(arguments + ["--format", "json"]).output)
+    #expect((json["rehearsals"] as? [[[String: Any]]])?.map(\.count) == [3, 1])
+    #expect(CommandRun(arguments + ["--format", "junit"]).output.contains("Shop -&gt; Shop 2, Old.sqlite"))
+    #expect(CommandRun(arguments + ["--format", "markdown"]).output.contains("| Shop | Shop 2 | Old.sqlite |"))
+    #expect(CommandRun(arguments + ["--format", "sarif"]).status == .done)
+    #expect(CommandRun(["migrate", "check", workshop.model, "--fixtures", stores + "/none"]).status == .usage)
+  }
+}
