@@ -12,15 +12,15 @@ enum CommandLineTool {
       ModelLockCommand.self, ModelCompileCommand.self, ModelDecompileCommand.self, ModelGenerateCommand.self,
       MappingInferCommand.self, MappingNewCommand.self, MappingShowCommand.self, MappingCheckCommand.self,
       MappingCompileCommand.self, StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self,
-      StoreCreateCommand.self, StoreExtractModelCommand.self, MigrateStatusCommand.self, MigratePlanCommand.self,
-      MigrateRehearseCommand.self, MigrateCheckCommand.self,
-      MigrateRunCommand.self, MigrateRecoverCommand.self, MigrateRestoreCommand.self, PortCommand.self,
-      ExplainCommand.self,
+      StoreCreateCommand.self, StoreExtractModelCommand.self, StoreCopyCommand.self, MigrateStatusCommand.self,
+      MigratePlanCommand.self, MigrateRehearseCommand.self, MigrateCheckCommand.self, MigrateRunCommand.self,
+      MigrateRecoverCommand.self, MigrateRestoreCommand.self, PortCommand.self, ExplainCommand.self,
+      CompletionsCommand.self,
     ]
   }
 
   static let specification = ToolSpecification(
-    name: ToolIdentity.name, version: ToolIdentity.version,
+    name: "coredata", version: "0.1.0",
     summary: "inspects Core Data models and stores, and migrates stores",
     groups: [
       GroupSpecification("model", summary: "show, compare and convert models"),
@@ -44,7 +44,7 @@ enum CommandLineTool {
         guard let command = commands.first(where: { $0.specification.path == parsed.specification.path }) else {
           preconditionFailure("There is no command \(parsed.specification.path).")
         }
-        return try run(command, CommandInvocation(parsed, streams: streams))
+        return try run(command, CommandInvocation(parsed, of: specification, streams: streams))
       }
       return .done
     } catch let error as UsageError {

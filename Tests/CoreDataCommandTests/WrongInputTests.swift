@@ -168,7 +168,7 @@ struct WrongInputTests {
     let command = CommandRun("store", "inf")
     #expect(command.status == .usage)
     #expect(command.error.hasPrefix("error: unknown command of store \"inf\"; did you mean info?\n"))
-    #expect(CommandRun("migrate", "rehearse", "a", "b").status == .usage)
+    #expect(CommandRun("migrate", "rewind", "a", "b").status == .usage)
   }
 
   @Test("A store that another program has locked")

@@ -284,14 +284,21 @@ extension StoreReader {
   package func migrationStatements(
     known: ModelVersions, version: String?, mappings: [URL] = [], allowsLoss: AllowedLosses = .none
   ) throws -> [String] {
+    try withCopy { copy in
+      try StoreMigration(
+        storeAt: copy, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
+      ).statements()
+    }
+  }
+
+  /// Calls a closure with a private copy of the store, which is removed afterwards.
+  package func withCopy<Result>(_ body: (URL) throws -> Result) throws -> Result {
     try withPrivateDirectory(holdsRows: true) { folder in
       let copy = folder.appendingPathComponent(url.lastPathComponent)
       try FileCalls.makePrivateFile(copy)
       try reading { try connection.backup(toPath: copy.path) }
       try StoreFiles.linkValues(of: url, to: copy)
-      return try StoreMigration(
-        storeAt: copy, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
-      ).statements()
+      return try body(copy)
     }
   }
 

@@ -80,7 +80,7 @@ enum MigrateCheckCommand: Command {
     case .markdown:
       try invocation.result.write(([text.markdown] + rehearsals.map(\.markdown)).joined(separator: "\n"))
     case .github: try invocation.result.write(([text.annotations] + rehearsals.map(\.annotations)).joined())
-    case .sarif: try invocation.write(text.sarif)
+    case .sarif: try invocation.write(text.sarif(invocation.tool))
     case .junit:
       var report = TestReport("coredata migrate check \(model.name)")
       report.cases = text.cases() + rehearsals.flatMap(\.cases)

@@ -36,7 +36,7 @@ enum ModelLintCommand: Command {
       ])
     case .markdown: try invocation.result.write(text.markdown)
     case .github: try invocation.result.write(text.annotations)
-    case .sarif: try invocation.write(text.sarif)
+    case .sarif: try invocation.write(text.sarif(invocation.tool))
     case .junit:
       var report = TestReport("coredata model lint \(model.name)")
       report.cases = text.cases()

@@ -22,14 +22,17 @@ protocol Command {
 /// A parsed command line with the streams to write to.
 struct CommandInvocation {
   let arguments: ParsedCommand
+  /// The tool that the command belongs to.
+  let tool: ToolSpecification
   let options: CommonOptions
   let streams: CommandStreams
   let result: ResultWriter
   /// Applies styles to the text of the result.
   let styler: TextStyler
 
-  init(_ arguments: ParsedCommand, streams: CommandStreams) {
+  init(_ arguments: ParsedCommand, of tool: ToolSpecification, streams: CommandStreams) {
     self.arguments = arguments
+    self.tool = tool
     self.streams = streams
     options = CommonOptions(arguments)
     // If --output names the file that the command creates, the result is only the report about it.

@@ -115,7 +115,9 @@ struct LintText {
   }
 
   /// The results of a static analysis, version 2.1.0 of the format.
-  var sarif: JSONText {
+  ///
+  /// - Parameter tool: the tool that has analyzed.
+  func sarif(_ tool: ToolSpecification) -> JSONText {
     let codes = Set(entries.map(\.finding.code)).sorted { $0.rawValue < $1.rawValue }
     let rules = codes.map { code -> JSONText in
       [
@@ -150,8 +152,8 @@ struct LintText {
         [
           "tool": [
             "driver": [
-              "name": .string(ToolIdentity.name),
-              "version": .string(ToolIdentity.version), "rules": .array(rules),
+              "name": .string(tool.name),
+              "version": .string(tool.version), "rules": .array(rules),
             ]
           ],
           "results": .array(results),

@@ -1,0 +1,61 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@Suite("coredata store copy")
+struct StoreCopyCommandTests {
+  private let workshop: Workshop
+  private let store: String
+
+  /// A store with three orders of a customer.
+  init() throws {
+    workshop = try Workshop()
+    store = workshop.path("Shop.sqlite")
+    let model = try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: workshop.model), version: "Shop 2")
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let added = try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: URL(fileURLWithPath: store),
+      options: [NSSQLitePragmasOption: ["journal_mode": "DELETE"]])
+    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      for _ in 0..<3 { NSEntityDescription.insertNewObject(forEntityName: "Order", into: context) }
+      NSEntityDescription.insertNewObject(forEntityName: "Customer", into: context)
+      try context.save()
+    }
+    try coordinator.remove(added)
+  }
+
+  @Test("A copy of any type has the rows, and the store is not changed", arguments: ["sqlite", "binary", "xml"])
+  func copy(type: String) throws {
+    let before = try Data(contentsOf: URL(fileURLWithPath: store))
+    let names = try FileManager.default.contentsOfDirectory(atPath: workshop.url.path).count
+    let copy = workshop.path("Copy.\(type)")
+    let run = CommandRun(["store", "copy", store, copy, "--type", type])
+    #expect(run.status == .done, "\(run.error)")
+    #expect(run.output == "Copy.\(type): 4 rows of 2 entities, \(type)\n")
+    #expect(try Data(contentsOf: URL(fileURLWithPath: store)) == before)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: workshop.url.path).count <= names + 3)
+    if type == "sqlite" {
+      #expect(CommandRun(["store", "match", copy, workshop.model]).status == .done)
+      let exported = CommandRun(["store", "export", copy]).output.split(separator: "\n").count
+      #expect(exported == 4)
+    }
+    #expect(CommandRun(["store", "copy", store, copy]).status == .failed)
+  }
+
+  @Test("What cannot be copied is an error, and nothing is left behind")
+  func errors() throws {
+    let copy = workshop.path("Copy.sqlite")
+    #expect(CommandRun(["store", "copy", workshop.path("none.sqlite"), copy]).status == .unreadableStore)
+    try Data("no store".utf8).write(to: URL(fileURLWithPath: workshop.path("text.sqlite")))
+    #expect(CommandRun(["store", "copy", workshop.path("text.sqlite"), copy]).status == .unreadableStore)
+    #expect(CommandRun(["store", "copy", store, workshop.path("none/Copy.sqlite")]).status == .failed)
+    #expect(CommandRun(["store", "copy", store]).status == .usage)
+    #expect(!FileManager.default.fileExists(atPath: copy))
+  }
+}
