@@ -136,6 +136,15 @@ struct ModelLintCommandTests {
     #expect(CommandRun(["model", "lock", model, "--update"]).output.hasSuffix("\ncoredata.lock: locked anew.\n"))
     #expect(CommandRun(["model", "lock", model, "--check"]).status == .done)
     #expect(CommandRun(["model", "lock", model, "--check", "--update"]).status == .usage)
+    // A single version stands for its bundle.
+    let single = CommandRun(["model", "lock", model + "/M.xcdatamodel", "--check"])
+    #expect(single.status == .done && single.output.contains("M 2") == false)
+    let other = folder.path("other.lock")
+    try Data("{\"format\": \"coredata.lock/1\", \"models\": {}}".utf8).write(to: URL(fileURLWithPath: other))
+    #expect(CommandRun(["model", "lint", model, "--lock", other]).error.contains("does not have M.xcdatamodeld"))
+    #expect(mkfifo(folder.path("fifo.lock"), 0o600) == 0)
+    #expect(CommandRun(["model", "lock", model, "--file", folder.path("fifo.lock")]).status == .invalidModel)
+    #expect(CommandRun(["model", "lock", model, "--file", folder.path("none/x.lock")]).status == .failed)
   }
 
   @Test("Names that were made to harm do no harm in any format")

@@ -28,21 +28,23 @@ enum ModelLockCommand: Command {
     guard !arguments.flag("check") || !arguments.flag("update") else {
       throw CommandFailure(.usage, "--check and --update cannot be used together.")
     }
-    let model = try invocation.model()
+    // All versions are locked, also where one of them is named.
+    let model = try invocation.model(ModelArgument(path: arguments.argument("MODEL")).bundleURL.path)
     try model.requireAllVersions()
     let file =
       arguments.value("file").map { URL(fileURLWithPath: $0) } ?? CommandInvocation.defaultLock(of: model)
     let known = try model.modelVersions()
+    let name = model.bundleURL.lastPathComponent
     guard arguments.flag("check") else {
       let (findings, added) = try VersionLock.lock(
-        known, in: file, model: model.name, replacesEdited: arguments.flag("update"))
+        known, in: file, model: name, replacesEdited: arguments.flag("update"))
       let isWritten = findings.isEmpty || arguments.flag("update")
       try write(findings, added: added, isWritten: isWritten, file, model, invocation)
       return isWritten ? .done : .no
     }
-    guard let lock = try VersionLock(contentsOf: file, model: model.name) else {
+    guard let lock = try VersionLock(contentsOf: file, model: name) else {
       throw CommandFailure(
-        .invalidModel, "\(file.path) has no model \(model.name). Lock it with coredata model lock \(model.name).")
+        .invalidModel, "\(file.path) has no model \(name). Lock it with coredata model lock \(name).")
     }
     let findings = lock.findings(in: known)
     try write(findings, added: lock.unlocked(in: known), isWritten: nil, file, model, invocation)

@@ -30,13 +30,15 @@ extension CommandInvocation {
     let file = arguments.value("lock").map { URL(fileURLWithPath: $0) }
     let place = file ?? Self.defaultLock(of: model)
     if file != nil || FileManager.default.fileExists(atPath: place.path) {
-      lint.lock = try VersionLock(contentsOf: place, model: model.name)
+      let name = model.bundleURL.lastPathComponent
+      lint.lock = try VersionLock(contentsOf: place, model: name)
+      if lint.lock == nil { remark("\(place.lastPathComponent) does not have \(name), which is not locked.") }
     }
     return lint
   }
 
   /// The lock of a model where the command line names none.
   static func defaultLock(of model: ModelArgument) -> URL {
-    model.url.deletingLastPathComponent().appendingPathComponent(VersionLock.defaultName)
+    model.bundleURL.deletingLastPathComponent().appendingPathComponent(VersionLock.defaultName)
   }
 }

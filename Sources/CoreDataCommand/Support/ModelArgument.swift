@@ -62,6 +62,12 @@ struct ModelArgument {
   /// The name of the file, for messages.
   var name: String { url.lastPathComponent }
 
+  /// The bundle of the versions: the one that contains a single version, if there is one.
+  var bundleURL: URL {
+    let folder = url.deletingLastPathComponent()
+    return ["xcdatamodeld", "momd"].contains(folder.pathExtension) ? folder : url
+  }
+
   /// All readable versions, in order.
   var versions: [Version] { bundle.versions }
 
