@@ -8,17 +8,24 @@ import CoreDataTerminal
 enum ExplainCommand: Command {
   static let specification = CommandSpecification(
     ["explain"],
-    summary: "Explain a finding's code: what it means, why it matters, what to do. Without a code, list all codes.",
-    positionals: [PositionalSpecification("CODE", .optional, summary: "The code of a finding, such as DS102.")],
+    summary:
+      "Explain a finding or an error: what it means, why it matters, what to do. Without a code, list all codes.",
+    positionals: [
+      PositionalSpecification(
+        "CODE", .optional, summary: "The code of a finding, such as DS102, or of an error, such as 134100.")
+    ],
     options: [.format(.text, .json, .markdown)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    if let page = invocation.arguments.optionalArgument("CODE").flatMap(ErrorPage.init(text:)) {
+      return try write(page, invocation)
+    }
     let wanted = try invocation.arguments.optionalArgument("CODE").map { text in
       guard let code = FindingCode(text: text) else { throw CommandFailure(.usage, FindingCode.unknown(text)) }
       return code
     }
     switch invocation.options.format {
-    case .json: try invocation.write(json(wanted.map { [$0] } ?? FindingCode.allCases))
+    case .json: try invocation.write(json(wanted.map { [$0] } ?? FindingCode.allCases, withErrors: wanted == nil))
     case .markdown: try invocation.result.write(wanted.map(markdown) ?? table(titled: true).markdown)
     default:
       var report = TextReport(styler: invocation.styler)
@@ -27,11 +34,45 @@ enum ExplainCommand: Command {
       } else {
         report.table(table(titled: false))
         report.line()
+        var errors = TextTable([.init(), .init()])
+        for page in ErrorPage.all { errors.add([String(page.code), page.title]) }
+        report.table(errors)
+        report.line()
         report.line("See coredata explain CODE for what a code means and what to do.")
       }
       try invocation.write(report)
     }
     return .done
+  }
+
+  private static func write(_ page: ErrorPage, _ invocation: CommandInvocation) throws -> ExitStatus {
+    let parts = [("Cause", page.cause), ("Example", page.example), ("Cure", page.cure)]
+    switch invocation.options.format {
+    case .json: try invocation.write(["format": "coredata.explanation/1", "errors": .array([json(page)])])
+    case .markdown:
+      try invocation.result.write(
+        "## \(page.code)  \(page.title)\n\n`\(page.name)`\n" + parts.map { "\n**\($0).** \($1)\n" }.joined())
+    default:
+      var report = TextReport(styler: invocation.styler)
+      let title: StyledText = "\(report.styler.style(String(page.code), .bold))  \(page.title)"
+      report.line(title)
+      report.line(page.name)
+      for (title, text) in parts {
+        report.line()
+        report.section(title) { report in
+          for line in TextLayout.wrapped(text, width: 78) { report.line(line) }
+        }
+      }
+      try invocation.write(report)
+    }
+    return .done
+  }
+
+  private static func json(_ page: ErrorPage) -> JSONText {
+    [
+      "code": .integer(page.code), "name": .string(page.name), "title": .string(page.title),
+      "cause": .string(page.cause), "example": .string(page.example), "cure": .string(page.cure),
+    ]
   }
 
   private static func parts(_ page: FindingPage) -> [(title: String, text: String)] {
@@ -44,7 +85,7 @@ enum ExplainCommand: Command {
     for part in parts(code.page) {
       report.line()
       report.section(part.title) { report in
-        for line in TextLayout.wrapped(part.text, width: 98) { report.line(line) }
+        for line in TextLayout.wrapped(part.text, width: 78) { report.line(line) }
       }
     }
   }
@@ -60,7 +101,7 @@ enum ExplainCommand: Command {
     return table
   }
 
-  private static func json(_ codes: [FindingCode]) -> JSONText {
+  private static func json(_ codes: [FindingCode], withErrors: Bool) -> JSONText {
     [
       "format": "coredata.explanation/1",
       "codes": .array(
@@ -71,6 +112,7 @@ enum ExplainCommand: Command {
             "cure": .string(code.page.cure),
           ]
         }),
+      "errors": .array(withErrors ? ErrorPage.all.map { json($0) } : []),
     ]
   }
 }
