@@ -174,27 +174,15 @@ final class RehearsalStage {
     guard let before, let last = migration.steps.last else { return .migrated }
     let after = try image(url, last.destinationModel.document)
     guard migration.steps.allSatisfy({ $0.kind == .inferred }) else { return .migrated }
-    var expected = before
-    for step in migration.steps {
-      let reference = MigrationReference(from: step.sourceModel.document, to: step.destinationModel.document)
-      let isLast = step.destination == last.destination
-      // Where hierarchies are joined, the keys follow from the result alone.
-      let distances = isLast ? reference.distances(from: expected, to: after) : [:]
-      expected = reference.expected(after: expected.moved(distances, in: step.sourceModel.document)).image
-    }
-    let differences = after.differences(from: expected)
-    return differences.isEmpty ? .same : .failed(differences)
+    return reference(migration).outcome(before: before, after: after)
   }
 
   private func obstacles(_ migration: StoreMigration, _ before: StoreImage) -> [MigrationReference.Obstacle] {
-    var image = before
-    for step in migration.steps {
-      let reference = MigrationReference(from: step.sourceModel.document, to: step.destinationModel.document)
-      let (next, obstacles) = reference.expected(after: image)
-      guard obstacles.isEmpty else { return obstacles }
-      image = next
-    }
-    return []
+    reference(migration).obstacles(before)
+  }
+
+  private func reference(_ migration: StoreMigration) -> PathReference {
+    PathReference(steps: migration.steps.map { ($0.sourceModel.document, $0.destinationModel.document) })
   }
 
   // MARK: Files
