@@ -23,10 +23,10 @@ struct ValidValues {
   ///   - number: a number by which values differ.
   /// - Throws: `Unfound`.
   func value(like value: Any?, _ entity: NSEntityDescription, _ name: String, _ number: Int) throws -> Any? {
-    guard let attribute = entity.attributesByName[name],
-      let predicates = attribute.validationPredicates as? [NSPredicate],
-      !predicates.isEmpty, let value
-    else { return nil }
+    guard let attribute = entity.attributesByName[name], !attribute.validationPredicates.isEmpty, let value else {
+      return nil
+    }
+    let predicates = attribute.validationPredicates
     if Self.keeps(value, predicates) { return nil }
     for candidate in Self.candidates(for: attribute, predicates, number) where Self.keeps(candidate, predicates) {
       return candidate
@@ -42,7 +42,7 @@ struct ValidValues {
     for attribute: NSAttributeDescription, _ predicates: [NSPredicate], _ number: Int
   ) -> [Any] {
     // Limits are among the numbers in the rules.
-    let limits = predicates.flatMap { numbers(in: $0.predicateFormat) }
+    let limits = predicates.flatMap { numbers(in: "\($0)") }
     let steps = [number % 7, 0, 1, -1]
     func near<Value>(_ value: (Double) -> Value) -> [Value] {
       limits.flatMap { limit in steps.map { value(limit + Double($0)) } }
@@ -54,7 +54,7 @@ struct ValidValues {
     case .decimalAttributeType: return near { NSDecimalNumber(value: $0) }
     case .dateAttributeType: return near { Date(timeIntervalSinceReferenceDate: $0) }
     case .stringAttributeType:
-      let patterns = predicates.flatMap { literals(in: $0.predicateFormat) }
+      let patterns = predicates.flatMap { literals(in: "\($0)") }
       let samples: [String] = (0..<4).flatMap { shift in patterns.map { PatternSample.text($0, number * 4 + shift) } }
       return samples + texts(limits, number)
     case .binaryDataAttributeType:
