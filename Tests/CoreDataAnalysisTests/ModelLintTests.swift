@@ -165,6 +165,11 @@ final class ModelLintTests {
     }
     #expect(
       try found { $0.attributes[0].name = "notes" } == ["error DS102 V2 Order.note", "warn CM301 V2 Order.notes"])
+    let several = try found { order in
+      order.attributes[0].name = "notes"
+      order.attributes.append(AttributeDocument(name: "noteText", kind: .string))
+    }
+    #expect(several == ["error DS102 V2 Order.note", "warn CM301 V2 Order.notes"])
     #expect(try found { $0.attributes[0].name = "remark" } == ["error DS102 V2 Order.note"])
     let declared = try found {
       $0.attributes[0].name = "notes"

@@ -91,6 +91,34 @@ final class MigrationRehearsalTests {
     #expect(extra.contains("Part/p9") && order.contains("parts"), "\(extra) \(order)")
   }
 
+  @Test("A migration that fails although the rows allow it is a failure, else it is refused")
+  func refusals() throws {
+    let url = try model(Self.total, "<attribute name=\"total\" attributeType=\"Double\"/>")
+    let versions = try NSManagedObjectModel.versions(contentsOf: url).map(\.model.document)
+    let reference = PathReference(steps: [(versions[0], versions[1])])
+    var image = StoreImage()
+    let item = StoreImage.Key(entity: "Item", number: 1)
+    image.objects[item] = .init(attributes: ["name": .text("a"), "total": .real(1)], relationships: ["parts": []])
+    #expect(reference.refusal("why", image) == .failed(["why"]))
+    image.objects[item]?.attributes["total"] = StoreImage.Value.none
+    #expect(reference.refusal("why", image) == .refused("why"))
+  }
+
+  @Test("Objects that there are too few others for are left out, so that the rest keeps the rules")
+  func counts() throws {
+    let url = try model("", Self.total)
+    for version in ["M 1", "M 2"] {
+      let contents = url.appendingPathComponent("\(version).xcdatamodel/contents")
+      let text = try String(contentsOf: contents, encoding: .utf8)
+        .replacingOccurrences(of: "name=\"parts\" optional=\"YES\"", with: "name=\"parts\" minCount=\"1\"")
+      try Data(text.utf8).write(to: contents)
+    }
+    let rehearsal = try MigrationRehearsal(modelsAt: url)
+    #expect(rehearsal.cases.allSatisfy { $0.outcome == .same }, "\(rehearsal.cases.map(\.outcome))")
+    let plain = try #require(rehearsal.cases.first { $0.content == "plain" })
+    #expect((1...3).contains(plain.rows["Item"]?.after ?? 0) && plain.rows["Part"]?.after == 4)
+  }
+
   @Test("A store that cannot be migrated fails, with the seed, and is left as it is")
   func failure() async throws {
     let url = try model("", Self.total)

@@ -21,8 +21,13 @@ struct PathReference {
     return differences.isEmpty ? .same : .failed(differences)
   }
 
+  /// The outcome of a migration that has failed: it is right if the rows do not allow the migration.
+  func refusal(_ reason: String, _ before: StoreImage) -> MigrationRehearsal.Outcome {
+    obstacles(before).isEmpty ? .failed([reason]) : .refused(reason)
+  }
+
   /// Why the rows do not allow the migration; empty where they do.
-  func obstacles(_ before: StoreImage) -> [MigrationReference.Obstacle] {
+  private func obstacles(_ before: StoreImage) -> [MigrationReference.Obstacle] {
     var image = before
     for step in steps {
       let (next, obstacles) = MigrationReference(from: step.old, to: step.new).expected(after: image)

@@ -159,9 +159,7 @@ final class RehearsalStage {
         return .failed([reason, "The migration failed, and the store has changed:"] + differences)
       }
       // Only the reference can tell that the rows do not allow it.
-      guard migration.steps.contains(where: { $0.kind == .mapping }) || !obstacles(migration, before).isEmpty else {
-        return .failed([reason])
-      }
+      if migration.steps.allSatisfy({ $0.kind == .inferred }) { return reference(migration).refusal(reason, before) }
     }
     return .refused(reason)
   }
@@ -175,10 +173,6 @@ final class RehearsalStage {
     let after = try image(url, last.destinationModel.document)
     guard migration.steps.allSatisfy({ $0.kind == .inferred }) else { return .migrated }
     return reference(migration).outcome(before: before, after: after)
-  }
-
-  private func obstacles(_ migration: StoreMigration, _ before: StoreImage) -> [MigrationReference.Obstacle] {
-    reference(migration).obstacles(before)
   }
 
   private func reference(_ migration: StoreMigration) -> PathReference {
