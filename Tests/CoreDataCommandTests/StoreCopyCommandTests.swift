@@ -23,8 +23,8 @@ struct StoreCopyCommandTests {
     let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
     context.persistentStoreCoordinator = coordinator
     try context.performAndWait {
-      for _ in 0..<3 { NSEntityDescription.insertNewObject(forEntityName: "Order", into: context) }
-      NSEntityDescription.insertNewObject(forEntityName: "Customer", into: context)
+      for _ in 0..<3 { _ = NSEntityDescription.insertNewObject(forEntityName: "Order", into: context) }
+      _ = NSEntityDescription.insertNewObject(forEntityName: "Customer", into: context)
       try context.save()
     }
     try coordinator.remove(added)

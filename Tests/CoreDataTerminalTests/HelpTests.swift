@@ -33,8 +33,10 @@ struct HelpTests {
 
         Options of every command
           --format text|json|markdown  The format of the result (default: text).
-          -o, --output FILE            The file for the result (default: standard output).
-          --color auto|always|never    When to color text (default: auto, on a terminal without NO_COLOR).
+          -o, --output FILE            The file for the result (default: standard
+                                       output).
+          --color auto|always|never    When to color text (default: auto, on a terminal
+                                       without NO_COLOR).
           -q, --quiet                  Omit progress and notes.
           -v, --verbose                Write more details.
           -h, --help                   Show help.
@@ -46,7 +48,8 @@ struct HelpTests {
           2    invalid command line
           3    unreadable or invalid model or mapping model
           4    store unreadable, locked, or not written by a known version
-          5    impossible migration: no path, no inferred mapping, missing policies, findings of level error
+          5    impossible migration: no path, no inferred mapping, missing policies,
+               findings of level error
           6    failed; the store is unchanged
           7    interrupted work found
           70   a bug in this tool
@@ -93,8 +96,10 @@ struct HelpTests {
 
         Options of every command
           --format text|json|markdown  The format of the result (default: text).
-          -o, --output FILE            The file for the result (default: standard output).
-          --color auto|always|never    When to color text (default: auto, on a terminal without NO_COLOR).
+          -o, --output FILE            The file for the result (default: standard
+                                       output).
+          --color auto|always|never    When to color text (default: auto, on a terminal
+                                       without NO_COLOR).
           -q, --quiet                  Omit progress and notes.
           -v, --verbose                Write more details.
           -h, --help                   Show help.

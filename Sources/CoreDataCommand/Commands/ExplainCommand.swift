@@ -28,7 +28,7 @@ enum ExplainCommand: Command {
     case .json: try invocation.write(json(wanted.map { [$0] } ?? FindingCode.allCases, withErrors: wanted == nil))
     case .markdown: try invocation.result.write(wanted.map(markdown) ?? table(titled: true).markdown)
     default:
-      var report = TextReport(styler: invocation.styler)
+      var report = invocation.report()
       if let wanted {
         write(wanted, to: &report)
       } else {
@@ -53,14 +53,14 @@ enum ExplainCommand: Command {
       try invocation.result.write(
         "## \(page.code)  \(page.title)\n\n`\(page.name)`\n" + parts.map { "\n**\($0).** \($1)\n" }.joined())
     default:
-      var report = TextReport(styler: invocation.styler)
+      var report = invocation.report()
       let title: StyledText = "\(report.styler.style(String(page.code), .bold))  \(page.title)"
       report.line(title)
       report.line(page.name)
       for (title, text) in parts {
         report.line()
         report.section(title) { report in
-          for line in TextLayout.wrapped(text, width: 78) { report.line(line) }
+          for line in TextLayout.wrapped(text, width: TextLayout.terminalWidth - 2) { report.line(line) }
         }
       }
       try invocation.write(report)
@@ -85,7 +85,7 @@ enum ExplainCommand: Command {
     for part in parts(code.page) {
       report.line()
       report.section(part.title) { report in
-        for line in TextLayout.wrapped(part.text, width: 78) { report.line(line) }
+        for line in TextLayout.wrapped(part.text, width: TextLayout.terminalWidth - 2) { report.line(line) }
       }
     }
   }

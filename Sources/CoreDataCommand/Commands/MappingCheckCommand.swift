@@ -45,7 +45,7 @@ enum MappingCheckCommand: Command {
             }),
         ])
     } else {
-      var report = TextReport(styler: invocation.styler)
+      var report = invocation.report()
       let errors = NumberText.counted(check.count(of: .error), "error")
       let warnings = NumberText.counted(check.count(of: .warning), "warning")
       report.line("\(url.lastPathComponent)   \(old.name) -> \(new.name)   \(errors), \(warnings)")

@@ -43,7 +43,7 @@ enum MappingInferCommand: Command {
     if invocation.options.format == .json {
       try invocation.write(.object(members(from: old.name, to: new.name, mapping, obstacles)))
     } else {
-      var report = TextReport(styler: invocation.styler)
+      var report = invocation.report()
       if let mapping {
         report.line("\(old.name) -> \(new.name)   inferred, \(MappingText.count(mapping))")
         MappingText.write(mapping, to: &report)

@@ -86,11 +86,11 @@ enum MigrateCheckCommand: Command {
       report.cases = text.cases() + rehearsals.flatMap(\.cases)
       try invocation.result.write(source: report.xml)
     case .text:
-      var report = TextReport(styler: invocation.styler)
+      var report = invocation.report()
       let versions = NumberText.counted(model.names.count, "version")
       report.line(
         "\(model.name)  \(versions), current \(lint.current); \(NumberText.counted(lint.stepCount, "step")) judged")
-      if !hasLock { report.line("There is no lock. Write one at each release: coredata model lock \(model.name)") }
+      if !hasLock { report.line("There is no lock. Write one at each release with coredata model lock.") }
       report.line()
       text.write(to: &report)
       report.line("Findings   \(text.summary)")

@@ -47,7 +47,7 @@ enum MigratePlanCommand: Command {
       try invocation.result.write(PlanText.markdown(plan))
       if let sql { try invocation.result.write("\n```sql\n" + sql.map { $0 + ";\n" }.joined() + "```\n") }
     default:
-      var report = TextReport(styler: invocation.styler)
+      var report = invocation.report()
       PlanText.write(plan, to: &report)
       if let sql, !sql.isEmpty {
         report.line()

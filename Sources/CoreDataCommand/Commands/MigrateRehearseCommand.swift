@@ -64,7 +64,7 @@ enum MigrateRehearseCommand: Command {
       report.cases = text.cases
       try invocation.result.write(source: report.xml)
     default:
-      var report = TextReport(styler: invocation.styler)
+      var report = invocation.report()
       text.write(to: &report)
       try invocation.write(report)
     }

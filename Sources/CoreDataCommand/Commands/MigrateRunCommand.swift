@@ -217,7 +217,7 @@ enum MigrateRunCommand: Command {
       return try invocation.result.write(
         "\(plan.store.lastPathComponent) already has version \(plan.to). Nothing was changed.\n")
     }
-    var report = TextReport(styler: invocation.styler)
+    var report = invocation.report()
     let names = [plan.from] + plan.steps.map(\.to)
     let way =
       names.count > 8

@@ -40,7 +40,7 @@ enum ModelDiffCommand: Command {
       }
       try invocation.result.write(table.markdown)
     default:
-      var report = TextReport(styler: invocation.styler)
+      var report = invocation.report()
       report.line("\(old.version.name) -> \(new.version.name)   \(summary(difference))")
       if !difference.isEmpty {
         report.line()

@@ -60,7 +60,7 @@ enum ModelGenerateCommand: Command {
         "changes": .array(changes.map { ["file": .string($0.name), "change": .string($0.kind.rawValue)] }),
       ])
     }
-    var report = TextReport(styler: invocation.styler)
+    var report = invocation.report()
     for change in changes { report.line("\(change.kind.rawValue)  \(change.name)") }
     let files = NumberText.counted(count, "file")
     report.line(

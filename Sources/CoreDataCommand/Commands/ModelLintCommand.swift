@@ -42,7 +42,7 @@ enum ModelLintCommand: Command {
       report.cases = text.cases()
       try invocation.result.write(source: report.xml)
     case .text:
-      var report = TextReport(styler: invocation.styler)
+      var report = invocation.report()
       let versions = NumberText.counted(model.names.count, "version")
       report.line(
         "\(model.name)  \(versions), current \(lint.current); \(NumberText.counted(lint.stepCount, "step")) judged")

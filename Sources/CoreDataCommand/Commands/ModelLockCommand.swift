@@ -69,7 +69,7 @@ enum ModelLockCommand: Command {
       ])
     case .github: try invocation.result.write(text.annotations)
     default:
-      var report = TextReport(styler: invocation.styler)
+      var report = invocation.report()
       text.write(to: &report)
       let list = added.joined(separator: ", ")
       switch isWritten {

@@ -49,7 +49,7 @@ enum ModelShowCommand: Command {
         try invocation.result.write((entity.remarks.isEmpty ? "" : "\n") + table.markdown)
       }
     default:
-      var report = TextReport(styler: invocation.styler)
+      var report = invocation.report()
       report.line("\(version.name)   \(NumberText.counted(entities.count, "entity", "entities"))")
       for entity in entities {
         report.line()

@@ -82,7 +82,7 @@ enum ModelVersionsCommand: Command {
       if showsHashes { try invocation.result.write("\n" + entities.markdown) }
       return .done
     }
-    var report = TextReport(styler: invocation.styler)
+    var report = invocation.report()
     let current = model.currentName.map { "current \($0)" } ?? "none marked as current"
     report.section("\(model.name)  \(NumberText.counted(versions.count, "version")), \(current)") { $0.table(table) }
     if !steps.isEmpty {

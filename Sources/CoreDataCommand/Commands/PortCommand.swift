@@ -148,7 +148,7 @@ enum PortCommand: Command {
         try invocation.result.write(source: diff)
       }
     }
-    var report = TextReport(styler: invocation.styler)
+    var report = invocation.report()
     if !isDryRun { for file in changed { report.line("\(file.old == nil ? "added  " : "changed")  \(file.path)") } }
     let files = NumberText.counted(count, "file")
     report.line(

@@ -57,7 +57,7 @@ enum StoreInfoCommand: Command {
     case .markdown:
       try invocation.result.write(table(names, rows, metadata).markdown)
     default:
-      var report = TextReport(styler: invocation.styler)
+      var report = invocation.report()
       report.line(invocation.styler.style(reader.url.lastPathComponent, .bold))
       report.indented { report in
         var facts = TextTable([.init(), .init()])

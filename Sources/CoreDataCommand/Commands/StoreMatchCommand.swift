@@ -44,7 +44,7 @@ enum StoreMatchCommand: Command {
       try invocation.result.write(summary(match, reader, model) + "\n")
       if !match.differences.isEmpty { try invocation.result.write("\n" + table.markdown) }
     default:
-      var report = TextReport(styler: invocation.styler)
+      var report = invocation.report()
       report.line(summary(match, reader, model))
       report.indented { report in for item in match.differences { report.line(item.sentence) } }
       try invocation.write(report)

@@ -96,6 +96,11 @@ struct CommandInvocation {
   /// Writes a JSON result, which contains no control characters.
   func write(_ json: JSONText) throws { try result.write(safe: json.pretty()) }
 
+  /// Returns an empty report for the result: as wide as the terminal, or as its lines are where a program may read it.
+  func report() -> TextReport {
+    TextReport(styler: styler, width: result.isTerminal ? max(60, streams.columns) : nil)
+  }
+
   func write(_ report: TextReport) throws { try result.write(safe: report.text) }
 
   /// Writes a note to standard error, unless `--quiet` was given.
@@ -111,7 +116,7 @@ struct CommandStreams {
   var error: (String) -> Void
   var isOutputTerminal = false
   var isErrorTerminal = false
-  /// The width of the terminal behind standard error, in columns.
+  /// The width of the terminal, in columns.
   var columns = 80
   var environment: [String: String] = [:]
 

@@ -13,7 +13,7 @@ struct LintText {
   /// Whether findings that are information are written.
   let isVerbose: Bool
 
-  private static let width = 80
+  private static let width = TextLayout.terminalWidth
 
   // MARK: Text
 

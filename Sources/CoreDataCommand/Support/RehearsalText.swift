@@ -13,7 +13,7 @@ struct RehearsalText {
   /// Whether cases are told that went well.
   let isVerbose: Bool
 
-  private static let width = 80
+  private static let width = TextLayout.terminalWidth
 
   init(rehearsal: MigrationRehearsal, model: ModelArgument, _ invocation: CommandInvocation) {
     self.rehearsal = rehearsal

@@ -61,7 +61,7 @@ package struct ToolSpecification: Hashable, Sendable {
 
 /// Help texts.
 extension ToolSpecification {
-  private static var width: Int { 100 }
+  private static var width: Int { TextLayout.terminalWidth }
 
   /// Returns the usage line of a command.
   package func usage(of command: CommandSpecification) -> String {
@@ -97,7 +97,8 @@ extension ToolSpecification {
   }
 
   package func help(of command: CommandSpecification) -> String {
-    var lines = ["\(([name] + command.path).joined(separator: " ")): \(command.summary)", ""]
+    let title = "\(([name] + command.path).joined(separator: " ")): \(command.summary)"
+    var lines = TextLayout.wrapped(title, width: Self.width, hanging: 2) + [""]
     lines += TextLayout.wrapped("Usage: " + usage(of: command), width: Self.width, indent: 0, hanging: 2)
     if !command.discussion.isEmpty {
       for paragraph in command.discussion.components(separatedBy: "\n\n") {

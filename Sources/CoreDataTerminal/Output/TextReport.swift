@@ -7,11 +7,14 @@ import Foundation
 package struct TextReport: Sendable {
   /// Applies styles to titles and tables.
   package let styler: TextStyler
+  /// The width of a line in columns, for which tables are wrapped; nil for any width.
+  private let width: Int?
   private var lines: [String] = []
   private var depth = 0
 
-  package init(styler: TextStyler = TextStyler(isEnabled: false)) {
+  package init(styler: TextStyler = TextStyler(isEnabled: false), width: Int? = nil) {
     self.styler = styler
+    self.width = width
   }
 
   /// Adds a line, or several if the text contains line breaks, at the current indentation.
@@ -39,7 +42,9 @@ package struct TextReport: Sendable {
 
   /// Adds a table.
   package mutating func table(_ table: TextTable, gap: Int = 2) {
-    for text in table.lines(styler: styler, gap: gap) { line(StyledText(safe: text)) }
+    for text in table.lines(styler: styler, gap: gap, width: width.map { $0 - 2 * depth }) {
+      line(StyledText(safe: text))
+    }
   }
 
   /// The text, ending with a line break unless it is empty.
@@ -90,12 +95,21 @@ package struct TextTable: Hashable, Sendable {
   /// - Parameters:
   ///   - styler: Makes the titles bold.
   ///   - gap: The number of spaces between columns.
-  package func lines(styler: TextStyler = TextStyler(isEnabled: false), gap: Int = 2) -> [String] {
+  ///   - width: The width of a line in columns, for which the text in the widest column is wrapped; nil for any width.
+  package func lines(
+    styler: TextStyler = TextStyler(isEnabled: false), gap: Int = 2, width: Int? = nil
+  ) -> [String] {
     let hasTitles = columns.contains { !$0.title.isEmpty }
     let titles = columns.map { styler.style($0.title, .bold) }
-    let cells = ((hasTitles ? [titles] : []) + rows).map { $0.map { $0.lines.map(\.text) } }
-    let widths = columns.indices.map { column in
-      cells.flatMap { $0[column] }.map { TextLayout.width(of: $0) }.max() ?? 0
+    var cells = ((hasTitles ? [titles] : []) + rows).map { $0.map { $0.lines.map(\.text) } }
+    var widths = Self.widths(of: cells, columns.count)
+    let excess = width.map { widths.reduce(gap * (columns.count - 1), +) - $0 } ?? 0
+    if excess > 0,
+      let widest = widths.indices.filter({ columns[$0].alignment == .leading }).max(by: { widths[$0] < widths[$1] })
+    {
+      let limit = max(Self.leastWidth, widths[widest] - excess)
+      for row in cells.indices { cells[row][widest] = cells[row][widest].flatMap { Self.wrapped($0, to: limit) } }
+      widths = Self.widths(of: cells, columns.count)
     }
     var lines: [String] = []
     for row in cells {
@@ -104,6 +118,19 @@ package struct TextTable: Hashable, Sendable {
       }
     }
     return lines
+  }
+
+  /// Columns that are narrower are not read any better.
+  private static let leastWidth = 24
+
+  private static func widths(of cells: [[[String]]], _ count: Int) -> [Int] {
+    (0..<count).map { column in cells.flatMap { $0[column] }.map { TextLayout.width(of: $0) }.max() ?? 0 }
+  }
+
+  /// Text with styles is short and stays whole.
+  private static func wrapped(_ text: String, to width: Int) -> [String] {
+    guard TextLayout.width(of: text) > width, TextLayout.withoutStyles(text) == text else { return [text] }
+    return TextLayout.wrapped(text, width: width, hanging: 2)
   }
 
   private func line(_ cells: [String], _ widths: [Int], _ gap: Int) -> String {
@@ -138,6 +165,9 @@ package struct TextTable: Hashable, Sendable {
 
 /// Measures, pads and wraps text for a terminal, where some characters are two columns wide and others none.
 package enum TextLayout {
+  /// The width that texts are made for, in columns.
+  package static let terminalWidth = 80
+
   /// Returns the width of a text in columns. Control sequences for styles have no width.
   package static func width(of text: String) -> Int {
     if text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return text.utf8.count }
