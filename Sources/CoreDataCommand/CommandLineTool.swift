@@ -9,13 +9,13 @@ enum CommandLineTool {
   static var commands: [any Command.Type] {
     [
       ModelShowCommand.self, ModelVersionsCommand.self, ModelDiffCommand.self, ModelLintCommand.self,
-      ModelLockCommand.self, ModelCompileCommand.self, ModelDecompileCommand.self, ModelGenerateCommand.self,
-      MappingInferCommand.self, MappingNewCommand.self, MappingShowCommand.self, MappingCheckCommand.self,
-      MappingCompileCommand.self, StoreInfoCommand.self, StoreMatchCommand.self, StoreExportCommand.self,
-      StoreCreateCommand.self, StoreExtractModelCommand.self, StoreCopyCommand.self, MigrateStatusCommand.self,
-      MigratePlanCommand.self, MigrateRehearseCommand.self, MigrateCheckCommand.self, MigrateRunCommand.self,
-      MigrateRecoverCommand.self, MigrateRestoreCommand.self, PortCommand.self, ExplainCommand.self,
-      CompletionsCommand.self,
+      ModelLockCommand.self, ModelGraphCommand.self, ModelCompileCommand.self, ModelDecompileCommand.self,
+      ModelGenerateCommand.self, MappingInferCommand.self, MappingNewCommand.self, MappingShowCommand.self,
+      MappingCheckCommand.self, MappingCompileCommand.self, StoreInfoCommand.self, StoreMatchCommand.self,
+      StoreExportCommand.self, StoreCreateCommand.self, StoreExtractModelCommand.self, StoreCopyCommand.self,
+      MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRehearseCommand.self, MigrateCheckCommand.self,
+      MigrateRunCommand.self, MigrateRecoverCommand.self, MigrateRestoreCommand.self, PortCommand.self,
+      ExplainCommand.self, CompletionsCommand.self,
     ]
   }
 
