@@ -16,7 +16,9 @@ final class RehearsalStage {
   private let mappings: [URL]
   private let seed: Int
   private let keptIn: URL?
-  private let folder: URL
+  /// Where the stores are: what was given is somebody's data, which only the user of this process may read.
+  private let directory: PrivateDirectory
+  private var folder: URL { directory.url }
 
   /// The versions before the wanted one, with other hashes than it.
   let names: [String]
@@ -30,14 +32,14 @@ final class RehearsalStage {
     destination = wanted.name
     var seen: Set<[String: Data]> = [wanted.hashes]
     names = known.versions.prefix { $0.name != wanted.name }.filter { seen.insert($0.hashes).inserted }.map(\.name)
-    folder = FileManager.default.temporaryDirectory.appendingPathComponent("OpenCoreData-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    directory = try PrivateDirectory.make(
+      prefix: "OpenCoreData-rehearsal-", in: [FileManager.default.temporaryDirectory])
   }
 
   /// Removes the temporary directory.
   func clear() {
-    // What is left is removed with the system's temporary files.
-    try? FileManager.default.removeItem(at: folder)
+    // What is left is private, and the next rehearsal removes it.
+    try? directory.remove()
   }
 
   private typealias Case = MigrationRehearsal.Case
@@ -93,10 +95,7 @@ final class RehearsalStage {
     defer { remove(url) }
     do {
       try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-      let connection = try SQLiteConnection(url: store, mode: .readOnly)
-      try connection.backup(toPath: url.path)
-      try connection.close()
-      try StoreFiles.linkValues(of: store, to: url)
+      try Self.copy(store, to: url)
       let migration = try StoreMigration(
         storeAt: url, known: known, version: destination, mappings: mappings, allowsLoss: .all)
       result = Case(migration.source, destination, store.lastPathComponent)
@@ -198,6 +197,7 @@ final class RehearsalStage {
 
   private static func copy(_ store: URL, to copy: URL) throws {
     if FileCalls.exists(copy) { try FileCalls.removeFile(copy) }
+    try FileCalls.makePrivateFile(copy)
     let connection = try SQLiteConnection(url: store, mode: .readOnly)
     try connection.backup(toPath: copy.path)
     try connection.close()
