@@ -137,6 +137,13 @@ final class ModelLintTests {
     let second = Self.model { order, _ in order.attributes[0].kind = .date }
     let found = try codes(Self.versions(Self.model(), second))
     #expect(found == ["error VR402 V1 ", "error CM303 V2 Order.note"])
+    // From the first of three versions no path leads over the gap; from the last but one there is one.
+    let third = Self.model { order, _ in
+      order.attributes[0].kind = .date
+      order.attributes.append(AttributeDocument(name: "more", kind: .string))
+    }
+    let gap = try codes(Self.versions(Self.model(), Self.model(), second, third))
+    #expect(gap == ["error VR402 V1 ", "error VR402 V2 "])
     let same = Self.model { order, _ in order.attributes[1].defaultValue = .real(1) }
     #expect(try codes(Self.versions(Self.model(), same)) == ["warn VR404 V2 "])
   }

@@ -79,7 +79,7 @@ public struct ModelLint {
       }
     }
     found += Self.equal(Array(versions[...position]), options.includesAllSteps ? nil : current)
-    found += Self.pathless(known, to: current, options)
+    found += Self.pathless(known, versions, to: current, options)
     found += try Self.stale(options.mappings, versions)
     if let lock = options.lock { found += lock.findings(versions, current: current) }
     entries = found.compactMap { Self.judged($0, options) }.sorted(by: Self.areInOrder)
@@ -137,16 +137,29 @@ public struct ModelLint {
   }
 
   /// Versions from which no path leads to the current one.
-  private static func pathless(_ known: ModelVersions, to current: String, _ options: Options) -> [Entry] {
-    known.names.prefix { $0 != current }.compactMap { name in
+  private static func pathless(
+    _ known: ModelVersions, _ versions: [ModelVersion], to current: String, _ options: Options
+  ) -> [Entry] {
+    guard let last = versions.firstIndex(where: { $0.name == current }) else { return [] }
+    let inferred = InferredSteps(versions)
+    var entries: [Entry] = []
+    var hasPath = true
+    for position in (0..<last).reversed() {
+      let version = versions[position]
+      // A step to a neighbor with a path is one; searching for the best of all would take long.
+      let isNear =
+        version.hashes == versions[position + 1].hashes || inferred.mapping(from: position, to: position + 1) != nil
+      if hasPath, isNear { continue }
       do {
-        _ = try MigrationPath(known: known, from: name, to: current, mappings: options.mappings)
-        return nil
+        _ = try MigrationPath(known: known, from: version.name, to: current, mappings: options.mappings)
+        hasPath = true
       } catch {
+        hasPath = false
         let reason = (error as NSError).localizedFailureReason ?? error.localizedDescription
-        return Entry(name, finding(.noPath, .error, "no path leads to \(current): \(reason)"))
+        entries.append(Entry(version.name, finding(.noPath, .error, "no path leads to \(current): \(reason)")))
       }
     }
+    return entries
   }
 
   /// Mapping models that fit no two versions.
