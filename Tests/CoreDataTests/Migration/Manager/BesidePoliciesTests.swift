@@ -45,18 +45,20 @@ struct BesidePoliciesTests {
     ahead.stop()
   }
 
-  @Test("Only one batch is read before it is asked for, and stopping waits for it")
+  @Test("Few batches are read before they are asked for, and none after stopping")
   func stopping() throws {
     let place = try TemporaryStore()
-    let store = try store(place, tasks: 40)
+    let store = try store(place, tasks: 100)
     let query = try query(store, limit: 10)
     let counting = CountingState(try store.openGeneration())
     let ahead = try #require(RowsAhead(query, after: try store.rows(for: query) ?? [], of: counting))
     #expect(ahead.next()?.count == 10)
     ahead.stop()
-    // One has been given, one waits, and a third may have been read when the second was asked for.
-    #expect((1...2).contains(counting.count))
-    #expect(ahead.next() == nil || counting.count == 2)
+    // One has been given, one waits, and a third may have been read meanwhile.
+    let count = counting.count
+    #expect((1...3).contains(count))
+    if ahead.next() != nil { #expect(ahead.next() == nil) }
+    #expect(counting.count == count)
   }
 
   private final class CountingState: StoreGeneration, @unchecked Sendable {
