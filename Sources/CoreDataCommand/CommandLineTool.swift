@@ -12,10 +12,12 @@ enum CommandLineTool {
       ModelLockCommand.self, ModelGraphCommand.self, ModelCompileCommand.self, ModelDecompileCommand.self,
       ModelGenerateCommand.self, MappingInferCommand.self, MappingNewCommand.self, MappingShowCommand.self,
       MappingCheckCommand.self, MappingCompileCommand.self, StoreInfoCommand.self, StoreMatchCommand.self,
-      StoreExportCommand.self, StoreCreateCommand.self, StoreExtractModelCommand.self, StoreCopyCommand.self,
+      StoreVerifyCommand.self, StoreDiffCommand.self, StoreExportCommand.self, StoreCreateCommand.self,
+      StoreCopyCommand.self,
+      StoreExtractModelCommand.self,
       MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRehearseCommand.self, MigrateCheckCommand.self,
       MigrateRunCommand.self, MigrateRecoverCommand.self, MigrateRestoreCommand.self, PortCommand.self,
-      ExplainCommand.self, CompletionsCommand.self,
+      DoctorCommand.self, ExplainCommand.self, CompletionsCommand.self,
     ]
   }
 

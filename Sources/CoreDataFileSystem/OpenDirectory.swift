@@ -104,6 +104,9 @@ package final class OpenDirectory {
 
   package func exists(_ name: String) -> Bool { status(name) != nil }
 
+  /// Whether the name is that of a file, and not of a link, a directory or a device.
+  package func isRegularFile(_ name: String) -> Bool { status(name).map { $0.st_mode & S_IFMT == S_IFREG } ?? false }
+
   package func identity(_ name: String) -> FileCalls.Identity? { status(name).map(FileCalls.Identity.init) }
 
   /// Returns the names of all entries.

@@ -69,7 +69,7 @@ enum ValidationRules {
     }
     for rule in attribute.validations {
       do {
-        if try PredicateEvaluator().evaluate(rule.predicate, with: value) { continue }
+        if try rule.isKept(by: value) { continue }
       } catch let failure as EvaluationError {
         throw ValidationErrors.unevaluable(
           .init(attribute, value, object), rule: PredicatePrinter().format(rule.predicate), failure)
@@ -119,4 +119,12 @@ enum ValidationRules {
     default: false
     }
   }
+}
+
+extension ValidationDocument {
+  /// Whether a value keeps the rule.
+  ///
+  /// - Parameter value: as objects have it, a number as `NSNumber`.
+  /// - Throws: the reason why the rule cannot be evaluated.
+  package func isKept(by value: Any) throws -> Bool { try PredicateEvaluator().evaluate(predicate, with: value) }
 }

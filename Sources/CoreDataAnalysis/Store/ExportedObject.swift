@@ -11,6 +11,8 @@ import Foundation
 /// One row of a store for an export.
 package struct ExportedObject: Hashable, Sendable {
   package let entity: String
+  /// The primary key of its row.
+  package let key: Int64
   /// `x-coredata://UUID/Entity/pN`
   package let id: String
   /// Values by property, sorted by name.
@@ -197,7 +199,7 @@ enum StoredValue {
 
 /// Finds the objects at the other ends of relationships, and the values in files beside the store.
 final class ObjectReferences {
-  private let reader: StoreReader
+  let reader: StoreReader
   private let prefix: String
   private let names: [Int: String]
   private let support: SupportDirectory
@@ -304,22 +306,9 @@ extension StoreReader {
     if names == nil { try checkEntityNumbers() }
     let references = ObjectReferences(reader: self, didMissValue: didMissValue)
     for entity in entities where names?.contains(entity.name) ?? true {
-      guard left > 0, let table = entity.table else { continue }
-      let plan = rowPlan(of: entity, table: table)
-      let columns = (["Z_PK"] + plan.columns).map { SQLName.quoted($0) }.joined(separator: ", ")
-      let sql =
-        "SELECT \(columns) FROM \(SQLName.quoted(table)) WHERE \(entity.condition) ORDER BY Z_PK LIMIT ?1"
-      let statement = try explaining { () -> SQLiteStatement in
-        let statement = try connection.prepare(sql)
-        try statement.bind([.integer(Int64(left))])
-        return statement
-      }
-      while try explaining({ try statement.step() }) {
-        let key = statement.int64(at: 0)
-        let values = try explaining {
-          try plan.steps.map { step in (step.name, try step.value(statement, key, references)) }
-        }
-        try body(ExportedObject(entity: entity.name, id: references.id(entity.name, key), values: values))
+      guard left > 0, let cursor = try ObjectCursor(of: entity, references: references, limit: left) else { continue }
+      while let object = try cursor.next() {
+        try body(object)
         left -= 1
       }
     }
@@ -332,11 +321,48 @@ extension StoreReader {
     guard let layout = schema?[name] else { return [name] }
     return entities.filter { layout.numbers.contains($0.number) }.map(\.name)
   }
+}
 
-  private func rowPlan(of entity: ReadableEntity, table: String) -> ExportPlan {
+/// Reads the objects of one entity, without its sub-entities, by ascending key.
+final class ObjectCursor {
+  private let entity: ReadableEntity
+  private let reader: StoreReader
+  private let references: ObjectReferences
+  private let plan: ExportPlan
+  private let statement: SQLiteStatement
+
+  /// Nil where the store has no table for the entity.
+  ///
+  /// - Throws: `StoreProblem`.
+  init?(of entity: ReadableEntity, references: ObjectReferences, limit: Int = .max) throws {
+    guard let table = entity.table else { return nil }
+    let (reader, plan) = (references.reader, Self.plan(of: entity, table: table, in: references.reader))
+    let columns = (["Z_PK"] + plan.columns).map { SQLName.quoted($0) }.joined(separator: ", ")
+    let sql = "SELECT \(columns) FROM \(SQLName.quoted(table)) WHERE \(entity.condition) ORDER BY Z_PK LIMIT ?1"
+    statement = try reader.explaining {
+      let statement = try reader.connection.prepare(sql)
+      try statement.bind([.integer(Int64(limit))])
+      return statement
+    }
+    (self.entity, self.reader, self.references, self.plan) = (entity, reader, references, plan)
+  }
+
+  /// The next object; nil after the last one.
+  ///
+  /// - Throws: `StoreProblem`; what the references' `didMissValue` throws.
+  func next() throws -> ExportedObject? {
+    guard try reader.explaining({ try statement.step() }) else { return nil }
+    let key = statement.int64(at: 0)
+    let values = try reader.explaining {
+      try plan.steps.map { step in (step.name, try step.value(statement, key, references)) }
+    }
+    return ExportedObject(entity: entity.name, key: key, id: references.id(entity.name, key), values: values)
+  }
+
+  private static func plan(of entity: ReadableEntity, table: String, in reader: StoreReader) -> ExportPlan {
     var plan = ExportPlan(entity: entity.name)
     guard let layout = entity.layout else {
-      plan.addDeclared(catalog.table(named: table)?.columns ?? [])
+      plan.addDeclared(reader.catalog.table(named: table)?.columns ?? [])
       return plan
     }
     for (name, attribute) in layout.attributes { plan.add(attribute, name: name) }

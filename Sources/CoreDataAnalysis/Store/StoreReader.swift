@@ -40,10 +40,17 @@ package final class StoreReader {
   ///
   /// - Parameter given: a model whose entities have the store's hashes; nil for the one that the store carries.
   /// - Throws: `StoreProblem`.
-  package init(url: URL, model given: ModelDocument? = nil) throws {
-    self.url = url
+  package convenience init(url: URL, model given: ModelDocument? = nil) throws {
     try Self.checkKind(of: url)
-    let file = try StoreProblem.translating(url) { try StoreFile.openUntouched(url) }
+    try self.init(StoreProblem.translating(url) { try StoreFile.openUntouched(url) }, url: url, model: given)
+  }
+
+  /// Reads a store that is open.
+  ///
+  /// - Parameter given: as of `init(url:model:)`.
+  /// - Throws: `StoreProblem`.
+  init(_ file: StoreFile, url: URL, model given: ModelDocument?) throws {
+    self.url = url
     self.file = file
     (catalog, metadata) = try Self.reading(file) { (try file.connection.catalog(), try StoreFacts(file)) }
     let name = url.lastPathComponent

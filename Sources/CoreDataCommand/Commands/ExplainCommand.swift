@@ -60,7 +60,7 @@ enum ExplainCommand: Command {
       for (title, text) in parts {
         report.line()
         report.section(title) { report in
-          for line in TextLayout.wrapped(text, width: TextLayout.terminalWidth - 2) { report.line(line) }
+          report.paragraph(text)
         }
       }
       try invocation.write(report)
@@ -85,7 +85,7 @@ enum ExplainCommand: Command {
     for part in parts(code.page) {
       report.line()
       report.section(part.title) { report in
-        for line in TextLayout.wrapped(part.text, width: TextLayout.terminalWidth - 2) { report.line(line) }
+        report.paragraph(part.text)
       }
     }
   }

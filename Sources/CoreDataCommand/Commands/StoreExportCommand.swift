@@ -69,7 +69,7 @@ enum ExportText {
     return text.line() + "\n"
   }
 
-  private static func json(_ value: ExportedValue) -> JSONText {
+  static func json(_ value: ExportedValue) -> JSONText {
     switch value {
     case .null: .null
     case .boolean(let flag): .bool(flag)

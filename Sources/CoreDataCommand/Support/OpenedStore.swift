@@ -14,8 +14,12 @@ struct OpenedStore {
 
   /// Opens STORE, with `--model` if given.
   init(_ invocation: CommandInvocation) throws {
-    let url = invocation.url("STORE")
-    guard let path = invocation.arguments.value("model") else {
+    try self.init(invocation, invocation.url("STORE"), model: invocation.arguments.value("model"))
+  }
+
+  /// Opens a store with the version of a model that wrote it, or with its own model.
+  init(_ invocation: CommandInvocation, _ url: URL, model path: String?) throws {
+    guard let path else {
       reader = try StoreReader(url: url)
       versionName = nil
       return

@@ -13,8 +13,6 @@ struct RehearsalText {
   /// Whether cases are told that went well.
   let isVerbose: Bool
 
-  private static let width = TextLayout.terminalWidth
-
   init(rehearsal: MigrationRehearsal, model: ModelArgument, _ invocation: CommandInvocation) {
     self.rehearsal = rehearsal
     self.model = model
@@ -50,14 +48,12 @@ struct RehearsalText {
     if !isVerbose {
       for (reason, count) in skipped {
         let text = "\(NumberText.counted(count, "migration")) skipped: \(reason)"
-        for line in TextLayout.wrapped(text, width: Self.width) { report.line(line) }
+        report.paragraph(text)
       }
     }
     for item in rehearsal.cases where !notes(item).isEmpty && (item.isFailure || isVerbose) {
       report.section(item.name) { report in
-        for note in notes(item) {
-          for line in TextLayout.wrapped(note, width: Self.width - 2) { report.line(line) }
-        }
+        for note in notes(item) { report.paragraph(note) }
       }
     }
   }

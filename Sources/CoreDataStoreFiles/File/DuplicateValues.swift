@@ -12,6 +12,8 @@ package struct DuplicateValues {
   package let properties: [String]
   /// Some of the values with the numbers of their rows, and the total: `'a' (3 rows); 'c' (2 rows)`.
   package let summary: String
+  /// The rows that share their values with others.
+  package let rowCount: Int
 
   /// The first constraint of a schema that rows of the database violate; nil where none is.
   package static func first(in schema: StoreSchema, on connection: SQLiteConnection) throws -> DuplicateValues? {
@@ -38,10 +40,11 @@ package struct DuplicateValues {
     var parts = found.prefix(Self.shownCount).map { row in
       row.values.dropLast().map(\.literal).joined(separator: ", ") + " (\(row.values.last?.literal ?? "") rows)"
     }
-    if found.count > Self.shownCount, let total = try connection.rows("SELECT COUNT(*), SUM(N) FROM (\(groups))").first
-    {
+    let total = try connection.rows("SELECT COUNT(*), SUM(N) FROM (\(groups))")[0]
+    if found.count > Self.shownCount {
       parts.append("\(total[0].literal) values in \(total[1].literal) rows in all")
     }
+    rowCount = Int(total[1].integer ?? 0)
     self.entity = entity
     properties = index.elements.map { schema[entity]?.property(inColumn: $0.column) ?? $0.column }
     summary = parts.joined(separator: "; ")

@@ -138,7 +138,7 @@ package enum StoreFiles {
   /// The regular files in a directory that have names of values.
   private static func values(in directory: OpenDirectory) throws -> [String] {
     try directory.names().filter { name in
-      UUID(uuidString: name) != nil && directory.status(name).map { $0.st_mode & S_IFMT == S_IFREG } == true
+      UUID(uuidString: name) != nil && directory.isRegularFile(name)
     }
   }
 

@@ -27,6 +27,12 @@ package struct TextReport: Sendable {
     }
   }
 
+  /// Adds a sentence or more, wrapped between words to a terminal's usual width.
+  package mutating func paragraph(_ text: String, hanging: Int = 0) {
+    let width = TextLayout.terminalWidth - 2 * depth
+    for part in TextLayout.wrapped(text, width: width, hanging: hanging) { line(part) }
+  }
+
   /// Adds a bold title and the content added by a closure, indented below it.
   package mutating func section(_ title: String, _ body: (inout TextReport) throws -> Void) rethrows {
     line(styler.style(title, .bold))

@@ -1,0 +1,210 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataFileSystem
+import CoreDataMigration
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+extension Checkup {
+  /// A model that a store is examined with.
+  package struct Model {
+    /// The path of the model, for commands.
+    package let path: String
+    package let versions: ModelVersions
+    /// The name of the version to migrate to.
+    package let current: String
+
+    package init(path: String, versions: ModelVersions, current: String) {
+      self.path = path
+      self.versions = versions
+      self.current = current
+    }
+  }
+
+  /// Finds out why a store does not open, or could fail to: its file, unfinished work, its place, its version, its way to the
+  /// current version, and every rule of its content. Nothing is changed.
+  ///
+  /// - Parameters:
+  ///   - url: the store.
+  ///   - model: the model of the app; nil to examine the store by itself.
+  ///   - mappings: mapping models, or folders of them.
+  package static func ofStore(_ url: URL, model: Model?, mappings: [URL] = []) -> Checkup {
+    var checkup = Checkup()
+    let path = url.relativePath
+    checkup.examineUnfinishedWork(url, path)
+    let reader: StoreReader
+    do {
+      reader = try StoreReader(url: url)
+    } catch {
+      checkup.add(.problem, "file", "\(error)")
+      return checkup
+    }
+    checkup.examineFile(reader)
+    checkup.examinePlace(url)
+    checkup.examineMetadata(reader, path)
+    if let model { checkup.examineVersion(of: reader, model, mappings, path) }
+    checkup.examineContent(reader, model, path)
+    return checkup
+  }
+
+  private mutating func examineUnfinishedWork(_ url: URL, _ path: String) {
+    do {
+      guard let work = try StoreRecovery.inspect(storeAt: url) else { return }
+      let purpose = work.purpose?.rawValue ?? "work"
+      if work.isRunning {
+        add(
+          .note, "unfinished work", "A process is at work on the store: \(purpose).", cure: "Wait until it has ended.")
+      } else {
+        add(
+          .problem, "unfinished work", "A process was stopped amid its work on the store: \(purpose). No row is lost.",
+          cure: "Clear up what it has left.", command: "coredata migrate recover \(path)")
+      }
+    } catch {
+      add(
+        .note, "unfinished work",
+        "Whether work was interrupted cannot be told: \((error as NSError).localizedDescription)")
+    }
+  }
+
+  private mutating func examineFile(_ reader: StoreReader) {
+    let sizes = reader.file.sizes
+    add(.ok, "file", "A SQLite store of \(sizes.store) bytes.")
+    if sizes.log > 0 {
+      add(
+        .note, "write-ahead log", "The log beside the store has \(sizes.log) bytes that may not be in the store yet.",
+        cure: "Whoever copies or sends the store must copy its -wal file too, or close all programs that use it first.")
+    }
+  }
+
+  private mutating func examinePlace(_ url: URL) {
+    let target = URL(fileURLWithPath: DatabaseFile.target(of: url.path))
+    let folder = target.deletingLastPathComponent()
+    let files = FileManager.default
+    if !files.isWritableFile(atPath: target.path) {
+      add(.problem, "permissions", "The file cannot be written.", cure: "Change its permissions or its owner.")
+    } else if !files.isWritableFile(atPath: folder.path) {
+      add(
+        .problem, "permissions",
+        "No file can be made in \(folder.path), where SQLite keeps its journal and a migration "
+          + "its new store.", cure: "Change the permissions or the owner of the folder.")
+    } else {
+      add(.ok, "permissions", "The file and its folder can be written.")
+    }
+    if let system = NetworkFileSystem.name(of: folder) {
+      add(
+        .note, "file system", "The store is on a file system of the kind \(system), where locks may not work.",
+        cure: "Keep stores on a local disk.")
+    }
+    // Where the file system does not tell, there is nothing to examine.
+    let attributes = try? files.attributesOfFileSystem(forPath: folder.path)
+    guard let free = attributes?[.systemFreeSize] as? Int else { return }
+    let needed = 2 * Int(FileCalls.size(target))
+    if free < needed {
+      add(
+        .problem, "disk space", "\(free) bytes are free; a backup and a migration need up to \(needed).",
+        cure: "Free some space, or name a folder on another disk with --backup.")
+    } else {
+      add(.ok, "disk space", "There is room for a backup and a new store.")
+    }
+  }
+
+  private mutating func examineMetadata(_ reader: StoreReader, _ path: String) {
+    if reader.model == nil {
+      add(
+        .note, "model in the store", reader.remarks.first ?? "The store carries no model.",
+        cure: "Name its model to examine values and relationships.", command: "coredata doctor \(path) MODEL")
+    } else {
+      add(.ok, "model in the store", "The store carries the model that it was written with.")
+    }
+  }
+
+  private mutating func examineVersion(of reader: StoreReader, _ model: Model, _ mappings: [URL], _ path: String) {
+    let match = StoreMatch(
+      storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, known: model.versions,
+      identifiers: reader.metadata.versionIdentifiers, current: model.current)
+    guard let version = match.version else {
+      add(
+        .problem, "version",
+        "No version of the model wrote the store, so that it is refused with error 134100. \(match.nearestSentence)",
+        cure: "See what differs. If a shipped version was edited, restore it.",
+        command: "coredata store match \(path) \(model.path)")
+      examineWay(of: reader, model, mappings, path)
+      return
+    }
+    if match.versions.contains(model.current) {
+      add(.ok, "version", "The store has the current version, \(model.current).")
+      return
+    }
+    add(.ok, "version", "The store has the version \(version); the current one is \(model.current).")
+    examineWay(of: reader, model, mappings, path)
+  }
+
+  private mutating func examineWay(of reader: StoreReader, _ model: Model, _ mappings: [URL], _ path: String) {
+    do {
+      let plan = try MigrationPlan(
+        storeAt: reader.url, known: model.versions, version: model.current, mappings: mappings)
+      let names = [plan.from] + plan.steps.map(\.to)
+      let missing = plan.migration.missingPolicies
+      if !missing.isEmpty {
+        add(
+          .problem, "migration", "The mapping models need policies of the app: \(missing.joined(separator: ", ")).",
+          cure: "Migrate the store in a program that has them.")
+      } else if plan.count(of: .error) > 0 {
+        add(
+          .problem, "migration", "It would lose data, or fail: \(plan.count(of: .error)) findings.",
+          cure: "Read the findings of the plan.", command: "coredata migrate plan \(path) \(model.path)")
+      } else {
+        add(
+          .ok, "migration", "There is a way: \(names.joined(separator: " -> ")).",
+          command: "coredata migrate run \(path) \(model.path)")
+      }
+    } catch {
+      let reason = (error as NSError).localizedFailureReason ?? "\(error)"
+      add(
+        .problem, "migration", "There is no way to \(model.current): \(reason)",
+        cure: "Add a mapping model for the step that is missing.",
+        command: "coredata explain \((error as NSError).code)")
+    }
+  }
+
+  private mutating func examineContent(_ reader: StoreReader, _ model: Model?, _ path: String) {
+    do {
+      let verdict = try StoreVerifier(reader, limit: 1).run()
+      for defect in verdict.problems {
+        let place = defect.place.isEmpty ? "" : " (\(defect.place))"
+        add(
+          .problem, "content", "\(defect.kind.rawValue)\(place): \(defect.examples.first?.text ?? "")",
+          cure: defect.isRepairable ? "It can be repaired without a guess." : defect.cure,
+          command: "coredata store verify \(path)" + (defect.isRepairable ? " --repair" : ""))
+      }
+      if verdict.isSound {
+        add(.ok, "content", "\(verdict.rows.values.reduce(0, +)) rows keep every rule that could be checked.")
+      }
+    } catch {
+      add(.problem, "content", "\(error)")
+    }
+  }
+}
+
+/// File systems on which locks are known to be unreliable.
+enum NetworkFileSystem {
+  /// The kind of the network file system that a folder is on; nil for any other, or where that cannot be told.
+  static func name(of folder: URL) -> String? {
+    // Without Linux's table of mounts, nothing can be told.
+    guard let table = try? String(contentsOfFile: "/proc/self/mounts", encoding: .utf8) else { return nil }
+    return name(of: folder.resolvingSymlinksInPath().path, mounts: table)
+  }
+
+  /// The kind of the network file system that a path is on, by a table of mounts as in `/proc/self/mounts`.
+  static func name(of path: String, mounts table: String) -> String? {
+    let mounts = table.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }.filter { $0.count > 2 }
+    let nearest = mounts.filter { $0[1] == "/" || path == $0[1] || path.hasPrefix($0[1] + "/") }
+      .max { $0[1].count < $1[1].count }
+    let kinds = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "ceph", "glusterfs"]
+    return nearest.flatMap { kinds.contains($0[2]) ? $0[2] : nil }
+  }
+}

@@ -1,0 +1,84 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import CoreDataFileSystem
+import CoreDataSQLite
+import Foundation
+
+/// What was examined, what was found, and what to do.
+package struct Checkup: Sendable {
+  package enum Level: String, Sendable {
+    case ok
+    /// It works, but is worth knowing.
+    case note
+    /// Something does not work, or data is in danger.
+    case problem
+  }
+
+  package struct Item: Hashable, Sendable {
+    package let level: Level
+    /// What was examined, in a word or two.
+    package let subject: String
+    /// What was found, in a sentence.
+    package let finding: String
+    /// What to do, in a sentence; nil where there is nothing to do.
+    package let cure: String?
+    /// The command that does it, or tells more.
+    package let command: String?
+  }
+
+  package private(set) var items: [Item] = []
+
+  package var isHealthy: Bool { !items.contains { $0.level == .problem } }
+
+  mutating func add(
+    _ level: Level, _ subject: String, _ finding: String, cure: String? = nil, command: String? = nil
+  ) {
+    items.append(Item(level: level, subject: subject, finding: finding, cure: cure, command: command))
+  }
+
+  /// Examines what the library needs of the system: SQLite, and a folder for temporary files.
+  package static func ofSystem() -> Checkup {
+    var checkup = Checkup()
+    checkup.examineSQLite()
+    checkup.examine(temporaryFolder: FileManager.default.temporaryDirectory)
+    return checkup
+  }
+
+  /// The oldest version of SQLite that the library is tested with: that of Debian 11.
+  private static let oldestSQLite: Int32 = 3_034_000
+
+  private mutating func examineSQLite() {
+    let version = String(cString: sqlite3_libversion())
+    if sqlite3_threadsafe() == 0 {
+      add(
+        .problem, "SQLite", "SQLite \(version) is built without thread safety.",
+        cure: "Install a SQLite that is built with SQLITE_THREADSAFE=1, as those of distributions are.")
+    } else if sqlite3_libversion_number() < Self.oldestSQLite {
+      add(
+        .problem, "SQLite", "SQLite \(version) is older than 3.34, which is needed to repair and migrate stores.",
+        cure: "Install a newer SQLite.")
+    } else {
+      add(.ok, "SQLite", "Version \(version).")
+    }
+  }
+
+  private mutating func examine(temporaryFolder folder: URL) {
+    let url = folder.appendingPathComponent("coredata-doctor-\(UUID().uuidString)")
+    do {
+      let connection = try SQLiteConnection(url: url, mode: .create)
+      defer {
+        // What is left in a folder for temporary files is removed by the system.
+        try? FileCalls.removeFile(url)
+      }
+      try connection.execute("CREATE TABLE T (X); INSERT INTO T VALUES (1)")
+      try connection.close()
+      add(.ok, "temporary files", "A database can be made in \(folder.path).")
+    } catch {
+      add(
+        .problem, "temporary files", "No database can be made in \(folder.path): \(error)",
+        cure: "Set TMPDIR to a folder with free space in which files can be written and locked.")
+    }
+  }
+}

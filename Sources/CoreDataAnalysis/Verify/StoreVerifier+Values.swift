@@ -1,0 +1,237 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// A rule for a value of a row that SQL can check.
+private struct ValueRule {
+  let kind: StoreDefect.Kind
+  let property: String
+  /// True for rows that break the rule, whose table is `o`.
+  let condition: String
+  /// The value that is shown.
+  let shown: String
+  /// What is wrong with a value, after the name of its row.
+  let complaint: String
+  let cure: String
+}
+
+extension StoreVerifier {
+  /// Checks types, ranges and required values of one entity's rows.
+  func valueDefects(of entity: ReadableEntity, _ layout: EntityLayout) throws -> [StoreDefect] {
+    let documents = Dictionary(attributes(of: entity.name).map { ($0.name, $0) }) { first, _ in first }
+    var rules: [ValueRule] = []
+    for (name, attribute) in layout.attributes.sorted(by: { $0.key < $1.key }) {
+      guard let document = documents[name], !document.isTransient else { continue }
+      rules += Self.rules(of: attribute, document, property: name)
+    }
+    let relationships = Dictionary(relationshipDocuments(of: entity.name).map { ($0.name, $0) }) { first, _ in first }
+    for (name, relationship) in layout.relationships.sorted(by: { $0.key < $1.key }) {
+      guard case .foreignKey(let key) = relationship.place, !relationship.isToMany,
+        let document = relationships[name], !document.isOptional, !document.isTransient
+      else { continue }
+      let column = "o.\(SQLName.quoted(key.column))"
+      rules.append(
+        ValueRule(
+          kind: .requiredValue, property: name, condition: "\(column) IS NULL", shown: "NULL",
+          complaint: "has no \(relationship.destinationEntity), which is required",
+          cure: "Set the relationship in the app, or delete the objects."))
+    }
+    let source = "\(SQLName.quoted(layout.table)) o WHERE \(Self.condition(of: entity))"
+    let counts = try self.counts(of: rules, from: source)
+    return try zip(rules, counts).compactMap { rule, count in
+      guard count > 0 else { return nil }
+      return try defect(
+        rule.kind, entity: entity.name, property: rule.property, count: count,
+        rows: "SELECT o.Z_PK, \(rule.shown) FROM \(source) AND (\(rule.condition))", cure: rule.cure
+      ) { row in
+        let value = row[1].isNull ? "" : ": \(row[1].shortLiteral)"
+        return "The row \(row[0].shortLiteral) \(rule.complaint)\(value)."
+      }
+    }
+  }
+
+  /// The condition for exactly the entity's rows, where its table is `o`.
+  static func condition(of entity: ReadableEntity) -> String {
+    entity.isAlone ? "1" : "o.Z_ENT = \(entity.number)"
+  }
+
+  /// How many rows break each rule.
+  private func counts(of rules: [ValueRule], from source: String) throws -> [Int] {
+    var counts: [Int] = []
+    // SQLite limits the number of result columns.
+    for start in stride(from: 0, to: rules.count, by: 500) {
+      let terms = rules[start..<min(start + 500, rules.count)].map { "COUNT(CASE WHEN \($0.condition) THEN 1 END)" }
+      let row = try connection.rows("SELECT \(terms.joined(separator: ", ")) FROM \(source)")[0]
+      counts += row.values.map { Int($0.integer ?? 0) }
+    }
+    return counts
+  }
+
+  private func attributes(of entity: String) -> [AttributeDocument] {
+    reader.model.map { EntityIndex($0).lineage(of: entity).flatMap(\.attributes) } ?? []
+  }
+
+  func relationshipDocuments(of entity: String) -> [RelationshipDocument] {
+    reader.model.map { EntityIndex($0).lineage(of: entity).flatMap(\.relationships) } ?? []
+  }
+
+  /// The rules for an attribute, or an element of a composite one.
+  ///
+  /// - Parameters:
+  ///   - property: the attribute's name, with those of the composite attributes that it is in.
+  ///   - presence: SQL that is true where the composite attribute has a value.
+  private static func rules(
+    of attribute: AttributeLayout, _ document: AttributeDocument, property: String, presence: String = "1"
+  ) -> [ValueRule] {
+    var rules: [ValueRule] = []
+    let isMissing = attribute.columns.map { "o.\(SQLName.quoted($0)) IS NULL" }.joined(separator: " AND ")
+    // Derived values are computed when an object is saved.
+    if !document.isOptional, document.derivation == nil, !isMissing.isEmpty {
+      rules.append(
+        ValueRule(
+          kind: .requiredValue, property: property, condition: "\(presence) AND \(isMissing)", shown: "NULL",
+          complaint: "has no value, which is required", cure: "Give the objects a value, or delete them."))
+    }
+    guard let name = attribute.column else {
+      let documents = Dictionary(document.elements.map { ($0.name, $0) }) { first, _ in first }
+      for element in attribute.elements {
+        guard let document = documents[element.name] else { continue }
+        rules += Self.rules(
+          of: element, document, property: "\(property).\(element.name)", presence: "NOT (\(isMissing))")
+      }
+      return rules
+    }
+    let column = "o.\(SQLName.quoted(name))"
+    if let isWrong = wrongType(attribute.kind, column) {
+      rules.append(
+        ValueRule(
+          kind: .type, property: property, condition: isWrong, shown: column,
+          complaint: "has a value that is no \(attribute.kind.title)",
+          cure: "Such an object cannot be read. Correct the value in the file, or restore the store from a backup."))
+    }
+    if let range = attribute.kind.range {
+      rules.append(
+        ValueRule(
+          kind: .validation, property: property,
+          condition:
+            "typeof(\(column)) = 'integer' AND \(column) NOT BETWEEN \(range.lowerBound) AND \(range.upperBound)",
+          shown: column, complaint: "has a number that is outside the range of \(attribute.kind.title)",
+          cure: "Such an object cannot be saved. Give it another number."))
+    }
+    return rules
+  }
+
+  /// SQL that is true for values that cannot be read as the type; nil for types that are not kept in columns.
+  private static func wrongType(_ kind: AttributeKind, _ column: String) -> String? {
+    switch kind {
+    case .integer16, .integer32, .integer64, .boolean: "typeof(\(column)) NOT IN ('integer', 'null')"
+    case .double, .float, .date: "typeof(\(column)) NOT IN ('real', 'integer', 'null')"
+    case .decimal:
+      "typeof(\(column)) = 'blob' OR (typeof(\(column)) = 'text' AND \(column) <> '\(StoredDecimal.notANumber)' "
+        + "AND \(column) NOT GLOB '*[0-9]*')"
+    case .string, .uri: "typeof(\(column)) NOT IN ('text', 'null')"
+    case .uuid: "\(column) IS NOT NULL AND (typeof(\(column)) <> 'blob' OR length(\(column)) <> 16)"
+    case .binaryData, .transformable: "typeof(\(column)) NOT IN ('blob', 'null')"
+    case .undefined, .objectID, .composite: nil
+    }
+  }
+
+  // MARK: Validation rules
+
+  /// Checks the validation rules of one entity's attributes, which only their evaluation can tell.
+  func ruleDefects(of entity: ReadableEntity, _ layout: EntityLayout, gaps: inout [String]) throws -> [StoreDefect] {
+    var defects: [StoreDefect] = []
+    for document in attributes(of: entity.name).sorted(by: { $0.name < $1.name })
+    where !document.isTransient && !document.validations.isEmpty {
+      guard let attribute = layout.attributes[document.name], let column = attribute.column,
+        attribute.kind != .transformable
+      else { continue }
+      do {
+        if let found = try ruleDefect(of: entity, layout.table, document, attribute, column) { defects.append(found) }
+      } catch let failure as UnevaluableRule {
+        gaps.append(
+          "A rule of \(entity.name).\(document.name) cannot be evaluated, so its values were not checked: "
+            + "\(failure.reason)")
+      }
+    }
+    return defects
+  }
+
+  private struct UnevaluableRule: Error {
+    let reason: String
+  }
+
+  private func ruleDefect(
+    of entity: ReadableEntity, _ table: String, _ document: AttributeDocument, _ attribute: AttributeLayout,
+    _ column: String
+  ) throws -> StoreDefect? {
+    var count = 0
+    var examples: [StoreDefect.Example] = []
+    let quoted = "o.\(SQLName.quoted(column))"
+    try connection.prepare(
+      "SELECT o.Z_PK, \(quoted) FROM \(SQLName.quoted(table)) o WHERE \(Self.condition(of: entity)) "
+        + "AND \(quoted) IS NOT NULL ORDER BY o.Z_PK"
+    ).forEachRow { statement in
+      let stored = statement.value(at: 1)
+      guard let value = Self.value(of: stored, as: attribute) else { return }
+      for rule in document.validations {
+        let isKept: Bool
+        do {
+          isKept = try rule.isKept(by: value)
+        } catch {
+          throw UnevaluableRule(reason: String(describing: error))
+        }
+        guard !isKept else { continue }
+        count += 1
+        if examples.count < limit {
+          let key = statement.int64(at: 0)
+          examples.append(
+            .init(key: key, text: "The row \(key) has a value that breaks a validation rule: \(stored.shortLiteral)."))
+        }
+        return
+      }
+    }
+    guard count > 0 else { return nil }
+    return StoreDefect(
+      .validation, entity: entity.name, property: document.name, count: count, examples: examples,
+      cure: "Such objects cannot be saved when they change. Correct the values in the app.")
+  }
+
+  /// The value as objects have it; nil for one of another type, or in a file of its own.
+  private static func value(of stored: SQLiteValue, as attribute: AttributeLayout) -> Any? {
+    if attribute.allowsExternalStorage, case .blob(let bytes) = stored {
+      return bytes.first == 1 ? Data(bytes.dropFirst()) : ExternalData.fileName(in: bytes) == nil ? bytes : nil
+    }
+    switch StoredValue.exported(stored, as: attribute.kind) {
+    case .boolean(let flag): return NSNumber(value: flag)
+    case .integer(let number): return NSNumber(value: number)
+    case .real(let number): return NSNumber(value: number)
+    case .decimal(let text): return NSDecimalNumber(string: text)
+    case .date(let seconds): return Date(timeIntervalSinceReferenceDate: seconds)
+    case .string(let text):
+      switch attribute.kind {
+      case .uuid: return UUID(uuidString: text)
+      case .uri: return URL(string: text)
+      default: return text
+      }
+    case .binary(let data): return data
+    case .null, .reference, .references, .composite: return nil
+    }
+  }
+}
+
+extension AttributeKind {
+  /// The numbers that an integer type holds; nil for other types, and for one that holds all that a column does.
+  fileprivate var range: ClosedRange<Int64>? {
+    switch self {
+    case .integer16: Int64(Int16.min)...Int64(Int16.max)
+    case .integer32: Int64(Int32.min)...Int64(Int32.max)
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,394 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// Verifies a store by every rule that Core Data keeps, and by those of its model.
+///
+/// Nothing is written. One pass over a table checks the rules of all its columns; rows are listed only where it finds any.
+package struct StoreVerifier {
+  let reader: StoreReader
+  /// How many rows are listed for each defect.
+  let limit: Int
+  /// The layout that a new store of the model has; nil without a model.
+  let fresh: StoreSchema?
+
+  var connection: SQLiteConnection { reader.connection }
+  var catalog: DatabaseCatalog { reader.catalog }
+  var name: String { reader.url.lastPathComponent }
+
+  package init(_ reader: StoreReader, limit: Int = 100) {
+    self.reader = reader
+    self.limit = limit
+    fresh = reader.model.flatMap { model in
+      let configuration = StoreMatch.configuration(of: model, matching: reader.metadata.hashes)
+      // The reader has already laid out the same model.
+      return try? StoreSchema(document: model, configuration: configuration)
+    }
+  }
+
+  /// Runs all checks.
+  ///
+  /// - Parameter willCheck: called with the name of each entity whose rows are checked next.
+  /// - Throws: `StoreProblem` where the file cannot be read, or is written meanwhile; what `willCheck` throws.
+  package func run(willCheck: (String) throws -> Void = { _ in }) throws -> StoreVerdict {
+    var defects: [StoreDefect] = []
+    var gaps: [String] = []
+    defects += try reader.explaining { try pageDefects() }
+    defects += try reader.explaining { try metadataDefects() }
+    if defects.contains(where: { $0.kind == .pages }) {
+      gaps.append("Its pages are damaged, so the rows of \(name) were not checked.")
+      return StoreVerdict(defects: defects, rows: [:], fileCount: 0, gaps: gaps)
+    }
+    if defects.contains(where: { $0.kind == .index }) {
+      gaps.append("Queries by a stale index miss rows, so what is said of rows is only certain after its repair.")
+    }
+    if reader.schema == nil {
+      gaps.append("Without a model, values and relationships were not checked.")
+    }
+    var rows: [String: Int] = [:]
+    defects += try reader.explaining { try layoutDefects() + housekeepingDefects() }
+    for entity in reader.entities where entity.table.flatMap({ catalog.table(named: $0) }) != nil {
+      try willCheck(entity.name)
+      try reader.explaining {
+        rows[entity.name] = try count(of: entity)
+        guard let layout = entity.layout, rows[entity.name] != 0 else { return }
+        defects += try valueDefects(of: entity, layout)
+        defects += try ruleDefects(of: entity, layout, gaps: &gaps)
+        defects += try relationshipDefects(of: entity, layout)
+      }
+    }
+    defects += try reader.explaining { try uniquenessDefects() + joinDefects() + historyDefects() }
+    let (files, fileCount) = try reader.explaining { try fileDefects() }
+    defects += files
+    try StoreProblem.translating(reader.url, reader.file.checkUnchanged)
+    return StoreVerdict(defects: Self.sorted(defects), rows: rows, fileCount: fileCount, gaps: gaps)
+  }
+
+  private static func sorted(_ defects: [StoreDefect]) -> [StoreDefect] {
+    let order = Dictionary(uniqueKeysWithValues: StoreDefect.Kind.allCases.enumerated().map { ($1, $0) })
+    return defects.sorted { left, right in
+      let (first, second) = (order[left.kind] ?? 0, order[right.kind] ?? 0)
+      return first == second ? left.place < right.place : first < second
+    }
+  }
+
+  private func count(of entity: ReadableEntity) throws -> Int {
+    guard let table = entity.table else { return 0 }
+    let sql = "SELECT COUNT(*) FROM \(SQLName.quoted(table)) WHERE \(entity.condition)"
+    return Int(try connection.scalar(sql)?.integer ?? 0)
+  }
+
+  /// The rows that a query finds, as a defect; nil where it finds none.
+  ///
+  /// - Parameters:
+  ///   - count: a query for one number; nil where the caller knows it.
+  ///   - rows: a query for the primary key and further columns, without its order and limit.
+  ///   - sentence: what to say of a row.
+  func defect(
+    _ kind: StoreDefect.Kind, entity: String?, property: String?, count known: Int? = nil, rows sql: String,
+    repair: [String] = [], cure: String, sentence: (SQLiteRow) -> String
+  ) throws -> StoreDefect? {
+    let count = try known ?? Int(connection.scalar("SELECT COUNT(*) FROM (\(sql))")?.integer ?? 0)
+    guard count > 0 else { return nil }
+    let found = try connection.rows("\(sql) ORDER BY 1 LIMIT \(limit)")
+    return StoreDefect(
+      kind, entity: entity, property: property, count: count,
+      examples: found.map { .init(key: $0[0].integer, text: sentence($0)) }, repair: repair, cure: cure)
+  }
+
+  // MARK: The file
+
+  /// The line in which SQLite tells that an index lacks a row or has one too many, and the index.
+  private static func staleIndex(_ line: String) -> String? {
+    for mark in ["missing from index ", "wrong # of entries in index "] {
+      if let range = line.range(of: mark) { return String(line[range.upperBound...]) }
+    }
+    return nil
+  }
+
+  private func pageDefects() throws -> [StoreDefect] {
+    let lines: [String]
+    do {
+      lines = try connection.integrityCheck(limit: limit)
+    } catch let error as SQLiteError where error.isCorrupt {
+      lines = [error.message]
+    }
+    let indexes = Dictionary(grouping: lines.filter { Self.staleIndex($0) != nil }) { Self.staleIndex($0) ?? "" }
+    let others = lines.filter { line in
+      // A double value under a unique index is told as a violated constraint.
+      Self.staleIndex(line) == nil && !line.hasPrefix("non-unique entry in index ")
+    }
+    var defects = indexes.sorted { $0.key < $1.key }.map { index, lines in
+      StoreDefect(
+        .index, count: lines.count, examples: lines.map { .init(key: nil, text: $0 + ".") },
+        repair: catalog.index(named: index) == nil ? [] : ["REINDEX \(SQLName.quoted(index))"],
+        cure: "The index \(index) is built anew from its table.")
+    }
+    if !others.isEmpty {
+      defects.append(
+        StoreDefect(
+          .pages, count: others.count, examples: others.map { .init(key: nil, text: $0 + ".") },
+          cure: "Restore the store from a backup, or save what can be read with SQLite's `.recover`."))
+    }
+    return defects
+  }
+
+  private func metadataDefects() throws -> [StoreDefect] {
+    let facts = reader.metadata
+    var defects: [StoreDefect] = []
+    if facts.isDerived {
+      let list = try StoreMetadata.encode(facts.dictionary)
+      defects.append(
+        StoreDefect(
+          .metadata, "Z_METADATA.Z_PLIST is empty: the store has no hashes of its own.",
+          // Only a model that fits the tables can have written the store.
+          repair: reader.schema == nil ? [] : ["UPDATE Z_METADATA SET Z_PLIST = \(SQLiteValue.blob(list).literal)"],
+          cure: "The hashes of the model that the store carries are written; what the app had put there is lost."))
+    }
+    if let problem = facts.modelProblem {
+      let isGiven = reader.origin == .given
+      let content = try reader.model.map { SQLiteValue.blob(try StoreFile.modelCache(of: $0)).literal }
+      defects.append(
+        StoreDefect(
+          .metadata, "The model that the store carries cannot be read: \(problem)",
+          repair: (isGiven ? content : nil).map {
+            ["DELETE FROM Z_MODELCACHE", "INSERT INTO Z_MODELCACHE (Z_CONTENT) VALUES (\($0))"]
+          } ?? [],
+          cure: isGiven
+            ? "The named model takes its place, which has the version hashes of the store."
+            : "Name the model that wrote the store, and it can take its place."))
+    }
+    let uuids = try connection.rows("SELECT Z_UUID FROM Z_METADATA").map { $0[0].text ?? "" }
+    if uuids.count > 1 {
+      defects.append(
+        StoreDefect(
+          .metadata, "Z_METADATA has \(uuids.count) rows instead of one; the one with the greatest Z_VERSION is used.",
+          cure: "Find out which program has written them, and delete those that are not wanted."))
+    } else if let uuid = uuids.first, UUID(uuidString: uuid) == nil {
+      defects.append(
+        StoreDefect(
+          .metadata, "Z_METADATA.Z_UUID is “\(uuid)”, which is no UUID: identifiers of objects cannot be made from it.",
+          cure: "Write the identifier of a backup there, or a new UUID."))
+    }
+    if reader.origin == .cache, let carried = facts.model {
+      let hashes = VersionHashes(carried).entities
+      for (entity, hash) in facts.hashes.sorted(by: { $0.key < $1.key }) where hashes[entity] != hash {
+        defects.append(
+          StoreDefect(
+            .metadata, entity: entity,
+            hashes[entity] == nil
+              ? "The metadata have a version hash of \(entity), which the carried model does not have."
+              : "The version hash of \(entity) in the metadata is not that of the carried model.",
+            cure: "Name the model that wrote the store, so that it is verified by that one."))
+      }
+    }
+    return defects
+  }
+
+  // MARK: Layout
+
+  private func layoutDefects() throws -> [StoreDefect] {
+    guard let schema = reader.schema else {
+      return reader.remarks.filter { $0.contains("does not fit its tables") }.map {
+        StoreDefect(.layout, $0, cure: "Name the model that wrote the store.")
+      }
+    }
+    var defects: [StoreDefect] = []
+    let known = Set((schema.tables.map(\.name) + schema.joinTables.map(\.name)).map { $0.uppercased() })
+    for table in catalog.tables
+    where !table.isVirtual && table.name.uppercased().hasPrefix("Z") && !known.contains(table.name.uppercased()) {
+      guard !Self.isHousekeeping(table.name, catalog) else { continue }
+      let count = try connection.rowCount(of: table.name)
+      defects.append(
+        StoreDefect(
+          .unknownContent, "The table \(table.name) with \(count) rows belongs to no entity of the model.",
+          cure: "A migration in place does not carry it over."))
+    }
+    for layout in schema.tables {
+      guard let table = catalog.table(named: layout.name) else { continue }
+      defects += columnDefects(of: layout, in: table)
+    }
+    let names = Set(schema.entities.map(\.name))
+    for row in reader.metadata.primaryKeys
+    where row.number <= PrimaryKeyRow.greatestNumber && schema.entity(number: row.number) == nil
+      && !names.contains(row.name)
+    {
+      defects.append(
+        StoreDefect(
+          .unknownContent, "Z_PRIMARYKEY lists the entity \(row.name), which the model does not have.",
+          cure: "Nothing needs to be done."))
+    }
+    return try defects + indexDefects()
+  }
+
+  private static func isHousekeeping(_ table: String, _ catalog: DatabaseCatalog) -> Bool {
+    let name = table.uppercased()
+    if StoreSchema.housekeepingStatements.contains(where: { $0.name == name }) { return true }
+    // The tables of an R-tree index are named after it.
+    return catalog.tables.contains { $0.isVirtual && name.hasPrefix($0.name.uppercased() + "_") }
+  }
+
+  private func columnDefects(of layout: TableLayout, in table: DatabaseCatalog.Table) -> [StoreDefect] {
+    var defects: [StoreDefect] = []
+    let wanted = Dictionary(layout.columns.map { ($0.name.uppercased(), $0) }) { first, _ in first }
+    for column in table.columns {
+      guard let expected = wanted[column.name.uppercased()] else {
+        defects.append(
+          StoreDefect(
+            .unknownContent, entity: layout.rootEntity,
+            "The column \(column.name) of \(table.name) belongs to no property of the model.",
+            cure: "A migration in place does not carry it over."))
+        continue
+      }
+      guard Affinity(column.declaredType) != Affinity(expected.type.rawValue) else { continue }
+      defects.append(
+        StoreDefect(
+          .layout, entity: layout.rootEntity,
+          "The column \(column.name) of \(table.name) is declared as \(column.declaredType), not as "
+            + "\(expected.type.rawValue): SQLite keeps its values as another type.",
+          cure: "Such a table was not made by Core Data. Restore the store from a backup."))
+    }
+    return defects
+  }
+
+  /// The indexes that Core Data makes for the model, where neither they nor others of the same columns are there.
+  private func indexDefects() throws -> [StoreDefect] {
+    try (fresh?.indexes ?? []).compactMap { index in
+      guard let table = catalog.table(named: index.table) else { return nil }
+      let columns = index.elements.map { $0.column.uppercased() }
+      let present = catalog.indexes(of: table.name).contains { found in
+        found.columns.map { $0.name?.uppercased() ?? "" }.starts(with: columns) && (found.isUnique || !index.isUnique)
+      }
+      let isKnown = columns.allSatisfy { column in table.columns.contains { $0.name.uppercased() == column } }
+      guard !present, isKnown, catalog.index(named: index.name) == nil else { return nil }
+      let isHindered =
+        try reader.schema.map {
+          try DuplicateValues(violating: index, of: $0, on: connection) != nil
+        } ?? false
+      return StoreDefect(
+        .missingIndex, entity: index.constrainedEntity,
+        "\(index.isUnique ? "The unique index" : "The index") \(index.name) on \(table.name) "
+          + "(\(index.elements.map(\.column).joined(separator: ", "))) is missing.",
+        repair: isHindered ? [] : [index.statement.sql],
+        cure: isHindered ? "It can be made when the double values are gone." : "The index is made.")
+    }
+  }
+
+  private func uniquenessDefects() throws -> [StoreDefect] {
+    guard let schema = reader.schema else { return [] }
+    let named = Set(schema.indexes.map(\.name))
+    let indexes = schema.indexes + (fresh?.indexes ?? []).filter { !named.contains($0.name) }
+    return try indexes.compactMap { index in
+      guard let table = catalog.table(named: index.table),
+        index.elements.allSatisfy({ table.column(named: $0.column) != nil }),
+        let found = try DuplicateValues(violating: index, of: schema, on: connection)
+      else { return nil }
+      return StoreDefect(
+        .uniqueness, entity: found.entity, property: found.properties.joined(separator: ", "), count: found.rowCount,
+        examples: [.init(key: nil, text: "Several rows have the same values: \(found.summary).")],
+        cure: "Decide which of the objects stays, and delete or change the others.")
+    }
+  }
+
+  // MARK: Housekeeping tables
+
+  private func housekeepingDefects() throws -> [StoreDefect] {
+    var defects: [StoreDefect] = []
+    let groups = Dictionary(grouping: reader.entities.filter { $0.table != nil }) { $0.table ?? "" }
+    for (tableName, entities) in groups.sorted(by: { $0.key < $1.key }) {
+      guard let table = catalog.table(named: tableName) else {
+        defects.append(
+          StoreDefect(
+            .layout, entity: entities[0].name, "The table \(tableName) is missing.",
+            cure: "Restore the store from a backup."))
+        continue
+      }
+      defects += try entityNumberDefects(in: table, of: entities)
+      if let defect = try greatestKeyDefect(of: table, entities) { defects.append(defect) }
+    }
+    return defects
+  }
+
+  private func entityNumberDefects(in table: DatabaseCatalog.Table, of entities: [ReadableEntity]) throws
+    -> [StoreDefect]
+  {
+    guard table.column(named: "Z_ENT") != nil else { return [] }
+    let concrete = entities.filter { !$0.isAbstract }
+    let numbers = concrete.map { String($0.number) }.joined(separator: ", ")
+    let quoted = SQLName.quoted(table.name)
+    let isOdd = "IFNULL(Z_ENT NOT IN (\(numbers)), 1)"
+    let known = concrete.map { "\($0.number) (\($0.name))" }.joined(separator: ", ")
+    let only = concrete.count == 1 && entities.count == 1 ? concrete.first : nil
+    let found = try defect(
+      .entityNumber, entity: only?.name ?? entities.first { $0.layout?.isRoot ?? false }?.name, property: nil,
+      rows: "SELECT Z_PK, Z_ENT FROM \(quoted) WHERE \(isOdd)",
+      repair: only.map { ["UPDATE \(quoted) SET Z_ENT = \($0.number) WHERE \(isOdd)"] } ?? [],
+      cure: only.map { "The rows get the number of \($0.name), the only entity of the table." }
+        ?? "Correct Z_ENT in these rows, or restore the store from a backup."
+    ) {
+      "The row \($0[0].shortLiteral) of \(table.name) has the entity number \($0[1].shortLiteral), which is not \(known)."
+    }
+    return found.map { [$0] } ?? []
+  }
+
+  private func greatestKeyDefect(of table: DatabaseCatalog.Table, _ entities: [ReadableEntity]) throws -> StoreDefect? {
+    let root = entities.first { $0.layout?.isRoot ?? false } ?? entities.min { $0.number < $1.number }
+    guard let root, let kept = try connection.rows("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = \(root.number)").first,
+      let greatest = try connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(table.name))")?.integer,
+      kept[0].integer ?? 0 < greatest
+    else { return nil }
+    return StoreDefect(
+      .greatestKey, entity: root.name,
+      "Z_MAX of \(root.name) in Z_PRIMARYKEY is \(kept[0].shortLiteral), but the greatest key in \(table.name) is "
+        + "\(greatest): the next object would get a key that is taken.",
+      repair: ["UPDATE Z_PRIMARYKEY SET Z_MAX = \(greatest) WHERE Z_ENT = \(root.number)"],
+      cure: "Z_MAX is set to \(greatest).")
+  }
+
+  private func historyDefects() throws -> [StoreDefect] {
+    guard let changes = catalog.table(named: "ACHANGE"), changes.column(named: "ZTRANSACTIONID") != nil,
+      catalog.table(named: "ATRANSACTION") != nil
+    else { return [] }
+    let found = try defect(
+      .history, entity: nil, property: nil,
+      rows: "SELECT Z_PK, ZTRANSACTIONID FROM ACHANGE WHERE ZTRANSACTIONID NOT IN (SELECT Z_PK FROM ATRANSACTION) "
+        + "OR ZTRANSACTIONID IS NULL",
+      cure: "Delete the history of the store: those who read it must then read the store anew."
+    ) {
+      "The change \($0[0].shortLiteral) of persistent history belongs to the transaction \($0[1].shortLiteral), which does not exist."
+    }
+    return found.map { [$0] } ?? []
+  }
+}
+
+/// The type in which SQLite prefers to keep the values of a column, by the rules of its documentation.
+private enum Affinity {
+  case integer, text, blob, real, numeric
+
+  init(_ declaredType: String) {
+    let type = declaredType.uppercased()
+    if type.contains("INT") {
+      self = .integer
+    } else if ["CHAR", "CLOB", "TEXT"].contains(where: type.contains) {
+      self = .text
+    } else if type.isEmpty || type.contains("BLOB") {
+      self = .blob
+    } else if ["REAL", "FLOA", "DOUB"].contains(where: type.contains) {
+      self = .real
+    } else {
+      self = .numeric
+    }
+  }
+}
+
+extension IndexLayout {
+  /// The entity whose uniqueness constraint the index keeps.
+  fileprivate var constrainedEntity: String? {
+    if case .uniqueness(let entity) = purpose { return entity }
+    return nil
+  }
+}

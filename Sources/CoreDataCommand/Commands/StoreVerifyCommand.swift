@@ -1,0 +1,88 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataAnalysis
+import CoreDataFileSystem
+import CoreDataTerminal
+import Foundation
+
+/// `coredata store verify`
+enum StoreVerifyCommand: Command {
+  static let specification = CommandSpecification(
+    ["store", "verify"], summary: "Check a store by every rule, and repair what needs no guess.",
+    discussion:
+      "Checks the pages of the file and its indexes, the metadata, the tables against those that Core Data makes for the "
+      + "model, keys and entity numbers, the types of values, required values, validation rules and uniqueness, "
+      + "relationships from both sides, the order and the number of their members, and the files of large values. "
+      + "Exits with status 1 if it finds a problem.\n\nNothing is changed without --repair. With it, the store is backed up "
+      + "first, and what can be repaired without a guess is, in one transaction: foreign keys of optional relationships "
+      + "and rows of join tables that lead nowhere, order keys, entity numbers, the greatest keys, indexes, empty metadata, and a model in the store that cannot be "
+      + "read if MODEL is named. "
+      + "Persistent history does not record repairs.",
+    positionals: [
+      .store,
+      PositionalSpecification(
+        "MODEL", .optional, summary: "The model of the store (default: the one that the store contains)."),
+    ],
+    options: [
+      OptionSpecification(
+        "limit", .integer("N", minimum: 0), summary: "How many rows to list for each problem (default: 10)."),
+      .flag("repair", summary: "Repair what can be repaired without a guess, after a backup."),
+      OptionSpecification(
+        "backup", .text("DIR"), summary: "With --repair: the directory for the backup (default: that of the store)."),
+      .format(.text, .json),
+    ])
+
+  private static let defaultLimit = 10
+
+  static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
+    let arguments = invocation.arguments
+    guard arguments.flag("repair") || arguments.value("backup") == nil else {
+      throw CommandFailure(.usage, "--backup can only be used with --repair.")
+    }
+    let opened = try OpenedStore(
+      invocation, invocation.url("STORE"), model: arguments.optionalArgument("MODEL"))
+    let limit = arguments.integer("limit") ?? defaultLimit
+    guard arguments.flag("repair") else {
+      let verdict = try StoreVerifier(opened.reader, limit: limit).run()
+      try write(verdict, nil, opened, invocation)
+      return verdict.isSound ? .done : .no
+    }
+    let repair = try self.repair(opened, limit: limit, invocation)
+    if let backup = repair.backup {
+      invocation.result.workDone = "\(opened.reader.url.lastPathComponent) was repaired. The backup is \(backup.path)."
+    }
+    try write(repair.after, repair, opened, invocation)
+    return repair.after.isSound ? .done : .no
+  }
+
+  private static func repair(_ opened: OpenedStore, limit: Int, _ invocation: CommandInvocation) throws -> StoreRepair {
+    let url = opened.reader.url
+    guard try StoreRecovery.inspect(storeAt: url) == nil else {
+      throw CommandFailure(
+        .interruptedWorkFound, "Earlier work on \(url.lastPathComponent) was interrupted. Nothing was repaired.",
+        advice: ["To clear up:  coredata migrate recover \(url.relativePath)"])
+    }
+    guard FileManager.default.isWritableFile(atPath: url.path) else {
+      throw CommandFailure(.failed, "\(url.path) is read-only and cannot be repaired. Check its permissions.")
+    }
+    let stop = StopSignal()
+    defer { stop.end() }
+    let folder = invocation.arguments.value("backup").map { URL(fileURLWithPath: $0, isDirectory: true) }
+    return try StoreRepair(
+      of: url, model: opened.reader.origin == .given ? opened.reader.model : nil, limit: limit, backupsIn: folder
+    ) { try stop.check() }
+  }
+
+  private static func write(
+    _ verdict: StoreVerdict, _ repair: StoreRepair?, _ opened: OpenedStore, _ invocation: CommandInvocation
+  ) throws {
+    let text = VerdictText(
+      verdict: verdict, repair: repair, store: opened.reader.url, path: invocation.arguments.argument("STORE"))
+    if invocation.options.format == .json { return try invocation.write(text.json) }
+    var report = invocation.report()
+    text.write(to: &report)
+    try invocation.write(report)
+  }
+}

@@ -1,0 +1,355 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataSQLite
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreDataAnalysis
+
+/// A sound store with every kind of relationship and rule, and what tests do to it.
+private struct CompanyStore {
+  let store: TemporaryStore
+  var url: URL { store.url }
+
+  static func model() throws -> NSManagedObjectModel {
+    let model = CompanyModel.make()
+    let (department, employee) = try (
+      #require(model.entitiesByName["Department"]), #require(model.entitiesByName["Employee"])
+    )
+    department.uniquenessConstraints = [["name"]]
+    let age = try #require(employee.attributesByName["age"])
+    age.setValidationPredicates([NSPredicate(format: "SELF >= 16")], withValidationWarnings: ["Too young"])
+    let employees = try #require(department.relationshipsByName["employees"])
+    (employees.minCount, employees.maxCount, employees.isOptional) = (1, 4, false)
+    return model
+  }
+
+  /// Two departments with two employees each, of whom one is a manager; two projects with three tasks each.
+  init() throws {
+    store = try TemporaryStore()
+    let context = try store.context(Self.model(), options: [NSSQLitePragmasOption: ["journal_mode": "DELETE"]])
+    for number in 1...2 {
+      let department = context.make("Department", ["name": "d\(number)"])
+      let manager = context.make(
+        "Manager", ["name": "m\(number)", "department": department, "age": 40, "bonus": 1.5])
+      let employee = context.make(
+        "Employee",
+        [
+          "name": "e\(number)", "department": department, "manager": manager, "age": 30, "badge": number,
+          "salary": NSDecimalNumber(string: "1234.5"), "hired": Date(timeIntervalSinceReferenceDate: 1),
+          "token": UUID(), "scan": Data(repeating: UInt8(number), count: 200_000), "photo": Data([1]),
+        ])
+      context.make("Contract", ["number": number, "employee": employee])
+      let tasks = (1...3).map { context.make("Task", ["title": "t\($0)"]) }
+      context.make(
+        "Project", ["title": "p\(number)", "tasks": NSOrderedSet(array: tasks), "members": NSSet(array: [employee])])
+      employee.setValue(NSOrderedSet(array: tasks), forKey: "favourites")
+      manager.setValue(NSSet(array: [employee]), forKey: "friends")
+    }
+    try context.save()
+    try store.close()
+  }
+
+  /// Runs statements on the file. Each `{Entity.relationship}` stands for the relationship's join table.
+  func damage(_ sql: String) throws {
+    let connection = try SQLiteConnection(url: url, mode: .readWrite)
+    let schema = try #require(try StoreReader(url: url).schema)
+    var sql = sql
+    for join in schema.joinTables {
+      sql = sql.replacingOccurrences(of: "{\(join.ownerEntity).\(join.relationship)}", with: join.name)
+      sql = sql.replacingOccurrences(of: "{\(join.inverseEntity).\(join.inverse)}", with: join.name)
+      sql = sql.replacingOccurrences(of: "{\(join.relationship).order}", with: join.orderColumn ?? "")
+      sql = sql.replacingOccurrences(of: "{\(join.relationship).owner}", with: join.ownerColumn)
+    }
+    try connection.execute(sql)
+    try connection.close()
+  }
+
+  /// Changes the root page of a table or an index.
+  func overwrite(_ name: String, _ change: (inout Data) -> Void) throws {
+    let reader = try StoreReader(url: url)
+    let sql = "SELECT rootpage FROM sqlite_master WHERE name = '\(name)'"
+    let root = try #require(try reader.connection.scalar(sql)?.integer)
+    let size = try Int(#require(try reader.connection.pragma("page_size")?.integer))
+    var bytes = try Data(contentsOf: url)
+    let place = (Int(root) - 1) * size..<Int(root) * size
+    var page = Data(bytes[place])
+    change(&page)
+    bytes.replaceSubrange(place, with: page)
+    try bytes.write(to: url)
+  }
+
+  func verdict(limit: Int = 100) throws -> StoreVerdict { try StoreVerifier(StoreReader(url: url), limit: limit).run() }
+
+  /// All rows, by identifier.
+  func rows() throws -> [String: ExportedObject] {
+    var rows: [String: ExportedObject] = [:]
+    try StoreReader(url: url).forEachObject { rows[$0.id] = $0 }
+    return rows
+  }
+}
+
+@Suite("Verification of stores")
+struct StoreVerifierTests {
+  @Test("A sound store has no defects, and every row and file is counted")
+  func sound() throws {
+    let verdict = try CompanyStore().verdict()
+    #expect(verdict.defects.map { "\($0.kind) \($0.place) \($0.examples)" } == [])
+    #expect(verdict.rows.values.reduce(0, +) == 16)
+    #expect(verdict.rows["Manager"] == 2 && verdict.rows["Employee"] == 2)
+    #expect(verdict.fileCount == 2)
+    #expect(verdict.gaps.isEmpty)
+  }
+
+  struct Damage: Sendable, CustomTestStringConvertible {
+    let sql: String
+    let kind: StoreDefect.Kind
+    let place: String
+    var count = 1
+    var isRepairable = false
+
+    var testDescription: String { "\(kind.rawValue): \(sql)" }
+  }
+
+  static let damages: [Damage] = [
+    Damage(
+      sql: "UPDATE ZTASK SET ZPROJECT = 99 WHERE Z_PK = 1", kind: .danglingKey, place: "Task.project",
+      isRepairable: true),
+    Damage(
+      sql: "UPDATE ZEMPLOYEE SET ZMANAGER = (SELECT Z_PK FROM ZEMPLOYEE WHERE ZNAME = 'e2') WHERE ZNAME = 'e1'",
+      kind: .danglingKey, place: "Employee.manager", isRepairable: true),
+    Damage(
+      sql: "DELETE FROM ZEMPLOYEE WHERE ZNAME = 'e1'", kind: .danglingKey, place: "Contract.employee"),
+    Damage(
+      sql: "INSERT INTO {Employee.projects} VALUES (77, 1)", kind: .joinRow, place: "", isRepairable: true),
+    Damage(
+      sql: "UPDATE ZCONTRACT SET ZEMPLOYEE = (SELECT Z_PK FROM ZEMPLOYEE WHERE ZNAME = 'm1') WHERE Z_PK = 1",
+      kind: .inverse, place: "Contract.employee"),
+    Damage(
+      sql: "UPDATE ZTASK SET Z_FOK_PROJECT = 5000 WHERE ZPROJECT = 1", kind: .orderKey, place: "Project.tasks",
+      isRepairable: true),
+    Damage(
+      sql: "UPDATE ZTASK SET Z_FOK_PROJECT = NULL", kind: .orderKey, place: "Project.tasks", count: 2,
+      isRepairable: true),
+    Damage(
+      sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = 1 WHERE Z_NAME = 'Task'", kind: .greatestKey, place: "Task",
+      isRepairable: true),
+    Damage(sql: "UPDATE ZTASK SET Z_ENT = 50", kind: .entityNumber, place: "Task", count: 6, isRepairable: true),
+    Damage(sql: "UPDATE ZEMPLOYEE SET Z_ENT = 50 WHERE ZNAME = 'e1'", kind: .entityNumber, place: "Employee"),
+    Damage(
+      sql: "UPDATE ZEMPLOYEE SET ZNAME = NULL WHERE ZNAME = 'm1'", kind: .requiredValue, place: "Manager.name"),
+    Damage(
+      sql: "UPDATE ZCONTRACT SET ZEMPLOYEE = NULL WHERE Z_PK = 1", kind: .requiredValue, place: "Contract.employee"),
+    Damage(sql: "UPDATE ZEMPLOYEE SET ZAGE = 3 WHERE ZNAME = 'e1'", kind: .validation, place: "Employee.age"),
+    Damage(sql: "UPDATE ZEMPLOYEE SET ZBADGE = 4000000000", kind: .validation, place: "Employee.badge", count: 2),
+    Damage(sql: "UPDATE ZEMPLOYEE SET ZTOKEN = x'00' WHERE ZNAME = 'e1'", kind: .type, place: "Employee.token"),
+    Damage(sql: "UPDATE ZEMPLOYEE SET ZHIRED = 'x' WHERE ZNAME = 'e1'", kind: .type, place: "Employee.hired"),
+    Damage(sql: "UPDATE ZEMPLOYEE SET ZSALARY = 'a lot' WHERE ZNAME = 'e1'", kind: .type, place: "Employee.salary"),
+    Damage(sql: "UPDATE ZEMPLOYEE SET ZNAME = x'00' WHERE ZNAME = 'm2'", kind: .type, place: "Manager.name"),
+    Damage(
+      sql: "UPDATE ZEMPLOYEE SET ZDEPARTMENT = 1 WHERE ZNAME LIKE '%2'", kind: .count, place: "Department.employees"),
+    Damage(
+      sql: "DROP INDEX Z_Department_UNIQUE_name; UPDATE ZDEPARTMENT SET ZNAME = 'd'", kind: .uniqueness,
+      place: "Department.name", count: 2),
+    Damage(
+      sql: "DROP INDEX ZTASK_ZPROJECT_INDEX", kind: .missingIndex, place: "", isRepairable: true),
+    Damage(sql: "CREATE TABLE ZGHOST (Z_PK INTEGER PRIMARY KEY)", kind: .unknownContent, place: ""),
+    Damage(sql: "ALTER TABLE ZTASK ADD COLUMN ZGHOST INTEGER", kind: .unknownContent, place: "Task"),
+    Damage(sql: "UPDATE Z_METADATA SET Z_PLIST = x''", kind: .metadata, place: "", isRepairable: true),
+    Damage(sql: "UPDATE Z_MODELCACHE SET Z_CONTENT = x'00'", kind: .metadata, place: ""),
+    Damage(
+      sql: "DROP INDEX Z_Department_UNIQUE_name", kind: .missingIndex, place: "Department", isRepairable: true),
+    Damage(sql: "UPDATE Z_METADATA SET Z_UUID = 'mine'", kind: .metadata, place: ""),
+    Damage(
+      sql: "INSERT INTO Z_METADATA SELECT Z_VERSION + 1, Z_UUID, Z_PLIST FROM Z_METADATA", kind: .metadata, place: ""),
+  ]
+
+  @Test("Each kind of damage is found where it is, and what is repaired is gone", arguments: damages)
+  func damage(_ damage: Damage) throws {
+    let company = try CompanyStore()
+    try company.damage(damage.sql)
+    let before = try Data(contentsOf: company.url)
+    let files = try company.store.files()
+    let verdict = try company.verdict()
+    let found = verdict.defects.filter { $0.kind == damage.kind && (damage.place.isEmpty || $0.place == damage.place) }
+    let defect = try #require(found.first, "\(verdict.defects.map { "\($0.kind) \($0.place)" })")
+    #expect(found.count == 1)
+    #expect(defect.count == damage.count && defect.isRepairable == damage.isRepairable)
+    #expect(!defect.cure.isEmpty && defect.examples.count == min(damage.count, defect.examples.count))
+    let problems = verdict.defects.filter { !$0.kind.isRemark }
+    #expect(verdict.isSound == problems.isEmpty)
+    #expect(try Data(contentsOf: company.url) == before)
+    #expect(try company.store.files() == files)
+
+    let repair = try StoreRepair(of: company.url, model: nil)
+    #expect(repair.repaired.contains { $0.kind == damage.kind } == damage.isRepairable)
+    #expect(repair.after.defects.filter(\.isRepairable).map(\.kind) == [])
+    let after = try company.verdict()
+    #expect(after.defects.contains { $0.kind == defect.kind && $0.place == defect.place } == !damage.isRepairable)
+    #expect(after.defects.count <= verdict.defects.count)
+    if let backup = repair.backup {
+      #expect(try StoreVerifier(StoreReader(url: backup)).run().defects.map(\.kind) == verdict.defects.map(\.kind))
+    } else {
+      #expect(verdict.defects.filter(\.isRepairable).isEmpty)
+      #expect(try Data(contentsOf: company.url) == before)
+    }
+  }
+
+  @Test("A repair changes nothing but what it repairs, and the order of members stays as it was read")
+  func repairedRows() throws {
+    let company = try CompanyStore()
+    try company.damage(
+      """
+      UPDATE ZTASK SET Z_FOK_PROJECT = 5000 WHERE ZPROJECT = 1 AND ZTITLE <> 't1';
+      UPDATE ZTASK SET Z_FOK_PROJECT = 6000 WHERE ZPROJECT = 1 AND ZTITLE = 't1';
+      UPDATE ZTASK SET ZPROJECT = 99 WHERE ZPROJECT = 2 AND ZTITLE = 't2';
+      UPDATE {Employee.favourites} SET {favourites.order} = 7 WHERE {favourites.owner} > 0;
+      INSERT INTO {Employee.projects} VALUES (77, 1)
+      """)
+    let before = try company.rows()
+    let repair = try StoreRepair(of: company.url, model: nil)
+    #expect(repair.after.defects.isEmpty)
+    let after = try company.rows()
+    #expect(before.keys == after.keys)
+    for (id, object) in before {
+      let pairs = zip(object.values, after[id]?.values ?? [])
+      let changed = pairs.filter { $0.0.value != $0.1.value }.map(\.0.name)
+      let project: ExportedValue? = object.values.first { $0.name == "project" }?.value
+      var isDangling = false
+      if case .reference(let target)? = project { isDangling = target.hasSuffix("/Project/p99") }
+      #expect(changed == (isDangling ? ["project"] : []), "\(id)")
+    }
+    // Core Data reads the store as before, and writes to it.
+    let context = try company.store.context(CompanyStore.model())
+    for project in try context.all("Project", by: "title") {
+      let tasks = try #require(project.value(forKey: "tasks") as? NSOrderedSet).array as? [NSManagedObject] ?? []
+      #expect(tasks.count == (project.value(forKey: "title") as? String == "p1" ? 3 : 2))
+      project.mutableOrderedSetValue(forKey: "tasks").insert(context.make("Task", ["title": "new"]), at: 1)
+    }
+    try context.save()
+    try company.store.close()
+    #expect(try company.verdict().isSound)
+  }
+
+  @Test("A model in the store that cannot be read is replaced by the one that is named")
+  func carriedModel() throws {
+    let company = try CompanyStore()
+    try company.damage("UPDATE Z_MODELCACHE SET Z_CONTENT = x'00'; DROP INDEX Z_Department_UNIQUE_name")
+    #expect(try company.verdict().gaps.count == 1)
+    let repair = try StoreRepair(of: company.url, model: CompanyStore.model().document)
+    #expect(repair.repaired.map(\.kind) == [.metadata, .missingIndex] && repair.after.defects.isEmpty)
+    #expect(try company.verdict().defects.isEmpty)
+  }
+
+  @Test("The number of an entity beside a key is repaired from the row that the key leads to")
+  func entityKeys() throws {
+    let company = try CompanyStore()
+    let schema = try #require(try StoreReader(url: company.url).schema)
+    guard case .foreignKey(let key)? = schema["Contract"]?.relationships["employee"]?.place,
+      let column = key.entityColumn
+    else {
+      Issue.record("Employee has a sub-entity")
+      return
+    }
+    let manager = try #require(schema["Manager"]?.number)
+    try company.damage("UPDATE ZCONTRACT SET \(column) = \(manager) WHERE Z_PK = 1")
+    let defects = try company.verdict().defects
+    #expect(defects.map(\.kind) == [.entityKey])
+    #expect(defects.first?.place == "Contract.employee" && defects.first?.isRepairable == true)
+    #expect(try StoreRepair(of: company.url, model: nil).after.defects.isEmpty)
+  }
+
+  @Test("Missing files are told with their rows, files of nobody as a note")
+  func files() throws {
+    let company = try CompanyStore()
+    let folder = company.store.folder.appendingPathComponent(".Store_SUPPORT/_EXTERNAL_DATA")
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+    try FileManager.default.removeItem(at: folder.appendingPathComponent(names[0]))
+    try Data([1]).write(to: folder.appendingPathComponent(UUID().uuidString))
+    let verdict = try company.verdict()
+    #expect(verdict.defects.map(\.kind) == [.missingFile, .orphanedFile])
+    #expect(verdict.defects[0].place == "Employee.scan" && verdict.defects[0].count == 1)
+    #expect(verdict.defects[0].examples.first?.text.contains(names[0]) == true)
+    #expect(!verdict.isSound)
+    // A link is never followed, so its value is missing.
+    try FileManager.default.createSymbolicLink(
+      at: folder.appendingPathComponent(names[0]), withDestinationURL: URL(fileURLWithPath: "/etc/passwd"))
+    #expect(try company.verdict().defects.map(\.kind) == [.missingFile, .orphanedFile])
+  }
+
+  @Test("No more rows than the limit are listed, and all are counted")
+  func limit() throws {
+    let company = try CompanyStore()
+    try company.damage("UPDATE ZTASK SET ZPROJECT = 99")
+    let defect = try #require(try company.verdict(limit: 2).defects.first)
+    #expect(defect.count == 6 && defect.examples.map(\.key) == [1, 2])
+  }
+
+  @Test("A stale index is built anew, and damaged pages are left alone")
+  func pages() throws {
+    let company = try CompanyStore()
+    // An index page without entries: no cells, and their area begins at its end.
+    try company.overwrite("ZTASK_ZPROJECT_INDEX") { page in
+      page.replaceSubrange(3..<7, with: [0, 0, UInt8(page.count >> 8 & 0xff), UInt8(page.count & 0xff)])
+    }
+    let verdict = try company.verdict()
+    #expect(verdict.defects.contains { $0.kind == .index && $0.isRepairable })
+    #expect(try StoreRepair(of: company.url, model: nil).after.defects.contains { $0.kind == .index } == false)
+
+    let broken = try CompanyStore()
+    try broken.overwrite("ZTASK") { $0.replaceSubrange(0..<200, with: Data(repeating: 0xff, count: 200)) }
+    let bytes = try Data(contentsOf: broken.url)
+    let found = try broken.verdict()
+    #expect(found.defects.first?.kind == .pages && !found.isSound && found.gaps.count == 1)
+    let repair = try StoreRepair(of: broken.url, model: nil)
+    #expect(repair.repaired.isEmpty && repair.backup == nil)
+    #expect(try Data(contentsOf: broken.url) == bytes)
+  }
+
+  @Test("A repair that fails, or that is stopped, leaves the store as it was and no backup")
+  func failure() throws {
+    struct Stop: Error {}
+    let company = try CompanyStore()
+    try company.damage("UPDATE ZTASK SET ZPROJECT = 99")
+    let before = try company.rows()
+    let files = try company.store.files()
+    for steps in [1, 6, 7, 8, 13] {
+      var left = steps
+      #expect(throws: Stop.self) {
+        _ = try StoreRepair(of: company.url, model: nil) {
+          left -= 1
+          if left == 0 { throw Stop() }
+        }
+      }
+      #expect(try company.rows() == before)
+      #expect(try company.store.files() == files)
+    }
+    let writer = try SQLiteConnection(url: company.url, mode: .readWrite)
+    try writer.begin(.immediate)
+    let problem = #expect(throws: StoreProblem.self) { _ = try StoreRepair(of: company.url, model: nil) }
+    #expect(problem?.kind == .locked)
+    try writer.rollback()
+    try writer.close()
+    #expect(try company.rows() == before)
+  }
+
+  @Test(
+    "Stores made by Apple's framework have no problems but those that are known",
+    .enabled(if: Fixtures.isPresent, "The fixtures are not beside the repository"))
+  func fixtures() throws {
+    var found: [String: Int] = [:]
+    for url in Fixtures.stores {
+      let verdict = try StoreVerifier(StoreReader(url: url)).run()
+      for defect in verdict.defects { found["\(defect.kind.rawValue) \(defect.place)", default: 0] += 1 }
+      #expect(verdict.gaps.filter { !$0.hasPrefix("Without a model") } == [], "\(url.path)")
+    }
+    // Tests of an app of theirs wrote these with SQL: the numbers of a table's only entity, and greatest keys.
+    #expect(
+      found == [
+        "greatest-key Artwork": 2, "greatest-key Artist": 1, "greatest-key Partner": 1, "entity-number Artwork": 2,
+      ])
+  }
+}

@@ -1,0 +1,102 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+import Testing
+
+@testable import CoreDataAnalysis
+
+@Suite("coredata doctor")
+struct DoctorCommandTests {
+  private let workshop: Workshop
+  private let store: String
+
+  init() throws {
+    workshop = try Workshop()
+    store = workshop.path("Shop.sqlite")
+    try #require(CommandRun("store", "create", store, workshop.model, "--version", "Shop").status == .done)
+  }
+
+  private func damage(_ sql: String) throws {
+    let connection = try SQLiteConnection(path: store, mode: .readWrite)
+    try connection.execute(sql)
+    try connection.close()
+  }
+
+  /// The items of the last part with a subject.
+  private func items(_ arguments: [String], _ subject: String) throws -> [[String: Any]] {
+    let parts = try CommandRun(["doctor"] + arguments + ["--format", "json"]).json["parts"] as? [[String: Any]]
+    let items = parts?.last?["items"] as? [[String: Any]] ?? []
+    return items.filter { $0["subject"] as? String == subject }
+  }
+
+  @Test("A healthy system and store")
+  func healthy() throws {
+    let run = CommandRun("doctor", store, workshop.model)
+    #expect(run.status == .done && run.error.isEmpty)
+    #expect(run.output.hasPrefix("System\n  ok       SQLite: Version 3."))
+    #expect(run.output.contains("ok       version: The store has the version Shop; the current one is Shop 2.\n"))
+    #expect(run.output.contains("ok       migration: There is a way: Shop -> Shop 2.\n"))
+    #expect(run.output.contains("             coredata migrate run \(store) \(workshop.model)\n"))
+    #expect(run.output.hasSuffix("\nNo problems.\n"))
+    #expect(CommandRun("doctor").status == .done)
+  }
+
+  @Test("What is wrong is told, with the command that helps")
+  func problems() throws {
+    try damage(
+      "INSERT INTO ZORDER (Z_PK, Z_ENT, Z_OPT, ZTOTAL) VALUES (5, 1, 1, 'x'); UPDATE Z_PRIMARYKEY SET Z_MAX = 0")
+    let run = CommandRun("doctor", store)
+    #expect(run.status == .no)
+    #expect(run.output.contains("problem  content: greatest-key (Order): Z_MAX of Order in Z_PRIMARYKEY is 0,"))
+    #expect(run.output.contains("coredata store verify \(store) --repair\n"))
+    #expect(run.output.hasSuffix("\n2 problems. Begin with the first.\n"))
+  }
+
+  @Test("A store of another app is told to be refused, and why there is no way")
+  func otherVersion() throws {
+    let other = workshop.path("Other.xcdatamodel")
+    try FileManager.default.createDirectory(atPath: other, withIntermediateDirectories: true)
+    try Data(
+      """
+      <?xml version="1.0"?><model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+      <entity name="Order"><attribute name="name" optional="YES" attributeType="Date"/></entity></model>
+      """.utf8
+    ).write(to: URL(fileURLWithPath: other + "/contents"))
+    let version = try #require(try items([store, other], "version").first)
+    #expect(version["level"] as? String == "problem")
+    #expect((version["finding"] as? String)?.contains("error 134100") == true)
+    #expect(version["command"] as? String == "coredata store match \(store) \(other)")
+    let way = try #require(try items([store, other], "migration").first)
+    #expect(
+      way["level"] as? String == "problem" && (way["command"] as? String)?.hasPrefix("coredata explain 1341") == true)
+  }
+
+  @Test("Files that are no stores, and interrupted work")
+  func files() throws {
+    #expect(try items([workshop.path("none.sqlite")], "file").first?["level"] as? String == "problem")
+    try Data("no store".utf8).write(to: URL(fileURLWithPath: workshop.path("text.sqlite")))
+    #expect(try items([workshop.path("text.sqlite")], "file").first?["level"] as? String == "problem")
+    #expect(try items([store], "unfinished work").isEmpty)
+    // What a process leaves that ends right after it has begun.
+    let folder = workshop.path(".Shop.sqlite-migration")
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try Data("half".utf8).write(to: URL(fileURLWithPath: folder + "/step1.sqlite"))
+    let work = try items([store], "unfinished work")
+    #expect(work.first?["command"] as? String == "coredata migrate recover \(store)", "\(work)")
+    #expect(CommandRun("doctor", store, workshop.path("none.xcdatamodeld")).status == .invalidModel)
+  }
+
+  @Test("File systems over a network are known by their mounts")
+  func networks() {
+    let mounts =
+      "/dev/sda / ext4 rw 0 0\nserver:/data /data nfs4 rw 0 0\nx /data/local ext4 rw 0 0\n//s /mnt cifs rw 0 0\n"
+    #expect(NetworkFileSystem.name(of: "/data/ann", mounts: mounts) == "nfs4")
+    #expect(NetworkFileSystem.name(of: "/data", mounts: mounts) == "nfs4")
+    #expect(NetworkFileSystem.name(of: "/datas", mounts: mounts) == nil)
+    #expect(NetworkFileSystem.name(of: "/data/local/x", mounts: mounts) == nil)
+    #expect(NetworkFileSystem.name(of: "/mnt/x", mounts: mounts) == "cifs")
+    #expect(NetworkFileSystem.name(of: "/mnt/x", mounts: "") == nil)
+  }
+}
