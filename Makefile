@@ -21,6 +21,8 @@
 #                 over what threads share
 #   make generated MODELS=DIR   generates the classes of all models below a directory, compiles them, and writes and reads each
 #                 property through a store
+#   make pages    looks at the tool's HTML pages in Chromium, which is installed where apt-get can; PICTURES=Documentation/pictures
+#                 takes the README's pictures anew
 #   make bench    speed and memory against the same work written by hand; BENCH="--notes 100000" for other arguments
 
 SHELL := /bin/bash
@@ -36,7 +38,7 @@ endif
 FORMATTED := Package.swift $(wildcard Sources Plugins Tests Benchmarks) $(filter-out Examples/Moved,$(wildcard Examples/*)) \
   $(wildcard Examples/Moved/*.swift Examples/Moved/Sources/orders)
 
-.PHONY: build demo test generated lint format bench torture static fuzz fuzz-fixed sanitize sanitize-files sanitize-threads libraries
+.PHONY: build demo test pages generated lint format bench torture static fuzz fuzz-fixed sanitize sanitize-files sanitize-threads libraries
 
 build: libraries
 	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS)
@@ -53,6 +55,11 @@ test: libraries
 
 generated: build
 	@Tests/GeneratedClasses/check.sh "$(MODELS)" $(abspath $(SCRATCH))
+
+PICTURES ?=
+pages: libraries
+	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS) --product coredata
+	@Tests/Pages/check.sh $(abspath $(SCRATCH))/debug/coredata $(PICTURES)
 
 static: libraries
 	@Examples/Static/check.sh --scratch-path $(abspath $(SCRATCH))/static $(BUILD_FLAGS)

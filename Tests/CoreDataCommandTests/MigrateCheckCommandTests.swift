@@ -17,6 +17,26 @@ struct MigrateCheckCommandTests {
     try #require(try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any])
   }
 
+  @Test("A rehearsal as a page: rows, losses and times")
+  func page() throws {
+    let file = workshop.path("rehearsal.html")
+    let run = CommandRun(["migrate", "rehearse", workshop.model, "--report", file])
+    #expect(run.status == .done && run.output.hasPrefix("Shop.xcdatamodeld  "))
+    let text = try String(contentsOfFile: file, encoding: .utf8)
+    #expect(text.contains("<h2>Losses</h2>") && text.contains("<td>Customer</td>"))
+    #expect(
+      CommandRun(["migrate", "rehearse", workshop.model, "--report", workshop.path("none/x.html")]).status == .failed)
+    // A rehearsal that cannot begin leaves no page.
+    let other = workshop.path("other.html")
+    #expect(CommandRun(["migrate", "rehearse", workshop.model, "--from", "None", "--report", other]).status != .done)
+    #expect(try workshop.files().filter { $0.hasPrefix("other.html") } == [])
+    // Neither does it replace what it reads.
+    #expect(
+      CommandRun(["migrate", "rehearse", workshop.model, "--report", workshop.model + "/Shop.xcdatamodel/contents"])
+        .status
+        == .usage)
+  }
+
   @Test("Stores of every version are made, migrated and compared")
   func rehearse() throws {
     let run = CommandRun(["migrate", "rehearse", workshop.model])

@@ -48,6 +48,18 @@ struct StoreCopyCommandTests {
     #expect(CommandRun(["store", "copy", store, copy]).status == .failed)
   }
 
+  @Test("A page about the store, with and without values")
+  func report() throws {
+    let file = workshop.path("report.html")
+    let run = CommandRun(["store", "report", store, "--output", file, "--model", workshop.model])
+    #expect(run.status == .done && run.output.isEmpty)
+    let text = try String(contentsOfFile: file, encoding: .utf8)
+    #expect(text.contains("<td>Shop 2</td>") && text.contains("Order, 3 of 3") && text.contains("No problems."))
+    #expect(!CommandRun(["store", "report", store, "--samples", "0"]).output.contains("Order, 3 of 3"))
+    #expect(CommandRun(["store", "report", store, "--output", store]).status == .usage)
+    #expect(CommandRun(["store", "report", workshop.path("none.sqlite")]).status == .unreadableStore)
+  }
+
   @Test("What cannot be copied is an error, and nothing is left behind")
   func errors() throws {
     let copy = workshop.path("Copy.sqlite")

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataAnalysis
 import CoreDataTerminal
 import CoreDataTesting
 import Foundation
@@ -25,6 +26,8 @@ enum MigrateRehearseCommand: Command {
       OptionSpecification(
         "seed", .integer("N", minimum: 0), summary: "What made-up values begin with (default: 1)."),
       OptionSpecification("keep", .text("DIR"), summary: "Keep the stores of failing migrations in this directory."),
+      OptionSpecification(
+        "report", .text("FILE.html"), summary: "Also write a page: what was run, rows, losses and times."),
       .format(.text, .json, .markdown, .github, .junit),
     ])
 
@@ -42,6 +45,7 @@ enum MigrateRehearseCommand: Command {
     for store in stores where !FileManager.default.fileExists(atPath: store.path) {
       throw CommandFailure(.unreadableStore, "There is no file \(store.path). Check the path of the store.")
     }
+    let page = try arguments.value("report").map { try invocation.file($0) }
     let source: MigrationRehearsal.Source =
       !stores.isEmpty ? .stores(stores) : versions.isEmpty ? .everyVersion : .versions(versions)
     let rehearsal = try MigrationRehearsal(
@@ -51,6 +55,13 @@ enum MigrateRehearseCommand: Command {
       if invocation.options.isVerbose { invocation.streams.say("\(item.name)\n") }
     }
     let text = RehearsalText(rehearsal: rehearsal, model: model, invocation)
+    if let page {
+      var options = ModelLint.Options()
+      (options.includesAllSteps, options.mappings) = (true, invocation.mappings)
+      let lint = try ModelLint(model.modelVersions(), options)
+      try page.write(source: RehearsalPage(text: text, entries: lint.entries).html)
+      try page.commit()
+    }
     switch invocation.options.format {
     case .json:
       try invocation.write([

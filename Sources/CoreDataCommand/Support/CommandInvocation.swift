@@ -52,6 +52,16 @@ struct CommandInvocation {
     try result.prepare()
   }
 
+  /// A further file that the command writes, which appears when it is complete.
+  ///
+  /// - Throws: `CommandFailure` where it cannot be written, or is one of the files that the command works on.
+  func file(_ path: String) throws -> ResultWriter {
+    try ProtectedFiles(arguments).check(path)
+    let writer = ResultWriter(path: path, streams: streams)
+    try writer.prepare()
+    return writer
+  }
+
   /// The mapping models, or directories of them, that `--mappings` names.
   var mappings: [URL] { arguments.values("mappings").map { URL(fileURLWithPath: $0) } }
 

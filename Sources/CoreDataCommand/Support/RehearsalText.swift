@@ -75,7 +75,7 @@ struct RehearsalText {
     return text.isEmpty ? "There is no earlier version." : text + more + "."
   }
 
-  private func word(_ item: MigrationRehearsal.Case) -> String {
+  func word(_ item: MigrationRehearsal.Case) -> String {
     switch item.outcome {
     case .same: "same"
     case .migrated: "migrated"
@@ -85,7 +85,7 @@ struct RehearsalText {
     }
   }
 
-  private func notes(_ item: MigrationRehearsal.Case) -> [String] {
+  func notes(_ item: MigrationRehearsal.Case) -> [String] {
     switch item.outcome {
     case .same, .migrated: []
     case .refused(let reason), .skipped(let reason): [reason]
@@ -95,7 +95,7 @@ struct RehearsalText {
     }
   }
 
-  private static func milliseconds(_ seconds: Double) -> String { "\(Int((seconds * 1000).rounded())) ms" }
+  static func milliseconds(_ seconds: Double) -> String { "\(Int((seconds * 1000).rounded())) ms" }
 
   var markdown: String {
     var table = TextTable([.init("From"), .init("To"), .init("Content"), .init("Rows", .trailing), .init("Result")])

@@ -26,7 +26,8 @@ final class ResultWriter {
     self.streams = streams
   }
 
-  deinit { closeDescriptor() }
+  /// A result that was not committed leaves nothing behind.
+  deinit { abandon() }
 
   /// Whether the result is shown on a terminal.
   var isTerminal: Bool { path == nil && streams.isOutputTerminal }
