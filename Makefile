@@ -5,6 +5,11 @@
 #   make test     all tests, and the examples that find their model, migrate by a policy, list what is imported, and run
 #                 an app's model layer unchanged
 #   make static   the demonstration and a round trip with programs linked with --static-swift-stdlib, as tools are shipped
+#   make docs     the guide and the reference as a site in .build/docs/site, with the toolchain's docc
+#   make install  the tool with its manual page and the completions of bash, zsh and fish below PREFIX (/usr/local); Swift's
+#                 runtime, SQLite and zlib are linked into it
+#   make dist     the same as a .tar.gz and a .deb in .build/dist/packages; `make dist-check` installs the .deb in a Debian
+#                 without Swift, and uses it there
 #   make lint     formatting and house rules
 #   make format   rewrites the sources as `make lint` wants them
 #   make build    the library and the command
@@ -63,6 +68,31 @@ pages: libraries
 
 static: libraries
 	@Examples/Static/check.sh --scratch-path $(abspath $(SCRATCH))/static $(BUILD_FLAGS)
+
+# The symbols are those of a build of its own, because a build for tests keeps none.
+.PHONY: docs
+DOCS := $(abspath $(SCRATCH))/docs
+docs: libraries
+	@Scripts/docs.sh $(DOCS) $(BUILD_FLAGS)
+
+# The tool as it is shipped.
+DIST := $(abspath $(SCRATCH))/dist
+TOOL := $(DIST)/release/coredata
+PREFIX ?= /usr/local
+.PHONY: tool install dist dist-check
+tool: libraries
+	@Scripts/archives.sh $(DIST)/archives
+	PKG_CONFIG_PATH=$(DIST)/archives swift build -c release --static-swift-stdlib --scratch-path $(DIST) $(BUILD_FLAGS) \
+	  --product coredata -Xlinker -s -Xlinker --disable-new-dtags -Xlinker -rpath -Xlinker '$$ORIGIN/../lib/coredata'
+
+install: tool
+	@Scripts/package.sh install $(TOOL) $(PREFIX)
+
+dist: tool
+	@Scripts/package.sh dist $(TOOL) $(DIST)/packages
+
+dist-check: dist
+	@Scripts/package-check.sh $(DIST)/packages
 
 # BENCH holds the arguments of the program; Benchmarks/README.md has them.
 BENCH ?=

@@ -18,12 +18,12 @@ enum CommandLineTool {
       StoreExtractModelCommand.self,
       MigrateStatusCommand.self, MigratePlanCommand.self, MigrateRehearseCommand.self, MigrateCheckCommand.self,
       MigrateRunCommand.self, MigrateRecoverCommand.self, MigrateRestoreCommand.self, PortCommand.self,
-      DoctorCommand.self, ExplainCommand.self, CompletionsCommand.self,
+      DoctorCommand.self, ExplainCommand.self, CompletionsCommand.self, ManualCommand.self,
     ]
   }
 
   static let specification = ToolSpecification(
-    name: "coredata", version: "0.1.0",
+    name: "coredata", version: "0.2.0",
     summary: "inspects Core Data models and stores, and migrates stores",
     groups: [
       GroupSpecification("model", summary: "show, compare and convert models"),

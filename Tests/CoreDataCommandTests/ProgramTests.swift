@@ -19,7 +19,7 @@ struct ProgramTests {
   func streams() throws {
     let help = try program.run(["--version"])
     #expect(help.status == 0)
-    #expect(help.output == "coredata 0.1.0\n")
+    #expect(help.output == "coredata 0.2.0\n")
     #expect(help.error.isEmpty)
     let missing = try program.run(["store", "info", "/none.sqlite"])
     #expect(missing.status == 4)

@@ -193,7 +193,7 @@ struct WrongInputTests {
       let own = CommandRun(words + ["--help"])
       #expect(own.status == .done)
     }
-    #expect(CommandRun("--version").output == "coredata 0.1.0\n")
+    #expect(CommandRun("--version").output == "coredata 0.2.0\n")
   }
 
   @Test("A FIFO in the place of a store, a model or a mapping model is refused at once")

@@ -21,8 +21,11 @@ extension KeyedSortDescriptor where Self: NSSortDescriptor {
 
   /// Makes a descriptor that sorts by a key path and a comparison method of strings.
   ///
-  /// - Parameter selector: `compare:`, `caseInsensitiveCompare:`, `localizedCompare:`,
-  ///   `localizedCaseInsensitiveCompare:` or `localizedStandardCompare:`. Any other stops the program.
+  /// - Parameters:
+  ///   - key: the key path; nil for the objects themselves.
+  ///   - ascending: whether the least comes first.
+  ///   - selector: `compare:`, `caseInsensitiveCompare:`, `localizedCompare:`, `localizedCaseInsensitiveCompare:` or
+  ///     `localizedStandardCompare:`. Any other stops the program.
   ///
   /// Differs from Apple: the selector is a string, since there are no selectors without Objective-C.
   public init(key: String?, ascending: Bool, selector: String?) {
