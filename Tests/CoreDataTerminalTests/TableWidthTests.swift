@@ -30,13 +30,33 @@ struct TableWidthTests {
     #expect(report(width: 200) == report(width: nil))
   }
 
-  @Test("A column stays readable in a narrow terminal, and a word without spaces stays whole")
+  @Test("A column stays readable in a narrow terminal, and a word that is wider is cut")
   func narrow() {
     #expect(report(width: 10).split(separator: "\n").allSatisfy { $0.count < 50 })
     var table = TextTable([.init(), .init()])
     table.add(["a", String(repeating: "x", count: 90)])
     var report = TextReport(width: 40)
     report.table(table)
-    #expect(report.text == "a  " + String(repeating: "x", count: 90) + "\n")
+    let (line, rest) = (String(repeating: "x", count: 37), String(repeating: "x", count: 16))
+    #expect(report.text == "a  \(line)\n   \(line)\n   \(rest)\n")
+  }
+
+  @Test("Several columns are wrapped where one is not enough")
+  func columns() {
+    var table = TextTable([.init(), .init()])
+    table.add([String(repeating: "ab ", count: 20), String(repeating: "cd ", count: 20)])
+    var report = TextReport(width: 60)
+    report.table(table)
+    #expect(report.text.split(separator: "\n").allSatisfy { $0.count <= 60 })
+  }
+
+  @Test("Sentences fit a terminal; what is indented or in columns stays whole")
+  func sentences() {
+    let long = String(repeating: "word ", count: 20) + "end"
+    #expect(TextLayout.fitted(long, width: 40).split(separator: "\n").allSatisfy { $0.count <= 40 })
+    for line in ["  " + long, "To go on:  " + long, "\u{1b}[1m\(long)\u{1b}[0m"] {
+      #expect(TextLayout.fitted(line, width: 40) == line)
+    }
+    #expect(TextLayout.fitted("short\n\nlines\n", width: 40) == "short\n\nlines\n")
   }
 }

@@ -131,7 +131,10 @@ struct CommandStreams {
   var environment: [String: String] = [:]
 
   /// Writes text to standard error, escaping control characters that could affect a terminal.
-  func say(_ text: String) { error(StyledText.escaped(text)) }
+  func say(_ text: String) {
+    let escaped = StyledText.escaped(text)
+    error(isErrorTerminal ? TextLayout.fitted(escaped, width: max(60, columns)) : escaped)
+  }
 
   static var process: CommandStreams {
     CommandStreams(

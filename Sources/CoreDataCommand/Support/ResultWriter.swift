@@ -70,10 +70,13 @@ final class ResultWriter {
   }
 
   /// Writes text for people, escaping control characters that could affect a terminal.
-  func write(_ text: String) throws { try write(safe: StyledText.escaped(text)) }
+  func write(_ text: String) throws {
+    let escaped = StyledText.escaped(text)
+    try write(safe: isTerminal ? TextLayout.fitted(escaped, width: max(60, streams.columns)) : escaped)
+  }
 
   /// Writes text that may be read by a program, escaped only on a terminal.
-  func write(source text: String) throws { try isTerminal ? write(text) : write(safe: text) }
+  func write(source text: String) throws { try write(safe: isTerminal ? StyledText.escaped(text) : text) }
 
   /// Writes text that contains no control characters.
   func write(safe text: String) throws {

@@ -22,7 +22,10 @@ package struct TextReport: Sendable {
 
   /// Adds a line, or several if the text contains line breaks, at the current indentation.
   package mutating func line(_ text: StyledText) {
-    for part in text.lines.map(\.text) {
+    let parts = text.lines.map(\.text).flatMap { part in
+      width.map { TextLayout.fitted(part, width: $0 - 2 * depth).components(separatedBy: "\n") } ?? [part]
+    }
+    for part in parts {
       lines.append(part.isEmpty ? "" : String(repeating: "  ", count: depth) + part)
     }
   }
@@ -109,13 +112,17 @@ package struct TextTable: Hashable, Sendable {
     let titles = columns.map { styler.style($0.title, .bold) }
     var cells = ((hasTitles ? [titles] : []) + rows).map { $0.map { $0.lines.map(\.text) } }
     var widths = Self.widths(of: cells, columns.count)
-    let excess = width.map { widths.reduce(gap * (columns.count - 1), +) - $0 } ?? 0
-    if excess > 0,
-      let widest = widths.indices.filter({ columns[$0].alignment == .leading }).max(by: { widths[$0] < widths[$1] })
+    // The widest column first, then others, as long as a line is too long.
+    var narrowed: Set<Int> = []
+    while let width, widths.reduce(gap * (columns.count - 1), +) > width,
+      let widest = widths.indices.filter({ columns[$0].alignment == .leading && !narrowed.contains($0) })
+        .max(by: { widths[$0] < widths[$1] })
     {
+      let excess = widths.reduce(gap * (columns.count - 1), +) - width
       let limit = max(Self.leastWidth, widths[widest] - excess)
       for row in cells.indices { cells[row][widest] = cells[row][widest].flatMap { Self.wrapped($0, to: limit) } }
       widths = Self.widths(of: cells, columns.count)
+      narrowed.insert(widest)
     }
     var lines: [String] = []
     for row in cells {
@@ -127,7 +134,7 @@ package struct TextTable: Hashable, Sendable {
   }
 
   /// Columns that are narrower are not read any better.
-  private static let leastWidth = 24
+  private static let leastWidth = 18
 
   private static func widths(of cells: [[[String]]], _ count: Int) -> [Int] {
     (0..<count).map { column in cells.flatMap { $0[column] }.map { TextLayout.width(of: $0) }.max() ?? 0 }
@@ -136,7 +143,11 @@ package struct TextTable: Hashable, Sendable {
   /// Text with styles is short and stays whole.
   private static func wrapped(_ text: String, to width: Int) -> [String] {
     guard TextLayout.width(of: text) > width, TextLayout.withoutStyles(text) == text else { return [text] }
-    return TextLayout.wrapped(text, width: width, hanging: 2)
+    // A word such as a version hash is cut where it ends.
+    return TextLayout.wrapped(text, width: width, hanging: 2).flatMap { line in
+      TextLayout.width(of: line) > width && line.utf8.count == line.count
+        ? stride(from: 0, to: line.count, by: width).map { String(line.dropFirst($0).prefix(width)) } : [line]
+    }
   }
 
   private func line(_ cells: [String], _ widths: [Int], _ gap: Int) -> String {
@@ -234,6 +245,15 @@ package enum TextLayout {
       }
     }
     return line.isEmpty ? lines : lines + [line]
+  }
+
+  /// Returns the text with its sentences wrapped to a terminal's width. Lines that are indented, or in columns, stay whole.
+  package static func fitted(_ text: String, width: Int) -> String {
+    text.components(separatedBy: "\n").map { line in
+      let isProse = !line.hasPrefix(" ") && !line.contains("  ")
+      guard isProse, Self.width(of: line) > width, withoutStyles(line) == line else { return line }
+      return wrapped(line, width: width, hanging: 2).joined(separator: "\n")
+    }.joined(separator: "\n")
   }
 
   /// Returns the text without control sequences for styles.
