@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreData
 import CoreDataTestSupport
 import Foundation
 import Testing
@@ -15,19 +14,7 @@ struct StoreCopyCommandTests {
   init() throws {
     workshop = try Workshop()
     store = workshop.path("Shop.sqlite")
-    let model = try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: workshop.model), version: "Shop 2")
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    let added = try coordinator.addPersistentStore(
-      ofType: NSSQLiteStoreType, configurationName: nil, at: URL(fileURLWithPath: store),
-      options: [NSSQLitePragmasOption: ["journal_mode": "DELETE"]])
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
-      for _ in 0..<3 { _ = NSEntityDescription.insertNewObject(forEntityName: "Order", into: context) }
-      _ = NSEntityDescription.insertNewObject(forEntityName: "Customer", into: context)
-      try context.save()
-    }
-    try coordinator.remove(added)
+    try workshop.makeStore(at: store, ["Order": 3, "Customer": 1])
   }
 
   @Test("A copy of any type has the rows, and the store is not changed", arguments: ["sqlite", "binary", "xml"])

@@ -1,7 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreData
 import CoreDataSQLite
 import Foundation
 import Testing
@@ -15,18 +14,7 @@ struct StoreVerifyCommandTests {
   init() throws {
     workshop = try Workshop()
     store = workshop.path("Shop.sqlite")
-    let model = try NSManagedObjectModel.load(contentsOf: URL(fileURLWithPath: workshop.model), version: "Shop 2")
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    let added = try coordinator.addPersistentStore(
-      ofType: NSSQLiteStoreType, configurationName: nil, at: URL(fileURLWithPath: store),
-      options: [NSSQLitePragmasOption: ["journal_mode": "DELETE"]])
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
-      for _ in 0..<2 { _ = NSEntityDescription.insertNewObject(forEntityName: "Order", into: context) }
-      try context.save()
-    }
-    try coordinator.remove(added)
+    try workshop.makeStore(at: store, ["Order": 2])
   }
 
   private func damage(_ sql: String) throws {
