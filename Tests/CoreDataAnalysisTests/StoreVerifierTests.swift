@@ -120,7 +120,8 @@ struct StoreVerifierTests {
       isRepairable: true),
     Damage(
       sql: "UPDATE ZEMPLOYEE SET ZMANAGER = (SELECT Z_PK FROM ZEMPLOYEE WHERE ZNAME = 'e2') WHERE ZNAME = 'e1'",
-      kind: .danglingKey, place: "Employee.manager", isRepairable: true),
+      kind: .wrongEntity,
+      place: "Employee.manager"),
     Damage(
       sql: "DELETE FROM ZEMPLOYEE WHERE ZNAME = 'e1'", kind: .danglingKey, place: "Contract.employee"),
     Damage(
@@ -241,6 +242,25 @@ struct StoreVerifierTests {
     #expect(try company.verdict().gaps.count == 1)
     let repair = try StoreRepair(of: company.url, model: CompanyStore.model().document)
     #expect(repair.repaired.map(\.kind) == [.metadata, .missingIndex] && repair.after.defects.isEmpty)
+    #expect(try company.verdict().defects.isEmpty)
+  }
+
+  @Test("A row whose entity number is damaged keeps everything that leads to it")
+  func damagedNumber() throws {
+    let company = try CompanyStore()
+    try company.damage("UPDATE ZEMPLOYEE SET Z_ENT = 50 WHERE ZNAME IN ('e1', 'm1'); UPDATE Z_PRIMARYKEY SET Z_MAX = 0")
+    let kinds = Set(try company.verdict().defects.map(\.kind))
+    #expect(kinds.isSuperset(of: [.entityNumber, .wrongEntity, .greatestKey]))
+    #expect(kinds.isDisjoint(with: [.danglingKey, .joinRow]))
+    let repair = try StoreRepair(of: company.url, model: nil)
+    #expect(Set(repair.repaired.map(\.kind)) == [.greatestKey])
+    // With its number, all that led to the row is as it was.
+    let numbers = try #require(try StoreReader(url: company.url).schema)
+    try company.damage(
+      """
+      UPDATE ZEMPLOYEE SET Z_ENT = \(numbers["Employee"]?.number ?? 0) WHERE ZNAME = 'e1';
+      UPDATE ZEMPLOYEE SET Z_ENT = \(numbers["Manager"]?.number ?? 0) WHERE ZNAME = 'm1'
+      """)
     #expect(try company.verdict().defects.isEmpty)
   }
 

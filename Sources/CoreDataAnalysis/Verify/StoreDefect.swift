@@ -29,6 +29,8 @@ package struct StoreDefect: Sendable {
     case uniqueness
     /// A to-one relationship leads to a row that does not exist.
     case danglingKey = "dangling-key"
+    /// A relationship leads to a row of an entity that it cannot lead to.
+    case wrongEntity = "wrong-entity"
     /// The entity number beside a foreign key is not that of the row that the key leads to.
     case entityKey = "entity-key"
     /// A row of a join table names a row that does not exist.

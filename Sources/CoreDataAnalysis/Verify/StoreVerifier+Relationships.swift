@@ -15,6 +15,7 @@ extension StoreVerifier {
       guard let destination = schema[relationship.destinationEntity], let document = documents[name] else { continue }
       if case .foreignKey(let key) = relationship.place, !relationship.isToMany {
         defects.append(try danglingKeys(of: entity, layout, document, key, destination))
+        defects.append(try wrongEntities(of: entity, layout, name, key, destination))
         defects.append(try entityKeys(of: entity, layout, name, key, destination))
         defects.append(try disagreement(of: entity, layout, relationship, key, destination))
       }
@@ -36,15 +37,16 @@ extension StoreVerifier {
     return "d.Z_PK = \(key)" + (sharers > 1 ? " AND d.Z_ENT IN (\(numbers))" : "")
   }
 
+  /// Foreign keys of rows that do not exist. A row that is there as one of a wrong entity is another matter: its number can be
+  /// what is damaged, so the key stays.
   private func danglingKeys(
     of entity: ReadableEntity, _ layout: EntityLayout, _ document: RelationshipDocument, _ key: ForeignKeyLayout,
     _ destination: EntityLayout
   ) throws -> StoreDefect? {
     let (table, column) = (SQLName.quoted(layout.table), SQLName.quoted(key.column))
-    let row = Self.match(destination, key: "o.\(column)", in: reader.schema)
     let isDangling =
       "\(Self.condition(of: entity)) AND o.\(column) IS NOT NULL "
-      + "AND NOT EXISTS (SELECT 1 FROM \(SQLName.quoted(destination.table)) d WHERE \(row))"
+      + "AND NOT EXISTS (SELECT 1 FROM \(SQLName.quoted(destination.table)) d WHERE d.Z_PK = o.\(column))"
     let columns = [key.column, key.entityColumn, key.orderColumn].compactMap { $0 }
     let assignments = columns.map { "\(SQLName.quoted($0)) = NULL" } + ["Z_OPT = IFNULL(Z_OPT, 0) + 1"]
     return try defect(
@@ -57,6 +59,25 @@ extension StoreVerifier {
         : "The relationship is required. Set it in the app, or delete the objects."
     ) {
       "The row \($0[0].shortLiteral) leads to the row \($0[1].shortLiteral) of \(destination.name), which does not exist."
+    }
+  }
+
+  /// Foreign keys of rows that are of an entity to which the relationship cannot lead.
+  private func wrongEntities(
+    of entity: ReadableEntity, _ layout: EntityLayout, _ name: String, _ key: ForeignKeyLayout,
+    _ destination: EntityLayout
+  ) throws -> StoreDefect? {
+    let (table, column) = (SQLName.quoted(layout.table), SQLName.quoted(key.column))
+    let row = Self.match(destination, key: "o.\(column)", in: reader.schema)
+    return try defect(
+      .wrongEntity, entity: entity.name, property: name,
+      rows: "SELECT o.Z_PK, o.\(column), w.Z_ENT FROM \(table) o "
+        + "JOIN \(SQLName.quoted(destination.table)) w ON w.Z_PK = o.\(column) WHERE \(Self.condition(of: entity)) "
+        + "AND NOT EXISTS (SELECT 1 FROM \(SQLName.quoted(destination.table)) d WHERE \(row))",
+      cure: "Either the key is wrong, or the entity number of the row that it leads to. Correct that one."
+    ) {
+      "The row \($0[0].shortLiteral) leads to the row \($0[1].shortLiteral) of \(destination.table), whose entity number "
+        + "\($0[2].shortLiteral) is not one of \(destination.name)."
     }
   }
 
@@ -179,12 +200,11 @@ extension StoreVerifier {
       else { continue }
       let table = SQLName.quoted(join.name)
       let (near, far) = (SQLName.quoted(join.ownerColumn), SQLName.quoted(join.destinationColumn))
-      func lacks(_ entity: EntityLayout, _ column: String) -> String {
-        let row = Self.match(entity, key: "j.\(column)", in: schema)
-        return "NOT EXISTS (SELECT 1 FROM \(SQLName.quoted(entity.table)) d WHERE \(row))"
+      func lacks(_ entity: EntityLayout, _ row: String) -> String {
+        "NOT EXISTS (SELECT 1 FROM \(SQLName.quoted(entity.table)) d WHERE \(row))"
       }
-      let isDangling = "\(lacks(owner, near)) OR \(lacks(inverse, far))"
-      let found = try defect(
+      let isDangling = "(\(lacks(owner, "d.Z_PK = j.\(near)")) OR \(lacks(inverse, "d.Z_PK = j.\(far)")))"
+      let dangling = try defect(
         .joinRow, entity: join.ownerEntity, property: join.relationship,
         rows: "SELECT j.rowid, j.\(near), j.\(far) FROM \(table) j WHERE \(isDangling)",
         repair: ["DELETE FROM \(table) AS j WHERE \(isDangling)"],
@@ -193,7 +213,19 @@ extension StoreVerifier {
         "A row of \(join.name) joins the rows \($0[1].shortLiteral) of \(owner.name) and \($0[2].shortLiteral) of "
           + "\(inverse.name), which do not both exist."
       }
-      if let found { defects.append(found) }
+      // As with foreign keys, the number of the row can be what is damaged.
+      let isOdd =
+        lacks(owner, Self.match(owner, key: "j.\(near)", in: schema)) + " OR "
+        + lacks(inverse, Self.match(inverse, key: "j.\(far)", in: schema))
+      let odd = try defect(
+        .wrongEntity, entity: join.ownerEntity, property: join.relationship,
+        rows: "SELECT j.rowid, j.\(near), j.\(far) FROM \(table) j WHERE NOT \(isDangling) AND (\(isOdd))",
+        cure: "Either the row of the join table is wrong, or the entity number of one that it joins. Correct that one."
+      ) {
+        "A row of \(join.name) joins the rows \($0[1].shortLiteral) of \(owner.table) and \($0[2].shortLiteral) of "
+          + "\(inverse.table), which are not both of \(owner.name) and \(inverse.name)."
+      }
+      defects += [dangling, odd].compactMap { $0 }
     }
     return defects
   }
