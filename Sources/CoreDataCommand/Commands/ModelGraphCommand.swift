@@ -27,28 +27,27 @@ enum ModelGraphCommand: Command {
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let arguments = invocation.arguments
     let model = try invocation.model()
-    let form: Form = arguments.choice("as") ?? .mermaid
-    if form == .html {
-      guard arguments.value("of") == nil, arguments.value("version") == nil else {
-        throw CommandFailure(.usage, "--as html shows all versions and their entities. Omit --of and --version.")
-      }
-      let page = try ModelPage(name: model.name, versions: model.modelVersions(), mappings: invocation.mappings)
-      try invocation.result.write(source: page.html)
-      return .done
-    }
     let isOfVersions = arguments.value("of") == "versions"
     guard !isOfVersions || arguments.value("version") == nil else {
       throw CommandFailure(.usage, "--version is for entities. Omit it, or --of versions.")
     }
-    let graph =
+    func graph() throws -> ModelGraph {
       isOfVersions
-      ? try ModelGraph(versions: model.modelVersions(), mappings: invocation.mappings)
-      : ModelGraph(entitiesOf: try model.version(arguments.value("version")).document)
-    switch form {
-    case .dot: try invocation.result.write(source: graph.dot)
-    case .svg: try invocation.result.write(source: graph.svg)
-    case .mermaid, .html: try invocation.result.write(source: graph.mermaid)
+        ? try ModelGraph(versions: model.modelVersions(), mappings: invocation.mappings)
+        : ModelGraph(entitiesOf: try model.version(arguments.value("version")).document)
     }
+    let text: String
+    switch arguments.choice("as") ?? Form.mermaid {
+    case .mermaid: text = try graph().mermaid
+    case .dot: text = try graph().dot
+    case .svg: text = try graph().svg
+    case .html:
+      guard arguments.value("of") == nil, arguments.value("version") == nil else {
+        throw CommandFailure(.usage, "--as html shows all versions and their entities. Omit --of and --version.")
+      }
+      text = try ModelPage(name: model.name, versions: model.modelVersions(), mappings: invocation.mappings).html
+    }
+    try invocation.result.write(source: text)
     return .done
   }
 }
