@@ -84,6 +84,28 @@ struct PageTests {
     #expect(curve.start.y != curve.end.y && layout.curves.count == 1)
   }
 
+  @Test("A line between two entities of a column goes round the widest of them")
+  func sideLines() throws {
+    func relationship(_ name: String, _ destination: String) -> RelationshipDocument {
+      RelationshipDocument(name: name, destinationEntityName: destination)
+    }
+    var (hub, narrow, wide) = (
+      EntityDocument(name: "Hub"), EntityDocument(name: "A"), EntityDocument(name: String(repeating: "W", count: 40))
+    )
+    hub.relationships = [relationship("a", "A"), relationship("w", wide.name), relationship("x", "X")]
+    narrow.relationships = [relationship("beside", wide.name)]
+    wide.relationships = [relationship("itself", wide.name)]
+    let model = ModelDocument(entities: [hub, narrow, wide, EntityDocument(name: "X")])
+    let graph = ModelGraph(entitiesOf: model)
+    let layout = GraphLayout(graph)
+    let end = try #require(layout.boxes.map(\.right).max())
+    let widest = try #require(layout.boxes.first { $0.right == end })
+    #expect(layout.boxes.filter { $0.x == widest.x }.count == 3)
+    let sides = layout.curves.filter(\.isSide)
+    #expect(sides.count == 2)
+    for curve in sides { #expect(curve.firstControl.x >= end + 50 && curve.secondControl.x >= end + 50) }
+  }
+
   /// Names that would be markup, or turn text around, if they were not escaped.
   private static let hostile = "<script>alert(1)</script>\u{202e}&\"'\u{0}"
 

@@ -104,6 +104,25 @@ struct StoreDifferenceTests {
     #expect(moved.entities.first { $0.source == "Tag" }?.isEqual == true)
   }
 
+  @Test("The order in which members of an unordered relationship were made is no difference")
+  func unordered() throws {
+    let (one, other) = (try TemporaryStore(), try TemporaryStore())
+    for (store, words) in [(one, ["blue", "red"]), (other, ["red", "blue"])] {
+      let context = try store.context(Self.model())
+      var tags: [NSManagedObject] = []
+      for word in words {
+        tags.append(context.make("Tag", ["word": word]))
+        try context.save()
+      }
+      context.make("Book", ["title": "t", "tags": NSSet(array: tags)])
+      try context.save()
+      try store.close()
+    }
+    let found = try difference(one, other, .values)
+    #expect(found.isEqual, "\(found.entities)")
+    #expect(found.entities.map(\.same) == [1, 0, 2])
+  }
+
   @Test("Each kind of change is told with its values")
   func changes() throws {
     let (one, other) = (try TemporaryStore(), try TemporaryStore())

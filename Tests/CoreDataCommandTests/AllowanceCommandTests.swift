@@ -50,6 +50,21 @@ struct AllowanceCommandTests {
     return workshop.path("Orders.cdm")
   }
 
+  @Test("A checkup names the policies that only the app has")
+  func checkup() throws {
+    _ = try version("<entity name=\"Order\">\(Self.total)</entity>")
+    let mapping = try mapping(policy: "Shop.OrderPolicy")
+    let run = CommandRun("doctor", store, "\(workshop.model)@Shop 4", "--mappings", mapping)
+    #expect(run.status == .no)
+    #expect(
+      run.output.contains(
+        "problem  migration: The mapping models need policies of the app:\n           Shop.OrderPolicy. Migrate"),
+      "\(run.output)")
+    let plain = try self.mapping(policy: nil)
+    let without = CommandRun("doctor", store, "\(workshop.model)@Shop 4", "--mappings", plain)
+    #expect(!without.output.contains("need policies"))
+  }
+
   @Test("Losses and missing defaults of an entity with a policy are information that names the policy")
   func policy() throws {
     let must = "<attribute name=\"must\" attributeType=\"Integer 32\"/>"

@@ -20,13 +20,16 @@ struct CommandRun {
   }
 
   /// Runs a command line in this process.
-  init(_ arguments: [String], environment: [String: String] = [:]) {
+  ///
+  /// - Parameter terminalWidth: the columns of the terminal that errors go to; nil for a file.
+  init(_ arguments: [String], environment: [String: String] = [:], terminalWidth: Int? = nil) {
     final class Sink {
       var text = ""
     }
     let (output, error) = (Sink(), Sink())
-    let streams = CommandStreams(
+    var streams = CommandStreams(
       output: { output.text += $0 }, error: { error.text += $0 }, environment: environment)
+    if let terminalWidth { (streams.isErrorTerminal, streams.columns) = (true, terminalWidth) }
     status = CommandLineTool.run(arguments, streams: streams)
     self.output = output.text
     self.error = error.text

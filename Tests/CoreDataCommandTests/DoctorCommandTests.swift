@@ -73,6 +73,19 @@ struct DoctorCommandTests {
       way["level"] as? String == "problem" && (way["command"] as? String)?.hasPrefix("coredata explain 1341") == true)
   }
 
+  @Test("A disk without room for a backup and a new store is told")
+  func diskSpace() throws {
+    #expect(try items([store], "disk space").first?["level"] as? String == "ok")
+    // A file with a hole takes no space, but counts with its length.
+    let space = try FileManager.default.attributesOfFileSystem(forPath: workshop.url.path)[.systemFreeSize] as? Int
+    let handle = try FileHandle(forUpdating: URL(fileURLWithPath: store))
+    try handle.truncate(atOffset: UInt64(try #require(space)) + 1 << 30)
+    try handle.close()
+    let item = try #require(try items([store], "disk space").first)
+    #expect(item["level"] as? String == "problem")
+    #expect((item["finding"] as? String)?.contains("a backup and a migration need up to") == true)
+  }
+
   @Test("Files that are no stores, and interrupted work")
   func files() throws {
     #expect(try items([workshop.path("none.sqlite")], "file").first?["level"] as? String == "problem")

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataTerminal
 import Foundation
 import Testing
 
@@ -25,6 +26,20 @@ struct ManualCommandTests {
       }
     }
     #expect(lines.contains(".B 130"))
+  }
+
+  @Test("Text that begins with a point or an apostrophe, or has a backslash, is text")
+  func escapedText() {
+    let option = OptionSpecification.flag("dotted", summary: ".SH is no heading, and 'a' is \\e")
+    let command = CommandSpecification(
+      ["dot"], summary: "'quoted' words", discussion: ".xccurrentversion names the version.", options: [option])
+    let page = ToolSpecification(
+      name: "t", version: "1", summary: "s", groups: [], commands: [command]
+    ).manualPage
+    let lines = page.split(separator: "\n").map(String.init)
+    #expect(lines.contains("\\&'quoted' words"))
+    #expect(lines.contains("\\&.xccurrentversion names the version."))
+    #expect(lines.contains("\\&.SH is no heading, and 'a' is \\ee"))
   }
 
   @Test("No text is taken for a request")

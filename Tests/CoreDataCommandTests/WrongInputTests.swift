@@ -211,4 +211,15 @@ struct WrongInputTests {
     }
     #expect(try workshop.files() == ["Shop.xcdatamodeld", "pipe"])
   }
+
+  @Test("On a terminal, errors and notes fit its width; in a file each is one line")
+  func errorWidth() throws {
+    let arguments = ["store", "info", "/nowhere/\(String(repeating: "part/", count: 4))Shop.sqlite"]
+    let (narrow, file) = (CommandRun(arguments, terminalWidth: 60), CommandRun(arguments))
+    #expect(narrow.status == file.status && narrow.status != .done)
+    #expect(narrow.error.split(separator: "\n").allSatisfy { $0.count <= 60 }, "\(narrow.error)")
+    #expect(file.error.split(separator: "\n").contains { $0.count > 60 }, "\(file.error)")
+    func words(_ text: String) -> [Substring] { text.split { $0.isWhitespace } }
+    #expect(words(narrow.error) == words(file.error))
+  }
 }

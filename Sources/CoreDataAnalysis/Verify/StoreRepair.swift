@@ -94,7 +94,7 @@ package struct StoreRepair: Sendable {
   }
 
   /// Whether nothing is left of what can be repaired, and nothing new is wrong.
-  private static func isBetter(_ after: StoreVerdict, than before: StoreVerdict) -> Bool {
+  static func isBetter(_ after: StoreVerdict, than before: StoreVerdict) -> Bool {
     let unrepaired = before.defects.filter { !$0.isRepairable }
     return after.defects.allSatisfy { found in
       if found.isRepairable { return false }
