@@ -9,6 +9,25 @@ import Testing
 
 @testable import CoreDataTesting
 
+/// Archives words, and nothing else.
+private final class WordsTransformer: NSSecureUnarchiveFromDataTransformer, @unchecked Sendable {
+  override class var allowedTopLevelClasses: [AnyClass] { [NSArray.self, NSString.self] }
+}
+
+/// Archives what only the app can make.
+private final class AppTransformer: NSSecureUnarchiveFromDataTransformer, @unchecked Sendable {
+  final class Shape: NSObject {}
+  override class var allowedTopLevelClasses: [AnyClass] { [Shape.self] }
+}
+
+/// Takes for granted that it gets dates.
+private final class DateTransformer: ValueTransformer, @unchecked Sendable {
+  override func transformedValue(_ value: Any?) -> Any? {
+    guard let date = value as? Date else { preconditionFailure("The transformer was made for dates.") }
+    return Data("\(date.timeIntervalSinceReferenceDate)".utf8)
+  }
+}
+
 @Suite("Rehearsals of migrations")
 final class MigrationRehearsalTests {
   private let folder: URL
@@ -181,6 +200,50 @@ final class MigrationRehearsalTests {
       return
     }
     #expect(reason.contains("Item.odd"))
+  }
+
+  @Test(
+    "Transformable values are of classes that the app's transformers archive; those that only the app makes are left out"
+  )
+  func transformers() async throws {
+    let transformers: [(String, ValueTransformer)] = [
+      ("words", WordsTransformer()), ("shape", AppTransformer()), ("date", DateTransformer()),
+    ]
+    for (name, transformer) in transformers {
+      ValueTransformer.setValueTransformer(transformer, forName: .init("Rehearsal-\(name)"))
+    }
+    let attributes = transformers.map { name, _ in
+      "<attribute name=\"\(name)\" optional=\"YES\" attributeType=\"Transformable\" "
+        + "valueTransformerName=\"Rehearsal-\(name)\"/>"
+    }.joined()
+    let url = try model(attributes, attributes + Self.total)
+    let rehearsal = try await expectMigration(of: url)
+    #expect(rehearsal.cases.allSatisfy { $0.outcome == .same }, "\(rehearsal.cases)")
+
+    let document = try ModelBundle(contentsOf: url).document(named: "M 1")
+    let context = NSManagedObjectContext(.mainQueue)
+    context.persistentStoreCoordinator = NSPersistentStoreCoordinator(
+      managedObjectModel: try ModelFilling.lenient(document))
+    try context.persistentStoreCoordinator?.addPersistentStore(type: .inMemory, at: URL(fileURLWithPath: "/dev/null"))
+    var filling = ModelFilling(document, .plain)
+    try filling.fill(context)
+    let items = try context.fetch(NSFetchRequest<NSManagedObject>(entityName: "Item"))
+    #expect(items.count == 4)
+    for item in items {
+      #expect(item.value(forKey: "words") is NSString)
+      #expect(item.value(forKey: "shape") == nil && item.value(forKey: "date") == nil)
+    }
+    // A value that is required, and that only the app can make, is a reason to leave out the case.
+    let required =
+      "<attribute name=\"shape\" attributeType=\"Transformable\" valueTransformerName=\"Rehearsal-shape\"/>"
+    let skipped = try MigrationRehearsal(modelsAt: model(required, required + Self.total))
+    for item in skipped.cases where item.content != "extreme" {
+      guard case .skipped(let reason) = item.outcome else {
+        Issue.record("\(item)")
+        continue
+      }
+      #expect(reason.contains("shape"))
+    }
   }
 
   @Test("An unknown version is an error")

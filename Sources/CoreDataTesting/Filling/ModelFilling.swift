@@ -157,7 +157,7 @@ package struct ModelFilling {
       return parts
     }
     return kind == .extreme && !isConstrained(attribute.name, entity)
-      ? extreme(attribute, number) : plain(attribute.kind)
+      ? extreme(attribute, number) : plain(attribute)
   }
 
   private func isConstrained(_ attribute: String, _ entity: String) -> Bool {
@@ -166,8 +166,8 @@ package struct ModelFilling {
     }
   }
 
-  private func plain(_ kind: AttributeKind) -> Any? {
-    switch kind {
+  private func plain(_ attribute: AttributeDocument) -> Any? {
+    switch attribute.kind {
     case .integer16, .integer32, .integer64: return serial
     case .boolean: return serial % 2 == 0
     case .double, .float: return Double(serial) + 0.25
@@ -177,10 +177,34 @@ package struct ModelFilling {
     case .binaryData: return Data([UInt8(truncatingIfNeeded: serial), UInt8(truncatingIfNeeded: serial >> 8)])
     case .uuid: return identifier()
     case .uri: return URL(string: "https://example.com/\(serial)")
-    case .transformable: return "transformed \(serial)" as NSString
+    case .transformable: return transformable(attribute)
     case .undefined, .objectID, .composite: return nil
     }
   }
+
+  /// A value that the attribute's transformer can archive; nil where only the app can make one.
+  private func transformable(_ attribute: AttributeDocument) -> Any? {
+    let text = "transformed \(serial)" as NSString
+    guard let name = attribute.valueTransformerName.map({ ValueTransformer.Name($0) }),
+      !Self.archivingTransformers.contains(name), let transformer = ValueTransformer(forName: name)
+    else { return text }
+    // Others may take for granted what class their values have.
+    guard let archiver = transformer as? NSSecureUnarchiveFromDataTransformer else { return nil }
+    let samples: [NSObject] = [
+      text, NSNumber(value: serial), NSDate(timeIntervalSinceReferenceDate: Double(serial)), NSData(data: Data([1])),
+      NSArray(array: [text]), NSDictionary(dictionary: ["key": text]), NSSet(array: [text]),
+    ]
+    return samples.first { sample in
+      type(of: archiver).allowedTopLevelClasses.contains { sample.isKind(of: $0) }
+        && archiver.reverseTransformedValue(sample) is Data
+    }
+  }
+
+  /// The transformers of the framework, which archive every value.
+  private static let archivingTransformers: Set<ValueTransformer.Name> = [
+    .secureUnarchiveFromDataTransformerName, .keyedUnarchiveFromDataTransformerName,
+    .unarchiveFromDataTransformerName,
+  ]
 
   private func identifier() -> UUID {
     withUnsafeBytes(of: (UInt64(serial), UInt64(4))) { UUID(uuid: $0.load(as: uuid_t.self)) }
@@ -211,7 +235,7 @@ package struct ModelFilling {
         Data(), Data([1]), Data([2]) + Data(UUID().uuidString.utf8) + Data([0]),
         Data(repeating: UInt8(truncatingIfNeeded: serial), count: 120_000),
       ][number % 4]
-    case .boolean, .uuid, .uri, .transformable, .undefined, .objectID, .composite: return plain(attribute.kind)
+    case .boolean, .uuid, .uri, .transformable, .undefined, .objectID, .composite: return plain(attribute)
     }
   }
 }

@@ -4,9 +4,9 @@
 import CoreData
 import Foundation
 
-/// Finds values that keep the validation rules of attributes.
+/// Finds values that keep the rules of attributes.
 struct ValidValues {
-  /// No value that was tried keeps the rules.
+  /// None of the values that can be made keeps the rules.
   struct Unfound: Error, CustomStringConvertible {
     let entity: String
     let attribute: String
@@ -23,9 +23,13 @@ struct ValidValues {
   ///   - number: a number by which values differ.
   /// - Throws: `Unfound`.
   func value(like value: Any?, _ entity: NSEntityDescription, _ name: String, _ number: Int) throws -> Any? {
-    guard let attribute = entity.attributesByName[name], !attribute.validationPredicates.isEmpty, let value else {
+    guard let attribute = entity.attributesByName[name] else { return nil }
+    guard let value else {
+      // Only the app can make a value of this type.
+      if !attribute.isOptional, !attribute.isTransient { throw Unfound(entity: entity.name ?? "", attribute: name) }
       return nil
     }
+    guard !attribute.validationPredicates.isEmpty else { return nil }
     let predicates = attribute.validationPredicates
     if Self.keeps(value, predicates) { return nil }
     for candidate in Self.candidates(for: attribute, predicates, number) where Self.keeps(candidate, predicates) {
