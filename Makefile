@@ -39,6 +39,9 @@ ifeq ($(CI),true)
 BUILD_FLAGS += -Xswiftc -warnings-as-errors
 endif
 
+# Lets a library that --policies loads use the classes of CoreData in the tool.
+EXPORTS := -Xlinker --export-dynamic
+
 # Examples/Moved holds the sources of an app, which follow another style.
 FORMATTED := Package.swift $(wildcard Sources Plugins Tests Benchmarks) $(filter-out Examples/Moved,$(wildcard Examples/*)) \
   $(wildcard Examples/Moved/*.swift Examples/Moved/Sources/orders)
@@ -46,15 +49,15 @@ FORMATTED := Package.swift $(wildcard Sources Plugins Tests Benchmarks) $(filter
 .PHONY: build demo test pages generated lint format bench torture static fuzz fuzz-fixed sanitize sanitize-files sanitize-threads libraries
 
 build: libraries
-	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS)
+	swift build --scratch-path $(SCRATCH) $(BUILD_FLAGS) $(EXPORTS)
 
 demo: libraries
 	@Examples/Done/demo.sh --scratch-path $(abspath $(SCRATCH))/example $(BUILD_FLAGS)
 
 test: libraries
-	swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS)
+	swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS) $(EXPORTS)
 	@Examples/Finding/check.sh --scratch-path $(abspath $(SCRATCH))/finding $(BUILD_FLAGS)
-	@Examples/Splitting/check.sh --scratch-path $(abspath $(SCRATCH))/splitting $(BUILD_FLAGS)
+	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Splitting/check.sh --scratch-path $(abspath $(SCRATCH))/splitting $(BUILD_FLAGS)
 	@Examples/Shelf/check.sh --scratch-path $(abspath $(SCRATCH))/shelf $(BUILD_FLAGS)
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Moved/check.sh --scratch-path $(abspath $(SCRATCH))/moved
 

@@ -12,6 +12,7 @@ let package = Package(
     .library(name: "CoreDataTesting", targets: ["CoreDataTesting"]),
     .executable(name: "coredata", targets: ["CoreDataCommand"]),
     .plugin(name: "CoreDataModels", targets: ["CoreDataModels"]),
+    .plugin(name: "CoreDataTool", targets: ["CoreDataTool"]),
   ],
   targets: [
     .systemLibrary(
@@ -64,6 +65,12 @@ let package = Package(
     // What the plug-in runs: it builds fast, since it needs neither SQLite nor `CoreData`.
     .executableTarget(name: "CoreDataModelsTool", dependencies: ["CoreDataModelFiles", "CoreDataSourceCode"]),
     .plugin(name: "CoreDataModels", capability: .buildTool(), dependencies: ["CoreDataModelsTool"]),
+
+    // `swift package coredata`: the tool with the classes of the package that it runs in.
+    .plugin(
+      name: "CoreDataTool",
+      capability: .command(
+        intent: .custom(verb: "coredata", description: "Run the tool coredata with the classes of this package."))),
 
     .target(
       name: "CoreDataTestSupport",

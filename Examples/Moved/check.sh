@@ -2,8 +2,9 @@
 # OpenCoreData
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the example, runs its program and the app's own tests; then once more with a copy whose sources `coredata port` has
-# changed, and that excludes none from the target. Arguments are passed to `swift build`; COREDATA names the command.
+# Builds the example, runs its program, the app's own tests, and the tool with the app's classes; then once more with a copy
+# whose sources `coredata port` has changed, and that excludes none from the target. Arguments are passed to `swift build`;
+# COREDATA names the command.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -31,6 +32,22 @@ check() {
 check "$@"
 printf 'Examples/Moved: an app'"'"'s model layer and its tests ran unchanged.\n'
 
+# The tool with the app's policies and value transformers. Values at the ends of every range break rules of this model.
+log="$(mktemp)"
+trap 'rm -f "$log"' EXIT
+swift package "$@" coredata migrate check Sources/OrderBook/Model/OrderBook.xcdatamodeld \
+  --mappings Sources/OrderBook/Model > "$log" 2>&1 && status=0 || status=$?
+if [[ $status != 0 ]] || ! grep -q '^Rehearsal  4 migrated, 2 refused' "$log"; then
+  cat "$log" >&2
+  printf 'Examples/Moved: swift package coredata did not rehearse the migrations (status %s).\n' "$status" >&2
+  exit 1
+fi
+if swift package "$@" coredata model show none.xcdatamodel > "$log" 2>&1; then
+  printf 'Examples/Moved: swift package coredata ended with 0 where the tool fails.\n' >&2
+  exit 1
+fi
+printf 'Examples/Moved: swift package coredata rehearsed all migrations with the policies of the app.\n'
+
 root="$(cd ../.. && pwd)"
 coredata="${COREDATA:-$root/.build/debug/coredata}"
 if [[ ! -x "$coredata" ]]; then
@@ -38,7 +55,7 @@ if [[ ! -x "$coredata" ]]; then
   coredata="$root/.build/debug/coredata"
 fi
 copy="$(mktemp -d)"
-trap 'rm -rf "$copy"' EXIT
+trap 'rm -rf "$copy" "$log"' EXIT
 mkdir "$copy/Moved"
 cp -R Package.swift Sources Tests expected.txt "$copy/Moved"
 cd "$copy/Moved"

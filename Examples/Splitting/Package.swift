@@ -14,7 +14,7 @@ let package = Package(
       name: "splitting",
       dependencies: [.product(name: "CoreData", package: "OpenCoreData")],
       path: ".",
-      exclude: ["README.md", "check.sh", "expected.txt"],
+      exclude: ["Contacts.mapping", "README.md", "check.sh", "expected.txt", "library.sh"],
       sources: ["Sources"],
       resources: [.copy("Contacts.xcdatamodeld")])
   ]

@@ -68,6 +68,7 @@ enum CommandLineTool {
   private static func run(_ command: any Command.Type, _ invocation: CommandInvocation) throws -> ExitStatus {
     do {
       try invocation.prepareResult()
+      try invocation.loadPolicies()
       let status = try command.run(invocation)
       try invocation.result.commit()
       return status

@@ -1,7 +1,12 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import Foundation
 
+// `swift package coredata` names the modules of the app, which are linked to the tool.
+if let modules = ProcessInfo.processInfo.environment["COREDATA_MODULES"] {
+  ProgramClasses.add(modules: modules.split(separator: ":").map(String.init))
+}
 let status = CommandLineTool.run(Array(CommandLine.arguments.dropFirst()), streams: .process)
 exit(status.rawValue)

@@ -261,7 +261,7 @@ struct MappingCommandTests {
       run.output == """
         Shop.cdm   Shop -> Shop 2   0 errors, 1 warning
 
-          warn  OrderToOrder  The policy Shop.OrderPolicy was not looked for: only the migrating program can have it.
+          warn  OrderToOrder  The policy Shop.OrderPolicy is not in this tool, only in the app.
 
         """)
     #expect(run.status == .done)

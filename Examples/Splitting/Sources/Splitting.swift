@@ -3,10 +3,20 @@
 
 import CoreData
 
-/// Creates a store with the first version of the model, migrates it with a policy, and reads it with the second.
+/// Creates a store with the first version of the model, migrates it with a policy, and reads it with the second. With a path
+/// as argument, only creates the store of the first version there.
 @main
 struct Splitting {
   static func main() throws {
+    guard let file = Bundle.module.url(forResource: "Contacts", withExtension: "xcdatamodeld") else {
+      fatalError("The model is missing from the program's resources.")
+    }
+    let first = try NSManagedObjectModel.load(contentsOf: file, version: "Contacts")
+    let second = try NSManagedObjectModel.load(contentsOf: file, version: "Contacts 2")
+    if CommandLine.arguments.count > 1 {
+      return try writeContacts(to: URL(fileURLWithPath: CommandLine.arguments[1]), first)
+    }
+
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     // The system cleans up the temporary directory.
@@ -14,11 +24,6 @@ struct Splitting {
     let old = folder.appendingPathComponent("Contacts.sqlite")
     let new = folder.appendingPathComponent("Contacts 2.sqlite")
 
-    guard let file = Bundle.module.url(forResource: "Contacts", withExtension: "xcdatamodeld") else {
-      fatalError("The model is missing from the program's resources.")
-    }
-    let first = try NSManagedObjectModel.load(contentsOf: file, version: "Contacts")
-    let second = try NSManagedObjectModel.load(contentsOf: file, version: "Contacts 2")
     try writeContacts(to: old, first)
 
     // Infer the mapping, and add a policy for what cannot be inferred.

@@ -12,38 +12,76 @@ public protocol ObjectiveCNaming {
   static var classes: [String: AnyClass] { get }
 }
 
+/// What an app does before its stores are opened, for programs that the app did not write: `swift package coredata` and
+/// `coredata … --policies`. They look in each module for a class `CoreDataPreparation` that conforms to it.
+///
+/// ```swift
+/// final class CoreDataPreparation: ProgramPreparing {
+///   static func prepare() {
+///     ValueTransformer.setValueTransformer(ColorTransformer(), forName: ColorTransformer.name)
+///   }
+/// }
+/// ```
+///
+/// An addition to Apple's API.
+public protocol ProgramPreparing: AnyObject {
+  /// Registers value transformers, and classes whose names differ from those in the model.
+  static func prepare()
+}
+
 /// The classes of the program by the names that models, mapping models and archives use for them, without a module.
-enum ProgramClasses {
+package enum ProgramClasses {
+  /// Whether modules were added.
+  package static var areAdded: Bool { modules.areAdded }
+
+  /// Finds classes in further modules of the program too, and has the modules prepare what their stores need.
+  ///
+  /// Names that were looked up before and not found may stay so; call it before models are read.
+  package static func add(modules added: [String]) {
+    known.value = KnownModules(modules.modules + added.filter { !modules.modules.contains($0) }, areAdded: true)
+    for module in added {
+      (NSClassFromString("\(module).CoreDataPreparation") as? any ProgramPreparing.Type)?.prepare()
+    }
+  }
+
   /// Returns the class of a name without a module: as `@objc` names it, or else by its name in Swift, in the modules that
-  /// have resources beside the executable.
+  /// were added, or that have resources beside the executable.
   static func named(_ name: String) -> AnyClass? {
     guard !name.contains("."), !name.isEmpty else { return nil }
-    return objectiveC(name) ?? modules.lazy.compactMap { NSClassFromString("\($0).\(name)") }.first
+    return objectiveC(name) ?? modules.modules.lazy.compactMap { NSClassFromString("\($0).\(name)") }.first
   }
 
   /// Returns the class that `@objc` gives a name.
-  static func objectiveC(_ name: String) -> AnyClass? { objectiveCNames[name] }
+  static func objectiveC(_ name: String) -> AnyClass? { modules.classes[name] }
 
   /// Returns the name that `@objc` gives a class.
-  static func objectiveCName(of type: AnyClass) -> String? { namesOfClasses[ObjectIdentifier(type)] }
+  static func objectiveCName(of type: AnyClass) -> String? { modules.names[ObjectIdentifier(type)] }
 
-  private static let namesOfClasses = Dictionary(
-    objectiveCNames.map { (ObjectIdentifier($0.value), $0.key) }, uniquingKeysWith: min)
+  private static let known = Guarded(KnownModules(besideExecutable))
+  private static var modules: KnownModules { known.value }
 
-  private static let objectiveCNames: [String: AnyClass] = {
-    var names: [String: AnyClass] = [:]
-    for module in modules {
-      guard let known = NSClassFromString("\(module).ObjectiveCNames") as? any ObjectiveCNaming.Type else { continue }
-      for (name, type): (String, AnyClass) in known.classes where names[name] == nil {
-        names[name] = type
+  /// Modules, and the classes in them that `@objc` names.
+  private struct KnownModules {
+    let modules: [String]
+    let areAdded: Bool
+    let classes: [String: AnyClass]
+    let names: [ObjectIdentifier: String]
+
+    init(_ modules: [String], areAdded: Bool = false) {
+      (self.modules, self.areAdded) = (modules, areAdded)
+      var classes: [String: AnyClass] = [:]
+      for module in modules {
+        guard let known = NSClassFromString("\(module).ObjectiveCNames") as? any ObjectiveCNaming.Type else { continue }
+        for (name, type): (String, AnyClass) in known.classes where classes[name] == nil { classes[name] = type }
       }
+      self.classes = classes
+      names = Dictionary(classes.map { (ObjectIdentifier($0.value), $0.key) }, uniquingKeysWith: min)
     }
-    return names
-  }()
+  }
 
   /// The modules of the targets that have resources, `Package_Target.resources`, beside the executable. A package's name may
   /// contain the character that separates it from the target's.
-  private static let modules: [String] = ModelSearch.program.folders.flatMap { folder -> [String] in
+  private static let besideExecutable: [String] = ModelSearch.program.folders.flatMap { folder -> [String] in
     let name = folder.deletingPathExtension().lastPathComponent
     guard ["resources", "bundle"].contains(folder.pathExtension) else { return [] }
     return name.indices.filter { name[$0] == "_" }.map { position in

@@ -1,13 +1,14 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataModelFiles
 import CoreDataPredicates
 import Foundation
 
 /// Checks whether a mapping model fits its two versions.
 ///
-/// Migration policies are code and cannot be checked.
+/// Migration policies are code: it is only checked whether the program has classes of their names.
 public struct MappingCheck: Hashable, Sendable {
   /// A mismatch between the mapping model and a version.
   public struct Problem: Hashable, Sendable {
@@ -54,13 +55,18 @@ public struct MappingCheck: Hashable, Sendable {
   ///   - destination: the version that it leads to.
   ///   - isCompiled: whether the file is compiled, so that its hashes decide at run time. Those in a source are replaced when
   ///     it is compiled, so that stale ones are only a warning.
-  public init(_ mapping: MappingDocument, source: ModelDocument, destination: ModelDocument, isCompiled: Bool) {
+  ///   - hasPolicies: whether this program is known to have the policies of the app, so that one that is not found is an
+  ///     error.
+  public init(
+    _ mapping: MappingDocument, source: ModelDocument, destination: ModelDocument, isCompiled: Bool,
+    hasPolicies: Bool = false
+  ) {
     let sides = (MappedVersion(source), MappedVersion(destination))
     let names = Set(mapping.entityMappings.map(\.name))
     for entity in mapping.entityMappings {
       var check = EntityMappingCheck(
         mapping: entity, source: sides.0, destination: sides.1, names: names,
-        staleLevel: isCompiled ? .error : .warning)
+        staleLevel: isCompiled ? .error : .warning, policyLevel: hasPolicies ? .error : .warning)
       check.run()
       problems += check.problems
     }
@@ -118,6 +124,7 @@ struct EntityMappingCheck {
   /// The names of all entity mappings.
   let names: Set<String>
   let staleLevel: Finding.Level
+  let policyLevel: Finding.Level
   private(set) var problems: [MappingCheck.Problem] = []
 
   mutating func run() {
@@ -127,8 +134,9 @@ struct EntityMappingCheck {
     checkFilter()
     if let expression = mapping.sourceExpression { check(ExpressionKeys(expression), property: nil) }
     checkProperties()
-    if let policy = mapping.policyClassName {
-      report(.policy, .warning, "The policy \(policy) was not looked for: only the migrating program can have it.")
+    if let policy = mapping.policyClassName, MigrationPolicyClasses.type(named: policy) == nil {
+      let reason = policyLevel == .error ? "is in no module of the app" : "is not in this tool, only in the app"
+      report(.policy, policyLevel, "The policy \(policy) \(reason).")
     }
   }
 

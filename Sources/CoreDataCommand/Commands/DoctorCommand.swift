@@ -17,7 +17,7 @@ enum DoctorCommand: Command {
       PositionalSpecification("STORE", .optional, summary: "A store that does not open, or that may not."),
       PositionalSpecification("MODEL", .optional, summary: "The model of the app, with all its versions."),
     ],
-    options: [.mappings, .format(.text, .json)])
+    options: [.mappings, .policies, .format(.text, .json)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     var parts: [(title: String, checkup: Checkup)] = [("System", .ofSystem())]

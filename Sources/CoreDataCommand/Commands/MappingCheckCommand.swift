@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataAnalysis
 import CoreDataModelFiles
 import CoreDataTerminal
@@ -13,14 +14,15 @@ enum MappingCheckCommand: Command {
     summary: "Check a mapping model for stale hashes, missing entities and properties, unknown keys, policies.",
     discussion:
       "Exits with status 1 if the mapping model does not fit the two versions. Stale hashes are errors in a .cdm, and "
-      + "warnings in an .xcmappingmodel, whose hashes are replaced when it is compiled. Migration policies are code of "
-      + "the app; each is named in a warning.",
+      + "warnings in an .xcmappingmodel, whose hashes are replaced when it is compiled. A migration "
+      + "policy that is not found is an error if --policies names a library, and for `swift package coredata`; otherwise only "
+      + "a warning, since policies are classes of the app.",
     positionals: [
       .mapping,
       PositionalSpecification("A", summary: "The source version: MODEL or MODEL@VERSION."),
       PositionalSpecification("B", summary: "The destination version: MODEL or MODEL@VERSION."),
     ],
-    options: [.format(.text, .json)])
+    options: [.policies, .format(.text, .json)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let url = invocation.url("FILE")
@@ -30,7 +32,9 @@ enum MappingCheckCommand: Command {
     if mapping.lacksModels {
       mapping = try MappingDocument(contentsOf: url, source: old.document, destination: new.document)
     }
-    let check = MappingCheck(mapping, source: old.document, destination: new.document, isCompiled: try isCompiled(url))
+    let check = MappingCheck(
+      mapping, source: old.document, destination: new.document, isCompiled: try isCompiled(url),
+      hasPolicies: ProgramClasses.areAdded)
     if invocation.options.format == .json {
       try invocation.write(
         [

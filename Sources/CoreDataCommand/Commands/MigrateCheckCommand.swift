@@ -19,7 +19,7 @@ enum MigrateCheckCommand: Command {
     positionals: [.model],
     options: [
       OptionSpecification("fixtures", .text("DIR"), summary: "A directory with stores to rehearse with as well."),
-      .level, .mappings, .lockFile, .allow, .allowances, .allowLoss,
+      .level, .mappings, .policies, .lockFile, .allow, .allowances, .allowLoss,
       OptionSpecification("seed", .integer("N", minimum: 0), summary: "What made-up values begin with (default: 1)."),
       OptionSpecification("keep", .text("DIR"), summary: "Keep the stores of failing migrations in this directory."),
       .format(.text, .json, .markdown, .github, .sarif, .junit),

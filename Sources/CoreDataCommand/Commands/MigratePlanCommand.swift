@@ -15,7 +15,7 @@ enum MigratePlanCommand: Command {
       + AllowanceArguments.help,
     positionals: [.store, .model],
     options: [
-      .targetVersion, .mappings,
+      .targetVersion, .mappings, .policies,
       .allow, .allowances, .allowLoss, .allowDowngrade,
       .flag("sql", summary: "Also show the SQL, as recorded by migrating a private copy."),
       .format(.text, .json, .markdown),

@@ -16,12 +16,12 @@ enum MigrateRehearseCommand: Command {
       + "times: with plain values, with single relations, and with the ends of every range. Stores are copied and never "
       + "changed. Results of inferred steps are compared with what the two models say; of steps with mapping models it is "
       + "checked that the store opens, is sound, and can be read. Exit with 1 if a migration fails.\n\n"
-      + "Migration policies of the app are not in this tool: rehearse them in a test with CoreDataTesting.",
+      + PolicyLibrary.help,
     positionals: [
       PositionalSpecification("PATH", .atLeastOne, summary: "Stores to rehearse with, if any, and then the model.")
     ],
     options: [
-      .targetVersion, .mappings,
+      .targetVersion, .mappings, .policies,
       OptionSpecification("from", .text("V"), repeats: true, summary: "A version to begin with (default: every one)."),
       OptionSpecification(
         "seed", .integer("N", minimum: 0), summary: "What made-up values begin with (default: 1)."),

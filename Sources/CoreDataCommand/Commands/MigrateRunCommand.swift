@@ -19,7 +19,7 @@ enum MigrateRunCommand: Command {
       + AllowanceArguments.help,
     positionals: [.store, .model],
     options: [
-      .targetVersion, .mappings,
+      .targetVersion, .mappings, .policies,
       .allow, .allowances, .allowLoss, .allowDowngrade,
       OptionSpecification(
         "backup", .text("DIR"), summary: "The directory for the backup (default: that of the store)."),
@@ -68,8 +68,7 @@ enum MigrateRunCommand: Command {
       throw CommandFailure(
         .migrationImpossible,
         "The mapping models for \(plan.to) need migration policies of the app, which this tool does not have: "
-          + migration.missingPolicies.joined(separator: ", ") + ". Nothing was changed. Run the migration in a program "
-          + "that contains these policies, with StoreMigration or by opening the store.")
+          + migration.missingPolicies.joined(separator: ", ") + ". Nothing was changed. \(PolicyLibrary.advice)")
     }
     if let refusal = PlanText.refusal(plan, allowsDowngrade: arguments.flag("allow-downgrade")) {
       throw CommandFailure(

@@ -43,6 +43,14 @@ struct CommandInvocation {
     styler = TextStyler(options.color, environment: streams.environment, isTerminal: result.isTerminal)
   }
 
+  /// Loads the classes that `--policies` names.
+  ///
+  /// - Throws: `CommandFailure`.
+  func loadPolicies() throws {
+    guard arguments.specification.options.contains(.policies) else { return }
+    for path in arguments.values("policies") { try PolicyLibrary.load(path) }
+  }
+
   /// Makes sure that the result can be written to `--output`, and that this is none of the files the command works on.
   ///
   /// - Throws: `CommandFailure`.
@@ -170,6 +178,9 @@ extension OptionSpecification {
   static let mappings = OptionSpecification(
     "mappings", .text("DIR"), repeats: true,
     summary: "A mapping model (.cdm or .xcmappingmodel), or a directory of them.")
+  static let policies = OptionSpecification(
+    "policies", .text("LIB.so"), repeats: true,
+    summary: "A shared library with the app's migration policies, of the module that it is named after.")
   static let allowDowngrade = OptionSpecification.flag(
     "allow-downgrade", summary: "Allow migrating to an earlier version, which can hold less.")
 

@@ -127,7 +127,7 @@ final class RehearsalStage {
       guard missing.isEmpty else {
         result.outcome = .skipped(
           "This program does not have the migration policies \(missing.joined(separator: ", ")). Rehearse in a test of the "
-            + "app, with CoreDataTesting.")
+            + "app, with CoreDataTesting, or by `swift package coredata migrate rehearse` in the app's package.")
         return
       }
       let start = Date()

@@ -148,7 +148,7 @@ public enum MigrationPolicyClasses {
   }
 
   /// Returns the policy class of that name; nil if there is none.
-  static func type(named name: String) -> NSEntityMigrationPolicy.Type? {
+  package static func type(named name: String) -> NSEntityMigrationPolicy.Type? {
     registry.type(named: name, of: NSEntityMigrationPolicy.self)
   }
 
