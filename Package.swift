@@ -100,7 +100,7 @@ let package = Package(
     .testTarget(
       name: "CoreDataAnalysisTests",
       dependencies: [
-        "CoreData", "CoreDataAnalysis", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPredicates",
+        "CSQLite", "CoreData", "CoreDataAnalysis", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPredicates",
         "CoreDataSQLite", "CoreDataStoreFiles", "CoreDataTestSupport",
       ]),
     // `make fuzz`: hostile files for everything that reads files. No product holds it.

@@ -66,6 +66,18 @@ package enum FileCalls {
     try check(fchmod(descriptor, mode), "change the permissions of", url)
   }
 
+  /// Makes a directory, and those above it, as far as they do not exist.
+  package static func makeDirectories(_ url: URL) throws {
+    guard mkdir(url.path, 0o777) != 0 else { return }
+    if errno == ENOENT, url.path != "/" {
+      try makeDirectories(url.deletingLastPathComponent())
+      if mkdir(url.path, 0o777) == 0 { return }
+    }
+    let number = errno
+    // A file in its place is told when it is used as a directory.
+    if number != EEXIST { throw FileFailure(operation: "make the directory", path: url.path, number: number) }
+  }
+
   /// Removes a file if it exists.
   package static func removeFile(_ url: URL) throws {
     if unlink(url.path) != 0, errno != ENOENT { throw failure("remove", url) }

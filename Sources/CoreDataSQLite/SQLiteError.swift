@@ -53,9 +53,16 @@ package struct SQLiteError: Error, Hashable, Sendable {
   /// Whether a journal must be rolled back, but the connection is read-only (`SQLITE_READONLY_ROLLBACK`).
   package var isHotJournal: Bool { extendedCode == SQLITE_READONLY | 3 << 8 }
   /// Whether the disk is full, or the database has reached its maximum size.
-  package var isFull: Bool { code == SQLITE_FULL }
+  package var isFull: Bool {
+    // The index of a log is made longer before it is used (`SQLITE_IOERR_SHMSIZE`), which needs space too.
+    code == SQLITE_FULL
+      || isIOError && (systemError.map { [ENOSPC, EDQUOT].contains($0) } ?? (extendedCode == SQLITE_IOERR | 19 << 8))
+  }
   /// Whether the operating system failed to read or write.
   package var isIOError: Bool { code == SQLITE_IOERR }
+  /// Whether the operating system could not read what the file should hold (`SQLITE_IOERR_READ`, `_SHORT_READ`, `_DATA`,
+  /// `_CORRUPTFS`).
+  package var isReadError: Bool { isIOError && [1, 2, 32, 33].contains(extendedCode >> 8) }
   /// Whether the file is a damaged database.
   package var isCorrupt: Bool { code == SQLITE_CORRUPT }
   /// Whether the file is not a database, or is an encrypted one.

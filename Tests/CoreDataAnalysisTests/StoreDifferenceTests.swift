@@ -104,6 +104,36 @@ struct StoreDifferenceTests {
     #expect(moved.entities.first { $0.source == "Tag" }?.isEqual == true)
   }
 
+  @Test("Another spelling of the same characters is a difference")
+  func spelling() throws {
+    let (one, other) = (try TemporaryStore(), try TemporaryStore())
+    for (store, word) in [(one, "n\u{E4}he"), (other, "na\u{308}he")] {
+      let context = try store.context(Self.model())
+      context.make("Tag", ["word": word])
+      try context.save()
+      try store.close()
+    }
+    for matching in StoreDifference.Matching.allCases { #expect(try !difference(one, other, matching).isEqual) }
+  }
+
+  @Test("Objects with equal attributes differ by what is further away along their relationships")
+  func chains() throws {
+    let (one, other) = (try TemporaryStore(), try TemporaryStore())
+    for (store, words) in [(one, ["red", "blue"]), (other, ["blue", "red"])] {
+      let context = try store.context(Self.model())
+      for (shelf, word) in zip(["a", "b"], words) {
+        let tag = context.make("Tag", ["word": word])
+        context.make(
+          "Book", ["title": "same", "shelf": context.make("Shelf", ["name": shelf]), "tags": NSSet(array: [tag])])
+      }
+      try context.save()
+      try store.close()
+    }
+    let found = try difference(one, other, .values)
+    #expect(found.entities.map(\.onlyBefore) == [2, 2, 2] && found.entities.map(\.onlyAfter) == [2, 2, 2])
+    #expect(try difference(one, one, .values).isEqual)
+  }
+
   @Test("The order in which members of an unordered relationship were made is no difference")
   func unordered() throws {
     let (one, other) = (try TemporaryStore(), try TemporaryStore())

@@ -66,6 +66,9 @@ struct StoreVerifierTests {
     Damage(sql: "UPDATE ZEMPLOYEE SET ZTOKEN = x'00' WHERE ZNAME = 'e1'", kind: .type, place: "Employee.token"),
     Damage(sql: "UPDATE ZEMPLOYEE SET ZHIRED = 'x' WHERE ZNAME = 'e1'", kind: .type, place: "Employee.hired"),
     Damage(sql: "UPDATE ZEMPLOYEE SET ZSALARY = 'a lot' WHERE ZNAME = 'e1'", kind: .type, place: "Employee.salary"),
+    Damage(sql: "UPDATE ZEMPLOYEE SET ZSALARY = '1.2.3' WHERE ZNAME = 'e1'", kind: .type, place: "Employee.salary"),
+    Damage(sql: "UPDATE ZEMPLOYEE SET ZSALARY = 9e999 WHERE ZNAME = 'e1'", kind: .type, place: "Employee.salary"),
+    Damage(sql: "UPDATE ZEMPLOYEE SET ZSALARY = 1e200", kind: .type, place: "Employee.salary", count: 2),
     Damage(sql: "UPDATE ZEMPLOYEE SET ZNAME = x'00' WHERE ZNAME = 'm2'", kind: .type, place: "Manager.name"),
     Damage(
       sql: "UPDATE ZEMPLOYEE SET ZDEPARTMENT = 1 WHERE ZNAME LIKE '%2'", kind: .count, place: "Department.employees"),

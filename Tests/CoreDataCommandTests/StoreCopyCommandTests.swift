@@ -35,6 +35,15 @@ struct StoreCopyCommandTests {
     #expect(CommandRun(["store", "copy", store, copy]).status == .failed)
   }
 
+  @Test("A copy has the permissions of the store", arguments: ["sqlite", "binary", "xml"], [0o600, 0o644])
+  func permissions(type: String, mode: Int) throws {
+    let files = FileManager.default
+    try files.setAttributes([.posixPermissions: mode], ofItemAtPath: store)
+    let copy = workshop.path("Copy.\(type)")
+    #expect(CommandRun(["store", "copy", store, copy, "--type", type]).status == .done)
+    #expect(try files.attributesOfItem(atPath: copy)[.posixPermissions] as? Int == mode)
+  }
+
   @Test("A page about the store, with and without values")
   func report() throws {
     let file = workshop.path("report.html")

@@ -11,8 +11,8 @@ package struct StoreDifference: Sendable {
   package enum Matching: String, CaseIterable, Sendable {
     /// Objects with the same primary key are the same. No more than two objects are in memory.
     case key
-    /// Objects with equal values are the same; those that they are related to count by their attributes. Takes memory for
-    /// every row.
+    /// Objects with equal values are the same if they are related to such objects, and these in turn, and so on. Takes memory
+    /// for every row.
     case values
   }
 
@@ -89,6 +89,7 @@ package struct StoreDifference: Sendable {
     if matching == .values {
       try sides.0.readContents(of: pairs, isSource: true, normal.0)
       try sides.1.readContents(of: pairs, isSource: false, normal.1)
+      try Self.refine(sides, pairs, normal)
     }
     entities = try pairs.map { pair in
       var result = Entity(source: pair.source?.name, destination: pair.destination?.name)
@@ -100,6 +101,21 @@ package struct StoreDifference: Sendable {
       return result
     }
     for reader in [before, after] { try StoreProblem.translating(reader.url, reader.file.checkUnchanged) }
+  }
+}
+
+extension StoreDifference {
+  /// Tells objects with equal attributes apart by what they are related to, as long as that finds new differences.
+  private static func refine(_ sides: (Side, Side), _ pairs: [EntityPair], _ normal: (NormalValues, NormalValues)) throws {
+    var kinds = (sides.0.kindCount, sides.1.kindCount)
+    while sides.0.hasTwins(kinds.0) || sides.1.hasTwins(kinds.1) {
+      // Both sides go the same number of steps, so that their digests can be compared.
+      try sides.0.refineContents(of: pairs, isSource: true, normal.0)
+      try sides.1.refineContents(of: pairs, isSource: false, normal.1)
+      let now = (sides.0.kindCount, sides.1.kindCount)
+      guard now.0 > kinds.0 || now.1 > kinds.1 else { return }
+      kinds = now
+    }
   }
 }
 
@@ -275,7 +291,7 @@ private struct Digest: Hashable {
 /// One of the two stores.
 private final class Side {
   let references: ObjectReferences
-  /// The digests of the attributes of all objects, by their names.
+  /// The digests of all objects by their names: of their attributes, and of objects within so many steps as were made.
   private var contents: [String: Digest] = [:]
 
   init(_ reader: StoreReader, _ didMissValue: @escaping (StoreProblem) throws -> Void) {
@@ -291,6 +307,24 @@ private final class Side {
         contents[normal.name(object.id)] = Digest(values)
       }
     }
+  }
+
+  /// The number of different digests.
+  var kindCount: Int { Set(contents.values).count }
+
+  /// Whether objects have the same digest, of which there are so many different ones.
+  func hasTwins(_ kindCount: Int) -> Bool { kindCount < contents.count }
+
+  /// Makes another step along relationships.
+  func refineContents(of pairs: [EntityPair], isSource: Bool, _ normal: NormalValues) throws {
+    var refined: [String: Digest] = [:]
+    for pair in pairs {
+      guard let entity = (isSource ? pair.source : pair.destination)?.name else { continue }
+      try forEachDigest(pair, isSource: isSource, normal) { key, digest in
+        refined[normal.name("\(entity)/p\(key)")] = digest
+      }
+    }
+    contents = refined
   }
 
   /// Calls a body with the digest of each object's values, where other objects stand for what they hold.

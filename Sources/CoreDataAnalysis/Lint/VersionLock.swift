@@ -59,13 +59,18 @@ public struct VersionLock: Hashable, Sendable {
   /// Whether a version is locked.
   public func has(_ name: String) -> Bool { versions.contains { $0.name == name } }
 
+  /// Whether a version is locked, under its name or another.
+  private func holds(_ version: Version) -> Bool {
+    versions.contains { $0.name == version.name || $0.checksum == version.checksum }
+  }
+
   /// Reads the lock of a model.
   ///
   /// - Parameters:
   ///   - url: the file.
   ///   - model: the name of the model's bundle, as `Shop.xcdatamodeld`.
   /// - Returns: nil where the file does not have the model.
-  /// - Throws: `ModelFileError` for a missing file, and for one that is no lock.
+  /// - Throws: `ModelFileError` for a missing or empty file, and for one that is no lock.
   public init?(contentsOf url: URL, model: String) throws {
     guard FileCalls.exists(url) else {
       throw ModelFileError(
@@ -73,6 +78,14 @@ public struct VersionLock: Hashable, Sendable {
     }
     guard let found = try Self.contents(WholeFile(url)).models[model] else { return nil }
     self.init(found)
+  }
+
+  /// Returns the name under which a lock has versions of a model that it does not have by name: that of the bundle before it was
+  /// renamed.
+  package static func formerName(in url: URL, of known: ModelVersions) throws -> String? {
+    let checksums = Set(known.versions.map { Version($0).checksum })
+    return try contents(WholeFile(url)).models.sorted { $0.key < $1.key }
+      .first { $0.value.versions.contains { checksums.contains($0.checksum) } }?.key
   }
 
   /// Locks the versions of a model, up to the current one, in a file.
@@ -97,7 +110,10 @@ public struct VersionLock: Hashable, Sendable {
     let present = contents.models[model].map(VersionLock.init)
     let findings = present?.findings(versions, current: versions[last].name) ?? []
     guard findings.isEmpty || replacesEdited else { return (findings, []) }
-    let shipped = versions[...last].map(Version.init)
+    // A version that was locked stays so, also where the current one has moved back before it.
+    let shipped = versions.map(Version.init).enumerated().filter { index, version in
+      index <= last || present?.holds(version) == true
+    }.map(\.element)
     let added = shipped.map(\.name).filter { present?.has($0) != true }
     let model = (model, Model(current: versions[last].name, versions: shipped))
     guard contents.models[model.0] != model.1 else { return (findings, []) }
@@ -114,7 +130,13 @@ public struct VersionLock: Hashable, Sendable {
 
   private static func contents(_ file: WholeFile) throws -> Contents {
     do {
-      guard let data = try file.read(limit: largestFile) else { return Contents() }
+      guard let data = try file.read(limit: largestFile) else {
+        guard FileCalls.exists(file.url) else { return Contents() }
+        throw ModelFileError(
+          .unsupportedFile, found: "The lock is empty.",
+          advice: "Take it from the repository's history, or remove it and write it anew with coredata model lock.",
+          file: file.url)
+      }
       let contents = try JSONDecoder().decode(Contents.self, from: data)
       guard contents.format == format else {
         throw ModelFileError(
@@ -183,8 +205,10 @@ extension VersionLock {
       entries += Self.differences(shipped, edited.locked, edited.version.document)
         .map { .init(shipped.name, $0) }
     }
-    let names = versions.map(\.name)
-    if let before = names.firstIndex(of: self.current), let now = names.firstIndex(of: current), now < before {
+    // The version may have another name by now.
+    let shipped = self.versions.first { $0.name == self.current }?.checksum
+    let before = present.firstIndex { $0.locked.checksum == shipped } ?? present.firstIndex { $0.version.name == self.current }
+    if let before, let now = present.firstIndex(where: { $0.version.name == current }), now < before {
       let text = "\(self.current) was current when it was locked"
       entries.append(.init(current, ModelLint.finding(.currentMovedBack, .error, text)))
     }

@@ -54,6 +54,50 @@ package indirect enum ExportedValue: Hashable, Sendable {
   }
 }
 
+/// Strings are equal if their characters are spelled in the same way, as in stores: `é` is not `e` with an accent.
+extension ExportedValue {
+  package static func == (left: ExportedValue, right: ExportedValue) -> Bool {
+    switch (left, right) {
+    case (.null, .null): true
+    case (.boolean(let one), .boolean(let other)): one == other
+    case (.integer(let one), .integer(let other)): one == other
+    case (.real(let one), .real(let other)), (.date(let one), .date(let other)): one == other
+    case (.string(let one), .string(let other)): one.utf8.elementsEqual(other.utf8)
+    case (.binary(let one), .binary(let other)): one == other
+    case (.decimal(let one), .decimal(let other)), (.reference(let one), .reference(let other)): one == other
+    case (.references(let one), .references(let other)): one == other
+    case (.composite(let one), .composite(let other)): one == other
+    default: false
+    }
+  }
+
+  package func hash(into hasher: inout Hasher) {
+    switch self {
+    case .null: hasher.combine(UInt8(0))
+    case .boolean(let value): hasher.combine(UInt8(1), value)
+    case .integer(let value): hasher.combine(UInt8(2), value)
+    case .real(let value): hasher.combine(UInt8(3), value)
+    case .date(let value): hasher.combine(UInt8(4), value)
+    case .string(let value):
+      var value = value
+      hasher.combine(UInt8(5), value.utf8.count)
+      value.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    case .binary(let value): hasher.combine(UInt8(6), value)
+    case .decimal(let value): hasher.combine(UInt8(7), value)
+    case .reference(let value): hasher.combine(UInt8(8), value)
+    case .references(let values): hasher.combine(UInt8(9), values)
+    case .composite(let parts): hasher.combine(UInt8(10), parts)
+    }
+  }
+}
+
+extension Hasher {
+  fileprivate mutating func combine(_ kind: UInt8, _ value: some Hashable) {
+    combine(kind)
+    combine(value)
+  }
+}
+
 /// Decimal numbers as stores hold them: integers, or reals whose value is that of their shortest text.
 enum DecimalText {
   /// The digits of a real without an exponent: `0.00001`, not `1e-05`.

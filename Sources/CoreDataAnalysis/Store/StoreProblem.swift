@@ -15,6 +15,7 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
     case damaged
     case locked
     case noAccess
+    case noSpace
     case unknownVersion
     case unknownEntity
     case exists
@@ -69,6 +70,16 @@ package struct StoreProblem: Error, Hashable, Sendable, CustomStringConvertible 
     if error.isNotADatabase {
       return StoreProblem(
         .notAStore, "\(name) is not a SQLite store, or it is encrypted. Check that this is the right file.")
+    }
+    if error.isFull {
+      return StoreProblem(
+        .noSpace, "There is no space left on the disk of \(name), which is as it was. Free some space and try again.")
+    }
+    if error.isIOError, !error.isReadError {
+      return StoreProblem(
+        .noAccess,
+        "The files of \(name) cannot be used: \(error.message)\(error.systemError.map { ", " + String(cString: strerror($0)) } ?? ""). "
+          + "Check the disk, and try again with a copy of the store on another.")
     }
     if error.isCorrupt || error.isIOError {
       return StoreProblem(

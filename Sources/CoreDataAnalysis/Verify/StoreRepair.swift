@@ -67,10 +67,17 @@ package struct StoreRepair: Sendable {
       }
       let backup = try StoreBackup.make(of: url, in: folder)
       made = backup
-      // With a stale index, queries miss rows: what else is wrong is only known without it.
-      let indexes = before.defects.filter { $0.kind == .index && $0.isRepairable }
-      try run(indexes)
-      let certain = indexes.isEmpty ? before : try verify()
+      // With a stale index, queries miss rows: what else is wrong, even in other indexes, is only known without it.
+      var indexes: [StoreDefect] = []
+      var certain = before
+      while true {
+        let built = Set(indexes.flatMap(\.repair))
+        let stale = certain.defects.filter { $0.kind == .index && $0.isRepairable && built.isDisjoint(with: $0.repair) }
+        guard !stale.isEmpty else { break }
+        try run(stale)
+        indexes += stale
+        certain = try verify()
+      }
       let rest = certain.defects.filter { $0.kind != .index && $0.isRepairable }
       try run(rest)
       let after = try verify()

@@ -233,7 +233,9 @@ extension StoreVerifier {
   // MARK: Files
 
   /// Checks the files of large values.
-  func fileDefects() throws -> (defects: [StoreDefect], fileCount: Int) {
+  ///
+  /// - Parameter isWhole: whether all tables of the model are there, so that a file that no row names is not needed.
+  func fileDefects(isWhole: Bool) throws -> (defects: [StoreDefect], fileCount: Int) {
     let support = SupportDirectory(store: reader.url)
     let named = try ExternalReferences.names(in: connection)
     var present: Set<String> = []
@@ -257,7 +259,9 @@ extension StoreVerifier {
           examples: orphans.prefix(limit).map {
             .init(key: nil, text: "No value is kept in the file \($0) of \(support.url.lastPathComponent).")
           },
-          cure: "Delete the files if no other store of the same name uses the directory."))
+          cure: isWhole
+            ? "Move the files away if no other store of the same name uses the directory."
+            : "Keep the files: they may be what is left of rows that are missing."))
     }
     return (defects, named.count)
   }

@@ -20,7 +20,33 @@ private struct ValueRule {
   let cure: String
 }
 
+/// SQL functions that tell whether objects can read a value, as contexts do.
+private enum ReadableText: String, CaseIterable {
+  case decimal
+  case uri
+
+  var name: String { "verifier_reads_\(rawValue)" }
+
+  func reads(_ value: SQLiteValue) -> Bool {
+    switch (self, value) {
+    case (.decimal, .text(let text)): text == StoredDecimal.notANumber || StoredDecimal.decimal(text) != nil
+    case (.decimal, .real(let number)): StoredDecimal.decimal(real: number) != nil
+    case (.uri, .text(let text)): URL(string: text) != nil
+    default: false
+    }
+  }
+}
+
 extension StoreVerifier {
+  /// Makes the functions known that queries for values call.
+  func registerFunctions() throws {
+    for function in ReadableText.allCases {
+      try connection.register(function: function.name, argumentCount: 1, deterministic: true) { values in
+        .integer(function.reads(values[0]) ? 1 : 0)
+      }
+    }
+  }
+
   /// Checks types, ranges and required values of one entity's rows.
   func valueDefects(of entity: ReadableEntity, _ layout: EntityLayout) throws -> [StoreDefect] {
     let documents = Dictionary(attributes(of: entity.name).map { ($0.name, $0) }) { first, _ in first }
@@ -132,9 +158,11 @@ extension StoreVerifier {
     case .integer16, .integer32, .integer64, .boolean: "typeof(\(column)) NOT IN ('integer', 'null')"
     case .double, .float, .date: "typeof(\(column)) NOT IN ('real', 'integer', 'null')"
     case .decimal:
-      "typeof(\(column)) = 'blob' OR (typeof(\(column)) = 'text' AND \(column) <> '\(StoredDecimal.notANumber)' "
-        + "AND \(column) NOT GLOB '*[0-9]*')"
-    case .string, .uri: "typeof(\(column)) NOT IN ('text', 'null')"
+      // Smaller numbers are decimals.
+      "typeof(\(column)) = 'blob' OR typeof(\(column)) = 'text' AND NOT \(ReadableText.decimal.name)(\(column)) "
+        + "OR typeof(\(column)) = 'real' AND ABS(\(column)) > 1e100 AND NOT \(ReadableText.decimal.name)(\(column))"
+    case .uri: "\(column) IS NOT NULL AND (typeof(\(column)) <> 'text' OR NOT \(ReadableText.uri.name)(\(column)))"
+    case .string: "typeof(\(column)) NOT IN ('text', 'null')"
     case .uuid: "\(column) IS NOT NULL AND (typeof(\(column)) <> 'blob' OR length(\(column)) <> 16)"
     case .binaryData, .transformable: "typeof(\(column)) NOT IN ('blob', 'null')"
     case .undefined, .objectID, .composite: nil

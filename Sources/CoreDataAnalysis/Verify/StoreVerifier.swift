@@ -37,7 +37,10 @@ package struct StoreVerifier {
   package func run(willCheck: (String) throws -> Void = { _ in }) throws -> StoreVerdict {
     var defects: [StoreDefect] = []
     var gaps: [String] = []
-    defects += try reader.explaining { try pageDefects() }
+    defects += try reader.explaining {
+      try registerFunctions()
+      return try pageDefects()
+    }
     defects += try reader.explaining { try metadataDefects() }
     if defects.contains(where: { $0.kind == .pages }) {
       gaps.append("Its pages are damaged, so the rows of \(name) were not checked.")
@@ -61,8 +64,12 @@ package struct StoreVerifier {
         defects += try relationshipDefects(of: entity, layout)
       }
     }
-    defects += try reader.explaining { try uniquenessDefects() + joinDefects() + historyDefects() }
-    let (files, fileCount) = try reader.explaining { try fileDefects() }
+    let usesIndexes = !defects.contains { $0.kind == .index }
+    defects += try reader.explaining {
+      try uniquenessDefects(usesIndexes: usesIndexes) + joinDefects() + historyDefects()
+    }
+    let isWhole = !defects.contains { $0.kind == .layout }
+    let (files, fileCount) = try reader.explaining { try fileDefects(isWhole: isWhole) }
     defects += files
     try StoreProblem.translating(reader.url, reader.file.checkUnchanged)
     return StoreVerdict(defects: Self.sorted(defects), rows: rows, fileCount: fileCount, gaps: gaps)
@@ -110,10 +117,14 @@ package struct StoreVerifier {
     return nil
   }
 
+  /// SQLite stops after this many problems of pages and indexes.
+  private static let mostPageProblems = 100_000
+
   private func pageDefects() throws -> [StoreDefect] {
     let lines: [String]
     do {
-      lines = try connection.integrityCheck(limit: limit)
+      // What comes after the last problem is not found, and so more are asked for than are listed.
+      lines = try connection.integrityCheck(limit: Self.mostPageProblems)
     } catch let error as SQLiteError where error.isCorrupt {
       lines = [error.message]
     }
@@ -122,19 +133,36 @@ package struct StoreVerifier {
       // A double value under a unique index is told as a violated constraint.
       Self.staleIndex(line) == nil && !line.hasPrefix("non-unique entry in index ")
     }
-    var defects = indexes.sorted { $0.key < $1.key }.map { index, lines in
-      StoreDefect(
-        .index, count: lines.count, examples: lines.map { .init(key: nil, text: $0 + ".") },
-        repair: catalog.index(named: index) == nil ? [] : ["REINDEX \(SQLName.quoted(index))"],
-        cure: "The index \(index) is built anew from its table.")
+    var defects = try indexes.sorted { $0.key < $1.key }.map { name, lines in
+      let index = catalog.index(named: name)
+      let isHindered = try index.map { try $0.isUnique && hasDuplicates(under: $0) } ?? false
+      return StoreDefect(
+        .index, count: lines.count, examples: lines.prefix(limit).map { .init(key: nil, text: $0 + ".") },
+        repair: index == nil || isHindered ? [] : ["REINDEX \(SQLName.quoted(name))"],
+        cure: isHindered
+          ? "The index \(name) can be built anew when the double values are gone."
+          : "The index \(name) is built anew from its table.")
     }
     if !others.isEmpty {
       defects.append(
         StoreDefect(
-          .pages, count: others.count, examples: others.map { .init(key: nil, text: $0 + ".") },
+          .pages, count: others.count, examples: others.prefix(limit).map { .init(key: nil, text: $0 + ".") },
           cure: "Restore the store from a backup, or save what can be read with SQLite's `.recover`."))
     }
     return defects
+  }
+
+  /// Whether rows have the same values in the columns of a unique index, found without the index.
+  private func hasDuplicates(under index: DatabaseCatalog.Index) throws -> Bool {
+    let columns = index.columns.compactMap { $0.name.map(SQLName.quoted) }
+    // An index of expressions is none of Core Data's, and building it may fail.
+    guard columns.count == index.columns.count, !columns.isEmpty else { return true }
+    let list = columns.joined(separator: ", ")
+    let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+    let sql =
+      "SELECT 1 FROM \(SQLName.quoted(index.table)) NOT INDEXED WHERE \(present) GROUP BY \(list) "
+      + "HAVING COUNT(*) > 1 LIMIT 1"
+    return try connection.scalar(sql) != nil
   }
 
   private func metadataDefects() throws -> [StoreDefect] {
@@ -278,14 +306,14 @@ package struct StoreVerifier {
     }
   }
 
-  private func uniquenessDefects() throws -> [StoreDefect] {
+  private func uniquenessDefects(usesIndexes: Bool) throws -> [StoreDefect] {
     guard let schema = reader.schema else { return [] }
     let named = Set(schema.indexes.map(\.name))
     let indexes = schema.indexes + (fresh?.indexes ?? []).filter { !named.contains($0.name) }
     return try indexes.compactMap { index in
       guard let table = catalog.table(named: index.table),
         index.elements.allSatisfy({ table.column(named: $0.column) != nil }),
-        let found = try DuplicateValues(violating: index, of: schema, on: connection)
+        let found = try DuplicateValues(violating: index, of: schema, on: connection, usesIndexes: usesIndexes)
       else { return nil }
       return StoreDefect(
         .uniqueness, entity: found.entity, property: found.properties.joined(separator: ", "), count: found.rowCount,

@@ -39,6 +39,7 @@ enum MappingInferCommand: Command {
       var document = inferred
       (document.sourceVersionName, document.destinationVersionName) = (old.name, new.name)
       try document.write(to: file.url, source: old, destination: new)
+      invocation.result.workDone = "\(file.url.lastPathComponent) was written."
     }
     if invocation.options.format == .json {
       try invocation.write(.object(members(from: old.name, to: new.name, mapping, obstacles)))

@@ -113,14 +113,14 @@ enum MigrateRecoverCommand: Command {
     if work.purpose == .transaction {
       return "A program was killed while writing to \(name), and left the journal of its transaction.\n"
         + "  The next program to open the store for writing rolls it back. No committed row is lost.\n"
-        + "  To roll back now:  coredata migrate recover \(store.relativePath)"
+        + "  To roll back now:  coredata migrate recover \(ShellWord.quoted(store.relativePath))"
     }
     if work.isRunning { return "\(what) of \(name)\(began)\(process), and is still running." }
     let state =
       work.isCommitted
       ? "The new store is complete and in place." : "The store is the complete old one; nothing has been replaced."
     return "\(what) of \(name)\(began)\(process), and was interrupted.\n  \(state)\n"
-      + "  To clear up:  coredata migrate recover \(store.relativePath)"
+      + "  To clear up:  coredata migrate recover \(ShellWord.quoted(store.relativePath))"
   }
 }
 

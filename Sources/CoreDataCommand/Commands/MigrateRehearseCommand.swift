@@ -45,7 +45,7 @@ enum MigrateRehearseCommand: Command {
     for store in stores where !FileManager.default.fileExists(atPath: store.path) {
       throw CommandFailure(.unreadableStore, "There is no file \(store.path). Check the path of the store.")
     }
-    let page = try arguments.value("report").map { try invocation.file($0) }
+    let page = try arguments.value("report").map { try invocation.file($0, of: "--report") }
     let source: MigrationRehearsal.Source =
       !stores.isEmpty ? .stores(stores) : versions.isEmpty ? .everyVersion : .versions(versions)
     let rehearsal = try MigrationRehearsal(

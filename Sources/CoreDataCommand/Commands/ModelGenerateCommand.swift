@@ -46,7 +46,10 @@ enum ModelGenerateCommand: Command {
     let directory = GeneratedDirectory(URL(fileURLWithPath: path), mark: GeneratedClasses.mark(model.name))
     let changes = try directory.changes(for: classes.files)
     let isCheck = invocation.arguments.flag("check")
-    if !isCheck { try directory.apply(changes) }
+    if !isCheck, !changes.isEmpty {
+      try directory.apply(changes)
+      invocation.result.workDone = "The classes were written to \(path)."
+    }
     try write(changes, count: classes.files.count, isCheck: isCheck, invocation)
     return isCheck && !changes.isEmpty ? .no : .done
   }

@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataAnalysis
+import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataTerminal
 import Foundation
@@ -39,12 +40,13 @@ enum ModelLockCommand: Command {
       let (findings, added) = try VersionLock.lock(
         known, in: file, model: name, replacesEdited: arguments.flag("update"))
       let isWritten = findings.isEmpty || arguments.flag("update")
+      if isWritten { invocation.result.workDone = "\(file.lastPathComponent) was written." }
       try write(findings, added: added, isWritten: isWritten, file, model, invocation)
       return isWritten ? .done : .no
     }
     guard let lock = try VersionLock(contentsOf: file, model: name) else {
       throw CommandFailure(
-        .invalidModel, "\(file.path) has no model \(name). Lock it with coredata model lock \(name).")
+        .invalidModel, "\(file.path) has no model \(name). Lock it with coredata model lock \(ShellWord.quoted(name)).")
     }
     let findings = lock.findings(in: known)
     try write(findings, added: lock.unlocked(in: known), isWritten: nil, file, model, invocation)

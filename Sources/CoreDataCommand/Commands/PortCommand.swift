@@ -68,6 +68,7 @@ enum PortCommand: Command {
         }
       }
     }
+    if !isDryRun, !changed.isEmpty { invocation.result.workDone = "The sources were changed." }
     try write(changed, of: files.count, messages, isDryRun: isDryRun, invocation)
     return messages.contains { $0.severity == .error } ? .no : .done
   }

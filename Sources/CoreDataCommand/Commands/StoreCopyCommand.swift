@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataAnalysis
+import CoreDataFileSystem
 import CoreDataStoreFiles
 import CoreDataTerminal
 import Foundation
@@ -58,6 +59,8 @@ enum StoreCopyCommand: Command {
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
       let store = try coordinator.addPersistentStore(
         ofType: NSSQLiteStoreType, configurationName: nil, at: copy, options: nil)
+      // A file has the permissions of the one that it replaces, so nobody else reads the copy before it has the store's.
+      if kind != .sqlite { try FileCalls.makePrivateFile(target) }
       let made = try coordinator.migratePersistentStore(store, to: target, options: nil, type: kind.storeType)
       let counts = try rows(coordinator, model)
       try coordinator.remove(made)
@@ -67,6 +70,7 @@ enum StoreCopyCommand: Command {
       throw CommandFailure(
         .failed, "\(target.lastPathComponent) does not have the rows of \(name). Do not use it. \(name) is as it was.")
     }
+    try StoreFiles.takePermissions(of: reader.url, for: target)
     invocation.result.workDone = "\(target.lastPathComponent) was written."
     let count = copied.values.reduce(0, +)
     if invocation.options.format == .json {

@@ -62,7 +62,7 @@ enum StoreVerifyCommand: Command {
     guard try StoreRecovery.inspect(storeAt: url) == nil else {
       throw CommandFailure(
         .interruptedWorkFound, "Earlier work on \(url.lastPathComponent) was interrupted. Nothing was repaired.",
-        advice: ["To clear up:  coredata migrate recover \(url.relativePath)"])
+        advice: ["To clear up:  coredata migrate recover \(ShellWord.quoted(url.relativePath))"])
     }
     guard FileManager.default.isWritableFile(atPath: url.path) else {
       throw CommandFailure(.failed, "\(url.path) is read-only and cannot be repaired. Check its permissions.")
@@ -79,7 +79,8 @@ enum StoreVerifyCommand: Command {
     _ verdict: StoreVerdict, _ repair: StoreRepair?, _ opened: OpenedStore, _ invocation: CommandInvocation
   ) throws {
     let text = VerdictText(
-      verdict: verdict, repair: repair, store: opened.reader.url, path: invocation.arguments.argument("STORE"))
+      verdict: verdict, repair: repair, store: opened.reader.url,
+      arguments: [invocation.arguments.argument("STORE")] + invocation.arguments.arguments("MODEL"))
     if invocation.options.format == .json { return try invocation.write(text.json) }
     var report = invocation.report()
     text.write(to: &report)

@@ -56,15 +56,21 @@ struct CommandInvocation {
   /// - Throws: `CommandFailure`.
   func prepareResult() throws {
     guard let path = result.path else { return }
-    try ProtectedFiles(arguments).check(path)
+    try ProtectedFiles(arguments).check(path, of: "--output")
     try result.prepare()
   }
 
   /// A further file that the command writes, which appears when it is complete.
   ///
+  /// - Parameter option: the option that has the path.
   /// - Throws: `CommandFailure` where it cannot be written, or is one of the files that the command works on.
-  func file(_ path: String) throws -> ResultWriter {
-    try ProtectedFiles(arguments).check(path)
+  func file(_ path: String, of option: String) throws -> ResultWriter {
+    try ProtectedFiles(arguments).check(path, of: option)
+    if let output = result.path,
+      URL(fileURLWithPath: output).standardizedFileURL == URL(fileURLWithPath: path).standardizedFileURL
+    {
+      throw CommandFailure(.usage, "\(option) and --output name the same file. Name another file.")
+    }
     let writer = ResultWriter(path: path, streams: streams)
     try writer.prepare()
     return writer
@@ -283,7 +289,7 @@ struct CommandFailure: Error {
     case let problem as SchemaProblem:
       self.init(.invalidModel, problem.description)
     case let problem as StoreProblem:
-      self.init(problem.kind == .interrupted ? .interruptedWorkFound : .unreadableStore, problem.description)
+      self.init(Self.status(of: problem), problem.description)
     default:
       self.init(Self.status(of: error as NSError), Self.sentence(of: error as NSError))
     }
@@ -301,6 +307,14 @@ struct CommandFailure: Error {
       "advice": .array(advice.map { .string($0) }),
     ]
     return text.line() + "\n"
+  }
+
+  private static func status(of problem: StoreProblem) -> ExitStatus {
+    switch problem.kind {
+    case .interrupted: .interruptedWorkFound
+    case .noSpace: .failed
+    default: .unreadableStore
+    }
   }
 
   private static func status(of error: NSError) -> ExitStatus {

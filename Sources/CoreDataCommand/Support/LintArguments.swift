@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataAnalysis
+import CoreDataFileSystem
 import CoreDataTerminal
 import Foundation
 
@@ -32,9 +33,24 @@ extension CommandInvocation {
     if file != nil || FileManager.default.fileExists(atPath: place.path) {
       let name = model.bundleURL.lastPathComponent
       lint.lock = try VersionLock(contentsOf: place, model: name)
-      if lint.lock == nil { remark("\(place.lastPathComponent) does not have \(name), which is not locked.") }
+      if lint.lock == nil { try checkUnlocked(model, name, place, isNamed: file != nil) }
     }
     return lint
+  }
+
+  /// Makes sure that a model that a lock does not have is a new one.
+  private func checkUnlocked(_ model: ModelArgument, _ name: String, _ lock: URL, isNamed: Bool) throws {
+    if let former = try VersionLock.formerName(in: lock, of: model.modelVersions()) {
+      throw CommandFailure(
+        .invalidModel,
+        "\(lock.path) has versions of \(name) under the name \(former), so that they would not be checked. Give the model "
+          + "that name in the lock, or lock it anew with coredata model lock.")
+    }
+    guard !isNamed else {
+      throw CommandFailure(
+        .invalidModel, "\(lock.path) has no model \(name). Lock it with coredata model lock \(ShellWord.quoted(name)).")
+    }
+    remark("\(lock.lastPathComponent) does not have \(name), which is not locked.")
   }
 
   /// The lock of a model where the command line names none.

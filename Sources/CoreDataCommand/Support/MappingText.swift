@@ -29,6 +29,7 @@ enum MappingText {
   static func writeMade(
     _ mapping: MappingDocument, _ format: String, _ file: NewFile, _ invocation: CommandInvocation
   ) throws {
+    invocation.result.workDone = "\(file.url.lastPathComponent) was written."
     let description = MappingDescription(mapping)
     guard invocation.options.format == .json else {
       return try invocation.result.write("\(file.url.lastPathComponent): \(count(description))\n")

@@ -208,6 +208,7 @@ struct MadeModel {
 
   /// Writes the report.
   func write(_ format: String, _ invocation: CommandInvocation) throws {
+    invocation.result.workDone = "\(url.lastPathComponent) was written."
     guard invocation.options.format != .json else {
       return try invocation.write(
         [

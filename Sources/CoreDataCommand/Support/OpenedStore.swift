@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataAnalysis
+import CoreDataFileSystem
 import CoreDataModelFiles
 import CoreDataTerminal
 import Foundation
@@ -34,7 +35,7 @@ struct OpenedStore {
         throw CommandFailure(
           .unreadableStore,
           "No version of \(model.name) wrote \(url.lastPathComponent). \(match.nearestSentence)",
-          advice: ["To see the differences:  coredata store match \(url.relativePath) \(path)"])
+          advice: ["To see the differences:  \(ShellWord.line(["coredata", "store", "match", url.relativePath, path]))"])
       }
       return (try StoreReader(url: url, model: try model.version(name).document), name)
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataAnalysis
 import CoreDataFileSystem
 import CoreDataStoreFiles
 import CoreDataTerminal
@@ -24,8 +25,19 @@ struct ProtectedFiles {
       for path in arguments.arguments(positional.name) { add(path, positional.name) }
     }
     let options = Set(arguments.specification.options.map(\.name))
-    for name in ["model", "mappings", "allowances"] where options.contains(name) {
+    for name in ["model", "mappings", "policies", "allowances", "lock", "file"] where options.contains(name) {
       for path in arguments.values(name) { add(path, "--\(name)") }
+    }
+    if !options.isDisjoint(with: ["lock", "file"]) {
+      // Beside the bundle, or beside the version that is named.
+      for positional in arguments.specification.positionals {
+        for path in arguments.arguments(positional.name) {
+          let folder = URL(fileURLWithPath: path).deletingLastPathComponent()
+          for folder in [folder, folder.deletingLastPathComponent()] {
+            files.append((folder.appendingPathComponent(VersionLock.defaultName), "the lock of \(positional.name)"))
+          }
+        }
+      }
     }
     // In other commands --to names a version.
     if options.contains("from") {
@@ -57,13 +69,15 @@ struct ProtectedFiles {
   }
 
   /// Throws a `CommandFailure` with the status for a usage error if a path names a protected file.
-  func check(_ path: String) throws {
+  ///
+  /// - Parameter option: the option that has the path.
+  func check(_ path: String, of option: String) throws {
     let given = URL(fileURLWithPath: path)
     for output in FileCalls.isSymbolicLink(given) ? [given, given.resolvingSymlinksInPath()] : [given] {
       guard let meaning = meaning(of: output) else { continue }
       throw CommandFailure(
         .usage,
-        "--output \(path) names \(meaning), which the result would replace. Nothing was changed. Name another file.")
+        "\(option) \(path) names \(meaning), which the result would replace. Nothing was changed. Name another file.")
     }
   }
 

@@ -111,7 +111,13 @@ final class ResultWriter {
   private func flush() throws {
     guard !buffer.isEmpty else { return }
     defer { buffer = "" }
-    guard path != nil else { return try streams.output(buffer) }
+    guard path != nil else {
+      do {
+        return try streams.output(buffer)
+      } catch let failure as TextSink.Failure {
+        throw CommandFailure(.failed, "The result cannot be written to standard output: \(failure).")
+      }
+    }
     guard let descriptor else { throw unwritable(EBADF) }
     var rest = Data(buffer.utf8)
     while !rest.isEmpty {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataAnalysis
+import CoreDataFileSystem
 import CoreDataTerminal
 import Foundation
 
@@ -11,8 +12,8 @@ struct VerdictText {
   /// What was repaired before; nil where nothing was to be.
   let repair: StoreRepair?
   let store: URL
-  /// The store as the user has named it.
-  let path: String
+  /// The store, and the model if any, as the user has named them.
+  let arguments: [String]
 
   // MARK: Text
 
@@ -67,7 +68,7 @@ struct VerdictText {
     let repairable = verdict.defects.count(where: \.isRepairable)
     if repair == nil, repairable > 0 {
       let them = repairable == verdict.defects.count ? (repairable == 1 ? "It" : "They") : "\(repairable) of them"
-      lines.append("\(them) can be repaired:  coredata store verify \(path) --repair")
+      lines.append("\(them) can be repaired:  \(ShellWord.line(["coredata", "store", "verify"] + arguments + ["--repair"]))")
     } else if repair != nil, repair?.repaired.isEmpty ?? true {
       lines.append("Nothing could be repaired without a guess. The store was not changed.")
     }

@@ -26,14 +26,19 @@ package struct DuplicateValues {
   }
 
   /// Nil where the index does not belong to a constraint, or has no duplicates.
-  package init?(violating index: IndexLayout, of schema: StoreSchema, on connection: SQLiteConnection) throws {
+  ///
+  /// - Parameter usesIndexes: whether the indexes of the file agree with their tables.
+  package init?(
+    violating index: IndexLayout, of schema: StoreSchema, on connection: SQLiteConnection, usesIndexes: Bool = true
+  ) throws {
     guard case .uniqueness(let entity) = index.purpose else { return nil }
     let columns = index.elements.map { SQLName.quoted($0.column) }
     let list = columns.joined(separator: ", ")
     // NULL is never a duplicate.
     let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+    let table = SQLName.quoted(index.table) + (usesIndexes ? "" : " NOT INDEXED")
     let groups =
-      "SELECT \(list), COUNT(*) AS N FROM \(SQLName.quoted(index.table)) WHERE \(present) "
+      "SELECT \(list), COUNT(*) AS N FROM \(table) WHERE \(present) "
       + "GROUP BY \(list) HAVING COUNT(*) > 1"
     let found = try connection.rows("\(groups) ORDER BY \(list) LIMIT \(Self.shownCount + 1)")
     guard !found.isEmpty else { return nil }

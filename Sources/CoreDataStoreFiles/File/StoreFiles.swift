@@ -55,6 +55,20 @@ package enum StoreFiles {
     return count
   }
 
+  /// Gives a copy of a store, and its files of values, the permissions of the store and, where allowed, its owner.
+  ///
+  /// - Throws: `FileFailure`; `RegularFile.Problem`.
+  package static func takePermissions(of store: URL, for copy: URL) throws {
+    let original = URL(fileURLWithPath: DatabaseFile.target(of: store.path))
+    let support = SupportDirectory(store: copy)
+    for name in try support.names() {
+      try FileCalls.takePermissions(of: original, for: support.values.appendingPathComponent(name))
+    }
+    var found = stat()
+    if stat(original.path, &found) == 0 { try support.takePermissions(of: found) }
+    try FileCalls.takePermissions(of: original, for: copy)
+  }
+
   // MARK: Copying
 
   /// Copies a consistent state of a store, even while others use it. The log's content becomes part of the copy's database.

@@ -19,7 +19,7 @@ package enum StoredDecimal {
   }
 
   /// Returns the decimal that a stored real stands for: the shortest with 15 digits, which is the number as written.
-  static func decimal(real: Double) -> Decimal? { decimal(String(format: "%.15g", real)) }
+  package static func decimal(real: Double) -> Decimal? { decimal(String(format: "%.15g", real)) }
 
   /// Returns a text that `decimal(_:)` parses to the same number; `notANumber` for NaN.
   package static func text(of decimal: Decimal) -> String {

@@ -38,15 +38,13 @@ package struct BackupDirectory {
   /// Makes a backup of a store.
   ///
   /// - Returns: where the backup is.
-  /// - Throws: `StoreReplacement.Refusal`, `StoreFileProblem`, `FileFailure`, `SQLiteError`, `RegularFile.Problem`,
-  ///   `CocoaError`. No backup is left then.
+  /// - Throws: `StoreReplacement.Refusal`, `StoreFileProblem`, `FileFailure`, `SQLiteError`, `RegularFile.Problem`. No backup is
+  ///   left then.
   package static func makeBackup(of url: URL, in folder: URL) throws -> URL {
     let place = StoreLocation(url)
     guard FileCalls.exists(place.file) else { throw StoreFileProblem.missing(path: url.path) }
     if place.holds(folder) { throw StoreReplacement.Refusal.ownDirectory(path: folder.path) }
-    if !FileCalls.exists(folder) {
-      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    }
+    try FileCalls.makeDirectories(folder)
     _ = try settleAll(of: url, in: folder)
     var directory = try reserve(for: url, in: folder)
     do {

@@ -22,10 +22,24 @@ package struct TextSink: Sendable {
     return Int(size.ws_col)
   }
 
+  /// Text could not be written, for example to a full disk or a closed stream.
+  package struct Failure: Error, CustomStringConvertible {
+    /// The system's error number (`errno`).
+    let number: Int32
+
+    package var description: String { String(cString: strerror(number)) }
+  }
+
   /// Writes text.
   ///
-  /// - Throws: Foundation's errors, for example for a full disk or a closed pipe.
+  /// - Throws: `Failure`.
   package func write(_ text: String) throws {
-    try FileHandle(fileDescriptor: descriptor, closeOnDealloc: false).write(contentsOf: Data(text.utf8))
+    var rest = Data(text.utf8)
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw Failure(number: errno) }
+      rest = rest.dropFirst(count)
+    }
   }
 }
