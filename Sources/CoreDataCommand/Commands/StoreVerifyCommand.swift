@@ -79,7 +79,9 @@ enum StoreVerifyCommand: Command {
     _ verdict: StoreVerdict, _ repair: StoreRepair?, _ opened: OpenedStore, _ invocation: CommandInvocation
   ) throws {
     let text = VerdictText(
-      verdict: verdict, repair: repair, store: opened.reader.url, path: invocation.arguments.argument("STORE"))
+      verdict: verdict, repair: repair,
+      findings: opened.reader.findings(isVersionKnown: opened.versionName != nil), store: opened.reader.url,
+      path: invocation.arguments.argument("STORE"))
     if invocation.options.format == .json { return try invocation.write(text.json) }
     var report = invocation.report()
     text.write(to: &report)
