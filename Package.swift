@@ -118,6 +118,7 @@ let package = Package(
       dependencies: [
         "CSQLite", "CoreData", "CoreDataCommand", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataSourceCode",
         "CoreDataStoreFiles", "CoreDataTerminal", "CoreDataTestSupport",
-      ]),
+      ],
+      exclude: ["Transcripts"]),
   ]
 )

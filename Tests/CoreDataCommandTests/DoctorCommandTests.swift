@@ -83,7 +83,23 @@ struct DoctorCommandTests {
     try handle.close()
     let item = try #require(try items([store], "disk space").first)
     #expect(item["level"] as? String == "problem")
-    #expect((item["finding"] as? String)?.contains("a backup and a migration need up to") == true)
+    #expect((item["finding"] as? String)?.hasPrefix("Not even a backup fits beside the store") == true)
+    #expect(item["code"] as? String == "ST602")
+  }
+
+  @Test("A log and a missing model are notes with their codes; where a version is known, the model is not missed")
+  func codes() throws {
+    let connection = try SQLiteConnection(path: store, mode: .readWrite)
+    try connection.execute("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; DELETE FROM Z_MODELCACHE")
+    let run = CommandRun("doctor", store)
+    #expect(run.status == .done, "\(run.output)")
+    #expect(run.output.contains("  note     write-ahead log (ST604): Shop.sqlite-wal has "), "\(run.output)")
+    #expect(run.output.contains("  note     model in the store (ST605): Shop.sqlite carries no model. Name its"))
+    #expect(try items([store], "model in the store").first?["code"] as? String == "ST605")
+    let known = try #require(try items([store, workshop.model], "model in the store").first)
+    #expect(known["level"] as? String == "ok" && known["cure"] is NSNull && known["command"] is NSNull)
+    try connection.close()
+    #expect(try items([store], "write-ahead log").isEmpty)
   }
 
   @Test("Files that are no stores, and interrupted work")

@@ -45,8 +45,13 @@ extension Checkup {
     }
     checkup.examineFile(reader)
     checkup.examinePlace(url)
-    checkup.examineMetadata(reader, path)
-    if let model { checkup.examineVersion(of: reader, model, mappings, path) }
+    let match = model.map { model in
+      StoreMatch(
+        storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, known: model.versions,
+        identifiers: reader.metadata.versionIdentifiers, current: model.current)
+    }
+    checkup.examineFindings(reader, isVersionKnown: match?.version != nil, path)
+    if let model, let match { checkup.examineVersion(of: reader, match, model, mappings, path) }
     checkup.examineContent(reader, model, path)
     return checkup
   }
@@ -71,14 +76,39 @@ extension Checkup {
   }
 
   private mutating func examineFile(_ reader: StoreReader) {
-    let sizes = reader.file.sizes
-    add(.ok, "file", "A SQLite store of \(sizes.store) bytes.")
-    if sizes.log > 0 {
-      add(
-        .note, "write-ahead log", "The log beside the store has \(sizes.log) bytes that may not be in the store yet.",
-        cure: "Whoever copies or sends the store must copy its -wal file too, or close all programs that use it first.")
+    add(.ok, "file", "A SQLite store of \(reader.file.sizes.store) bytes.")
+  }
+
+  /// What is known about the store's files: ST602, ST604 and ST605.
+  private mutating func examineFindings(_ reader: StoreReader, isVersionKnown: Bool, _ path: String) {
+    let space = reader.space.finding
+    if reader.space.free != nil, space == nil {
+      add(.ok, "disk space", "There is room for a backup and a new store.")
+    }
+    let findings = [space].compactMap { $0 } + reader.findings(isVersionKnown: isVersionKnown)
+    if reader.model != nil {
+      add(.ok, "model in the store", "The store carries the model that it was written with.")
+    } else if reader.metadata.model != nil, let remark = reader.remarks.first {
+      add(.note, "model in the store", remark, cure: Self.nameModel, command: "coredata doctor \(path) MODEL")
+    }
+    for finding in findings {
+      let (subject, cure, command): (String, String, String?) =
+        switch finding.code {
+        case .littleDiskSpace: ("disk space", "Free some space, or name a folder on another disk with --backup.", nil)
+        case .unmergedLog:
+          (
+            "write-ahead log",
+            "Whoever copies or sends the store must copy its -wal file too, or close all programs that use it first.",
+            nil
+          )
+        default:
+          ("model in the store", Self.nameModel, "coredata doctor \(path) MODEL")
+        }
+      add(finding, subject, cure: cure, command: finding.level > .information ? command : nil)
     }
   }
+
+  private static let nameModel = "Name its model to examine values and relationships."
 
   private mutating func examinePlace(_ url: URL) {
     let target = URL(fileURLWithPath: DatabaseFile.target(of: url.path))
@@ -99,33 +129,11 @@ extension Checkup {
         .note, "file system", "The store is on a file system of the kind \(system), where locks may not work.",
         cure: "Keep stores on a local disk.")
     }
-    // Where the file system does not tell, there is nothing to examine.
-    let attributes = try? files.attributesOfFileSystem(forPath: folder.path)
-    guard let free = attributes?[.systemFreeSize] as? Int else { return }
-    let needed = 2 * Int(FileCalls.size(target))
-    if free < needed {
-      add(
-        .problem, "disk space", "\(free) bytes are free; a backup and a migration need up to \(needed).",
-        cure: "Free some space, or name a folder on another disk with --backup.")
-    } else {
-      add(.ok, "disk space", "There is room for a backup and a new store.")
-    }
   }
 
-  private mutating func examineMetadata(_ reader: StoreReader, _ path: String) {
-    if reader.model == nil {
-      add(
-        .note, "model in the store", reader.remarks.first ?? "The store carries no model.",
-        cure: "Name its model to examine values and relationships.", command: "coredata doctor \(path) MODEL")
-    } else {
-      add(.ok, "model in the store", "The store carries the model that it was written with.")
-    }
-  }
-
-  private mutating func examineVersion(of reader: StoreReader, _ model: Model, _ mappings: [URL], _ path: String) {
-    let match = StoreMatch(
-      storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, known: model.versions,
-      identifiers: reader.metadata.versionIdentifiers, current: model.current)
+  private mutating func examineVersion(
+    of reader: StoreReader, _ match: StoreMatch, _ model: Model, _ mappings: [URL], _ path: String
+  ) {
     guard let version = match.version else {
       add(
         .problem, "version",

@@ -26,6 +26,8 @@ package struct Checkup: Sendable {
     package let cure: String?
     /// The command that does it, or tells more.
     package let command: String?
+    /// The code, where it is a finding that has one.
+    package let code: FindingCode?
   }
 
   package private(set) var items: [Item] = []
@@ -35,7 +37,23 @@ package struct Checkup: Sendable {
   mutating func add(
     _ level: Level, _ subject: String, _ finding: String, cure: String? = nil, command: String? = nil
   ) {
-    items.append(Item(level: level, subject: subject, finding: finding, cure: cure, command: command))
+    items.append(Item(level: level, subject: subject, finding: finding, cure: cure, command: command, code: nil))
+  }
+
+  mutating func add(_ finding: Finding, _ subject: String, cure: String, command: String?) {
+    let level: Level =
+      switch finding.level {
+      case .error: .problem
+      case .warning: .note
+      case .information: .ok
+      }
+    let sentence = finding.message.prefix(1).uppercased() + finding.message.dropFirst() + "."
+    let allowance = finding.allowance.map { " (\($0.words))" } ?? ""
+    items.append(
+      Item(
+        level: level, subject: subject, finding: sentence + allowance, cure: level == .ok ? nil : cure,
+        command: command,
+        code: finding.code))
   }
 
   /// Examines what the library needs of the system: SQLite, and a folder for temporary files.

@@ -143,18 +143,24 @@ extension ErrorPage {
     ),
     ErrorPage(
       134_504, "NSManagedObjectModelReferenceNotFoundError", "a model of a staged migration is not found",
-      cause: "A model reference names a file or a version that does not exist.",
-      example: "The name of a version is misspelled in a stage.", cure: "Correct the name; the error has it."),
-    ErrorPage(
-      134_505, "NSStagedMigrationFrameworkVersionMismatchError", "the checksum of a stage does not fit",
-      cause: "The checksum that a model reference was given is not that of the model.",
-      example: "A version was edited after the stage had been written.",
+      cause:
+        "A model reference names a file or a version that does not exist, or whose checksum is another one; or no stage has "
+        + "the version of the store.",
+      example: "A version was edited after its stage had been written, or has no stage.",
       cure:
-        "Take the checksum from coredata model versions MODEL, after the edit was undone if the version was shipped."),
+        "Correct the name or the checksum; the error has it, and coredata model versions MODEL the checksums. Give each "
+        + "version a stage: coredata explain VR406."),
+    ErrorPage(
+      134_505, "NSStagedMigrationFrameworkVersionMismatchError", "the store's metadata cannot be compared with stages",
+      cause:
+        "The metadata have no version hashes, or hashes of another hash version than 3, from which the checksums of stages "
+        + "are made.",
+      example: "A store that was last saved by a system before hash version 3.",
+      cure: "Open the store once with the model that it was made with, change something and save."),
     ErrorPage(
       134_506, "NSStagedMigrationBackwardMigrationError", "the stages would lead backwards",
       cause: "The store is newer than the last stage, or the stages are out of order.",
       example: "An older release opens the store of a newer one.",
-      cure: "Use the newer release, or put the stages in order."),
+      cure: "Use the newer release, or put the stages in order: coredata explain VR406."),
   ]
 }

@@ -104,6 +104,9 @@ public struct Finding: Hashable, Sendable {
     [entity, property].compactMap { $0 }.joined(separator: ".")
   }
 
+  /// The place and the message, as `Order.total: validation is stricter`.
+  package var sentence: String { place.isEmpty ? message : "\(place): \(message)" }
+
   /// The worst first, then by code and place.
   static func areInOrder(_ left: Finding, _ right: Finding) -> Bool {
     if left.level != right.level { return left.level > right.level }

@@ -26,6 +26,11 @@ extension FindingAllowance {
     }
     return nil
   }
+
+  /// Returns the allowance of a code for a finding about a version as a whole: in the user info of any of its entities.
+  static func inModel(_ code: FindingCode, anywhereIn model: ModelDocument) -> FindingAllowance? {
+    model.entities.lazy.compactMap { inModel(code, entities: [$0], properties: []) }.first
+  }
 }
 
 extension EntityDocument {

@@ -120,8 +120,9 @@ public struct FindingAllowances: Hashable, Sendable, ExpressibleByArrayLiteral {
     case .relationshipRemoved, .toManyBecomesToOne, .destinationChanged: [.links]
     case .numberNarrowed, .orderLost, .newRequiredAttribute, .optionalBecomesRequired, .uniquenessAdded,
       .validationTightened, .minimumCountRaised, .probableRename, .unclearRename, .notInferable, .hierarchiesMerged,
-      .shippedVersionEdited, .noPath, .staleMapping, .equalVersions, .currentMovedBack, .missingInverse, .reservedName,
-      .insecureTransformer, .requiredPair:
+      .shippedVersionEdited, .noPath, .staleMapping, .equalVersions, .currentMovedBack, .stagesOutOfOrder,
+      .missingInverse, .reservedName, .insecureTransformer, .requiredPair, .stepNeedsCopy, .littleDiskSpace,
+      .unmergedLog, .noModelInStore:
       nil
     }
   }

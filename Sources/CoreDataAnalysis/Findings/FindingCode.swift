@@ -26,10 +26,15 @@ public enum FindingCode: String, Hashable, Sendable, CaseIterable {
   case staleMapping = "VR403"
   case equalVersions = "VR404"
   case currentMovedBack = "VR405"
+  case stagesOutOfOrder = "VR406"
   case missingInverse = "MD501"
   case reservedName = "MD502"
   case insecureTransformer = "MD503"
   case requiredPair = "MD504"
+  case stepNeedsCopy = "ST601"
+  case littleDiskSpace = "ST602"
+  case unmergedLog = "ST604"
+  case noModelInStore = "ST605"
 
   /// Whether the code is about data loss.
   public var isLoss: Bool { rawValue.hasPrefix("DS") || self == .destinationChanged }

@@ -62,15 +62,7 @@ extension FindingJudge {
     ).allowed(by: .inModel(.entityRemoved, entities: [newIndex[entity], oldIndex[entity]], properties: []))
   }
 
-  func counted(_ number: Int, _ noun: String) -> String {
-    // The same in every language of the system.
-    var digits = ""
-    for (position, digit) in String(number).reversed().enumerated() {
-      if position > 0, position % 3 == 0 { digits.append(",") }
-      digits.append(digit)
-    }
-    return "\(String(digits.reversed())) \(noun)\(number == 1 ? "" : "s")"
-  }
+  func counted(_ number: Int, _ noun: String) -> String { CountText.counted(number, noun) }
 
   func dropped(_ number: Int, _ noun: String) -> String { "\(counted(number, noun)) would be dropped" }
 

@@ -90,6 +90,26 @@ extension FindingPage {
     cure: "Mark the later version as the current one, or add a new version that takes back what is not wanted.")
 }
 
+/// The stages of a staged migration.
+extension FindingPage {
+  static let stagesOutOfOrder = FindingPage(
+    title: "migration stages do not follow the order of the versions",
+    what:
+      "The stages of an NSStagedMigrationManager go back to an earlier version, leave a version out, name a version twice "
+      + "or one that the model does not have, or do not lead to the current version.",
+    why:
+      "A staged migration begins at the stage that has the store's version and goes forward from there. Stores of a "
+      + "version that is left out are refused (134504), and so are stores of a version that comes after the current one in "
+      + "the stages (134506). Only the code of the app has the stages, so no command of coredata can judge them. With a "
+      + "lock, a version that was never shipped may be left out.",
+    example:
+      "The stages are Model to Model 3 and then Model 2 to Model 3: \"stage 2 (Model 2 to Model 3) goes back: Model 2 "
+      + "comes before Model 3\".",
+    cure:
+      "Order the stages by version and give each version a stage. To check them in a test of the app, set the stages of "
+      + "ModelLint.Options (module CoreDataAnalysis) and expect no entries.")
+}
+
 /// A model by itself.
 extension FindingPage {
   static let missingInverse = FindingPage(

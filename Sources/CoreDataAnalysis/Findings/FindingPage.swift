@@ -42,10 +42,15 @@ extension FindingCode {
     case .staleMapping: .staleMapping
     case .equalVersions: .equalVersions
     case .currentMovedBack: .currentMovedBack
+    case .stagesOutOfOrder: .stagesOutOfOrder
     case .missingInverse: .missingInverse
     case .reservedName: .reservedName
     case .insecureTransformer: .insecureTransformer
     case .requiredPair: .requiredPair
+    case .stepNeedsCopy: .stepNeedsCopy
+    case .littleDiskSpace: .littleDiskSpace
+    case .unmergedLog: .unmergedLog
+    case .noModelInStore: .noModelInStore
     }
   }
 }

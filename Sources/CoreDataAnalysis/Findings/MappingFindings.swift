@@ -39,8 +39,8 @@ private struct MappingScale {
   func weighed(_ finding: Finding, _ change: ModelChange) -> Finding? {
     switch finding.code {
     case .notInferable, .hierarchiesMerged, .probableRename, .unclearRename, .shippedVersionEdited, .noPath,
-      .staleMapping, .equalVersions, .currentMovedBack, .missingInverse, .reservedName, .insecureTransformer,
-      .requiredPair:
+      .staleMapping, .equalVersions, .currentMovedBack, .stagesOutOfOrder, .missingInverse, .reservedName,
+      .insecureTransformer, .requiredPair, .stepNeedsCopy, .littleDiskSpace, .unmergedLog, .noModelInStore:
       nil
     case .newRequiredAttribute, .optionalBecomesRequired: missing(finding, change)
     case .uniquenessAdded, .validationTightened, .minimumCountRaised: rule(finding, change)

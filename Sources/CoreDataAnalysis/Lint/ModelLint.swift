@@ -32,6 +32,8 @@ public struct ModelLint {
     public var mappings: [URL] = []
     /// The versions that have been shipped.
     public var lock: VersionLock?
+    /// The stages of the app's staged migration, whose order is judged (VR406); nil to judge none.
+    public var stages: [NSMigrationStage]?
     /// Levels of codes in place of their own; `.some(nil)` leaves the findings out.
     public var levels: [FindingCode: Finding.Level?] = [:]
     /// Findings that are allowed.
@@ -82,6 +84,9 @@ public struct ModelLint {
     found += Self.pathless(known, versions, to: current, options)
     found += try Self.stale(options.mappings, versions)
     if let lock = options.lock { found += lock.findings(versions, current: current) }
+    if let stages = options.stages {
+      found += StageRules(stages, versions, current: current, lock: options.lock).entries
+    }
     entries = found.compactMap { Self.judged($0, options) }.sorted(by: Self.areInOrder)
   }
 

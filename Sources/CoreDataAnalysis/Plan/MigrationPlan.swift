@@ -24,7 +24,7 @@ package struct MigrationPlan {
     package let reason: String
     package let isInPlace: Bool
     package let difference: ModelDifference
-    /// Findings of this step, worst first.
+    /// Findings of this step, worst first; ST601 among them where the step needs a copy.
     package let findings: [Finding]
     /// Rows of the entities whose version hash changes.
     package let rowsTouched: Int
@@ -42,21 +42,23 @@ package struct MigrationPlan {
   /// Whether the destination precedes the store's version, and lacks something that it has.
   package let goesBack: Bool
   package let steps: [Step]
+  /// Findings about the files of the store and its disk, worst first; none where there is nothing to do.
+  package let storeFindings: [Finding]
   /// Why this path was chosen, in sentences.
   package let explanation: [String]
   /// Rows of exactly each entity before the migration.
   package let rows: [String: Int]
-  /// The bytes that a backup beside the store needs.
-  package let bytesNeeded: Int
-  /// Nil where the file system does not tell.
-  package let bytesFree: Int?
+  /// The disk space that a backup and the migration need beside the store.
+  package let space: StoreSpace
 
   /// Whether none of the known versions has written the store, so that the path begins with the model that it carries.
   package var beginsWithOwnModel: Bool { migration.beginsWithOwnModel }
 
-  /// All findings with the destination version of their step, worst first.
+  /// All findings, worst first, with the destination version of their step, or with that of the store.
   package var findings: [(version: String, finding: Finding)] {
-    let all = steps.flatMap { step in step.findings.map { (version: step.to, finding: $0) } }
+    let all =
+      steps.flatMap { step in step.findings.map { (version: step.to, finding: $0) } }
+      + storeFindings.map { (version: from, finding: $0) }
     return all.enumerated().sorted { left, right in
       let (a, b) = (left.element.finding.level, right.element.finding.level)
       return a == b ? left.offset < right.offset : a > b
@@ -64,10 +66,10 @@ package struct MigrationPlan {
   }
 
   /// Allowances that no finding matches.
-  package var unmatchedAllowances: [FindingAllowance] { allowances.unmatched(in: steps.flatMap(\.findings)) }
+  package var unmatchedAllowances: [FindingAllowance] { allowances.unmatched(in: findings.map(\.finding)) }
 
   /// Allowances that match only findings with which the migration would fail.
-  package var powerlessAllowances: [FindingAllowance] { allowances.powerless(in: steps.flatMap(\.findings)) }
+  package var powerlessAllowances: [FindingAllowance] { allowances.powerless(in: findings.map(\.finding)) }
 
   /// How many findings there are of a level.
   package func count(of level: Finding.Level) -> Int { findings.count { $0.finding.level == level } }
@@ -144,23 +146,40 @@ package struct MigrationPlan {
           reason: step.reason,
           isInPlace: step.isInPlace,
           difference: difference,
-          findings: Self.findings(step, counts).map(allowances.applied).sorted(by: Finding.areInOrder),
+          findings: Self.findings(step, counts, url).map(allowances.applied).sorted(by: Finding.areInOrder),
           rowsTouched: Self.rowsTouched(from: step.sourceModel, to: step.destinationModel, counts)))
       counts = counts.after(difference, from: old, to: new)
       // The results of expressions and policies are unknown.
       if step.kind == .mapping { counts.origins = [:] }
     }
     self.steps = steps
-    bytesNeeded = reader.file.sizes.store + reader.file.sizes.log
-    // The plan omits what the file system does not tell.
-    let attributes = try? FileManager.default.attributesOfFileSystem(forPath: url.deletingLastPathComponent().path)
-    bytesFree = attributes?[.systemFreeSize] as? Int
+    space = reader.space
+    let ofStore = reader.findings(isVersionKnown: !migration.beginsWithOwnModel) + [space.finding].compactMap { $0 }
+    storeFindings = steps.isEmpty ? [] : ofStore.map(allowances.applied).sorted(by: Finding.areInOrder)
   }
 
-  private static func findings(_ step: StoreMigration.Step, _ counts: StoreCounts) -> [Finding] {
-    step.kind == .mapping
+  private static func findings(_ step: StoreMigration.Step, _ counts: StoreCounts, _ store: URL) -> [Finding] {
+    let findings =
+      step.kind == .mapping
       ? MappingFindings(step.mappingModel, from: step.sourceModel, to: step.destinationModel, counts: counts).findings
       : MigrationFindings(from: step.sourceModel.document, to: step.destinationModel.document, counts: counts).findings
+    guard !step.isInPlace else { return findings }
+    return findings + [copyFinding(step, counts.rows.values.reduce(0, +))]
+  }
+
+  /// ST601: a step that writes every row anew.
+  private static func copyFinding(_ step: StoreMigration.Step, _ rows: Int) -> Finding {
+    let mapping = step.mappingURL.map { "the mapping model \($0.lastPathComponent)" } ?? "a mapping model"
+    let words =
+      rows == 0
+      ? "makes a copy of the store, which has no rows"
+      : rows == 1
+        ? "writes the only row into a copy of the store"
+        : "writes all \(CountText.counted(rows, "row")) into a copy of the store"
+    return Finding(
+      .stepNeedsCopy, rows == 0 ? .information : .warning, entity: nil, property: nil, sourceEntity: nil,
+      sourceProperty: nil, "\(mapping) \(words)"
+    ).allowed(by: .inModel(.stepNeedsCopy, anywhereIn: step.destinationModel.document))
   }
 
   private static func goesBack(_ migration: StoreMigration, _ known: ModelVersions) -> Bool {

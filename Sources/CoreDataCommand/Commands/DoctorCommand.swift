@@ -56,7 +56,8 @@ enum DoctorCommand: Command {
 
   private static func write(_ item: Checkup.Item, to report: inout TextReport) {
     let words = [item.finding, item.level == .ok ? nil : item.cure].compactMap { $0 }.joined(separator: " ")
-    let lines = TextLayout.wrapped("\(item.subject): \(words)", width: TextLayout.terminalWidth - 2 - margin)
+    let code = item.code.map { " (\($0.rawValue))" } ?? ""
+    let lines = TextLayout.wrapped("\(item.subject)\(code): \(words)", width: TextLayout.terminalWidth - 2 - margin)
     for (number, line) in lines.enumerated() {
       report.line(TextLayout.padded(number == 0 ? item.level.rawValue : "", to: margin) + line)
     }
@@ -78,6 +79,7 @@ enum DoctorCommand: Command {
                 [
                   "level": .string($0.level.rawValue), "subject": .string($0.subject), "finding": .string($0.finding),
                   "cure": .optional($0.cure), "command": .optional($0.command),
+                  "code": .optional($0.code?.rawValue),
                 ]
               }),
           ]

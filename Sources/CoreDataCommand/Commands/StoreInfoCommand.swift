@@ -26,6 +26,7 @@ enum StoreInfoCommand: Command {
     let rows = try reader.rowCounts()
     let history = try reader.historyCounts()
     let names = reader.entityNames
+    let findings = reader.findings(isVersionKnown: opened.versionName != nil).map { (nil as String?, $0) }
     if reader.origin == .tables || metadata.isDerived { opened.remark(invocation) }
     switch invocation.options.format {
     case .json:
@@ -53,6 +54,7 @@ enum StoreInfoCommand: Command {
         ]
         members.append(.init("history", counts))
       }
+      members.append(.init("findings", FindingText.json(findings)))
       try invocation.write(.object(members))
     case .markdown:
       try invocation.result.write(table(names, rows, metadata).markdown)
@@ -80,6 +82,8 @@ enum StoreInfoCommand: Command {
       }
       report.line()
       report.indented { $0.table(table(names, rows, metadata)) }
+      if !findings.isEmpty { report.line() }
+      FindingText.write(findings, to: &report)
       try invocation.write(report)
     }
     return .done

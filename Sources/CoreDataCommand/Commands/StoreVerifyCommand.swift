@@ -79,7 +79,8 @@ enum StoreVerifyCommand: Command {
     _ verdict: StoreVerdict, _ repair: StoreRepair?, _ opened: OpenedStore, _ invocation: CommandInvocation
   ) throws {
     let text = VerdictText(
-      verdict: verdict, repair: repair, store: opened.reader.url,
+      verdict: verdict, repair: repair,
+      findings: opened.reader.findings(isVersionKnown: opened.versionName != nil), store: opened.reader.url,
       arguments: [invocation.arguments.argument("STORE")] + invocation.arguments.arguments("MODEL"))
     if invocation.options.format == .json { return try invocation.write(text.json) }
     var report = invocation.report()

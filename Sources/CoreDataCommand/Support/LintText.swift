@@ -53,9 +53,9 @@ struct LintText {
   }
 
   private static func write(_ finding: Finding, to report: inout TextReport) {
-    let style: TextStyle = finding.level == .error ? .red : finding.level == .warning ? .yellow : .dim
+    let style = FindingText.style(finding.level)
     let level = TextLayout.padded(finding.level.rawValue, to: 5)
-    let lines = TextLayout.wrapped(sentence(finding), width: width - 2 - 14)
+    let lines = TextLayout.wrapped(FindingText.sentence(finding), width: width - 2 - 14)
     for (position, line) in lines.enumerated() {
       guard position == 0 else {
         report.line(String(repeating: " ", count: 14) + line)
@@ -64,11 +64,6 @@ struct LintText {
       let first: StyledText = "\(report.styler.style(level, style))  \(finding.code.rawValue)  \(line)"
       report.line(first)
     }
-  }
-
-  static func sentence(_ finding: Finding) -> String {
-    let place = finding.place.isEmpty ? "" : "\(finding.place): "
-    return place + finding.message + (finding.allowance.map { " (\($0.words))" } ?? "")
   }
 
   // MARK: Programs
@@ -91,7 +86,7 @@ struct LintText {
     var table = TextTable([.init("Level"), .init("Code"), .init("Version"), .init("Finding")])
     for entry in entries where isVerbose || entry.finding.level > .information {
       table.add([
-        entry.finding.level.rawValue, entry.finding.code.rawValue, entry.version, Self.sentence(entry.finding),
+        entry.finding.level.rawValue, entry.finding.code.rawValue, entry.version, FindingText.sentence(entry.finding),
       ])
     }
     return (table.isEmpty ? "" : table.markdown + "\n") + summary + "\n"
@@ -108,7 +103,8 @@ struct LintText {
         case .information: .notice
         }
       let annotation = WorkflowAnnotation(
-        level, Self.sentence(entry.finding), title: "\(entry.finding.code.rawValue): \(entry.finding.code.page.title)",
+        level, FindingText.sentence(entry.finding),
+        title: "\(entry.finding.code.rawValue): \(entry.finding.code.page.title)",
         file: Self.path(place.url), line: place.line)
       return annotation.text + "\n"
     }.joined()
@@ -136,7 +132,7 @@ struct LintText {
         }
       return [
         "ruleId": .string(entry.finding.code.rawValue), "level": .string(level),
-        "message": ["text": .string(Self.sentence(entry.finding))],
+        "message": ["text": .string(FindingText.sentence(entry.finding))],
         "locations": [
           [
             "physicalLocation": [
@@ -168,7 +164,7 @@ struct LintText {
       TestReport.Case(
         title,
         failures: entries.filter { $0.finding.level == .error }.map {
-          "\($0.finding.code.rawValue) \(Self.sentence($0.finding))"
+          "\($0.finding.code.rawValue) \(FindingText.sentence($0.finding))"
         })
     }
   }

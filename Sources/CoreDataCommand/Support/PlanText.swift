@@ -14,21 +14,11 @@ enum PlanText {
       .init("steps", .array(plan.steps.map { json($0) })),
       .init("goesBack", .bool(plan.goesBack)),
       .init("explanation", .array(plan.explanation.map { .string($0) })),
-      .init(
-        "findings",
-        .array(
-          plan.findings.map { version, finding in
-            [
-              "code": .string(finding.code.rawValue), "level": .string(finding.level.rawValue),
-              "entity": .optional(finding.entity), "property": .optional(finding.property),
-              "message": .string(finding.message), "version": .string(version),
-              "allowed": .optional(finding.allowance.map { $0.reason ?? $0.author ?? "" }),
-              "allowedBy": .optional(finding.allowance?.author),
-            ]
-          })),
+      .init("findings", FindingText.json(plan.findings.map { ($0.version, $0.finding) })),
       .init(
         "rows", .object(plan.rows.sorted { $0.key < $1.key }.map { .init($0.key, .integer($0.value)) })),
-      .init("bytesNeeded", .integer(plan.bytesNeeded)), .init("bytesFree", .optional(plan.bytesFree)),
+      .init("bytesNeeded", .integer(plan.steps.isEmpty ? 0 : plan.space.needed)),
+      .init("bytesFree", .optional(plan.space.free)),
     ]
   }
 
@@ -71,9 +61,9 @@ enum PlanText {
       report.line()
     }
     report.indented { report in
-      writeFindings(plan, to: &report)
-      let free = plan.bytesFree.map { ", \(NumberText.bytes($0)) free" } ?? ""
-      report.line("Disk   needs \(NumberText.bytes(plan.bytesNeeded)) beside the store\(free)")
+      FindingText.write(plan.findings.map { ($0.version, $0.finding) }, to: &report)
+      let free = plan.space.free.map { ", \(NumberText.bytes($0)) free" } ?? ""
+      report.line("Disk   needs \(NumberText.bytes(plan.space.needed)) beside the store\(free)")
     }
     if plan.goesBack {
       report.indented {
@@ -85,27 +75,6 @@ enum PlanText {
 
   private static func kind(_ step: MigrationPlan.Step) -> String {
     step.mapping.map { "mapping \($0.lastPathComponent)" } ?? step.kind
-  }
-
-  private static func writeFindings(_ plan: MigrationPlan, to report: inout TextReport) {
-    let findings = plan.findings
-    guard !findings.isEmpty else { return }
-    report.section("Findings") { report in
-      var table = TextTable([.init(), .init(), .init(), .init()])
-      for (version, finding) in findings {
-        let style: TextStyle = finding.level == .error ? .red : finding.level == .warning ? .yellow : .dim
-        table.add([
-          report.styler.style(finding.level.rawValue, style), StyledText(finding.code.rawValue),
-          StyledText("\(finding.place): \(sentence(finding))"), StyledText(version),
-        ])
-      }
-      report.table(table)
-    }
-  }
-
-  /// Returns the message of a finding, and who allows it.
-  private static func sentence(_ finding: Finding) -> String {
-    finding.message + (finding.allowance.map { " (\($0.words))" } ?? "")
   }
 
   static func markdown(_ plan: MigrationPlan) -> String {
@@ -120,7 +89,9 @@ enum PlanText {
     }
     var findings = TextTable([.init("Level"), .init("Code"), .init("Place"), .init("Finding"), .init("Version")])
     for (version, finding) in plan.findings {
-      findings.add([finding.level.rawValue, finding.code.rawValue, finding.place, sentence(finding), version])
+      findings.add([
+        finding.level.rawValue, finding.code.rawValue, finding.place, FindingText.message(finding), version,
+      ])
     }
     return "## \(plan.from) -> \(plan.to)\n\n" + steps.markdown
       + (plan.findings.isEmpty ? "" : "\n" + findings.markdown) + "\n\(summary(plan))\n"
@@ -132,7 +103,7 @@ enum PlanText {
     let goesBack = plan.goesBack && !allowsDowngrade
     guard goesBack || !errors.isEmpty else { return nil }
     func words(_ list: [(version: String, finding: Finding)]) -> String {
-      let shown = list.prefix(4).map { "\($0.finding.code.rawValue) \($0.finding.place): \($0.finding.message)" }
+      let shown = list.prefix(4).map { "\($0.finding.code.rawValue) \($0.finding.sentence)" }
       let rest = list.count - shown.count
       return shown.joined(separator: "; ") + (rest > 0 ? "; and \(rest) more (see migrate plan)" : "") + "."
     }

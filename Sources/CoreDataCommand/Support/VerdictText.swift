@@ -11,6 +11,8 @@ struct VerdictText {
   let verdict: StoreVerdict
   /// What was repaired before; nil where nothing was to be.
   let repair: StoreRepair?
+  /// Findings about the files of the store.
+  let findings: [Finding]
   let store: URL
   /// The store, and the model if any, as the user has named them.
   let arguments: [String]
@@ -38,6 +40,10 @@ struct VerdictText {
       write(defect, to: &report)
     }
     report.line()
+    if !findings.isEmpty {
+      FindingText.write(findings.map { (nil, $0) }, to: &report)
+      report.line()
+    }
     for line in summary { report.line(line) }
   }
 
@@ -84,6 +90,7 @@ struct VerdictText {
       .init("rows", .object(verdict.rows.sorted { $0.key < $1.key }.map { .init($0.key, .integer($0.value)) })),
       .init("files", .integer(verdict.fileCount)), .init("gaps", .array(verdict.gaps.map { .string($0) })),
       .init("defects", .array(verdict.defects.map(json))),
+      .init("findings", FindingText.json(findings.map { (nil, $0) })),
     ]
     if let repair {
       members.append(.init("repaired", .array(repair.repaired.map(json))))

@@ -263,6 +263,9 @@ internal enum MigrationErrors {
 
   // Errors of staged migration.
 
+  /// Where the rules of stages are explained.
+  static let stageHelp = "The rules of stages are explained by coredata explain VR406."
+
   /// 134504 for a store, or a destination model, whose version is in none of the stages.
   ///
   /// - Parameters:
@@ -275,7 +278,7 @@ internal enum MigrationErrors {
       NSManagedObjectModelReferenceNotFoundError, "Staged migration could not begin.",
       reason: "Cannot use staged migration with an unknown model version. The store's version checksum is "
         + "\(checksum); the stages are for \(known.isEmpty ? "no version" : known.joined(separator: ", ")).",
-      suggestion: "Add a stage for the version that the store was made with, before the other stages.",
+      suggestion: "Add a stage for the version that the store was made with, before the other stages. \(stageHelp)",
       info)
   }
 
@@ -307,7 +310,7 @@ internal enum MigrationErrors {
       NSStagedMigrationBackwardMigrationError, "Staged migration would go backwards.",
       reason: "A store file cannot be migrated backwards with staged migration. The store is of the version "
         + "\(source), which comes after the version \(destination) of the model in the order of the stages.",
-      suggestion: "Order the stages by version, or open the store with a later version.",
+      suggestion: "Order the stages by version, or open the store with a later version. \(stageHelp)",
       url.map { [ErrorDetail.url: $0] } ?? [:])
   }
 
@@ -318,7 +321,9 @@ internal enum MigrationErrors {
       reason:
         "Incompatible metadata after migration because the store version hashes didn't migrate: no stage leads to "
         + "the version \(destination); the stages are for \(known.joined(separator: ", ")).",
-      suggestion: "Add a stage for the version of the model that the store is opened with. The store was not changed.")
+      suggestion:
+        "Add a stage for the version of the model that the store is opened with. The store was not changed. \(stageHelp)"
+    )
   }
 
   /// 134110 for a handler that has thrown.

@@ -21,10 +21,10 @@ open class NSMigrationStage: NSObject, @unchecked Sendable {
   private let givenLabel = Guarded<String?>("")
 
   /// The version checksums of the stage, in order.
-  var checksums: [String] { [] }
+  package var checksums: [String] { [] }
 
   /// The label, if it is not empty.
-  var historyLabel: String? { label.flatMap { $0.isEmpty ? nil : $0 } }
+  package var historyLabel: String? { label.flatMap { $0.isEmpty ? nil : $0 } }
 
   /// The stage's name in errors.
   var title: String {
@@ -46,7 +46,7 @@ open class NSLightweightMigrationStage: NSMigrationStage, @unchecked Sendable {
     versionChecksums = checksums
   }
 
-  override var checksums: [String] { versionChecksums }
+  package override var checksums: [String] { versionChecksums }
 }
 
 /// A step from one version to the next by an inferred mapping, with code of the program before and after it.
@@ -95,5 +95,5 @@ open class NSCustomMigrationStage: NSMigrationStage, @unchecked Sendable {
     self.nextModel = nextModel
   }
 
-  override var checksums: [String] { [currentModel.versionChecksum, nextModel.versionChecksum] }
+  package override var checksums: [String] { [currentModel.versionChecksum, nextModel.versionChecksum] }
 }

@@ -35,7 +35,7 @@ open class NSStagedMigrationManager: NSObject, @unchecked Sendable {
     precondition(
       repeated.isEmpty,
       "NSStagedMigrationManager: Duplicate version checksums across stages detected: \(repeated.joined(separator: ", ")). "
-        + "Give each version one stage.")
+        + "Give each version one stage. \(MigrationErrors.stageHelp)")
   }
 }
 

@@ -1,0 +1,41 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import Foundation
+
+/// Findings about the files of a store.
+extension StoreReader {
+  /// ST604 and ST605, as far as they apply, worst first.
+  ///
+  /// - Parameter isVersionKnown: whether a model of the app fits the store, so that its own is not needed.
+  package func findings(isVersionKnown: Bool) -> [Finding] {
+    [logFinding, modelFinding(isVersionKnown: isVersionKnown)].compactMap { $0 }.map { finding in
+      finding.allowed(by: model.flatMap { .inModel(finding.code, anywhereIn: $0) })
+    }.sorted(by: Finding.areInOrder)
+  }
+
+  /// The size of a log without any page.
+  private static let emptyLog = 32
+
+  private var logFinding: Finding? {
+    let size = file.sizes.log
+    guard size > Self.emptyLog else { return nil }
+    let name = (DatabaseFile.target(of: url.path) as NSString).lastPathComponent
+    return finding(
+      .unmergedLog, .warning, "\(name)-wal has \(CountText.counted(size, "byte")) that may not be in \(name) yet")
+  }
+
+  private func modelFinding(isVersionKnown: Bool) -> Finding? {
+    guard metadata.model == nil else { return nil }
+    let name = url.lastPathComponent
+    let message =
+      metadata.modelProblem.map { "the model that \(name) carries cannot be read: \($0)" } ?? "\(name) carries no model"
+    return finding(.noModelInStore, isVersionKnown ? .information : .warning, message)
+  }
+
+  private func finding(_ code: FindingCode, _ level: Finding.Level, _ message: String) -> Finding {
+    Finding(code, level, entity: nil, property: nil, sourceEntity: nil, sourceProperty: nil, message)
+  }
+}

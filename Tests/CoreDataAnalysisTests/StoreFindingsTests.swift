@@ -1,0 +1,107 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreDataAnalysis
+
+@Suite("Findings about the files of a store, and the disk space that a migration needs")
+struct StoreFindingsTests {
+  private static func texts(_ findings: [Finding]) -> [String] {
+    findings.map { "\($0.level.rawValue) \($0.code.rawValue) \($0.message)" }
+  }
+
+  /// A store with the entity Order and what its user info allows.
+  private func store(allowing text: String? = nil) throws -> SmallStore { try SmallStore(allowing: text) }
+
+  @Test("A store with its model and without a log has no findings")
+  func clean() throws {
+    let store = try store()
+    #expect(try StoreReader(url: store.url).findings(isVersionKnown: false).isEmpty)
+  }
+
+  @Test(
+    "A store without its model is a warning, and information where a version is known; one that cannot be read says so")
+  func model() throws {
+    let store = try store()
+    try store.execute("DELETE FROM Z_MODELCACHE")
+    let reader = try StoreReader(url: store.url)
+    #expect(Self.texts(reader.findings(isVersionKnown: false)) == ["warn ST605 Data.sqlite carries no model"])
+    #expect(Self.texts(reader.findings(isVersionKnown: true)) == ["info ST605 Data.sqlite carries no model"])
+    try store.execute("INSERT INTO Z_MODELCACHE VALUES (x'00')")
+    let broken = try StoreReader(url: store.url).findings(isVersionKnown: false)
+    #expect(Self.texts(broken)[0].hasPrefix("warn ST605 the model that Data.sqlite carries cannot be read: "))
+  }
+
+  @Test("A log is a finding if it has pages; the model may allow it, with a reason")
+  func log() throws {
+    for (text, level) in [(nil, "warn"), ("ST604 the app merges it", "info"), ("ST604", "warn")] {
+      let store = try store(allowing: text)
+      try store.leaveLog()
+      let size = try #require(
+        try FileManager.default.attributesOfItem(atPath: store.url.path + "-wal")[.size] as? Int)
+      let found = try StoreReader(url: store.url).findings(isVersionKnown: false)
+      #expect(
+        Self.texts(found) == [
+          "\(level) ST604 Data.sqlite-wal has \(CountText.grouped(size)) bytes that may not be in Data.sqlite yet"
+        ])
+      let handle = try FileHandle(forUpdating: URL(fileURLWithPath: store.url.path + "-wal"))
+      try handle.truncate(atOffset: 32)
+      try handle.close()
+      #expect(try StoreReader(url: store.url).findings(isVersionKnown: false).isEmpty)
+    }
+  }
+
+  @Test(
+    "Disk space: a warning where a backup fits and no migration, an error where not even that",
+    arguments: [(200, nil), (199, "warn"), (100, "warn"), (99, "error"), (0, "error"), (nil, nil)] as [(Int?, String?)])
+  func space(free: Int?, level: String?) {
+    let finding = StoreSpace(copy: 100, free: free).finding
+    #expect(finding?.level.rawValue == level)
+    #expect(finding.map { $0.code == .littleDiskSpace && !$0.isFailure } ?? true)
+    if let free, let finding {
+      #expect(finding.message.hasSuffix(", and \(free) are free"))
+      #expect(finding.message.contains(free < 100 ? "it takes 100 bytes" : "up to 200 bytes are needed"))
+    }
+  }
+}
+
+/// A store of one entity, removed at the end of its life.
+private final class SmallStore {
+  private let folder: URL
+  let url: URL
+
+  init(allowing text: String?) throws {
+    folder = FileManager.default.temporaryDirectory.appendingPathComponent("findings-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    url = folder.appendingPathComponent("Data.sqlite")
+    var order = EntityDocument(name: "Order")
+    order.attributes = [AttributeDocument(name: "name", kind: .string)]
+    if let text { order.userInfo = ["coredata.allow": .string(text)] }
+    _ = try StoreReader.create(at: url, model: ModelDocument(entities: [order]))
+  }
+
+  deinit { try? FileManager.default.removeItem(at: folder) }
+
+  func execute(_ sql: String) throws {
+    let connection = try SQLiteConnection(url: url, mode: .readWrite)
+    try connection.execute(sql)
+    try connection.close()
+  }
+
+  /// Writes a row into the log, and leaves the log as a process does that is killed.
+  func leaveLog() throws {
+    let connection = try SQLiteConnection(url: url, mode: .readWrite)
+    try connection.execute(
+      "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; INSERT INTO ZORDER (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1)"
+    )
+    let files = ["", "-wal"].map { (suffix: $0, data: FileManager.default.contents(atPath: url.path + $0)) }
+    try connection.close()
+    for (suffix, data) in files { try data?.write(to: URL(fileURLWithPath: url.path + suffix)) }
+  }
+}
