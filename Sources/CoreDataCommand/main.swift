@@ -8,5 +8,6 @@ import Foundation
 if let modules = ProcessInfo.processInfo.environment["COREDATA_MODULES"] {
   ProgramClasses.add(modules: modules.split(separator: ":").map(String.init))
 }
+let receivers = UnfinishedFiles.removeWhenStopped()
 let status = CommandLineTool.run(Array(CommandLine.arguments.dropFirst()), streams: .process)
 exit(status.rawValue)

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 
 /// A directory accessible only to its owner, for files that must not be seen before they are complete.
 ///
@@ -13,6 +14,8 @@ package final class PrivateDirectory {
   private var isRemoved = false
 
   private static let lockName = "lock"
+  /// The directories that this process has made with `make(prefix:in:)`, and not removed yet.
+  private static let temporary = Mutex<Set<URL>>([])
 
   private init(url: URL, descriptor: Int32) {
     self.url = url
@@ -59,7 +62,10 @@ package final class PrivateDirectory {
       do {
         for _ in 0..<100 {
           let name = prefix + UUID().uuidString
-          if let made = try claim(parent.appendingPathComponent(name, isDirectory: true)) { return made }
+          if let made = try claim(parent.appendingPathComponent(name, isDirectory: true)) {
+            temporary.withLock { _ = $0.insert(made.url) }
+            return made
+          }
         }
       } catch let error as FileFailure {
         failure = error
@@ -94,6 +100,15 @@ package final class PrivateDirectory {
     // directory.
     try FileCalls.removeDirectoryIfEmpty(url)
     isRemoved = true
+    Self.temporary.withLock { _ = $0.remove(url) }
+  }
+
+  /// Removes what this process has made with `make(prefix:in:)`, before the process ends amid its work.
+  package static func removeTemporary() {
+    for url in temporary.withLock({ $0 }) {
+      // What stays is private, and the next process with the same prefix removes it.
+      try? FileCalls.removeTree(url)
+    }
   }
 
   /// Returns the names of the entries, except the lock file.

@@ -34,7 +34,7 @@ extension Checkup {
   ///   - mappings: mapping models, or folders of them.
   package static func ofStore(_ url: URL, model: Model?, mappings: [URL] = []) -> Checkup {
     var checkup = Checkup()
-    let path = url.relativePath
+    let path = ShellWord.quoted(url.relativePath)
     checkup.examineUnfinishedWork(url, path)
     let reader: StoreReader
     do {
@@ -52,7 +52,14 @@ extension Checkup {
     }
     checkup.examineFindings(reader, isVersionKnown: match?.version != nil, path)
     if let model, let match { checkup.examineVersion(of: reader, match, model, mappings, path) }
-    checkup.examineContent(reader, model, path)
+    // A store that carries no model is examined by the version that wrote it.
+    let version = match?.version.flatMap { name in model?.versions.versions.first { $0.name == name } }
+    do {
+      let known = reader.model == nil && version != nil ? try StoreReader(url: url, model: version?.document) : reader
+      checkup.examineContent(known, known === reader ? nil : model)
+    } catch {
+      checkup.add(.problem, "content", "\(error)")
+    }
     return checkup
   }
 
@@ -89,7 +96,9 @@ extension Checkup {
     if reader.model != nil {
       add(.ok, "model in the store", "The store carries the model that it was written with.")
     } else if reader.metadata.model != nil, let remark = reader.remarks.first {
-      add(.note, "model in the store", remark, cure: Self.nameModel, command: "coredata doctor \(path) MODEL")
+      add(
+        .note, "model in the store", remark, cure: isVersionKnown ? nil : Self.nameModel,
+        command: isVersionKnown ? nil : "coredata doctor \(path) MODEL")
     }
     for finding in findings {
       let (subject, cure, command): (String, String, String?) =
@@ -139,7 +148,7 @@ extension Checkup {
         .problem, "version",
         "No version of the model wrote the store, so that it is refused with error 134100. \(match.nearestSentence)",
         cure: "See what differs. If a shipped version was edited, restore it.",
-        command: "coredata store match \(path) \(model.path)")
+        command: "coredata store match \(path) \(ShellWord.quoted(model.path))")
       examineWay(of: reader, model, mappings, path)
       return
     }
@@ -164,11 +173,11 @@ extension Checkup {
       } else if plan.count(of: .error) > 0 {
         add(
           .problem, "migration", "It would lose data, or fail: \(plan.count(of: .error)) findings.",
-          cure: "Read the findings of the plan.", command: "coredata migrate plan \(path) \(model.path)")
+          cure: "Read the findings of the plan.", command: "coredata migrate plan \(path) \(ShellWord.quoted(model.path))")
       } else {
         add(
           .ok, "migration", "There is a way: \(names.joined(separator: " -> ")).",
-          command: "coredata migrate run \(path) \(model.path)")
+          command: "coredata migrate run \(path) \(ShellWord.quoted(model.path))")
       }
     } catch {
       let reason = (error as NSError).localizedFailureReason ?? "\(error)"
@@ -179,7 +188,9 @@ extension Checkup {
     }
   }
 
-  private mutating func examineContent(_ reader: StoreReader, _ model: Model?, _ path: String) {
+  /// - Parameter model: the model that has to be named to verify the store; nil where it carries its own.
+  private mutating func examineContent(_ reader: StoreReader, _ model: Model?) {
+    let store = reader.url.relativePath
     do {
       let verdict = try StoreVerifier(reader, limit: 1).run()
       for defect in verdict.problems {
@@ -187,7 +198,8 @@ extension Checkup {
         add(
           .problem, "content", "\(defect.kind.rawValue)\(place): \(defect.examples.first?.text ?? "")",
           cure: defect.isRepairable ? "It can be repaired without a guess." : defect.cure,
-          command: "coredata store verify \(path)" + (defect.isRepairable ? " --repair" : ""))
+          command: ShellWord.line(
+            ["coredata", "store", "verify", store] + [model?.path].compactMap { $0 } + (defect.isRepairable ? ["--repair"] : [])))
       }
       if verdict.isSound {
         add(.ok, "content", "\(verdict.rows.values.reduce(0, +)) rows keep every rule that could be checked.")

@@ -72,10 +72,8 @@ package final class StoreReader {
             catalog: catalog, primaryKeys: metadata.primaryKeys), document
         )
       } catch let problem as SchemaProblem {
-        guard given == nil else {
-          throw StoreProblem(.unknownVersion, "The model does not fit the tables of \(name): \(problem)")
-        }
-        remarks.append("The model that \(name) carries does not fit its tables: \(problem)")
+        let model = given == nil ? "that \(name) carries" : "of \(name)"
+        remarks.append("The model \(model) \(Self.unfit): \(problem)")
       }
     } else if metadata.modelProblem == nil {
       remarks.append("\(name) carries no model.")
@@ -96,6 +94,9 @@ package final class StoreReader {
     }
     self.remarks = remarks + Self.remarks(onTriggersOf: catalog, store: name)
   }
+
+  /// What a remark says of a model that has the hashes of the store, but not its tables.
+  static let unfit = "does not fit its tables"
 
   /// The names of all entities, sorted.
   package var entityNames: [String] { entities.map(\.name) }

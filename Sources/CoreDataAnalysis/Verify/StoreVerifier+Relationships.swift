@@ -48,7 +48,7 @@ extension StoreVerifier {
       "\(Self.condition(of: entity)) AND o.\(column) IS NOT NULL "
       + "AND NOT EXISTS (SELECT 1 FROM \(SQLName.quoted(destination.table)) d WHERE d.Z_PK = o.\(column))"
     let columns = [key.column, key.entityColumn, key.orderColumn].compactMap { $0 }
-    let assignments = columns.map { "\(SQLName.quoted($0)) = NULL" } + ["Z_OPT = IFNULL(Z_OPT, 0) + 1"]
+    let assignments = columns.map { "\(SQLName.quoted($0)) = NULL" } + [Self.nextVersion]
     return try defect(
       .danglingKey, entity: entity.name, property: document.name,
       rows: "SELECT o.Z_PK, o.\(column) FROM \(table) o WHERE \(isDangling)",
@@ -229,6 +229,10 @@ extension StoreVerifier {
     }
     return defects
   }
+
+  /// The next version of a row, by which other programs notice that it has changed. At the end of the range it begins anew.
+  private static let nextVersion =
+    "Z_OPT = CASE WHEN typeof(Z_OPT) = 'integer' AND Z_OPT < \(Int64.max) THEN Z_OPT + 1 ELSE 1 END"
 
   // MARK: Files
 

@@ -55,6 +55,13 @@ extension StoreVerifier {
       guard let document = documents[name], !document.isTransient else { continue }
       rules += Self.rules(of: attribute, document, property: name)
     }
+    if catalog.table(named: layout.table)?.column(named: "Z_OPT") != nil {
+      rules.append(
+        ValueRule(
+          kind: .type, property: "Z_OPT", condition: "typeof(o.Z_OPT) NOT IN ('integer', 'null')", shown: "o.Z_OPT",
+          complaint: "has a version that is no whole number",
+          cure: "Conflicts are found by it. Set it to 1, or restore the store from a backup."))
+    }
     let relationships = Dictionary(relationshipDocuments(of: entity.name).map { ($0.name, $0) }) { first, _ in first }
     for (name, relationship) in layout.relationships.sorted(by: { $0.key < $1.key }) {
       guard case .foreignKey(let key) = relationship.place, !relationship.isToMany,

@@ -221,8 +221,15 @@ package struct StoreVerifier {
 
   private func layoutDefects() throws -> [StoreDefect] {
     guard let schema = reader.schema else {
-      return reader.remarks.filter { $0.contains("does not fit its tables") }.map {
-        StoreDefect(.layout, $0, cure: "Name the model that wrote the store.")
+      let hashes = reader.metadata.model.map { VersionHashes($0).entities } ?? [:]
+      // A named model has the hashes of the store.
+      let isRight = reader.metadata.model == nil || reader.metadata.hashes.allSatisfy { hashes[$0.key] == $0.value }
+      return reader.remarks.filter { $0.contains(StoreReader.unfit) }.map {
+        StoreDefect(
+          .layout, $0,
+          cure: isRight
+            ? "The model is the one that wrote the store, so its tables are damaged. Restore it from a backup."
+            : "Name the model that wrote the store.")
       }
     }
     var defects: [StoreDefect] = []

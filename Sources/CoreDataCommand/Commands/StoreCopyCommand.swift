@@ -55,13 +55,18 @@ enum StoreCopyCommand: Command {
     }
     let kind: Kind = invocation.arguments.choice("type") ?? .sqlite
     let expected = try reader.counts().rows.filter { $0.value > 0 }
+    // The copy has its name when it is complete, and nobody else reads it before it has the permissions of the store.
+    let directory = try CopyDirectory.make(for: target)
+    defer {
+      // A leftover is private, and the next copy to this place removes it.
+      try? directory.remove()
+    }
+    let draft = directory.url.appendingPathComponent(target.lastPathComponent)
     let copied = try reader.withCopy { copy in
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
       let store = try coordinator.addPersistentStore(
         ofType: NSSQLiteStoreType, configurationName: nil, at: copy, options: nil)
-      // A file has the permissions of the one that it replaces, so nobody else reads the copy before it has the store's.
-      if kind != .sqlite { try FileCalls.makePrivateFile(target) }
-      let made = try coordinator.migratePersistentStore(store, to: target, options: nil, type: kind.storeType)
+      let made = try coordinator.migratePersistentStore(store, to: draft, options: nil, type: kind.storeType)
       let counts = try rows(coordinator, model)
       try coordinator.remove(made)
       return counts
@@ -70,7 +75,10 @@ enum StoreCopyCommand: Command {
       throw CommandFailure(
         .failed, "\(target.lastPathComponent) does not have the rows of \(name). Do not use it. \(name) is as it was.")
     }
-    try StoreFiles.takePermissions(of: reader.url, for: target)
+    try StoreFiles.takePermissions(of: reader.url, for: draft)
+    guard try StoreFiles.move(draft, to: target, holdsValues: kind == .sqlite) else {
+      throw CommandFailure(.failed, "\(target.path) was made meanwhile. Choose another name, or move it away first.")
+    }
     invocation.result.workDone = "\(target.lastPathComponent) was written."
     let count = copied.values.reduce(0, +)
     if invocation.options.format == .json {

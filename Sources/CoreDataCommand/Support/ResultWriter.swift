@@ -61,6 +61,7 @@ final class ResultWriter {
     let opened = open(draft.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o666)
     guard opened >= 0 else { throw unwritable(errno) }
     (descriptor, self.draft) = (opened, draft)
+    UnfinishedFiles.add(draft)
     do {
       if FileCalls.exists(target) { try FileCalls.takePermissions(of: target, for: draft) }
     } catch let failure as FileFailure {
@@ -92,6 +93,7 @@ final class ResultWriter {
     self.descriptor = nil
     // rename(2) replaces an existing file atomically.
     guard rename(draft.path, target.path) == 0 else { throw unwritable(errno) }
+    UnfinishedFiles.remove(draft)
     self.draft = nil
   }
 
@@ -99,7 +101,10 @@ final class ResultWriter {
   func abandon() {
     closeDescriptor()
     // Report why the work failed, not that the partial file could not be removed.
-    if let draft { try? FileCalls.removeFile(draft) }
+    if let draft {
+      try? FileCalls.removeFile(draft)
+      UnfinishedFiles.remove(draft)
+    }
     draft = nil
   }
 

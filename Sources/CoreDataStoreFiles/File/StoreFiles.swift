@@ -69,6 +69,23 @@ package enum StoreFiles {
     try FileCalls.takePermissions(of: original, for: copy)
   }
 
+  /// Gives a complete store on the same disk its name: first its files of values, then its database.
+  ///
+  /// - Parameter holdsValues: whether it is a SQLite store, which may have files of values.
+  /// - Returns: false if the name is taken.
+  /// - Throws: `SQLiteError`, `FileFailure`; `RegularFile.Problem`.
+  package static func move(_ draft: URL, to store: URL, holdsValues: Bool) throws -> Bool {
+    if holdsValues {
+      try linkValues(of: draft, to: store)
+      var found = stat()
+      if stat(draft.path, &found) == 0 { try SupportDirectory(store: store).takePermissions(of: found) }
+    }
+    try FileCalls.synchronize(draft)
+    guard try FileCalls.renameToNew(draft, to: store) else { return false }
+    try FileCalls.synchronize(store.deletingLastPathComponent())
+    return true
+  }
+
   // MARK: Copying
 
   /// Copies a consistent state of a store, even while others use it. The log's content becomes part of the copy's database.

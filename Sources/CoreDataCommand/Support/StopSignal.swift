@@ -1,0 +1,88 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataTerminal
+import Dispatch
+import Foundation
+import Synchronization
+
+/// Catches SIGINT (Ctrl-C) and SIGTERM during work that must not be interrupted. The work checks for them where it can
+/// stop.
+final class StopSignal {
+  fileprivate static let signals = [SIGINT, SIGTERM]
+
+  private let sources: [any DispatchSourceSignal]
+  /// The previous handlers.
+  private let earlier: [sig_t?]
+  private let lock = NSLock()
+  private var isSet = false
+
+  /// Whether a command of this process stops where it chooses to.
+  static var isAwaited: Bool { count.withLock { $0 > 0 } }
+  private static let count = Mutex(0)
+
+  init() {
+    Self.count.withLock { $0 += 1 }
+    // A dispatch source receives a signal only if the signal is ignored; otherwise it ends the process.
+    earlier = Self.signals.map { signal($0, SIG_IGN) }
+    sources = Self.signals.map { DispatchSource.makeSignalSource(signal: $0, queue: .global()) }
+    for source in sources {
+      source.setEventHandler { [weak self] in self?.set() }
+      source.resume()
+    }
+  }
+
+  /// Restores the previous handlers.
+  func end() {
+    for source in sources { source.cancel() }
+    for (number, handler) in zip(Self.signals, earlier) { signal(number, handler) }
+    Self.count.withLock { $0 -= 1 }
+  }
+
+  /// Throws a `CommandFailure` with the status for a stop if a signal was received.
+  func check() throws {
+    lock.lock()
+    defer { lock.unlock() }
+    if isSet { throw CommandFailure(.stopped, "Stopped. The store was not changed.") }
+  }
+
+  private func set() {
+    lock.lock()
+    isSet = true
+    lock.unlock()
+  }
+}
+
+/// Removes what a command has not finished, when Ctrl-C or SIGTERM ends the process.
+enum UnfinishedFiles {
+  private static let drafts = Mutex<Set<URL>>([])
+
+  /// Notes a file that is renamed when it is complete.
+  static func add(_ draft: URL) { drafts.withLock { _ = $0.insert(draft) } }
+
+  /// Notes that a file is complete, or was removed.
+  static func remove(_ draft: URL) { drafts.withLock { _ = $0.remove(draft) } }
+
+  /// Has the signals end this process with status 130. A command with a `StopSignal` stops by itself.
+  ///
+  /// - Returns: what receives the signals, to be kept as long as they are to be received.
+  static func removeWhenStopped() -> [any DispatchSourceSignal] {
+    StopSignal.signals.compactMap { number in
+      // A process that was started without it does not get it, as by `nohup`.
+      let earlier = signal(number, SIG_IGN)
+      guard unsafeBitCast(earlier, to: Int.self) != unsafeBitCast(SIG_IGN, to: Int.self) else { return nil }
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setEventHandler {
+        guard !StopSignal.isAwaited else { return }
+        // The process ends in any case; what stays is private, or has a name that says that it is a part.
+        for draft in drafts.withLock({ $0 }) { try? FileCalls.removeFile(draft) }
+        PrivateDirectory.removeTemporary()
+        CommandStreams.process.say("error: Stopped. Nothing was changed.\n")
+        exit(ExitStatus.stopped.rawValue)
+      }
+      source.resume()
+      return source
+    }
+  }
+}
