@@ -76,16 +76,7 @@ struct FindingJudge {
       let isAbstract = oldIndex[change.sourceEntity ?? ""]?.isAbstract ?? false
       let rows = isAbstract ? 0 : counts.map { $0.rows[change.sourceEntity ?? ""] ?? 0 }
       return [loss(.entityRemoved, change, rows, "the entity is removed", rows.map { dropped($0, "row") })]
-    case .changed(.uniqueness, _, _):
-      let before = Set(oldIndex[change.sourceEntity ?? ""]?.uniquenessConstraints.map(Set.init) ?? [])
-      let after = newIndex[change.entity ?? ""]?.uniquenessConstraints ?? []
-      let rows = rowCount(of: change)
-      return after.filter { !before.contains(Set($0)) }.map { names in
-        finding(
-          .uniquenessAdded, rows == 0 ? .information : .warning, change,
-          "\(names.joined(separator: ", ")) must be unique now"
-            + (rows.map { ", among \(counted($0, "row"))" } ?? "; rows with equal values would stop the migration"))
-      }
+    case .changed(.uniqueness, _, _): return uniqueness(change)
     case .changed(.parent, _, _) where change.migration == .custom:
       return [
         finding(.hierarchiesMerged, .error, change, "joins a hierarchy that existed without it", isFailure: true)
@@ -229,6 +220,9 @@ public struct StoreCounts: Hashable, Sendable {
 
   /// The numbers of values that do not fit their new types.
   var fits: [NumberChange: NumberFit] = [:]
+
+  /// The rows that violate uniqueness constraints which are added.
+  var doubles: [AddedConstraint: Int] = [:]
 
   /// Makes counts.
   public init(rows: [String: Int], values: [String: [String: Int]] = [:]) {

@@ -140,6 +140,7 @@ package struct MigrationPlan {
       let (old, new) = (step.sourceModel.document, step.destinationModel.document)
       let difference = ModelDifference(from: old, to: new)
       try reader.countNumbers(in: difference, from: old, to: new, into: &counts)
+      try reader.countDoubles(in: difference, from: old, to: new, into: &counts)
       steps.append(
         Step(
           from: step.source, to: step.destination, kind: step.kind.rawValue, mapping: step.mappingURL,

@@ -96,13 +96,19 @@ extension StoreVerifier {
     let isWrong =
       "\(Self.condition(of: entity)) AND o.\(column) IS NOT NULL "
       + "AND IFNULL((SELECT d.Z_ENT \(row)), \(number)) IS NOT IFNULL(\(number), \(destination.number))"
+    // A number that the relationship can lead to may be right, and that of the row damaged.
+    let possible = destination.numbers.map(String.init).joined(separator: ", ")
+    let isGuess =
+      try connection.scalar(
+        "SELECT 1 FROM \(table) o WHERE \(isWrong) AND IFNULL(\(number) IN (\(possible)), 1) LIMIT 1") != nil
     return try defect(
       .entityKey, entity: entity.name, property: name,
       rows: "SELECT o.Z_PK, \(number), o.\(column) FROM \(table) o WHERE \(isWrong)",
-      repair: [
-        "UPDATE \(table) AS o SET \(SQLName.quoted(entityColumn)) = (SELECT d.Z_ENT \(row)) WHERE \(isWrong)"
-      ],
-      cure: "The number is taken from the row that the key leads to."
+      repair: isGuess
+        ? [] : ["UPDATE \(table) AS o SET \(SQLName.quoted(entityColumn)) = (SELECT d.Z_ENT \(row)) WHERE \(isWrong)"],
+      cure: isGuess
+        ? "Either the number is wrong, or that of the row that the key leads to. Correct that one."
+        : "The number is taken from the row that the key leads to."
     ) {
       "The row \($0[0].shortLiteral) leads to the row \($0[2].shortLiteral) of \(destination.table) as one of entity number "
         + "\($0[1].shortLiteral), which it is not."

@@ -333,7 +333,7 @@ package struct StoreVerifier {
 
   private func housekeepingDefects() throws -> [StoreDefect] {
     var defects: [StoreDefect] = []
-    let groups = Dictionary(grouping: reader.entities.filter { $0.table != nil }) { $0.table ?? "" }
+    let groups = Dictionary(grouping: reader.entities, by: \.wantedTable)
     for (tableName, entities) in groups.sorted(by: { $0.key < $1.key }) {
       guard let table = catalog.table(named: tableName) else {
         defects.append(
@@ -357,7 +357,11 @@ package struct StoreVerifier {
     let quoted = SQLName.quoted(table.name)
     let isOdd = "IFNULL(Z_ENT NOT IN (\(numbers)), 1)"
     let known = concrete.map { "\($0.number) (\($0.name))" }.joined(separator: ", ")
-    let only = concrete.count == 1 && entities.count == 1 ? concrete.first : nil
+    // Which entities share a table is only known from the model. A number of another entity may be right, and the table wrong.
+    let listed = reader.metadata.primaryKeys.map { String($0.number) }.joined(separator: ", ")
+    let isUnknown =
+      try connection.scalar("SELECT 1 FROM \(quoted) WHERE \(isOdd) AND Z_ENT IN (\(listed)) LIMIT 1") == nil
+    let only = reader.schema != nil && entities.count == 1 && isUnknown ? concrete.first : nil
     let found = try defect(
       .entityNumber, entity: only?.name ?? entities.first { $0.layout?.isRoot ?? false }?.name, property: nil,
       rows: "SELECT Z_PK, Z_ENT FROM \(quoted) WHERE \(isOdd)",

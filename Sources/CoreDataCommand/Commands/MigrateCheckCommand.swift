@@ -14,7 +14,8 @@ enum MigrateCheckCommand: Command {
     discussion:
       "Does the work of model lint --all-steps, with the lock, and of migrate rehearse: for continuous integration. The stores "
       + "in --fixtures, which may be those of shipped releases, are copied and never changed. Exit with 1 if a version that "
-      + "was shipped has been edited, a finding is an error, no path leads from a version, or a migration fails.\n\n"
+      + "was shipped has been edited, a finding is an error, no path leads from a version, or a migration fails, and "
+      + "with 5 if no migration could be rehearsed.\n\n"
       + AllowanceArguments.help,
     positionals: [.model],
     options: [
@@ -49,8 +50,7 @@ enum MigrateCheckCommand: Command {
     }
     let text = LintText(model: model.url, entries: lint.entries, isVerbose: invocation.options.isVerbose)
     try write(lint, text, rehearsals, hasLock: options.lock != nil, model, invocation)
-    let failed = rehearsals.contains { !$0.rehearsal.failures.isEmpty }
-    return lint.count(of: .error) > 0 || failed ? .no : .done
+    return lint.count(of: .error) > 0 ? .no : RehearsalText.status(rehearsals.map(\.rehearsal))
   }
 
   /// The stores below a directory.
@@ -80,7 +80,7 @@ enum MigrateCheckCommand: Command {
     case .markdown:
       try invocation.result.write(([text.markdown] + rehearsals.map(\.markdown)).joined(separator: "\n"))
     case .github: try invocation.result.write(([text.annotations] + rehearsals.map(\.annotations)).joined())
-    case .sarif: try invocation.write(text.sarif(invocation.tool))
+    case .sarif: try invocation.write(text.sarif(invocation.tool, rehearsals.flatMap(\.remarks)))
     case .junit:
       var report = TestReport("coredata migrate check \(model.name)")
       report.cases = text.cases() + rehearsals.flatMap(\.cases)

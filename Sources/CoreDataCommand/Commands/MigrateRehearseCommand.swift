@@ -15,7 +15,8 @@ enum MigrateRehearseCommand: Command {
       "PATH is the model, after the stores to rehearse with. Without stores, one of every version is made and filled three "
       + "times: with plain values, with single relations, and with the ends of every range. Stores are copied and never "
       + "changed. Results of inferred steps are compared with what the two models say; of steps with mapping models it is "
-      + "checked that the store opens, is sound, and can be read. Exit with 1 if a migration fails.\n\n"
+      + "checked that the store opens, is sound, and can be read. Exit with 1 if a migration fails, and with 5 if none could be "
+      + "rehearsed.\n\n"
       + PolicyLibrary.help,
     positionals: [
       PositionalSpecification("PATH", .atLeastOne, summary: "Stores to rehearse with, if any, and then the model.")
@@ -42,6 +43,7 @@ enum MigrateRehearseCommand: Command {
     guard stores.isEmpty || versions.isEmpty else {
       throw CommandFailure(.usage, "--from is for stores that are made. Omit it, or the stores.")
     }
+    for version in versions + arguments.values("to") { _ = try model.version(version) }
     for store in stores where !FileManager.default.fileExists(atPath: store.path) {
       throw CommandFailure(.unreadableStore, "There is no file \(store.path). Check the path of the store.")
     }
@@ -79,6 +81,6 @@ enum MigrateRehearseCommand: Command {
       text.write(to: &report)
       try invocation.write(report)
     }
-    return rehearsal.failures.isEmpty ? .done : .no
+    return RehearsalText.status([rehearsal])
   }
 }

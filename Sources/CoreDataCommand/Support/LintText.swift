@@ -113,43 +113,59 @@ struct LintText {
   /// The results of a static analysis, version 2.1.0 of the format.
   ///
   /// - Parameter tool: the tool that has analyzed.
-  func sarif(_ tool: ToolSpecification) -> JSONText {
-    let codes = Set(entries.map(\.finding.code)).sorted { $0.rawValue < $1.rawValue }
-    let rules = codes.map { code -> JSONText in
+  ///
+  /// - Parameter remarks: of rehearsals.
+  func sarif(
+    _ tool: ToolSpecification, _ remarks: [(level: Finding.Level, title: String, text: String)] = []
+  ) -> JSONText {
+    func rule(_ id: String, _ title: String, _ what: String, _ help: String) -> JSONText {
       [
-        "id": .string(code.rawValue), "shortDescription": ["text": .string(code.page.title)],
-        "fullDescription": ["text": .string(code.page.what)],
-        "help": ["text": .string("\(code.page.why) \(code.page.cure)")],
+        "id": .string(id), "shortDescription": ["text": .string(title)], "fullDescription": ["text": .string(what)],
+        "help": ["text": .string(help)],
       ]
     }
-    let results = entries.map { entry -> JSONText in
-      let place = FindingPlace(of: entry, in: model)
-      let level =
-        switch entry.finding.level {
+    func result(_ id: String, _ level: Finding.Level, _ text: String, _ url: URL, line: Int) -> JSONText {
+      let word =
+        switch level {
         case .error: "error"
         case .warning: "warning"
         case .information: "note"
         }
       return [
-        "ruleId": .string(entry.finding.code.rawValue), "level": .string(level),
-        "message": ["text": .string(FindingText.sentence(entry.finding))],
+        "ruleId": .string(id), "level": .string(word), "message": ["text": .string(text)],
         "locations": [
           [
             "physicalLocation": [
-              "artifactLocation": ["uri": .string(Self.uri(place.url))], "region": ["startLine": .integer(place.line)],
+              "artifactLocation": ["uri": .string(Self.uri(url))], "region": ["startLine": .integer(line)],
             ]
           ]
         ],
       ]
     }
+    var rules = Set(entries.map(\.finding.code)).sorted { $0.rawValue < $1.rawValue }.map { code in
+      rule(code.rawValue, code.page.title, code.page.what, "\(code.page.why) \(code.page.cure)")
+    }
+    let rehearsal = "rehearsal"
+    if !remarks.isEmpty {
+      rules.append(
+        rule(
+          rehearsal, "a rehearsed migration", "Stores of every version are made, migrated and compared.",
+          "Run coredata migrate rehearse for more, with --keep to look at the stores."))
+    }
+    let results =
+      entries.map { entry in
+        let place = FindingPlace(of: entry, in: model)
+        return result(
+          entry.finding.code.rawValue, entry.finding.level, FindingText.sentence(entry.finding), place.url,
+          line: place.line)
+      } + remarks.map { result(rehearsal, $0.level, "\($0.title): \($0.text)", model, line: 1) }
     return [
       "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
       "runs": [
         [
           "tool": [
             "driver": [
-              "name": .string(tool.name),
-              "version": .string(tool.version), "rules": .array(rules),
+              "name": .string(tool.name), "version": .string(tool.version), "rules": .array(rules),
             ]
           ],
           "results": .array(results),

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataAnalysis
 import CoreDataTerminal
 import CoreDataTesting
 import Foundation
@@ -127,13 +128,32 @@ struct RehearsalText {
       })
   }
 
+  /// What there is to say of the rehearsal to programs that show remarks beside the model.
+  var remarks: [(level: Finding.Level, title: String, text: String)] {
+    let failures = rehearsal.failures.map { item in
+      (Finding.Level.error, "Migration \(item.name) failed", notes(item).joined(separator: "\n"))
+    }
+    let left = skipped.map { reason, count in
+      (Finding.Level.warning, "\(NumberText.counted(count, "migration")) not rehearsed", reason)
+    }
+    return failures + left
+  }
+
   var annotations: String {
-    rehearsal.failures.map { item in
+    remarks.map { remark in
       let annotation = WorkflowAnnotation(
-        .error, notes(item).joined(separator: "\n"), title: "Migration \(item.name) failed",
-        file: LintText.path(model.url), line: 1)
+        remark.level == .error ? .error : .warning, remark.text, title: remark.title, file: LintText.path(model.url),
+        line: 1)
       return annotation.text + "\n"
     }.joined()
+  }
+
+  /// The exit status of a command that has rehearsed: where nothing could be rehearsed, nothing is known.
+  static func status(_ rehearsals: [MigrationRehearsal]) -> ExitStatus {
+    if rehearsals.contains(where: { !$0.failures.isEmpty }) { return .no }
+    let cases = rehearsals.flatMap(\.cases)
+    let areSkipped = cases.allSatisfy { if case .skipped = $0.outcome { true } else { false } }
+    return !cases.isEmpty && areSkipped ? .migrationImpossible : .done
   }
 
   var cases: [TestReport.Case] {
