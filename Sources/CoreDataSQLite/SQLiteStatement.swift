@@ -238,6 +238,12 @@ extension SQLiteStatement {
     case .blob: .blob(blob(at: index) ?? Data())
     }
   }
+
+  /// Returns a column as a value of its stored type; a text that is no UTF-8 as its bytes, so that nothing is lost.
+  package func exactValue(at index: Int) -> SQLiteValue {
+    let isText = type(at: index) == .text
+    return isText && !withBlob(at: index, SQLiteText.isUTF8) ? .blob(blob(at: index) ?? Data()) : value(at: index)
+  }
 }
 
 /// A value of a statement's current row, valid until the statement is stepped or reset.

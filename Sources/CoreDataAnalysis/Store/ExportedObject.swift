@@ -173,7 +173,7 @@ struct ExportPlan {
     let (kind, isExternal) = (attribute.kind, attribute.allowsExternalStorage)
     let (name, entity) = (attribute.name, entity)
     return { statement, key, references in
-      let stored = StoredValue.exported(statement.value(at: index), as: kind)
+      let stored = StoredValue.exported(statement.exactValue(at: index), as: kind)
       guard isExternal, case .binary(let data) = stored else { return stored }
       return try references.externalData(data, property: name, of: entity, key: key).map { .binary($0) } ?? .null
     }
@@ -205,7 +205,7 @@ struct ExportPlan {
       let isDecimal = column.declaredType == "DECIMAL"
       steps.append(
         Step(name: column.name) { statement, _, _ in
-          StoredValue.exported(statement.value(at: index), as: isDate ? .date : isDecimal ? .decimal : .undefined)
+          StoredValue.exported(statement.exactValue(at: index), as: isDate ? .date : isDecimal ? .decimal : .undefined)
         })
     }
     sort()

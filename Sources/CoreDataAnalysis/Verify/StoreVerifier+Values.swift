@@ -23,12 +23,14 @@ private struct ValueRule {
 /// SQL functions that tell whether objects can read a value, as contexts do.
 private enum ReadableText: String, CaseIterable {
   case decimal
+  case string
   case uri
 
   var name: String { "verifier_reads_\(rawValue)" }
 
-  func reads(_ value: SQLiteValue) -> Bool {
-    switch (self, value) {
+  func reads(_ call: SQLiteFunctionCall) -> Bool {
+    if self == .string { return call.textBytes(0).map { SQLiteText.isUTF8(UnsafeRawBufferPointer($0)) } ?? false }
+    return switch (self, call.value(0)) {
     case (.decimal, .text(let text)): text == StoredDecimal.notANumber || StoredDecimal.decimal(text) != nil
     case (.decimal, .real(let number)): StoredDecimal.decimal(real: number) != nil
     case (.uri, .text(let text)): URL(string: text) != nil
@@ -41,8 +43,8 @@ extension StoreVerifier {
   /// Makes the functions known that queries for values call.
   func registerFunctions() throws {
     for function in ReadableText.allCases {
-      try connection.register(function: function.name, argumentCount: 1, deterministic: true) { values in
-        .integer(function.reads(values[0]) ? 1 : 0)
+      try connection.register(directFunction: function.name, argumentCount: 1, deterministic: true) { call in
+        call.giveBack(.integer(function.reads(call) ? 1 : 0))
       }
     }
   }
@@ -169,7 +171,7 @@ extension StoreVerifier {
       "typeof(\(column)) = 'blob' OR typeof(\(column)) = 'text' AND NOT \(ReadableText.decimal.name)(\(column)) "
         + "OR typeof(\(column)) = 'real' AND ABS(\(column)) > 1e100 AND NOT \(ReadableText.decimal.name)(\(column))"
     case .uri: "\(column) IS NOT NULL AND (typeof(\(column)) <> 'text' OR NOT \(ReadableText.uri.name)(\(column)))"
-    case .string: "typeof(\(column)) NOT IN ('text', 'null')"
+    case .string: "\(column) IS NOT NULL AND NOT \(ReadableText.string.name)(\(column))"
     case .uuid: "\(column) IS NOT NULL AND (typeof(\(column)) <> 'blob' OR length(\(column)) <> 16)"
     case .binaryData, .transformable: "typeof(\(column)) NOT IN ('blob', 'null')"
     case .undefined, .objectID, .composite: nil

@@ -198,9 +198,9 @@ final class RehearsalStage {
   private static func copy(_ store: URL, to copy: URL) throws {
     if FileCalls.exists(copy) { try FileCalls.removeFile(copy) }
     try FileCalls.makePrivateFile(copy)
-    let connection = try SQLiteConnection(url: store, mode: .readOnly)
-    try connection.backup(toPath: copy.path)
-    try connection.close()
+    let file = try StoreFile.openUntouched(store)
+    try file.connection.backup(toPath: copy.path)
+    try file.close()
     try StoreFiles.linkValues(of: store, to: copy)
   }
 
