@@ -78,7 +78,7 @@ let package = Package(
       path: "Tests/CoreDataTestSupport"),
     .testTarget(
       name: "CoreDataTestingTests",
-      dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataTestSupport", "CoreDataTesting"]),
+      dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataTestSupport", "CoreDataTesting"]),
     .testTarget(name: "CoreDataFileSystemTests", dependencies: ["CoreDataFileSystem"]),
     .testTarget(name: "CoreDataSQLiteTests", dependencies: ["CoreDataSQLite"]),
     .testTarget(name: "CoreDataPredicatesTests", dependencies: ["CoreDataPredicates"]),

@@ -53,6 +53,14 @@ struct CompanyStore {
     try store.close()
   }
 
+  /// The entity numbers of employees, by their keys.
+  func numbers() throws -> [SQLiteRow] {
+    let connection = try SQLiteConnection(url: url, mode: .readOnly)
+    let rows = try connection.rows("SELECT Z_PK, Z_ENT FROM ZEMPLOYEE ORDER BY Z_PK")
+    try connection.close()
+    return rows
+  }
+
   /// Runs statements on the file. Each `{Entity.relationship}` stands for the relationship's join table.
   func damage(_ sql: String) throws {
     let connection = try SQLiteConnection(url: url, mode: .readWrite)

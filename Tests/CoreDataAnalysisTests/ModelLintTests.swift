@@ -261,6 +261,20 @@ final class ModelLintTests {
     #expect(try lock(Self.versions(model("b"))).found == ["VR401 V1 Thing.a", "VR401 V1 Thing.b"])
   }
 
+  @Test("A version stays locked when it is renamed, and when the current one has moved back before it")
+  func movedBack() throws {
+    let second = Self.model { $0.entities[0].attributes.removeLast() }
+    let url = folder.appendingPathComponent("coredata.lock")
+    _ = try lock(Self.versions(Self.model(), second))
+    let renamed = ModelVersions(
+      [ModelVersion(name: "V1", document: Self.model()), ModelVersion(name: "V2b", document: second)], current: "V1")
+    #expect(try lock(renamed).found.map { $0.prefix(5) } == ["VR405"])
+    #expect(try lock(renamed, replacesEdited: true).found.count == 1)
+    let known = try #require(try VersionLock(contentsOf: url, model: "M.xcdatamodeld"))
+    #expect(known.versions.map(\.name) == ["V1", "V2b"])
+    #expect(try VersionLock.formerName(in: url, of: renamed) == "M.xcdatamodeld")
+  }
+
   @Test("Several models share a lock, and what is no lock is an error that says so")
   func files() throws {
     let url = folder.appendingPathComponent("coredata.lock")
@@ -269,7 +283,7 @@ final class ModelLintTests {
     #expect(try VersionLock(contentsOf: url, model: "M.xcdatamodeld") != nil)
     #expect(try VersionLock(contentsOf: url, model: "N.momd") != nil)
     #expect(try VersionLock(contentsOf: url, model: "O.momd") == nil)
-    for text in ["{", "[]", "{\"format\":\"coredata.lock/2\",\"models\":{}}", "version 1"] {
+    for text in ["", "{", "[]", "{\"format\":\"coredata.lock/2\",\"models\":{}}", "version 1"] {
       try Data(text.utf8).write(to: url)
       #expect(throws: ModelFileError.self) { try VersionLock(contentsOf: url, model: "M.xcdatamodeld") }
       #expect(throws: ModelFileError.self) { try lock(Self.versions(Self.model())) }

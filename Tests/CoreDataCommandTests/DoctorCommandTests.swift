@@ -54,6 +54,39 @@ struct DoctorCommandTests {
     #expect(run.output.hasSuffix("\n2 problems. Begin with the first.\n"))
   }
 
+  @Test("A store that carries no model is examined by the version that wrote it")
+  func withoutModel() throws {
+    try damage("DELETE FROM Z_MODELCACHE; INSERT INTO ZORDER (Z_PK, Z_ENT, Z_OPT, ZTOTAL) VALUES (5, 1, 1, 'x')")
+    #expect(CommandRun("doctor", store).output.contains("content: type") == false)
+    let run = CommandRun("doctor", store, workshop.model)
+    #expect(run.status == .no && run.output.contains("content: type (Order.total)"))
+    #expect(run.output.contains("coredata store verify \(store) \(workshop.model)\n"))
+  }
+
+  @Test("Rows that a new uniqueness constraint forbids are told before a migration fails over them")
+  func doubles() throws {
+    for version in ["Shop", "Shop 2"] {
+      let file = URL(fileURLWithPath: workshop.model + "/\(version).xcdatamodel/contents")
+      let text = try String(contentsOf: file, encoding: .utf8)
+      guard version == "Shop 2", let entity = text.range(of: "<entity name=\"Order\""),
+        let end = text[entity.upperBound...].range(of: "</entity>")
+      else { continue }
+      let constraint =
+        "<uniquenessConstraints><uniquenessConstraint><constraint value=\"name\"/></uniquenessConstraint>"
+        + "</uniquenessConstraints>"
+      try Data(text.replacingCharacters(in: end, with: constraint + "</entity>").utf8).write(to: file)
+    }
+    try damage("INSERT INTO ZORDER (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'a'), (1, 1, 'b')")
+    let fine = CommandRun("migrate", "plan", store, workshop.model, "-v")
+    #expect(fine.output.contains("info  DD203  Order: name must be unique now, and is among 2 rows"), "\(fine.output)")
+    try damage("INSERT INTO ZORDER (Z_ENT, Z_OPT, ZNAME) VALUES (1, 1, 'a'), (1, 1, NULL), (1, 1, NULL)")
+    let plan = CommandRun("migrate", "plan", store, workshop.model)
+    #expect(plan.status == .no)
+    #expect(plan.output.contains("DD203  Order: name must be unique now; 2 rows with equal values stop the migration"))
+    #expect(CommandRun("doctor", store, workshop.model).status == .no)
+    #expect(CommandRun("migrate", "run", store, workshop.model).status == .migrationImpossible)
+  }
+
   @Test("A store of another app is told to be refused, and why there is no way")
   func otherVersion() throws {
     let other = workshop.path("Other.xcdatamodel")

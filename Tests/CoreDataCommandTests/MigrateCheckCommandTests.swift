@@ -37,6 +37,27 @@ struct MigrateCheckCommandTests {
         == .usage)
   }
 
+  @Test("Migrations that cannot be rehearsed are told in every format, and none at all is no success")
+  func skipped() throws {
+    let mapping = workshop.path("Shop.mapping")
+    try #require(
+      CommandRun(["mapping", "new", workshop.model + "@Shop", workshop.model + "@Shop 2", "-o", mapping]).status == .done)
+    let text = try String(contentsOfFile: mapping, encoding: .utf8)
+    let line = try #require(text.split(separator: "\n").first { $0.contains(" copy   Order -> Order") })
+    let custom = line.replacingOccurrences(of: " copy ", with: " custom ") + "\n  policy  MissingPolicy"
+    try Data(text.replacingOccurrences(of: line, with: custom).utf8).write(to: URL(fileURLWithPath: mapping))
+    for command in ["rehearse", "check"] {
+      let run = CommandRun(["migrate", command, workshop.model, "--mappings", mapping, "--format", "github"])
+      #expect(run.status == .migrationImpossible, "\(run.error)")
+      #expect(run.output.contains("::warning") && run.output.contains("3 migrations not rehearsed"))
+      #expect(run.output.contains("MissingPolicy"))
+    }
+    let sarif = CommandRun(["migrate", "check", workshop.model, "--mappings", mapping, "--format", "sarif"])
+    #expect(sarif.output.contains("MissingPolicy") && sarif.output.contains("\"ruleId\": \"rehearsal\""))
+    #expect(CommandRun(["migrate", "rehearse", workshop.model, "--from", "None"]).status == .invalidModel)
+    #expect(CommandRun(["migrate", "rehearse", workshop.model, "--to", "None"]).status == .invalidModel)
+  }
+
   @Test("Stores of every version are made, migrated and compared")
   func rehearse() throws {
     let run = CommandRun(["migrate", "rehearse", workshop.model])

@@ -141,10 +141,41 @@ struct ModelLintCommandTests {
     #expect(single.status == .done && single.output.contains("M 2") == false)
     let other = folder.path("other.lock")
     try Data("{\"format\": \"coredata.lock/1\", \"models\": {}}".utf8).write(to: URL(fileURLWithPath: other))
-    #expect(CommandRun(["model", "lint", model, "--lock", other]).error.contains("does not have M.xcdatamodeld"))
+    let unlocked = CommandRun(["model", "lint", model, "--lock", other])
+    #expect(unlocked.status == .invalidModel && unlocked.error.contains("has no model M.xcdatamodeld"))
     #expect(mkfifo(folder.path("fifo.lock"), 0o600) == 0)
     #expect(CommandRun(["model", "lock", model, "--file", folder.path("fifo.lock")]).status == .invalidModel)
     #expect(CommandRun(["model", "lock", model, "--file", folder.path("none/x.lock")]).status == .failed)
+  }
+
+  @Test("A lock that does not protect the model stops the check: empty, or with the model under another name")
+  func uselessLock() throws {
+    try #require(CommandRun(["model", "lock", model]).status == .done)
+    let file = URL(fileURLWithPath: folder.path("coredata.lock"))
+    let text = try String(contentsOf: file, encoding: .utf8)
+    for arguments in [["model", "lint", model], ["migrate", "check", model]] {
+      try Data(text.replacingOccurrences(of: "\"M.xcdatamodeld\"", with: "\"Old.xcdatamodeld\"").utf8).write(to: file)
+      let renamed = CommandRun(arguments)
+      #expect(renamed.status == .invalidModel && renamed.error.contains("under the name Old.xcdatamodeld"))
+      try Data().write(to: file)
+      #expect(CommandRun(arguments).status == .invalidModel)
+      // A lock of other models does not lock a new one.
+      try Data("{\"format\": \"coredata.lock/1\", \"models\": {}}".utf8).write(to: file)
+      #expect(CommandRun(arguments).status != .invalidModel)
+    }
+  }
+
+  @Test("The lock is none of the files that a result may replace", arguments: ["lint", "lock"])
+  func lockAsOutput(command: String) throws {
+    try #require(CommandRun(["model", "lock", model]).status == .done)
+    let lock = folder.path("coredata.lock")
+    let before = try Data(contentsOf: URL(fileURLWithPath: lock))
+    let option = command == "lock" ? "--file" : "--lock"
+    for arguments in [[model], [model + "/M.xcdatamodel"], [model, option, lock]] {
+      let run = CommandRun(["model", command] + arguments + ["--output", lock])
+      #expect(run.status == .usage && run.error.contains("Nothing was changed"))
+    }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: lock)) == before)
   }
 
   @Test("Names that were made to harm do no harm in any format")

@@ -44,6 +44,25 @@ struct OutputTests {
     ]
   }
 
+  @Test("What is done although standard output is full ends with its own status", arguments: [["lock"], ["compile"]])
+  func fullOutput(words: [String]) throws {
+    struct Full: Error {}
+    let extra = words == ["compile"] ? ["--output", workshop.path("X.momd")] : []
+    var message = ""
+    let streams = CommandStreams(output: { _ in throw Full() }, error: { message += $0 })
+    let status = CommandLineTool.run(["model"] + words + [workshop.model] + extra, streams: streams)
+    #expect(status == .unreported && message.contains(" was written. Only the report could not be written."))
+  }
+
+  @Test("A page and a result cannot have one file")
+  func sameFile() throws {
+    let file = workshop.path("x.html")
+    let run = CommandRun(["migrate", "rehearse", workshop.model, "--report", file, "--output", file])
+    #expect(run.status == .usage && run.error.contains("--report and --output name the same file"))
+    let input = CommandRun(["migrate", "rehearse", store, workshop.model, "--report", store])
+    #expect(input.status == .usage && input.error.contains("--report \(store) names "))
+  }
+
   @Test("The store, its logs, its values, its backups and its model are never replaced by a result, over links either")
   func protected() throws {
     let hard = workshop.path("hard")

@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataModelFiles
+import CoreDataSQLite
 import CoreDataTestSupport
 import Foundation
 import Testing
@@ -172,6 +173,9 @@ final class MigrationRehearsalTests {
     let store = folder.appendingPathComponent("Given.sqlite")
     let old = try NSManagedObjectModel.versions(contentsOf: url)[0].model
     try ManagedObjects.make(5, of: "Item", in: store, old)
+    let connection = try SQLiteConnection(url: store, mode: .readWrite)
+    try connection.setPragma("journal_mode", to: "WAL")
+    try connection.close()
     let before = try Data(contentsOf: store)
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
     let rehearsal = try MigrationRehearsal(modelsAt: url, from: .stores([store]))

@@ -19,7 +19,9 @@ final class ResultWriter {
   private static let bufferLimit = 1 << 16
 
   /// A sentence about the work that is done even if the result cannot be written.
-  var workDone: String?
+  var workDone: String? {
+    didSet { UnfinishedFiles.leaveSignals() }
+  }
 
   init(path: String?, streams: CommandStreams) {
     self.path = path

@@ -18,12 +18,9 @@ final class StopSignal {
   private let lock = NSLock()
   private var isSet = false
 
-  /// Whether a command of this process stops where it chooses to.
-  static var isAwaited: Bool { count.withLock { $0 > 0 } }
-  private static let count = Mutex(0)
 
   init() {
-    Self.count.withLock { $0 += 1 }
+    UnfinishedFiles.leaveSignals()
     // A dispatch source receives a signal only if the signal is ignored; otherwise it ends the process.
     earlier = Self.signals.map { signal($0, SIG_IGN) }
     sources = Self.signals.map { DispatchSource.makeSignalSource(signal: $0, queue: .global()) }
@@ -37,7 +34,6 @@ final class StopSignal {
   func end() {
     for source in sources { source.cancel() }
     for (number, handler) in zip(Self.signals, earlier) { signal(number, handler) }
-    Self.count.withLock { $0 -= 1 }
   }
 
   /// Throws a `CommandFailure` with the status for a stop if a signal was received.
@@ -57,6 +53,7 @@ final class StopSignal {
 /// Removes what a command has not finished, when Ctrl-C or SIGTERM ends the process.
 enum UnfinishedFiles {
   private static let drafts = Mutex<Set<URL>>([])
+  private static let isIdle = Mutex(false)
 
   /// Notes a file that is renamed when it is complete.
   static func add(_ draft: URL) { drafts.withLock { _ = $0.insert(draft) } }
@@ -64,7 +61,10 @@ enum UnfinishedFiles {
   /// Notes that a file is complete, or was removed.
   static func remove(_ draft: URL) { drafts.withLock { _ = $0.remove(draft) } }
 
-  /// Has the signals end this process with status 130. A command with a `StopSignal` stops by itself.
+  /// Has signals no longer end this process: its command stops by itself, or has done its work and only tells so.
+  static func leaveSignals() { isIdle.withLock { $0 = true } }
+
+  /// Has the signals end this process with status 130.
   ///
   /// - Returns: what receives the signals, to be kept as long as they are to be received.
   static func removeWhenStopped() -> [any DispatchSourceSignal] {
@@ -74,11 +74,11 @@ enum UnfinishedFiles {
       guard unsafeBitCast(earlier, to: Int.self) != unsafeBitCast(SIG_IGN, to: Int.self) else { return nil }
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler {
-        guard !StopSignal.isAwaited else { return }
+        guard !isIdle.withLock({ $0 }) else { return }
         // The process ends in any case; what stays is private, or has a name that says that it is a part.
         for draft in drafts.withLock({ $0 }) { try? FileCalls.removeFile(draft) }
         PrivateDirectory.removeTemporary()
-        CommandStreams.process.say("error: Stopped. Nothing was changed.\n")
+        CommandStreams.process.say("error: Stopped.\n")
         exit(ExitStatus.stopped.rawValue)
       }
       source.resume()
