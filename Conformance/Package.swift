@@ -7,11 +7,11 @@ import PackageDescription
 // A package of its own, so that nobody who uses the library builds it. On Apple's systems `import CoreData` means Apple's
 // framework, and nothing of OpenCoreData is built.
 #if canImport(Darwin)
-  let packages: [Package.Dependency] = []
-  let coreData: [Target.Dependency] = []
+let packages: [Package.Dependency] = []
+let coreData: [Target.Dependency] = []
 #else
-  let packages: [Package.Dependency] = [.package(name: "OpenCoreData", path: "..")]
-  let coreData: [Target.Dependency] = [.product(name: "CoreData", package: "OpenCoreData")]
+let packages: [Package.Dependency] = [.package(name: "OpenCoreData", path: "..")]
+let coreData: [Target.Dependency] = [.product(name: "CoreData", package: "OpenCoreData")]
 #endif
 
 // Swift 5's rules of concurrency, since Apple's classes have other annotations than ours.

@@ -43,14 +43,20 @@ replace() {
   mv "$1.new" "$1"
 }
 
-finds 'Item item0.text' replace everything.sqlite 'the value of text' 'the VALUE of text'
+# shorten FILE leaves its first pages.
+shorten() {
+  head -c 8192 "$1" >"$1.new"
+  mv "$1.new" "$1"
+}
+
+finds 'Item item0.text' replace everything.sqlite 'text, Grü' 'TEXT, Grü'
 finds 'Memo note7.body' replace migrated.sqlite 'text 7' 'text 8'
 finds 'history' replace manifest.json 'update Item songs' 'update Item image'
 finds 'the hash of Memo' replace manifest.json '"Memo" : "' '"Memo" : "0'
 finds 'Song song2.playlists' replace manifest.json '"playlists" : "{item0, item1}"' '"playlists" : "{item0}"'
-finds 'everything.sqlite' truncate -s 8192 everything.sqlite
+finds 'everything.sqlite' shorten everything.sqlite
 finds 'is not there' rm migrated.sqlite
-finds 'Item item0.image' find . -path '*_SUPPORT*' -type f -delete
+finds 'image' find . -path '*_SUPPORT*' -type f -delete
 
 cat "$directory/out"
 printf 'Conformance: eight damages were found.\n'

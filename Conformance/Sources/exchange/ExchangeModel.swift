@@ -101,7 +101,8 @@ enum ExchangeModel: String, Codable {
     _ first: NSEntityDescription, _ name: String, toMany: Bool, ordered: Bool = false,
     _ second: NSEntityDescription, _ inverseName: String, toMany inverseToMany: Bool
   ) {
-    func relationship(_ name: String, _ toMany: Bool, to destination: NSEntityDescription) -> NSRelationshipDescription {
+    func relationship(_ name: String, _ toMany: Bool, to destination: NSEntityDescription) -> NSRelationshipDescription
+    {
       let result = NSRelationshipDescription()
       result.name = name
       result.minCount = 0

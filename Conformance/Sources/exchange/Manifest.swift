@@ -24,9 +24,9 @@ struct Manifest: Codable {
   var stores: [Store]
 
   #if canImport(Darwin)
-    static let ownFramework = "Apple's Core Data"
+  static let ownFramework = "Apple's Core Data"
   #else
-    static let ownFramework = "OpenCoreData"
+  static let ownFramework = "OpenCoreData"
   #endif
 
   static func url(in directory: URL) -> URL { directory.appendingPathComponent("manifest.json") }

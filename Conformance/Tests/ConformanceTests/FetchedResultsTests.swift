@@ -88,7 +88,8 @@ struct FetchedResultsTests {
       #expect(titles(controller) == ["f", "d", "b"])
       #expect(controller.sections?.count == 1)
       #expect(controller.object(at: IndexPath(indexes: [0, 2])).text("title") == "b")
-      #expect(try controller.indexPath(forObject: #require(controller.fetchedObjects?[1])) == IndexPath(indexes: [0, 1]))
+      #expect(
+        try controller.indexPath(forObject: #require(controller.fetchedObjects?[1])) == IndexPath(indexes: [0, 1]))
     }
   }
 

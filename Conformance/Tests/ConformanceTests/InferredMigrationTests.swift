@@ -205,7 +205,9 @@ struct InferredMigrationTests {
   @Test("A type that values cannot be converted to is error 134190 and says which attribute")
   func incompatibleTypes() throws {
     let after = model(entity("Note", [attribute("text", .binaryDataAttributeType)]))
-    let failure = try thrown { _ = try NSMappingModel.inferredMappingModel(forSourceModel: notes(), destinationModel: after) }
+    let failure = try thrown {
+      _ = try NSMappingModel.inferredMappingModel(forSourceModel: notes(), destinationModel: after)
+    }
     #expect(failure.code == NSInferredMappingModelError)
     #expect(failure.userInfo["entity"] as? String == "Note")
     #expect(failure.userInfo["property"] as? String == "text")
@@ -223,7 +225,8 @@ struct InferredMigrationTests {
     let after = notes(attribute("more", optional: false))
     let failure = try thrown { _ = try Stack(after, in: stack.directory, options: MigrationWay.automatic) }
     #expect(failure.domain == NSCocoaErrorDomain)
-    #expect([NSMigrationError, NSInferredMappingModelError, NSMigrationMissingMappingModelError].contains(failure.code))
+    #expect(
+      [NSMigrationError, NSInferredMappingModelError, NSMigrationMissingMappingModelError].contains(failure.code))
     let again = try Stack(notes(), in: stack.directory)
     #expect(try again.run { try $0.texts("text", of: "Note") } == ["kept"])
   }

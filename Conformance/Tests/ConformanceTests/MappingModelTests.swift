@@ -73,7 +73,8 @@ class CancellingPolicy: NSEntityMigrationPolicy {
 @Suite("Mapping models")
 struct MappingModelTests {
   private let before = model(entity("Person", [attribute("name"), attribute("age", .integer32AttributeType)]))
-  private let after = model(entity("Person", [attribute("first"), attribute("last"), attribute("years", .integer32AttributeType)]))
+  private let after = model(
+    entity("Person", [attribute("first"), attribute("last"), attribute("years", .integer32AttributeType)]))
 
   /// A mapping of persons, of which each attribute has an expression.
   private func mapping(

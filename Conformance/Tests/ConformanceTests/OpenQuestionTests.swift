@@ -17,7 +17,8 @@ struct OpenQuestionTests {
 
   @Test("The order of two uniqueness constraints is no part of the hash")
   func constraints() throws {
-    #expect(try hash { $0.uniquenessConstraints = [["a"], ["b"]] } == hash { $0.uniquenessConstraints = [["b"], ["a"]] })
+    #expect(
+      try hash { $0.uniquenessConstraints = [["a"], ["b"]] } == hash { $0.uniquenessConstraints = [["b"], ["a"]] })
   }
 
   @Test("External storage and keeping a value in history have one mark in the hash")

@@ -15,17 +15,17 @@ enum SourceModel {
   static func limits() throws -> NSManagedObjectModel {
     let source = directory.appendingPathComponent("Limits.xcdatamodeld")
     #if canImport(Darwin)
-      let output = try StoreDirectory()
-      let compiled = output.store("Limits.momd")
-      let compiler = Process()
-      compiler.executableURL = URL(fileURLWithPath: "/usr/bin/xcrun")
-      compiler.arguments = ["momc", source.path, compiled.path]
-      try compiler.run()
-      compiler.waitUntilExit()
-      guard compiler.terminationStatus == 0 else { throw NotCompiled(status: compiler.terminationStatus) }
-      return try #require(NSManagedObjectModel(contentsOf: compiled))
+    let output = try StoreDirectory()
+    let compiled = output.store("Limits.momd")
+    let compiler = Process()
+    compiler.executableURL = URL(fileURLWithPath: "/usr/bin/xcrun")
+    compiler.arguments = ["momc", source.path, compiled.path]
+    try compiler.run()
+    compiler.waitUntilExit()
+    guard compiler.terminationStatus == 0 else { throw NotCompiled(status: compiler.terminationStatus) }
+    return try #require(NSManagedObjectModel(contentsOf: compiled))
     #else
-      return try #require(NSManagedObjectModel(contentsOf: source))
+    return try #require(NSManagedObjectModel(contentsOf: source))
     #endif
   }
 }
@@ -80,7 +80,8 @@ struct SourceModelTests {
     #expect(item.attributesByName["code"]?.renamingIdentifier == "code")
     #expect(item.userInfo?["key"] as? String == "value")
     #expect(model.versionIdentifiers == ["first"])
-    #expect(model.fetchRequestTemplate(forName: "Many")?.predicate == NSPredicate(format: "count > 5", argumentArray: []))
+    #expect(
+      model.fetchRequestTemplate(forName: "Many")?.predicate == NSPredicate(format: "count > 5", argumentArray: []))
   }
 
   /// A value that breaks one limit, and the error of it.
@@ -103,7 +104,8 @@ struct SourceModelTests {
     Broken(key: "code", value: "ab1", code: NSValidationStringPatternMatchingError),
   ]
 
-  @Test("A value beyond a limit of the source is the error of this limit, with key, value and object", arguments: broken)
+  @Test(
+    "A value beyond a limit of the source is the error of this limit, with key, value and object", arguments: broken)
   func limits(broken: Broken) throws {
     let stack = try Stack(model)
     try stack.run { context in
@@ -112,7 +114,8 @@ struct SourceModelTests {
       #expect(failure.code == broken.code)
       #expect(failure.userInfo[NSValidationKeyErrorKey] as? String == broken.key)
       #expect(failure.userInfo[NSValidationObjectErrorKey] as? NSManagedObject === item)
-      #expect((failure.userInfo[NSValidationValueErrorKey] as? NSObject) == (item.value(forKey: broken.key) as? NSObject))
+      #expect(
+        (failure.userInfo[NSValidationValueErrorKey] as? NSObject) == (item.value(forKey: broken.key) as? NSObject))
     }
   }
 
@@ -121,7 +124,8 @@ struct SourceModelTests {
     let stack = try Stack(model)
     #expect(throws: Never.self) {
       try stack.run { context in
-        context.insert("Item", ["count": 9, "price": 2.5, "code": "abcd", "date": Date(timeIntervalSinceReferenceDate: 0)])
+        context.insert(
+          "Item", ["count": 9, "price": 2.5, "code": "abcd", "date": Date(timeIntervalSinceReferenceDate: 0)])
         context.insert("Item", ["count": 2, "code": "ab", "date": Date(timeIntervalSinceReferenceDate: 86_400)])
         try context.save()
       }

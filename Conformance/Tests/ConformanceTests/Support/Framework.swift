@@ -7,9 +7,9 @@ import Testing
 /// The framework that the tests were compiled against.
 enum Framework {
   #if canImport(Darwin)
-    static let isOpenCoreData = false
+  static let isOpenCoreData = false
   #else
-    static let isOpenCoreData = true
+  static let isOpenCoreData = true
   #endif
 }
 
