@@ -4,24 +4,6 @@
 import CoreData
 import Testing
 
-/// What happened, in order; handlers add to it.
-final class Log: @unchecked Sendable {
-  private let lock = NSLock()
-  private var lines: [String] = []
-
-  func add(_ line: String) {
-    lock.lock()
-    defer { lock.unlock() }
-    lines.append(line)
-  }
-
-  var all: [String] {
-    lock.lock()
-    defer { lock.unlock() }
-    return lines
-  }
-}
-
 @Suite("Staged migration")
 struct StagedMigrationTests {
   private let first = model(entity("Note", [attribute("text")]))

@@ -161,8 +161,3 @@ struct VersionHashTests {
     #expect(first.entityVersionHashesByName["Item"] == hash)
   }
 }
-
-/// The digits of bytes.
-func hex(_ data: Data?) -> String {
-  (data ?? Data()).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-}

@@ -87,3 +87,8 @@ func library(_ change: (inout LibraryFacts) -> Void = { _ in }) -> NSManagedObje
   connect(book, relationship("tags", toMany: true), tag, relationship("books", toMany: true))
   return model(author, book, tag)
 }
+
+/// The digits of bytes.
+func hex(_ data: Data?) -> String {
+  (data ?? Data()).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+}
