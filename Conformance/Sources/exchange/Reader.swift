@@ -25,6 +25,8 @@ struct Reader {
   }
 
   private func read(_ expected: Manifest.Store) throws -> [String] {
+    // A directory from elsewhere names no file outside of itself.
+    guard !expected.file.contains("/") else { return ["\(expected.file): is no name of a file"] }
     // Opening a store writes to it. All files go into the copy, the log and the files of large values too.
     let copy = FileManager.default.temporaryDirectory.appendingPathComponent("exchange-\(UUID().uuidString)")
     try FileManager.default.copyItem(at: directory, to: copy)
