@@ -38,7 +38,7 @@ finds() {
 
 # replace FILE OLD NEW replaces bytes by as many others.
 replace() {
-  LC_ALL=C sed "s/$2/$3/" "$1" >"$1.new"
+  LC_ALL=C sed "s|$2|$3|" "$1" >"$1.new"
   cmp -s "$1" "$1.new" && fail "$1 does not contain $2"
   mv "$1.new" "$1"
 }
