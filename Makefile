@@ -3,7 +3,7 @@
 #
 #   make demo     an old store is refused, migrated and read, in half a minute (after the build)
 #   make test     all tests, and the examples that find their model, migrate by a policy, list what is imported, and run
-#                 an app's model layer unchanged
+#                 an app's model layer unchanged; stores for Apple's framework are written, read and damaged (Conformance)
 #   make static   the demonstration and a round trip with programs linked with --static-swift-stdlib, as tools are shipped
 #   make docs     the guide and the reference as a site in .build/docs/site, with the toolchain's docc
 #   make install  the tool with its manual page and the completions of bash, zsh and fish below PREFIX (/usr/local); Swift's
@@ -43,7 +43,7 @@ endif
 EXPORTS := -Xlinker --export-dynamic
 
 # Examples/Moved holds the sources of an app, which follow another style.
-FORMATTED := Package.swift $(wildcard Sources Plugins Tests Benchmarks) $(filter-out Examples/Moved,$(wildcard Examples/*)) \
+FORMATTED := Package.swift $(wildcard Sources Plugins Tests Benchmarks Conformance) $(filter-out Examples/Moved,$(wildcard Examples/*)) \
   $(wildcard Examples/Moved/*.swift Examples/Moved/Sources/orders)
 
 .PHONY: build demo test pages generated lint format bench torture static fuzz fuzz-fixed sanitize sanitize-files sanitize-threads libraries
@@ -60,6 +60,8 @@ test: libraries
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Splitting/check.sh --scratch-path $(abspath $(SCRATCH))/splitting $(BUILD_FLAGS)
 	@Examples/Shelf/check.sh --scratch-path $(abspath $(SCRATCH))/shelf $(BUILD_FLAGS)
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Moved/check.sh --scratch-path $(abspath $(SCRATCH))/moved
+	@EXCHANGE=$(abspath $(SCRATCH))/debug/ConformanceExchange Conformance/check.sh
+	@Scripts/corpus-check.sh
 
 generated: build
 	@Tests/GeneratedClasses/check.sh "$(MODELS)" $(abspath $(SCRATCH))

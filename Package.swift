@@ -112,6 +112,14 @@ let package = Package(
         "CoreDataTestSupport", "FuzzingSupport",
       ],
       path: "Tests/Fuzzing", exclude: ["Corpus", "README.md"]),
+    // The sources of the package in `Conformance`, which builds them against Apple's framework. Here nothing has to be
+    // compiled twice for them; its manifest says why their rules are Swift 5's. No product holds the program.
+    .testTarget(
+      name: "ConformanceTests", dependencies: ["CoreData"], path: "Conformance/Tests/ConformanceTests",
+      exclude: ["Figures/version-hashes.txt", "Models"], swiftSettings: [.swiftLanguageMode(.v5)]),
+    .executableTarget(
+      name: "ConformanceExchange", dependencies: ["CoreData"], path: "Conformance/Sources/exchange",
+      swiftSettings: [.swiftLanguageMode(.v5)]),
     .testTarget(name: "CoreDataTerminalTests", dependencies: ["CoreDataTerminal"]),
     .testTarget(
       name: "CoreDataCommandTests",

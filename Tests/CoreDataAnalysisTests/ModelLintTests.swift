@@ -267,7 +267,9 @@ final class ModelLintTests {
     let url = folder.appendingPathComponent("coredata.lock")
     _ = try lock(Self.versions(Self.model(), second))
     let renamed = ModelVersions(
-      [ModelVersion(name: "V1", document: Self.model()), ModelVersion(name: "V2b", document: second)], current: "V1")
+      [("V1", Self.model()), ("V2b", second)].map {
+        ModelVersion(name: $0, document: $1, versionHashes: VersionHashes($1))
+      }, current: "V1")
     #expect(try lock(renamed).found.map { $0.prefix(5) } == ["VR405"])
     #expect(try lock(renamed, replacesEdited: true).found.count == 1)
     let known = try #require(try VersionLock(contentsOf: url, model: "M.xcdatamodeld"))

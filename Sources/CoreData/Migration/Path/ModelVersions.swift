@@ -74,8 +74,10 @@ package struct ModelVersions {
   }
 
   /// The given versions, in order.
-  package init(_ versions: [ModelVersion]) {
-    self.init(shelf: VersionShelf(versions), currentName: nil, url: nil)
+  ///
+  /// - Parameter current: the name of the current version; nil where none is marked.
+  package init(_ versions: [ModelVersion], current: String? = nil) {
+    self.init(shelf: VersionShelf(versions), currentName: current, url: nil)
   }
 
   private init(shelf: VersionShelf, currentName: String?, url: URL?) {
