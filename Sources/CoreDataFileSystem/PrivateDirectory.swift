@@ -105,9 +105,15 @@ package final class PrivateDirectory {
 
   /// Removes what this process has made with `make(prefix:in:)`, before the process ends amid its work.
   package static func removeTemporary() {
-    for url in temporary.withLock({ $0 }) {
-      // What stays is private, and the next process with the same prefix removes it.
-      try? FileCalls.removeTree(url)
+    // Another thread may still be making files in them.
+    for _ in 0..<50 {
+      let left = temporary.withLock { $0 }.filter { FileCalls.exists($0) }
+      guard !left.isEmpty else { return }
+      for url in left {
+        // What stays is private, and the next process with the same prefix removes it.
+        try? FileCalls.removeTree(url)
+      }
+      usleep(2_000)
     }
   }
 

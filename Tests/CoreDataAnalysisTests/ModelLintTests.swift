@@ -263,7 +263,7 @@ final class ModelLintTests {
 
   @Test("A version stays locked when it is renamed, and when the current one has moved back before it")
   func movedBack() throws {
-    let second = Self.model { $0.entities[0].attributes.removeLast() }
+    let second = Self.model { item, _ in item.attributes.removeLast() }
     let url = folder.appendingPathComponent("coredata.lock")
     _ = try lock(Self.versions(Self.model(), second))
     let renamed = ModelVersions(

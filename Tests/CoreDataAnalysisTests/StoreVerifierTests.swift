@@ -71,7 +71,8 @@ struct StoreVerifierTests {
     Damage(sql: "UPDATE ZEMPLOYEE SET ZSALARY = 1e200", kind: .type, place: "Employee.salary", count: 2),
     Damage(sql: "UPDATE ZEMPLOYEE SET ZSITE = 'no uri :::' WHERE ZNAME = 'e1'", kind: .type, place: "Employee.site"),
     Damage(
-      sql: "UPDATE ZEMPLOYEE SET ZNAME = CAST(x'f5fe41' AS TEXT) WHERE ZNAME = 'm2'", kind: .type, place: "Manager.name"),
+      sql: "UPDATE ZEMPLOYEE SET ZNAME = CAST(x'f5fe41' AS TEXT) WHERE ZNAME = 'm2'", kind: .type, place: "Manager.name"
+    ),
     Damage(sql: "UPDATE ZTASK SET Z_OPT = 'x' WHERE Z_PK = 1", kind: .type, place: "Task.Z_OPT"),
     Damage(sql: "UPDATE ZEMPLOYEE SET ZNAME = x'00' WHERE ZNAME = 'm2'", kind: .type, place: "Manager.name"),
     Damage(

@@ -40,8 +40,8 @@ struct MigrateCheckCommandTests {
   @Test("Migrations that cannot be rehearsed are told in every format, and none at all is no success")
   func skipped() throws {
     let mapping = workshop.path("Shop.mapping")
-    try #require(
-      CommandRun(["mapping", "new", workshop.model + "@Shop", workshop.model + "@Shop 2", "-o", mapping]).status == .done)
+    let versions = [workshop.model + "@Shop", workshop.model + "@Shop 2"]
+    try #require(CommandRun(["mapping", "new"] + versions + ["-o", mapping]).status == .done)
     let text = try String(contentsOfFile: mapping, encoding: .utf8)
     let line = try #require(text.split(separator: "\n").first { $0.contains(" copy   Order -> Order") })
     let custom = line.replacingOccurrences(of: " copy ", with: " custom ") + "\n  policy  MissingPolicy"

@@ -106,7 +106,9 @@ package struct StoreDifference: Sendable {
 
 extension StoreDifference {
   /// Tells objects with equal attributes apart by what they are related to, as long as that finds new differences.
-  private static func refine(_ sides: (Side, Side), _ pairs: [EntityPair], _ normal: (NormalValues, NormalValues)) throws {
+  private static func refine(
+    _ sides: (Side, Side), _ pairs: [EntityPair], _ normal: (NormalValues, NormalValues)
+  ) throws {
     var kinds = (sides.0.kindCount, sides.1.kindCount)
     while sides.0.hasTwins(kinds.0) || sides.1.hasTwins(kinds.1) {
       // Both sides go the same number of steps, so that their digests can be compared.

@@ -173,7 +173,8 @@ extension Checkup {
       } else if plan.count(of: .error) > 0 {
         add(
           .problem, "migration", "It would lose data, or fail: \(plan.count(of: .error)) findings.",
-          cure: "Read the findings of the plan.", command: "coredata migrate plan \(path) \(ShellWord.quoted(model.path))")
+          cure: "Read the findings of the plan.",
+          command: "coredata migrate plan \(path) \(ShellWord.quoted(model.path))")
       } else {
         add(
           .ok, "migration", "There is a way: \(names.joined(separator: " -> ")).",
@@ -190,7 +191,7 @@ extension Checkup {
 
   /// - Parameter model: the model that has to be named to verify the store; nil where it carries its own.
   private mutating func examineContent(_ reader: StoreReader, _ model: Model?) {
-    let store = reader.url.relativePath
+    let verify = ["coredata", "store", "verify", reader.url.relativePath] + [model?.path].compactMap { $0 }
     do {
       let verdict = try StoreVerifier(reader, limit: 1).run()
       for defect in verdict.problems {
@@ -198,8 +199,7 @@ extension Checkup {
         add(
           .problem, "content", "\(defect.kind.rawValue)\(place): \(defect.examples.first?.text ?? "")",
           cure: defect.isRepairable ? "It can be repaired without a guess." : defect.cure,
-          command: ShellWord.line(
-            ["coredata", "store", "verify", store] + [model?.path].compactMap { $0 } + (defect.isRepairable ? ["--repair"] : [])))
+          command: ShellWord.line(verify + (defect.isRepairable ? ["--repair"] : [])))
       }
       if verdict.isSound {
         add(.ok, "content", "\(verdict.rows.values.reduce(0, +)) rows keep every rule that could be checked.")

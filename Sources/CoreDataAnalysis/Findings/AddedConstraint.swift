@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
-import CoreDataSQLite
-import CoreDataStoreFiles
 
 /// A uniqueness constraint that a step adds, over attributes of the store: for each entity with rows, those of its properties.
 struct AddedConstraint: Hashable, Sendable {
@@ -26,8 +24,7 @@ extension FindingJudge {
     return after.filter { !before.contains(Set($0)) }
   }
 
-  /// A constraint over values of the store; nil where they are not in the store that was counted, or a mapping model can change
-  /// them.
+  /// A constraint over values of the store; nil where they are not in the store that was counted, or the step can change them.
   func constraint(_ names: [String], of change: ModelChange) -> AddedConstraint? {
     guard let counts, let source = change.sourceEntity, change.migration != .custom else { return nil }
     let properties = newIndex.lineage(of: change.entity ?? "").flatMap(\.attributes)
@@ -35,8 +32,12 @@ extension FindingJudge {
     for entity in family(of: source) where counts.rows[entity] ?? 0 > 0 {
       let origins = names.compactMap { name -> AttributeOrigin? in
         guard let property = properties.first(where: { $0.name == name }) else { return nil }
-        let known = counts.origins[entity] ?? [:]
-        return property.renamingIdentifier.flatMap { known[$0] } ?? known[name]
+        let candidates = [property.renamingIdentifier, name].compactMap { $0 }
+        let before = candidates.compactMap { name in
+          oldIndex.lineage(of: entity).flatMap(\.attributes).first { $0.name == name }
+        }.first
+        guard let before, before.kind == property.kind else { return nil }
+        return counts.origins[entity]?[before.name]
       }
       guard origins.count == names.count else { return nil }
       attributes.append(origins)
@@ -64,47 +65,5 @@ extension FindingJudge {
         .uniquenessAdded, .error, change,
         "\(text); \(counted(doubles, "row")) with equal values stop the migration", isFailure: true)
     }
-  }
-}
-
-extension StoreReader {
-  /// Counts the rows that would violate the uniqueness constraints that a step adds.
-  ///
-  /// - Throws: `StoreProblem`.
-  func countDoubles(
-    in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
-  ) throws {
-    let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
-    for constraint in AddedConstraint.all(in: difference, judge) where counts.doubles[constraint] == nil {
-      counts.doubles[constraint] = try doubles(under: constraint)
-    }
-  }
-
-  /// Nil where the values are not in columns of one table.
-  private func doubles(under constraint: AddedConstraint) throws -> Int? {
-    guard !constraint.attributes.isEmpty else { return 0 }
-    var tables: Set<String> = []
-    var columns: Set<[String]> = []
-    var conditions: [String] = []
-    for origins in constraint.attributes {
-      guard let name = origins.first?.entity, let entity = entities.first(where: { $0.name == name }),
-        let layout = entity.layout
-      else { return nil }
-      let found = origins.compactMap { layout.attributes[$0.property]?.column }
-      guard found.count == origins.count, origins.allSatisfy({ $0.entity == name }) else { return nil }
-      tables.insert(layout.table)
-      columns.insert(found.map { SQLName.quoted($0) })
-      conditions.append(entity.condition)
-    }
-    guard tables.count == 1, let table = tables.first, columns.count == 1, let columns = columns.first else {
-      return nil
-    }
-    let list = columns.joined(separator: ", ")
-    // NULL is never a duplicate.
-    let present = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
-    let sql =
-      "SELECT SUM(N) FROM (SELECT COUNT(*) AS N FROM \(SQLName.quoted(table)) WHERE \(present) "
-      + "AND (\(conditions.joined(separator: " OR "))) GROUP BY \(list) HAVING COUNT(*) > 1)"
-    return try reading { Int(try connection.scalar(sql)?.integer ?? 0) }
   }
 }

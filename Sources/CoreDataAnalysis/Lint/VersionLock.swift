@@ -207,7 +207,8 @@ extension VersionLock {
     }
     // The version may have another name by now.
     let shipped = self.versions.first { $0.name == self.current }?.checksum
-    let before = present.firstIndex { $0.locked.checksum == shipped } ?? present.firstIndex { $0.version.name == self.current }
+    let before =
+      present.firstIndex { $0.locked.checksum == shipped } ?? present.firstIndex { $0.version.name == self.current }
     if let before, let now = present.firstIndex(where: { $0.version.name == current }), now < before {
       let text = "\(self.current) was current when it was locked"
       entries.append(.init(current, ModelLint.finding(.currentMovedBack, .error, text)))

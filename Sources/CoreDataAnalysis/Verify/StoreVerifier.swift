@@ -361,9 +361,10 @@ package struct StoreVerifier {
     let listed = reader.metadata.primaryKeys.map { String($0.number) }.joined(separator: ", ")
     let isUnknown =
       try connection.scalar("SELECT 1 FROM \(quoted) WHERE \(isOdd) AND Z_ENT IN (\(listed)) LIMIT 1") == nil
-    let only = reader.schema != nil && entities.count == 1 && isUnknown ? concrete.first : nil
+    let single = entities.count == 1 ? concrete.first : nil
+    let only = reader.schema != nil && isUnknown ? single : nil
     let found = try defect(
-      .entityNumber, entity: only?.name ?? entities.first { $0.layout?.isRoot ?? false }?.name, property: nil,
+      .entityNumber, entity: single?.name ?? entities.first { $0.layout?.isRoot ?? false }?.name, property: nil,
       rows: "SELECT Z_PK, Z_ENT FROM \(quoted) WHERE \(isOdd)",
       repair: only.map { ["UPDATE \(quoted) SET Z_ENT = \($0.number) WHERE \(isOdd)"] } ?? [],
       cure: only.map { "The rows get the number of \($0.name), the only entity of the table." }

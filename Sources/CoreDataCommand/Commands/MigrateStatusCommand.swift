@@ -60,7 +60,8 @@ enum MigrateStatusCommand: Command {
     }
     if let work = try StoreRecovery.inspect(storeAt: reader.url), !work.isRunning {
       invocation.remark(
-        "Work on the store was interrupted. See:  coredata migrate recover \(ShellWord.quoted(reader.url.relativePath)) --inspect")
+        "Work on the store was interrupted. See:  coredata migrate recover \(ShellWord.quoted(reader.url.relativePath)) --inspect"
+      )
       if invocation.arguments.flag("check") { return .interruptedWorkFound }
     }
     if status == "current" { return .done }

@@ -35,7 +35,8 @@ struct OpenedStore {
         throw CommandFailure(
           .unreadableStore,
           "No version of \(model.name) wrote \(url.lastPathComponent). \(match.nearestSentence)",
-          advice: ["To see the differences:  \(ShellWord.line(["coredata", "store", "match", url.relativePath, path]))"])
+          advice: ["To see the differences:  \(ShellWord.line(["coredata", "store", "match", url.relativePath, path]))"]
+        )
       }
       return (try StoreReader(url: url, model: try model.version(name).document), name)
     }

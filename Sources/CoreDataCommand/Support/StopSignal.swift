@@ -18,7 +18,6 @@ final class StopSignal {
   private let lock = NSLock()
   private var isSet = false
 
-
   init() {
     UnfinishedFiles.leaveSignals()
     // A dispatch source receives a signal only if the signal is ignored; otherwise it ends the process.

@@ -74,7 +74,8 @@ struct VerdictText {
     let repairable = verdict.defects.count(where: \.isRepairable)
     if repair == nil, repairable > 0 {
       let them = repairable == verdict.defects.count ? (repairable == 1 ? "It" : "They") : "\(repairable) of them"
-      lines.append("\(them) can be repaired:  \(ShellWord.line(["coredata", "store", "verify"] + arguments + ["--repair"]))")
+      let command = ShellWord.line(["coredata", "store", "verify"] + arguments + ["--repair"])
+      lines.append("\(them) can be repaired:  \(command)")
     } else if repair != nil, repair?.repaired.isEmpty ?? true {
       lines.append("Nothing could be repaired without a guess. The store was not changed.")
     }
