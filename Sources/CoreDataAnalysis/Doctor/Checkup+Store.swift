@@ -171,7 +171,7 @@ extension Checkup {
           command: "coredata migrate run \(path) \(model.path)")
       }
     } catch {
-      let reason = (error as NSError).localizedFailureReason ?? "\(error)"
+      let reason = (error as NSError).reasonWithoutStore ?? "\(error)"
       add(
         .problem, "migration", "There is no way to \(model.current): \(reason)",
         cure: "Add a mapping model for the step that is missing.",

@@ -287,12 +287,17 @@ extension StoreReader {
         }
         try target.close()
       }
-      return try StoreMigration(
-        storeAt: standIn, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
-      ) { items in
-        // If the tables do not fit the model that the store carries, its content is unknown.
-        guard let schema = self.schema else { return items }
-        return try self.reading { try StoreContents(self.connection, schema: schema).counted(items) }
+      do {
+        return try StoreMigration(
+          storeAt: standIn, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
+        ) { items in
+          // If the tables do not fit the model that the store carries, its content is unknown.
+          guard let schema = self.schema else { return items }
+          return try self.reading { try StoreContents(self.connection, schema: schema).counted(items) }
+        }
+      } catch let error as CocoaError {
+        let error = error as NSError
+        throw error.moved(from: standIn, to: url) ?? error
       }
     }
   }

@@ -44,13 +44,22 @@ internal enum MigrationErrors {
   struct OutdatedPlan: Error {}
 
   /// 134110 for rows without a value of a required attribute.
-  static func missingMandatoryValues(url: URL?, entity: String, attribute: String) -> NSError {
-    failed(
-      url: url,
-      reason:
-        "Cannot migrate store in-place: Validation error missing attribute values on mandatory destination attribute",
-      suggestion: "Give the attribute '\(attribute)' of entity '\(entity)' a default value, or make it optional.",
-      entity: entity, attribute: attribute)
+  ///
+  /// - Parameter rows: which rows have no value, as the subject of a sentence.
+  static func missingMandatoryValues(url: URL?, entity: String, attribute: String, rows: String) -> NSError {
+    let reason =
+      "Cannot migrate store in-place: Validation error missing attribute values on mandatory destination attribute"
+    let error = failed(
+      url: url, reason: reason,
+      suggestion:
+        "Give the attribute '\(attribute)' of entity '\(entity)' a default value, make it optional, or set its "
+        + "values by a mapping model.", entity: entity, attribute: attribute)
+    var info = error.userInfo
+    // Programs compare Core Data's own sentence, which has no names.
+    info[NSLocalizedFailureReasonErrorKey] =
+      "\(reason): '\(attribute)' of entity '\(entity)' is required and has no default value in the destination, and "
+      + "\(rows) without a value."
+    return NSError(domain: error.domain, code: error.code, userInfo: info)
   }
 
   /// 134110 as the reason why a store was set aside that another has replaced.
