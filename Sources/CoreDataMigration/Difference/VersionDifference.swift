@@ -42,6 +42,21 @@ package struct VersionDifference: Hashable, Sendable {
     }
   }
 
+  /// The differences in sentences, entity by entity and property by property: the first ones, and the entities of the rest.
+  package static func words(_ differences: [VersionDifference], limit: Int) -> String {
+    let rest = differences.dropFirst(limit)
+    var sentences = differences.prefix(limit).map(\.sentence)
+    if !rest.isEmpty {
+      let entities = Set(rest.map(\.entity)).sorted()
+      let names = entities.prefix(6).map { "'\($0)'" }.joined(separator: ", ")
+      let more = entities.count > 6 ? " and \(entities.count - 6) more" : ""
+      sentences.append(
+        "There \(rest.count == 1 ? "is one more difference" : "are \(rest.count) more differences"), in the "
+          + "\(entities.count == 1 ? "entity" : "entities") \(names)\(more).")
+    }
+    return sentences.joined(separator: " ")
+  }
+
   /// Compares entity hashes, and where both models are known also the properties of entities whose hashes differ. An entity
   /// that differs only in its ancestors is reported by its hash.
   ///

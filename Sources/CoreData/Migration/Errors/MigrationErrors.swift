@@ -94,10 +94,13 @@ internal enum MigrationErrors {
   /// 134130
   ///
   /// - Parameters:
+  ///   - nearest: the version that differs from the store in the fewest entities, and its differences.
   ///   - note: why some versions could not be checked, in a sentence.
   ///   - dropped: what a migration from the model in the store itself would drop.
   static func missingSourceModel(
-    url: URL?, metadata: [String: Any], searched: [String], note: String? = nil, dropped: [DroppedContent] = []
+    url: URL?, metadata: [String: Any], searched: [String],
+    nearest: (name: String, differences: [VersionDifference])? = nil, note: String? = nil,
+    dropped: [DroppedContent] = []
   ) -> NSError {
     var info = ErrorDetail.place(entity: dropped.first?.entity, property: dropped.first?.property)
       .merging(ErrorDetail.store(metadata: metadata)) { $1 }
@@ -107,10 +110,15 @@ internal enum MigrationErrors {
       ? "" : " A migration from the model that is kept in the store would drop \(DroppedContent.words(dropped))."
     let rest = searched.count > 6 ? " and \(searched.count - 6) more" : ""
     let places = searched.isEmpty ? "" : " Looked at: \(searched.prefix(6).joined(separator: ", "))\(rest)."
+    let differences =
+      nearest.map {
+        $0.differences.isEmpty ? "" : " From \($0.name): \(VersionDifference.words($0.differences, limit: 6))"
+      } ?? ""
     return NSError.cocoa(
       NSMigrationMissingSourceModelError,
       "Persistent store migration failed, missing source managed object model.",
       reason: "Can't find model for source store: no model has the entity version hashes of the store.\(loss)\(places)"
+        + differences
         + (note.map { " \($0)" } ?? ""),
       suggestion: dropped.isEmpty
         ? "Add the model version that the store was made with to the model bundle."

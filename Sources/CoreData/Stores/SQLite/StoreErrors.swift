@@ -160,7 +160,7 @@ enum StoreErrors {
     url: URL?, metadata: [String: Any], differences: [VersionDifference], suggestion: String? = nil
   ) -> NSError {
     let opening = "The model used to open the store is incompatible with the one used to create the store"
-    let details = words(differences)
+    let details = VersionDifference.words(differences, limit: listedDifferences)
     return error(
       NSPersistentStoreIncompatibleVersionHashError,
       "The managed object model version used to open the persistent store is incompatible with the one that was used "
@@ -175,21 +175,6 @@ enum StoreErrors {
 
   /// How many differences an error lists in its reason; all of them are in its user info.
   private static let listedDifferences = 12
-
-  /// The differences, entity by entity and property by property; of a large model the first ones, and the entities of the rest.
-  private static func words(_ differences: [VersionDifference]) -> String {
-    let rest = differences.dropFirst(listedDifferences)
-    var sentences = differences.prefix(listedDifferences).map(\.sentence)
-    if !rest.isEmpty {
-      let entities = Array(Set(rest.map(\.entity))).sorted()
-      let more = entities.count > 6 ? " and \(entities.count - 6) more" : ""
-      sentences.append(
-        "There \(rest.count == 1 ? "is one more difference" : "are \(rest.count) more differences"), in the "
-          + "\(entities.count == 1 ? "entity" : "entities") \(entities.prefix(6).map { "'\($0)'" }.joined(separator: ", "))"
-          + "\(more).")
-    }
-    return sentences.joined(separator: " ")
-  }
 
   private static func list(_ names: [String], word: String) -> String {
     let quoted = names.map { "'\($0)'" }
