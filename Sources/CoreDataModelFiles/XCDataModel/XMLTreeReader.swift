@@ -94,8 +94,12 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
 
   /// Compiled models are read here too, if they are no archives: as XML they are what Xcode writes.
   private static func notXML(_ found: String, _ file: URL) -> ModelFileError {
-    let isSource = ["xcdatamodel", ""].contains(file.pathExtension)
-    let kind = isSource ? "the contents file of an .xcdatamodel" : "a .\(file.pathExtension) that is complete"
+    let kind =
+      switch file.pathExtension {
+      case "", "xcdatamodel": "the contents file of an .xcdatamodel"
+      case "mom", "omo": "a compiled model that is complete"
+      default: "the right file"
+      }
     return ModelFileError(.notXML, found: found, advice: "Check that it is \(kind).", file: file)
   }
 

@@ -325,7 +325,7 @@ struct FourAnswersTests {
       _ = try StoreMigration(storeAt: $0.store.url, modelsAt: $0.url, version: "v9")
     },
     Case(
-      name: "a model that is none", code: 259, found: ["v1.mom"], expected: ["a .mom that is complete"],
+      name: "a model that is none", code: 259, found: ["v1.mom"], expected: ["a compiled model that is complete"],
       file: "Notes.momd"
     ) {
       notes in
@@ -349,8 +349,19 @@ struct FourAnswersTests {
       try StoreMigration(storeAt: notes.store.url, modelsAt: notes.url, version: "v2").run()
       try plan.run()
     },
-    Case(name: "no source", code: 134_150, found: ["no file"], expected: ["exists"], file: "None.sqlite") {
+    Case(name: "no source", code: 134_150, found: ["no file"], expected: ["Check the path"], file: "None.sqlite") {
       try migrate($0, from: $0.store.folder.appendingPathComponent("None.sqlite"))
+    },
+    Case(
+      name: "a source of another version", code: 134_150, found: ["type is Integer 16 in the store"],
+      expected: ["String in the model", "the model version it was written with"], place: ["'a' of entity 'Note'"]
+    ) { notes in
+      let manager = NSMigrationManager(sourceModel: try notes.model("v3"), destinationModel: try notes.model("v4"))
+      let mapping = try NSMappingModel.inferredMappingModel(
+        forSourceModel: manager.sourceModel, destinationModel: manager.destinationModel)
+      try manager.migrateStore(
+        from: notes.store.url, type: .sqlite, mapping: mapping,
+        to: notes.store.folder.appendingPathComponent("New.sqlite"), type: .sqlite)
     },
     Case(name: "the source as destination", code: 134_160, found: ["same file"], expected: ["another file"]) {
       try migrate($0, to: $0.store.url)

@@ -239,8 +239,9 @@ internal enum MigrationErrors {
   ) -> NSError {
     NSError.cocoa(
       NSMigrationManagerSourceStoreError, "Persistent store migration failed, problem with the source store.",
-      reason: reason, suggestion: "Check that the source store exists and can be read.", underlying: underlying,
-      stores(url, destination))
+      reason: reason,
+      suggestion: (underlying as NSError?)?.localizedRecoverySuggestion
+        ?? "Check that the source store exists and can be read.", underlying: underlying, stores(url, destination))
   }
 
   /// 134150: the source cannot be read, for a reason that another error has.
