@@ -81,7 +81,7 @@ extension Checkup {
 
   /// What is known about the store's files: ST602, ST604 and ST605.
   private mutating func examineFindings(_ reader: StoreReader, isVersionKnown: Bool, _ path: String) {
-    let space = reader.space.finding
+    let space = reader.spaceFinding
     if reader.space.free != nil, space == nil {
       add(.ok, "disk space", "There is room for a backup and a new store.")
     }

@@ -146,7 +146,7 @@ package struct MigrationPlan {
           reason: step.reason,
           isInPlace: step.isInPlace,
           difference: difference,
-          findings: Self.findings(step, counts, url).map(allowances.applied).sorted(by: Finding.areInOrder),
+          findings: Self.findings(step, counts).map(allowances.applied).sorted(by: Finding.areInOrder),
           rowsTouched: Self.rowsTouched(from: step.sourceModel, to: step.destinationModel, counts)))
       counts = counts.after(difference, from: old, to: new)
       // The results of expressions and policies are unknown.
@@ -154,11 +154,12 @@ package struct MigrationPlan {
     }
     self.steps = steps
     space = reader.space
-    let ofStore = reader.findings(isVersionKnown: !migration.beginsWithOwnModel) + [space.finding].compactMap { $0 }
+    let ofStore =
+      reader.findings(isVersionKnown: !migration.beginsWithOwnModel) + [reader.spaceFinding].compactMap { $0 }
     storeFindings = steps.isEmpty ? [] : ofStore.map(allowances.applied).sorted(by: Finding.areInOrder)
   }
 
-  private static func findings(_ step: StoreMigration.Step, _ counts: StoreCounts, _ store: URL) -> [Finding] {
+  private static func findings(_ step: StoreMigration.Step, _ counts: StoreCounts) -> [Finding] {
     let findings =
       step.kind == .mapping
       ? MappingFindings(step.mappingModel, from: step.sourceModel, to: step.destinationModel, counts: counts).findings
