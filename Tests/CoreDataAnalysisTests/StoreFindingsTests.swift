@@ -57,6 +57,20 @@ struct StoreFindingsTests {
     }
   }
 
+  @Test("A store larger than the free disk is an error, which the model may allow", arguments: [nil, "ST602 is grown"])
+  func fullDisk(text: String?) throws {
+    let store = try store(allowing: text)
+    #expect(try StoreReader(url: store.url).spaceFinding == nil)
+    let free = try #require(try StoreReader(url: store.url).space.free)
+    // A hole takes no space, but counts.
+    let handle = try FileHandle(forUpdating: store.url)
+    try handle.truncate(atOffset: UInt64(free) + 1 << 30)
+    try handle.close()
+    let finding = try #require(try StoreReader(url: store.url).spaceFinding)
+    #expect(finding.code == .littleDiskSpace && finding.level == (text == nil ? .error : .information))
+    #expect(finding.allowance?.words == text.map { "allowed by coredata.allow: \($0.dropFirst(6))" })
+  }
+
   @Test(
     "Disk space: a warning where a backup fits and no migration, an error where not even that",
     arguments: [(200, nil), (199, "warn"), (100, "warn"), (99, "error"), (0, "error"), (nil, nil)] as [(Int?, String?)])

@@ -24,7 +24,7 @@ enum ModelErrors {
   static func unknownVersion(_ name: String, known: [String], url: URL?) -> NSError {
     NSError.cocoa(
       NSCoreDataError, "The managed object model has no such version.",
-      reason: "\(url?.lastPathComponent ?? "The model") has no version '\(name)'.",
+      reason: "\(url.map { "'\($0.path)'" } ?? "The model") has no version '\(name)'.",
       suggestion: "Its versions are: \(known.joined(separator: ", ")).", url.map { [ErrorDetail.url: $0] } ?? [:])
   }
 

@@ -126,7 +126,7 @@ struct StoreOptions {
   func migrationModels() throws -> [URL]? {
     guard let value = self[MigrationOption.models] else { return nil }
     guard let list = value as? [Any], case let urls = list.compactMap({ $0 as? URL }), urls.count == list.count else {
-      throw StoreErrors.invalidOption(MigrationOption.models, wanted: "an array of URLs")
+      throw StoreErrors.invalidOption(MigrationOption.models, value, wanted: "an array of URLs")
     }
     return urls
   }
@@ -138,14 +138,14 @@ struct StoreOptions {
     guard let value = self[MigrationOption.mappings] else { return nil }
     let wanted = "an array of URLs and NSMappingModels"
     guard let list = value as? [Any] else {
-      throw StoreErrors.invalidOption(MigrationOption.mappings, wanted: wanted)
+      throw StoreErrors.invalidOption(MigrationOption.mappings, value, wanted: wanted)
     }
     var places = MappingPlaces()
     for element in list {
       switch element {
       case let url as URL: places.urls.append(url)
       case let model as NSMappingModel: places.models.append(model)
-      default: throw StoreErrors.invalidOption(MigrationOption.mappings, wanted: wanted)
+      default: throw StoreErrors.invalidOption(MigrationOption.mappings, element, wanted: wanted)
       }
     }
     return places
@@ -157,7 +157,7 @@ struct StoreOptions {
   func managerFactory() throws -> MigrationManagerFactory? {
     guard let value = self[MigrationOption.managerFactory] else { return nil }
     guard let factory = value as? MigrationManagerFactory else {
-      throw StoreErrors.invalidOption(MigrationOption.managerFactory, wanted: "a MigrationManagerFactory")
+      throw StoreErrors.invalidOption(MigrationOption.managerFactory, value, wanted: "a MigrationManagerFactory")
     }
     return factory
   }
@@ -166,30 +166,30 @@ struct StoreOptions {
   ///
   /// - Throws: 134080 for a value of another type.
   func integrityCheck() throws -> StoreIntegrityCheck {
-    switch self[MigrationOption.integrityCheck] {
-    case nil: return .automatic
+    guard let value = self[MigrationOption.integrityCheck] else { return .automatic }
+    switch value {
     case let check as StoreIntegrityCheck: return check
     case let name as String:
       if let check = StoreIntegrityCheck(rawValue: name) { return check }
     default: break
     }
     throw StoreErrors.invalidOption(
-      MigrationOption.integrityCheck, wanted: "a StoreIntegrityCheck, or 'automatic', 'always' or 'never'")
+      MigrationOption.integrityCheck, value, wanted: "a StoreIntegrityCheck, or 'automatic', 'always' or 'never'")
   }
 
   /// The value of `MigrationOption.allowsLoss`.
   ///
   /// - Throws: 134080 for a value of another type.
   func allowedLosses() throws -> AllowedLosses {
-    switch self[MigrationOption.allowsLoss] {
-    case nil: return .none
+    guard let value = self[MigrationOption.allowsLoss] else { return .none }
+    switch value {
     case let losses as AllowedLosses: return losses
     case let flag as Bool: return flag ? .all : .none
     case let number as NSNumber: return number.boolValue ? .all : .none
     case let places as [String]: return AllowedLosses(places: places)
     default:
       throw StoreErrors.invalidOption(
-        MigrationOption.allowsLoss,
+        MigrationOption.allowsLoss, value,
         wanted: "true, false, an AllowedLosses, or an array of entities and properties such as 'Order.note'")
     }
   }

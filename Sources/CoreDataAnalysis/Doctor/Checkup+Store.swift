@@ -88,7 +88,7 @@ extension Checkup {
 
   /// What is known about the store's files: ST602, ST604 and ST605.
   private mutating func examineFindings(_ reader: StoreReader, isVersionKnown: Bool, _ path: String) {
-    let space = reader.space.finding
+    let space = reader.spaceFinding
     if reader.space.free != nil, space == nil {
       add(.ok, "disk space", "There is room for a backup and a new store.")
     }
@@ -181,7 +181,7 @@ extension Checkup {
           command: "coredata migrate run \(path) \(ShellWord.quoted(model.path))")
       }
     } catch {
-      let reason = (error as NSError).localizedFailureReason ?? "\(error)"
+      let reason = (error as NSError).reasonWithoutStore ?? "\(error)"
       add(
         .problem, "migration", "There is no way to \(model.current): \(reason)",
         cure: "Add a mapping model for the step that is missing.",

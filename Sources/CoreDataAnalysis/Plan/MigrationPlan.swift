@@ -147,7 +147,7 @@ package struct MigrationPlan {
           reason: step.reason,
           isInPlace: step.isInPlace,
           difference: difference,
-          findings: Self.findings(step, counts, url).map(allowances.applied).sorted(by: Finding.areInOrder),
+          findings: Self.findings(step, counts).map(allowances.applied).sorted(by: Finding.areInOrder),
           rowsTouched: Self.rowsTouched(from: step.sourceModel, to: step.destinationModel, counts)))
       counts = counts.after(difference, from: old, to: new)
       // The results of expressions and policies are unknown.
@@ -155,11 +155,12 @@ package struct MigrationPlan {
     }
     self.steps = steps
     space = reader.space
-    let ofStore = reader.findings(isVersionKnown: !migration.beginsWithOwnModel) + [space.finding].compactMap { $0 }
+    let ofStore =
+      reader.findings(isVersionKnown: !migration.beginsWithOwnModel) + [reader.spaceFinding].compactMap { $0 }
     storeFindings = steps.isEmpty ? [] : ofStore.map(allowances.applied).sorted(by: Finding.areInOrder)
   }
 
-  private static func findings(_ step: StoreMigration.Step, _ counts: StoreCounts, _ store: URL) -> [Finding] {
+  private static func findings(_ step: StoreMigration.Step, _ counts: StoreCounts) -> [Finding] {
     let findings =
       step.kind == .mapping
       ? MappingFindings(step.mappingModel, from: step.sourceModel, to: step.destinationModel, counts: counts).findings
@@ -288,12 +289,17 @@ extension StoreReader {
         }
         try target.close()
       }
-      return try StoreMigration(
-        storeAt: standIn, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
-      ) { items in
-        // If the tables do not fit the model that the store carries, its content is unknown.
-        guard let schema = self.schema else { return items }
-        return try self.reading { try StoreContents(self.connection, schema: schema).counted(items) }
+      do {
+        return try StoreMigration(
+          storeAt: standIn, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
+        ) { items in
+          // If the tables do not fit the model that the store carries, its content is unknown.
+          guard let schema = self.schema else { return items }
+          return try self.reading { try StoreContents(self.connection, schema: schema).counted(items) }
+        }
+      } catch let error as CocoaError {
+        let error = error as NSError
+        throw error.moved(from: standIn, to: url) ?? error
       }
     }
   }

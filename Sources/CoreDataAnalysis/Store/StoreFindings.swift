@@ -11,9 +11,16 @@ extension StoreReader {
   ///
   /// - Parameter isVersionKnown: whether a model of the app fits the store, so that its own is not needed.
   package func findings(isVersionKnown: Bool) -> [Finding] {
-    [logFinding, modelFinding(isVersionKnown: isVersionKnown)].compactMap { $0 }.map { finding in
-      finding.allowed(by: model.flatMap { .inModel(finding.code, anywhereIn: $0) })
-    }.sorted(by: Finding.areInOrder)
+    [logFinding, modelFinding(isVersionKnown: isVersionKnown)].compactMap { $0 }.map(allowed)
+      .sorted(by: Finding.areInOrder)
+  }
+
+  /// ST602, if it applies.
+  package var spaceFinding: Finding? { space.finding.map(allowed) }
+
+  /// The finding as information, where the store's model allows it.
+  private func allowed(_ finding: Finding) -> Finding {
+    finding.allowed(by: model.flatMap { .inModel(finding.code, anywhereIn: $0) })
   }
 
   /// The size of a log without any page.

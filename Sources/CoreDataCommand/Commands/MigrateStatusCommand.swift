@@ -93,7 +93,8 @@ enum MigrateStatusCommand: Command {
           NSInferredMappingModelError, NSMigrationMissingMappingModelError, NSMigrationMissingSourceModelError,
         ].contains(error.code)
       {
-        obstacle = error.localizedFailureReason
+        obstacle = [error.reasonWithoutStore, error.localizedRecoverySuggestion].compactMap { $0 }.joined(
+          separator: " ")
       }
     }
 

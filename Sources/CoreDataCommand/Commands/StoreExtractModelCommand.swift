@@ -29,7 +29,9 @@ enum StoreExtractModelCommand: Command {
     let hashes = VersionHashes(document).entities
     guard metadata.hashes.allSatisfy({ hashes[$0.key] == $0.value }) else {
       throw CommandFailure(
-        .unreadableStore, "The model in \(name) is not the one the store was written with: their version hashes differ."
+        .unreadableStore,
+        "The model in \(name) is not the one the store was written with: their version hashes differ. Look for that model "
+          + "in old versions of the app."
       )
     }
     try ModelBundle.writeSource(document, to: file.url)

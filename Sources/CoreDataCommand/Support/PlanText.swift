@@ -114,7 +114,12 @@ enum PlanText {
       sentences.append(
         "\(plan.to) comes before \(plan.from) and can hold less. To migrate back, use --allow-downgrade.")
     }
-    if !failures.isEmpty { sentences.append("The migration would fail: \(words(failures))") }
+    if !failures.isEmpty {
+      let codes = Set(failures.map(\.finding.code.rawValue)).sorted()
+      sentences.append(
+        "The migration would fail: \(words(failures)) To see what to do, use coredata explain \(codes.joined(separator: " or "))."
+      )
+    }
     if !losses.isEmpty {
       sentences.append("Data would be lost: \(words(losses)) To accept the loss, use --allow or --allow-loss.")
     }

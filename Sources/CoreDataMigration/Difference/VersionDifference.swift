@@ -12,8 +12,8 @@ package struct VersionDifference: Hashable, Sendable {
     case missingInModel
     /// The model has the entity or property, the store has not.
     case missingInStore
-    /// The version hashes of the entity differ, and no more is known.
-    case hash
+    /// The version hashes of the entity differ, and no more is known; their beginnings in hexadecimal digits.
+    case hash(store: String, model: String)
     /// An aspect, such as `type`, and its values in the store and in the model.
     case aspect(String, store: String, model: String)
   }
@@ -34,10 +34,27 @@ package struct VersionDifference: Hashable, Sendable {
     switch change {
     case .missingInModel: return "\(subject) is in the store, but not in the model."
     case .missingInStore: return "\(subject) is in the model, but not in the store."
-    case .hash: return "\(subject) is not the same in the store and in the model: the version hashes differ."
+    case .hash(let store, let model):
+      return
+        "\(subject) is not the same: its version hash begins with \(store) in the store, with \(model) in the model."
     case .aspect(let name, let store, let model):
       return "\(subject): \(name) is \(store) in the store, \(model) in the model."
     }
+  }
+
+  /// The differences in sentences, entity by entity and property by property: the first ones, and the entities of the rest.
+  package static func words(_ differences: [VersionDifference], limit: Int) -> String {
+    let rest = differences.dropFirst(limit)
+    var sentences = differences.prefix(limit).map(\.sentence)
+    if !rest.isEmpty {
+      let entities = Set(rest.map(\.entity)).sorted()
+      let names = entities.prefix(6).map { "'\($0)'" }.joined(separator: ", ")
+      let more = entities.count > 6 ? " and \(entities.count - 6) more" : ""
+      sentences.append(
+        "There \(rest.count == 1 ? "is one more difference" : "are \(rest.count) more differences"), in the "
+          + "\(entities.count == 1 ? "entity" : "entities") \(names)\(more).")
+    }
+    return sentences.joined(separator: " ")
   }
 
   /// Compares entity hashes, and where both models are known also the properties of entities whose hashes differ. An entity
@@ -55,13 +72,18 @@ package struct VersionDifference: Hashable, Sendable {
       let entity = difference.path[0]
       guard difference.first != nil else { return [VersionDifference(entity: entity, .missingInStore)] }
       guard difference.second != nil else { return [VersionDifference(entity: entity, .missingInModel)] }
+      let hash = Change.hash(store: start(of: store[entity]), model: start(of: model[entity]))
       guard let old = indexes?.store[entity], let new = indexes?.model[entity] else {
-        return [VersionDifference(entity: entity, .hash)]
+        return [VersionDifference(entity: entity, hash)]
       }
       let details = ContentDifference.between(ContentTree(hashedIn: old), ContentTree(hashedIn: new))
         .map { VersionDifference(entity: entity, $0) }
-      return details.isEmpty ? [VersionDifference(entity: entity, .hash)] : details
+      return details.isEmpty ? [VersionDifference(entity: entity, hash)] : details
     }
+  }
+
+  private static func start(of hash: Data?) -> String {
+    (hash ?? Data()).prefix(4).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
   /// Compares two models.

@@ -174,9 +174,15 @@ package struct InPlaceStepRun {
         }
         let condition = InPlaceStep.whereClause(step.condition(source), isNull)
         if try connection.scalar("SELECT 1 FROM \(SQLName.quoted(source.table))\(condition) LIMIT 1") != nil {
+          let counts = try connection.rows(
+            "SELECT count(*), min(Z_PK) FROM \(SQLName.quoted(source.table))\(condition)")[0].values
+          let isOne = counts[0] == .integer(1)
           throw InPlaceProblem(
             kind: .missingValues, entity: destination.name, property: name,
-            reason: "There are rows without a value.", suggestion: "Give the attribute a default value.")
+            reason: isOne
+              ? "\(sourceName)/p\(counts[1].shortLiteral) is"
+              : "\(counts[0].shortLiteral) rows, the first of them \(sourceName)/p\(counts[1].shortLiteral), are",
+            suggestion: "Give the attribute a default value.")
         }
       }
     }

@@ -82,9 +82,7 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
     }
     guard isComplete, let root = reader.root else {
       guard reader.root != nil || !reader.open.isEmpty else {
-        throw ModelFileError(
-          .notXML, found: "This is not XML.", advice: "Check that it is the contents file of an .xcdatamodel.",
-          file: file)
+        throw notXML("This is not XML.", file)
       }
       let reason = parser.parserError.map { " (\($0.localizedDescription))" } ?? ""
       throw ModelFileError(
@@ -92,6 +90,17 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
         advice: "Restore the file from version control.", file: file, line: parser.lineNumber)
     }
     return root
+  }
+
+  /// Compiled models are read here too, if they are no archives: as XML they are what Xcode writes.
+  private static func notXML(_ found: String, _ file: URL) -> ModelFileError {
+    let kind =
+      switch file.pathExtension {
+      case "", "xcdatamodel": "the contents file of an .xcdatamodel"
+      case "mom", "omo": "a compiled model that is complete"
+      default: "the right file"
+      }
+    return ModelFileError(.notXML, found: found, advice: "Check that it is \(kind).", file: file)
   }
 
   /// Throws an error for input that is unsafe for Foundation's parser.
@@ -103,9 +112,7 @@ final class XMLTreeReader: NSObject, XMLParserDelegate {
     }
     // Foundation's parser on Linux traps if the name of an attribute is not UTF-8.
     guard let text = String(validating: data, as: UTF8.self) else {
-      throw ModelFileError(
-        .notXML, found: "The file is not UTF-8 text.", advice: "Check that it is the contents file of an .xcdatamodel.",
-        file: file)
+      throw notXML("The file is not UTF-8 text.", file)
     }
     // In another encoding, the checks below would miss declarations that the parser sees.
     if let encoding = declaredEncoding(of: text),

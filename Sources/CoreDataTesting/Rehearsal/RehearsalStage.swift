@@ -249,7 +249,8 @@ final class RehearsalStage {
     if let unfound = error as? ValidValues.Unfound { return unfound.description }
     if let file = error as? ModelFileError { return file.description }
     let error = error as NSError
-    let parts = [error.localizedDescription, error.localizedFailureReason, error.localizedRecoverySuggestion]
+    // The store is a copy, or was made for the rehearsal.
+    let parts = [error.localizedDescription, error.reasonWithoutStore, error.localizedRecoverySuggestion]
       .compactMap { $0 }
     return parts.reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }.joined(separator: " ")
   }

@@ -40,7 +40,8 @@ struct ErrorTests {
       store: ["A": Data([1]), "B": Data([1]), "C": Data([1])], model: ["B": Data([1]), "C": Data([2]), "D": Data([1])])
     #expect(
       differences == [
-        VersionDifference(entity: "A", .missingInModel), VersionDifference(entity: "C", .hash),
+        VersionDifference(entity: "A", .missingInModel),
+        VersionDifference(entity: "C", .hash(store: "01", model: "02")),
         VersionDifference(entity: "D", .missingInStore),
       ])
     differences.append(
@@ -53,7 +54,7 @@ struct ErrorTests {
       error.userInfo["reason"] as? String
         == "The model used to open the store is incompatible with the one used to create the store: "
         + "Entity 'A' is in the store, but not in the model. "
-        + "Entity 'C' is not the same in the store and in the model: the version hashes differ. "
+        + "Entity 'C' is not the same: its version hash begins with 01 in the store, with 02 in the model. "
         + "Entity 'D' is in the model, but not in the store. "
         + "The property 'size' of entity 'C': type is Integer 16 in the store, Double in the model.")
     #expect(error.localizedDescription.contains("is incompatible with the one"))
@@ -122,7 +123,7 @@ struct ErrorTests {
       (134080, StoreErrors.unknownConfiguration("A", known: ["B"], url: nil)),
       (259, StoreErrors.notAStore(url: URL(fileURLWithPath: "/a"), reason: "It is text.")),
       (260, StoreErrors.noSuchFile(url: URL(fileURLWithPath: "/a"))),
-      (134110, MigrationErrors.missingMandatoryValues(url: nil, entity: "E", attribute: "a")),
+      (134110, MigrationErrors.unplannedLoss(url: nil, dropped: [])),
       (134111, MigrationErrors.constraintViolation(url: nil, entity: "E", properties: ["a"], values: "1")),
       (134120, MigrationErrors.cancelled(url: nil)),
       (134130, MigrationErrors.missingSourceModel(url: nil, metadata: [:], searched: ["/a"])),

@@ -155,7 +155,7 @@ struct MigrationFailureTests {
     for plan in plans {
       let failure = error { try plan.run() }
       #expect(failure?.code == NSMigrationError)
-      #expect(failure?.localizedFailureReason?.contains("since the migration was planned") == true)
+      #expect(failure?.localizedFailureReason?.contains("The migration was planned from the version") == true)
       #expect(try FileContent(store.url) == before)
       #expect(try RecoverySample.files(store.folder) == ["Store.sqlite"])
     }

@@ -44,13 +44,22 @@ internal enum MigrationErrors {
   struct OutdatedPlan: Error {}
 
   /// 134110 for rows without a value of a required attribute.
-  static func missingMandatoryValues(url: URL?, entity: String, attribute: String) -> NSError {
-    failed(
-      url: url,
-      reason:
-        "Cannot migrate store in-place: Validation error missing attribute values on mandatory destination attribute",
-      suggestion: "Give the attribute '\(attribute)' of entity '\(entity)' a default value, or make it optional.",
-      entity: entity, attribute: attribute)
+  ///
+  /// - Parameter rows: which rows have no value, as the subject of a sentence.
+  static func missingMandatoryValues(url: URL?, entity: String, attribute: String, rows: String) -> NSError {
+    let reason =
+      "Cannot migrate store in-place: Validation error missing attribute values on mandatory destination attribute"
+    let error = failed(
+      url: url, reason: reason,
+      suggestion:
+        "Give the attribute '\(attribute)' of entity '\(entity)' a default value, make it optional, or set its "
+        + "values by a mapping model.", entity: entity, attribute: attribute)
+    var info = error.userInfo
+    // Programs compare Core Data's own sentence, which has no names.
+    info[NSLocalizedFailureReasonErrorKey] =
+      "\(reason): '\(attribute)' of entity '\(entity)' is required and has no default value in the destination, and "
+      + "\(rows) without a value."
+    return NSError(domain: error.domain, code: error.code, userInfo: info)
   }
 
   /// 134110 as the reason why a store was set aside that another has replaced.
@@ -85,10 +94,13 @@ internal enum MigrationErrors {
   /// 134130
   ///
   /// - Parameters:
+  ///   - nearest: the version that differs from the store in the fewest entities, and its differences.
   ///   - note: why some versions could not be checked, in a sentence.
   ///   - dropped: what a migration from the model in the store itself would drop.
   static func missingSourceModel(
-    url: URL?, metadata: [String: Any], searched: [String], note: String? = nil, dropped: [DroppedContent] = []
+    url: URL?, metadata: [String: Any], searched: [String],
+    nearest: (name: String, differences: [VersionDifference])? = nil, note: String? = nil,
+    dropped: [DroppedContent] = []
   ) -> NSError {
     var info = ErrorDetail.place(entity: dropped.first?.entity, property: dropped.first?.property)
       .merging(ErrorDetail.store(metadata: metadata)) { $1 }
@@ -98,10 +110,15 @@ internal enum MigrationErrors {
       ? "" : " A migration from the model that is kept in the store would drop \(DroppedContent.words(dropped))."
     let rest = searched.count > 6 ? " and \(searched.count - 6) more" : ""
     let places = searched.isEmpty ? "" : " Looked at: \(searched.prefix(6).joined(separator: ", "))\(rest)."
+    let differences =
+      nearest.map {
+        $0.differences.isEmpty ? "" : " From \($0.name): \(VersionDifference.words($0.differences, limit: 6))"
+      } ?? ""
     return NSError.cocoa(
       NSMigrationMissingSourceModelError,
       "Persistent store migration failed, missing source managed object model.",
       reason: "Can't find model for source store: no model has the entity version hashes of the store.\(loss)\(places)"
+        + differences
         + (note.map { " \($0)" } ?? ""),
       suggestion: dropped.isEmpty
         ? "Add the model version that the store was made with to the model bundle."
@@ -222,8 +239,9 @@ internal enum MigrationErrors {
   ) -> NSError {
     NSError.cocoa(
       NSMigrationManagerSourceStoreError, "Persistent store migration failed, problem with the source store.",
-      reason: reason, suggestion: "Check that the source store exists and can be read.", underlying: underlying,
-      stores(url, destination))
+      reason: reason,
+      suggestion: (underlying as NSError?)?.localizedRecoverySuggestion
+        ?? "Check that the source store exists and can be read.", underlying: underlying, stores(url, destination))
   }
 
   /// 134150: the source cannot be read, for a reason that another error has.

@@ -178,7 +178,8 @@ extension InPlaceProblem {
       MigrationErrors.failed(url: url, reason: reason, suggestion: suggestion, entity: entity, attribute: property)
     case .outdatedPlan: MigrationErrors.outdatedPlan(url: url, reason: reason, suggestion: suggestion)
     case .missingValues:
-      MigrationErrors.missingMandatoryValues(url: url, entity: entity ?? "", attribute: property ?? "")
+      MigrationErrors.missingMandatoryValues(
+        url: url, entity: entity ?? "", attribute: property ?? "", rows: reason)
     case .notUnique(let properties):
       MigrationErrors.constraintViolation(
         url: url, entity: entity ?? "", properties: properties, values: reason)

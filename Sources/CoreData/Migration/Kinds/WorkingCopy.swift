@@ -125,32 +125,9 @@ final class WorkingCopy {
     do {
       return try body()
     } catch {
-      guard let named = renamed(error as NSError) else { throw error }
+      guard let named = (error as NSError).moved(from: url, to: original) else { throw error }
       throw named
     }
-  }
-
-  /// Returns an error with the original's location in place of the SQLite store's; nil if it does not have that.
-  private func renamed(_ error: NSError) -> NSError? {
-    guard error.domain == NSCocoaErrorDomain else { return nil }
-    var isChanged = false
-    func renamed(_ value: Any) -> Any {
-      var result: Any?
-      switch value {
-      case let url as URL where url.path == self.url.path: result = original
-      case let text as String where text.contains(url.path):
-        result = text.replacingOccurrences(of: url.path, with: original.path)
-      case let error as NSError: result = self.renamed(error)
-      case let list as [NSError]:
-        let errors = list.map { self.renamed($0) }
-        if errors.contains(where: { $0 != nil }) { result = zip(list, errors).map { $1 ?? $0 } }
-      default: break
-      }
-      if result != nil { isChanged = true }
-      return result ?? value
-    }
-    let info = error.userInfo.mapValues(renamed)
-    return isChanged ? NSError(domain: error.domain, code: error.code, userInfo: info) : nil
   }
 
   private static func translating<Result>(_ url: URL, _ body: () throws -> Result) throws -> Result {

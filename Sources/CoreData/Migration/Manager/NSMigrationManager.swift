@@ -252,6 +252,18 @@ extension NSMigrationManager {
     mapping: NSMappingModel, to destinationURL: URL, type destinationType: NSPersistentStore.StoreType,
     options destinationOptions: [AnyHashable: Any]? = nil
   ) throws {
+    try ErrorPlace.naming({ $0.code == NSMigrationManagerDestinationStoreError ? destinationURL : sourceURL }) {
+      try migrate(
+        from: sourceURL, sourceType, sourceOptions, by: mapping, to: destinationURL, destinationType, destinationOptions
+      )
+    }
+  }
+
+  private func migrate(
+    from sourceURL: URL, _ sourceType: NSPersistentStore.StoreType, _ sourceOptions: [AnyHashable: Any]?,
+    by mapping: NSMappingModel, to destinationURL: URL, _ destinationType: NSPersistentStore.StoreType,
+    _ destinationOptions: [AnyHashable: Any]?
+  ) throws {
     let kinds = try [sourceType, destinationType].map { type -> FileStore.Type? in
       if type == .sqlite { return nil }
       guard let kind = try StoreKinds.kind(of: type.rawValue) as? FileStore.Type else {

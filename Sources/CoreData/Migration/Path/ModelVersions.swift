@@ -268,15 +268,21 @@ struct SourceVersionFinder {
   ///
   /// - Parameter dropped: what a path from the store's own model would drop; empty where that is not the reason.
   func missingSourceModel(of url: URL, metadata: [String: Any], dropped: [DroppedContent] = []) -> NSError {
-    let searched = known.versions.map { version in
+    let compared = known.versions.map { version in
       let stored = metadata[NSStoreModelVersionHashesKey] as? [String: Data] ?? [:]
       let isMember = membership(version, configuration)
-      let count = VersionDifference.between(store: stored, model: version.hashes.filter { isMember($0.key) }).count
-      return "\(version.name) (\(count) \(count == 1 ? "entity differs" : "entities differ"))"
+      let differences = VersionDifference.between(store: stored, model: version.hashes.filter { isMember($0.key) })
+      return (name: version.name, differences: differences)
+    }
+    let searched = compared.map { name, differences in
+      "\(name) (\(differences.count) \(differences.count == 1 ? "entity differs" : "entities differ"))"
     }
     let files = (search?.files ?? []).map { "'\($0.path)'" }
+    // Of several that are equally near, the newest.
+    let nearest = compared.reversed().min { $0.differences.count < $1.differences.count }
     return MigrationErrors.missingSourceModel(
-      url: url, metadata: metadata, searched: searched + files, note: known.noteOnOthers, dropped: dropped)
+      url: url, metadata: metadata, searched: searched + files, nearest: dropped.isEmpty ? nearest : nil,
+      note: known.noteOnOthers, dropped: dropped)
   }
 }
 

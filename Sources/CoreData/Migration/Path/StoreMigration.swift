@@ -119,13 +119,15 @@ public struct StoreMigration {
     storeAt url: URL, known: ModelVersions, version: String?, mappings: [URL] = [], isProgressive: Bool = true,
     allowsLoss: AllowedLosses, counted: (([DroppedContent]) throws -> [DroppedContent])? = nil
   ) throws {
-    let metadata = try SQLiteStore.metadataForPersistentStore(with: url)
+    let metadata = try ErrorPlace.naming(url) { try SQLiteStore.metadataForPersistentStore(with: url) }
     let wanted = try known.version(named: version)
-    try self.init(
-      storeAt: url, metadata: metadata, known: known, destination: wanted,
-      configuration: known.configuration(fitting: metadata),
-      rules: MigrationPath.Rules(mappings: .init(urls: mappings), isProgressive: isProgressive), allowsLoss: allowsLoss,
-      counted: counted)
+    self = try ErrorPlace.naming(url) {
+      try StoreMigration(
+        storeAt: url, metadata: metadata, known: known, destination: wanted,
+        configuration: known.configuration(fitting: metadata),
+        rules: MigrationPath.Rules(mappings: .init(urls: mappings), isProgressive: isProgressive),
+        allowsLoss: allowsLoss, counted: counted)
+    }
   }
 
   /// Plans the migration of a store with the given metadata, among known versions.
@@ -251,7 +253,7 @@ extension StoreMigration {
   public func run(progress: (MigrationProgress) throws -> Void = { _ in }) throws -> MigrationReport {
     guard isNeeded else { return MigrationReport(rows: [:], statements: []) }
     do {
-      return try runPlanned(progress)
+      return try ErrorPlace.naming(storeURL) { try runPlanned(progress) }
     } catch let error as NSError
       where error.domain == NSCocoaErrorDomain
       && [NSMigrationError, NSPersistentStoreTimeoutError].contains(error.code)
@@ -348,7 +350,8 @@ extension StoreMigration {
     guard try !file.connection.hasMoved(), now[NSStoreModelVersionHashesKey] as? [String: Data] == planned else {
       throw InPlaceProblem(
         kind: .outdatedPlan,
-        reason: "The store has been changed to another model version since the migration was planned.",
+        reason: "The migration was planned from the version '\(source)', and the store has been changed to another one "
+          + "since.",
         suggestion: "Plan the migration again.")
     }
   }

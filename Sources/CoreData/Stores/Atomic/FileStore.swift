@@ -3,6 +3,7 @@
 
 import CoreDataFileSystem
 import CoreDataModelFiles
+import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
@@ -158,13 +159,25 @@ enum FileStoreErrors {
       } catch let problem as WholeFile.Problem {
         throw StoreErrors.disconnected(url: url, reason: problem.description)
       } catch let error as ModelFileError {
-        throw StoreErrors.notAStore(url: url, reason: error.found, underlying: error)
+        throw notAStore(url, error.found, error)
       } catch let error as PropertyLists.Unreadable {
-        throw StoreErrors.notAStore(url: url, reason: error.description, underlying: error)
+        throw notAStore(url, error.description, error)
       } catch let error as PropertyLists.Unwritable {
         throw StoreFileProblem.unwritableMetadata(reason: error.description)
       }
     }
+  }
+
+  /// 259: a file of another format. A SQLite store is told as one.
+  private static func notAStore(_ url: URL, _ reason: String, _ underlying: any Error) -> NSError {
+    // What cannot be read is told by the reason.
+    let start = try? DatabaseFile(path: url.path).firstBytes(SQLiteFileHeader.signature.count)
+    guard start == SQLiteFileHeader.signature else {
+      return StoreErrors.notAStore(url: url, reason: reason, underlying: underlying)
+    }
+    return StoreErrors.notAStore(
+      url: url, reason: "The file is a SQLite database, and was opened as a store of another type.",
+      suggestion: "Open it as a store of the type NSSQLiteStoreType.", underlying: underlying)
   }
 
   /// 259: a value in a file that does not fit the model.

@@ -39,6 +39,12 @@ extension NSPersistentStoreCoordinator {
     ofType storeType: String, configurationName configuration: String?, at storeURL: URL?,
     options: [AnyHashable: Any]? = nil
   ) throws -> NSPersistentStore {
+    try ErrorPlace.naming(storeURL) { try add(storeType, configuration, at: storeURL, options) }
+  }
+
+  private func add(
+    _ storeType: String, _ configuration: String?, at storeURL: URL?, _ options: [AnyHashable: Any]?
+  ) throws -> NSPersistentStore {
     let kind = try StoreKinds.kind(of: storeType)
     if let configuration, managedObjectModel.entities(forConfigurationName: configuration) == nil {
       throw StoreErrors.unknownConfiguration(configuration, known: managedObjectModel.configurations, url: storeURL)
@@ -66,7 +72,7 @@ extension NSPersistentStoreCoordinator {
         }
       } else {
         guard !settings.flag(StoreSetAsideOption) else {
-          throw StoreErrors.invalidOption(StoreSetAsideOption, wanted: "it for SQLite stores only")
+          throw StoreErrors.invalidOption(StoreSetAsideOption, true, wanted: "it for SQLite stores only")
         }
         store = try open(kind, configuration, storeURL, options)
       }

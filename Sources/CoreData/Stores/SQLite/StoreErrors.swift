@@ -25,10 +25,13 @@ enum StoreErrors {
   }
 
   /// 259: the file is not a store.
-  static func notAStore(url: URL, reason: String, underlying: (any Error)? = nil) -> NSError {
+  static func notAStore(
+    url: URL, reason: String, suggestion: String? = nil, underlying: (any Error)? = nil
+  ) -> NSError {
     error(
       CocoaError.Code.fileReadCorruptFile.rawValue, "The file is not a persistent store, or it is damaged.",
-      reason: reason, suggestion: "Check that this is the right file; if it is, restore it from a backup.", url,
+      reason: reason,
+      suggestion: suggestion ?? "Check that this is the right file; if it is, restore it from a backup.", url,
       underlying: underlying)
   }
 
@@ -76,10 +79,12 @@ enum StoreErrors {
   }
 
   /// 134080: an option with a value of the wrong type.
-  static func invalidOption(_ key: String, wanted: String) -> NSError {
+  static func invalidOption(_ key: String, _ value: Any, wanted: String) -> NSError {
     error(
       NSPersistentStoreOpenError, "The persistent store could not be opened.",
-      reason: "The value of the option '\(key)' is not of the right type.", suggestion: "Use \(wanted).", nil)
+      reason:
+        "The option '\(key)' has the value \(String(describing: value).prefix(100)), which is not of the right type.",
+      suggestion: "Use \(wanted).", nil)
   }
 
   /// 134070
@@ -155,7 +160,7 @@ enum StoreErrors {
     url: URL?, metadata: [String: Any], differences: [VersionDifference], suggestion: String? = nil
   ) -> NSError {
     let opening = "The model used to open the store is incompatible with the one used to create the store"
-    let details = differences.map(\.sentence).joined(separator: " ")
+    let details = VersionDifference.words(differences, limit: listedDifferences)
     return error(
       NSPersistentStoreIncompatibleVersionHashError,
       "The managed object model version used to open the persistent store is incompatible with the one that was used "
@@ -167,6 +172,9 @@ enum StoreErrors {
       url,
       ErrorDetail.store(metadata: metadata).merging(["differences": differences.map(\.sentence)]) { $1 })
   }
+
+  /// How many differences an error lists in its reason; all of them are in its user info.
+  private static let listedDifferences = 12
 
   private static func list(_ names: [String], word: String) -> String {
     let quoted = names.map { "'\($0)'" }
@@ -234,7 +242,8 @@ enum SQLiteStoreErrors {
         url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
     case .notRegular(let path, _):
       StoreErrors.cannotOpen(url: url ?? URL(fileURLWithPath: path), reason: problem.description)
-    case .notADatabase(let path), .truncated(let path, _, _), .notAStore(let path, _),
+    case .notADatabase(let path): notADatabase(problem, url ?? URL(fileURLWithPath: path))
+    case .truncated(let path, _, _), .notAStore(let path, _),
       .unreadableMetadata(let path, _), .contradictoryEntities(let path, _), .noModelCache(let path):
       StoreErrors.notAStore(
         url: url ?? URL(fileURLWithPath: path), reason: problem.description, underlying: problem)
@@ -242,6 +251,19 @@ enum SQLiteStoreErrors {
     case .unkeepableModel(let error):
       ModelErrors.cannotRead(error, "The managed object model cannot be stored.")
     }
+  }
+
+  /// 259: no database. A file that begins like a store of another type is told as one.
+  private static func notADatabase(_ problem: StoreFileProblem, _ url: URL) -> NSError {
+    // What cannot be read is told by the problem.
+    let start = (try? DatabaseFile(path: url.path).firstBytes(8)) ?? Data()
+    let other: (words: String, type: String)? =
+      start.starts(with: Data("<?xml".utf8))
+      ? ("an XML store", "NSXMLStoreType")
+      : start.starts(with: Data("bplist".utf8)) ? ("a binary store", "NSBinaryStoreType") : nil
+    return StoreErrors.notAStore(
+      url: url, reason: problem.description + (other.map { " It begins like \($0.words)." } ?? ""),
+      suggestion: other.map { "Open it as a store of the type \($0.type), if it is one." }, underlying: problem)
   }
 
   /// 512: the metadata contain a value that a property list cannot contain.
@@ -320,7 +342,7 @@ enum SQLiteErrors {
     info[ErrorDetail.url] = url
     info["sql"] = failure.sql
     let kind = kind(of: failure, path: path, isOpening: isOpening)
-    let statement = failure.sql.map { " The statement was: \($0)" } ?? ""
+    let statement = failure.sql.map { " The statement was: \($0)." } ?? ""
     return NSError.cocoa(
       kind.code, kind.description,
       reason: "SQLite error \(failure.extendedCode) for '\(path)': \(failure.message).\(statement)",

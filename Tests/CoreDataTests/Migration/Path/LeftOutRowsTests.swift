@@ -61,7 +61,7 @@ struct LeftOutRowsTests {
     let error = try #require(throws: NSError.self) { try open(mapping(["Cook"])) }
     #expect(error.code == NSMigrationError)
     #expect(
-      error.localizedFailureReason
+      error.userInfo["reason"] as? String
         == "No entity mapping of the mapping model that was made in code covers 2 rows of 'Recipe', so this content would be "
         + "dropped.")
     #expect(error.userInfo["entity"] as? String == "Recipe")

@@ -1,0 +1,83 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The store that an error is about, in the words of the error.
+///
+/// Many errors come from places that do not know the store: a mapping model, a model, a statement. What opens and migrates stores
+/// adds it, so that the reason says where the error is.
+enum ErrorPlace {
+  /// Runs a body. If it throws an error of this framework that does not name the store, the reason gets a sentence that does.
+  ///
+  /// Errors of the program, such as those of migration policies, pass unchanged.
+  ///
+  /// - Parameter url: the location of the store; nil for one without a file.
+  static func naming<Result>(_ url: URL?, _ body: () throws -> Result) throws -> Result {
+    try naming({ _ in url }, body)
+  }
+
+  /// Runs a body that works on more than one store.
+  ///
+  /// - Parameter place: gives the location of the store that an error is about.
+  static func naming<Result>(_ place: (NSError) -> URL?, _ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      guard let url = place(error as NSError), let named = (error as NSError).naming(url) else { throw error }
+      throw named
+    }
+  }
+}
+
+extension NSError {
+  /// Whether the error is one that this framework has made.
+  private var isOwn: Bool { domain == NSCocoaErrorDomain && userInfo[ErrorDetail.reason] is String }
+
+  /// Returns the error with a sentence about the location of the store; nil if it names the location already, or is not an
+  /// error of this framework.
+  fileprivate func naming(_ url: URL) -> NSError? {
+    let texts = [localizedDescription, localizedFailureReason, localizedRecoverySuggestion].compactMap { $0 }
+    guard isOwn, url.path != "/dev/null", !texts.contains(where: { $0.contains(url.path) }) else { return nil }
+    var info = userInfo
+    let reason = localizedFailureReason ?? ""
+    let end = reason.isEmpty || reason.hasSuffix(".") ? "" : "."
+    info[NSLocalizedFailureReasonErrorKey] = reason + end + Self.sentence(url)
+    info[ErrorDetail.url] = info[ErrorDetail.url] ?? url
+    return NSError(domain: domain, code: code, userInfo: info)
+  }
+
+  private static func sentence(_ url: URL) -> String { " The store is '\(url.path)'." }
+
+  /// The reason without the location of the store, for texts that name the store already.
+  package var reasonWithoutStore: String? {
+    guard let reason = localizedFailureReason, let url = userInfo[ErrorDetail.url] as? URL else {
+      return localizedFailureReason
+    }
+    let sentence = Self.sentence(url)
+    return reason.hasSuffix(sentence) ? String(reason.dropLast(sentence.count)) : reason
+  }
+
+  /// Returns the error with one location in place of another, which is that of a temporary copy; nil if it does not have that.
+  package func moved(from copy: URL, to original: URL) -> NSError? {
+    guard domain == NSCocoaErrorDomain else { return nil }
+    var isChanged = false
+    func moved(_ value: Any) -> Any {
+      var result: Any?
+      switch value {
+      case let url as URL where url.path == copy.path: result = original
+      case let text as String where text.contains(copy.path):
+        result = text.replacingOccurrences(of: copy.path, with: original.path)
+      case let error as NSError: result = error.moved(from: copy, to: original)
+      case let list as [NSError]:
+        let errors = list.map { $0.moved(from: copy, to: original) }
+        if errors.contains(where: { $0 != nil }) { result = zip(list, errors).map { $1 ?? $0 } }
+      default: break
+      }
+      if result != nil { isChanged = true }
+      return result ?? value
+    }
+    let info = userInfo.mapValues(moved)
+    return isChanged ? NSError(domain: domain, code: code, userInfo: info) : nil
+  }
+}
