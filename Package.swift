@@ -51,8 +51,8 @@ let package = Package(
     .target(
       name: "CoreDataTesting",
       dependencies: [
-        "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles", "CoreDataSQLite",
-        "CoreDataStoreFiles",
+        "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPredicates",
+        "CoreDataSQLite", "CoreDataStoreFiles",
       ]),
     .target(name: "CoreDataTerminal"),
     .executableTarget(
@@ -78,7 +78,9 @@ let package = Package(
       path: "Tests/CoreDataTestSupport"),
     .testTarget(
       name: "CoreDataTestingTests",
-      dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataTestSupport", "CoreDataTesting"]),
+      dependencies: [
+        "CoreData", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite", "CoreDataTestSupport", "CoreDataTesting",
+      ]),
     .testTarget(name: "CoreDataFileSystemTests", dependencies: ["CoreDataFileSystem"]),
     .testTarget(name: "CoreDataSQLiteTests", dependencies: ["CoreDataSQLite"]),
     .testTarget(name: "CoreDataPredicatesTests", dependencies: ["CoreDataPredicates"]),

@@ -3,6 +3,7 @@
 
 import CoreData
 import CoreDataModelFiles
+import CoreDataPredicates
 import CoreDataSQLite
 import CoreDataTestSupport
 import Foundation
@@ -248,6 +249,51 @@ final class MigrationRehearsalTests {
       }
       #expect(reason.contains("shape"))
     }
+  }
+
+  @Test("A mapping model without policies is held to the objects it makes, and to the values it copies")
+  func mapped() throws {
+    func document(_ attributes: String...) throws -> ModelDocument {
+      var entity = EntityDocument(name: "Item")
+      entity.attributes = attributes.map { AttributeDocument(name: $0, kind: .string) }
+      return ModelDocument(entities: [entity])
+    }
+    let (old, new) = (try document("name", "note"), try document("title", "kind", "note"))
+    var item = EntityMappingDocument(
+      name: "ItemToItem", kind: .custom, sourceEntityName: "Item", destinationEntityName: "Item")
+    func map(_ name: String, _ expression: String) throws {
+      item.attributeMappings.append(
+        PropertyMappingDocument(name: name, valueExpression: try PredicateParser.parseExpression(expression)))
+    }
+    try map("title", "$source.name")
+    try map("kind", "uppercase:($source.name)")
+    func reference() -> MappedReference? {
+      MappedReference(MappingDocument(entityMappings: [item]), from: old, to: new)
+    }
+    func image(_ objects: [[String: String]]) -> StoreImage {
+      var image = StoreImage()
+      for (number, values) in objects.enumerated() {
+        image.objects[.init(entity: "Item", number: number + 1)] = .init(attributes: values.mapValues { .text($0) })
+      }
+      return image
+    }
+    let before = image([["name": "a", "note": "x"], ["name": "b", "note": "y"], ["name": "b", "note": "z"]])
+    func differences(_ objects: [[String: String]]) -> [String]? {
+      reference()?.differences(before: before, after: image(objects))
+    }
+    // Neither keys nor the results of other expressions matter, nor what no mapping names.
+    #expect(differences([["title": "b", "kind": "?"], ["title": "a"], ["title": "b"]]) == [])
+    #expect(differences([["title": "b"], ["title": "a"]]) == ["Item has 2 objects instead of 3"])
+    #expect(
+      differences([["title": "b"], ["title": "a"], ["title": "a"]])
+        == ["no Item has title = text(\"b\"), as a source object has"])
+    // A filter, or a policy, can leave objects out.
+    item.sourceExpression = try PredicateParser.parseExpression(
+      "FETCH(FUNCTION($manager, 'fetchRequestForSourceEntityNamed:predicateString:', 'Item', 'name == \"a\"'), "
+        + "$manager.sourceContext, NO)")
+    #expect(differences([]) == [])
+    (item.sourceExpression, item.policyClassName) = (nil, "Policy")
+    #expect(reference() == nil)
   }
 
   @Test("An unknown version is an error")

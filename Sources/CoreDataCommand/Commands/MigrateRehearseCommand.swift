@@ -15,8 +15,8 @@ enum MigrateRehearseCommand: Command {
       "PATH is the model, after the stores to rehearse with. Without stores, one of every version is made and filled three "
       + "times: with plain values, with single relations, and with the ends of every range. Stores are copied and never "
       + "changed. Results of inferred steps are compared with what the two models say; of steps with mapping models it is "
-      + "checked that the store opens, is sound, and can be read. Exit with 1 if a migration fails, and with 5 if none could be "
-      + "rehearsed.\n\n"
+      + "checked that the store opens, is sound, and can be read, and without policies also how many objects there are and which "
+      + "values were copied. Exit with 1 if a migration fails, and with 5 if none could be rehearsed.\n\n"
       + PolicyLibrary.help,
     positionals: [
       PositionalSpecification("PATH", .atLeastOne, summary: "Stores to rehearse with, if any, and then the model.")

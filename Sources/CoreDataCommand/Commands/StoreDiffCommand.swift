@@ -13,7 +13,7 @@ enum StoreDiffCommand: Command {
       "Entities and properties are matched by their names, or by renaming identifiers where the stores have different "
       + "versions of a model; numbers of different types are equal if their values are. What only one version has is "
       + "not compared, but named.\n\nObjects are matched by their keys if the stores have the same identifier, as a store "
-      + "and its backup do, or else by their values. Neither store, nor any file beside them, is changed.",
+      + "and its backup do, or else by their values and those of the objects that they lead to. Neither store, nor any file beside them, is changed.",
     positionals: [
       PositionalSpecification("A", summary: "The older store."),
       PositionalSpecification("B", summary: "The newer store."),

@@ -21,6 +21,11 @@ struct PathReference {
     return differences.isEmpty ? .same : .failed(differences)
   }
 
+  /// What the store holds after the steps, but for the keys of joined hierarchies.
+  func image(after before: StoreImage) -> StoreImage {
+    steps.reduce(before) { MigrationReference(from: $1.old, to: $1.new).expected(after: $0).image }
+  }
+
   /// The outcome of a migration that has failed: it is right if the rows do not allow the migration.
   func refusal(_ reason: String, _ before: StoreImage) -> MigrationRehearsal.Outcome {
     obstacles(before).isEmpty ? .failed([reason]) : .refused(reason)

@@ -158,7 +158,7 @@ final class RehearsalStage {
         return .failed([reason, "The migration failed, and the store has changed:"] + differences)
       }
       // Only the reference can tell that the rows do not allow it.
-      if migration.steps.allSatisfy({ $0.kind == .inferred }) { return reference(migration).refusal(reason, before) }
+      if migration.steps.allSatisfy({ $0.kind == .inferred }) { return reference(migration.steps[...]).refusal(reason, before) }
     }
     return .refused(reason)
   }
@@ -170,12 +170,21 @@ final class RehearsalStage {
     guard problems.isEmpty else { return .failed(problems) }
     guard let before, let last = migration.steps.last else { return .migrated }
     let after = try image(url, last.destinationModel.document)
-    guard migration.steps.allSatisfy({ $0.kind == .inferred }) else { return .migrated }
-    return reference(migration).outcome(before: before, after: after)
+    guard migration.steps.allSatisfy({ $0.kind == .inferred }) else {
+      let inferred = migration.steps.dropLast()
+      guard inferred.allSatisfy({ $0.kind == .inferred }),
+        let reference = MappedReference(
+          last.mappingModel.document, from: last.sourceModel.document, to: last.destinationModel.document)
+      else { return .migrated }
+      let source = self.reference(inferred).image(after: before)
+      let differences = reference.differences(before: source, after: after)
+      return differences.isEmpty ? .migrated : .failed(differences)
+    }
+    return reference(migration.steps[...]).outcome(before: before, after: after)
   }
 
-  private func reference(_ migration: StoreMigration) -> PathReference {
-    PathReference(steps: migration.steps.map { ($0.sourceModel.document, $0.destinationModel.document) })
+  private func reference(_ steps: ArraySlice<StoreMigration.Step>) -> PathReference {
+    PathReference(steps: steps.map { ($0.sourceModel.document, $0.destinationModel.document) })
   }
 
   // MARK: Files
