@@ -197,7 +197,7 @@ extension NSManagedObjectContext {
         object.isBeingWritten = false
       }
     }
-    readAhead = [:]
+    readAhead.removeAll()
     for object in objects { object.didSave() }
     guard postsNotifications else { return }
     let saved = SavedIdentifiers(
