@@ -275,7 +275,19 @@ package struct SQLiteColumn {
   }
 }
 
+/// The values of a statement's current row, valid until the statement is stepped or reset.
+package struct SQLiteCurrentRow {
+  fileprivate let pointer: OpaquePointer
+
+  /// Returns the value in a column.
+  @inline(__always)
+  package func column(at index: Int32) -> SQLiteColumn { SQLiteColumn(value: sqlite3_column_value(pointer, index)) }
+}
+
 extension SQLiteStatement {
+  /// The current row, for reading several of its columns.
+  package var row: SQLiteCurrentRow { SQLiteCurrentRow(pointer: live) }
+
   /// Returns the value in a column of the current row.
   package func column(at index: Int) -> SQLiteColumn {
     SQLiteColumn(value: sqlite3_column_value(live, Int32(truncatingIfNeeded: index)))

@@ -128,6 +128,26 @@ enum ObjectWorkByHand {
     }
   }
 
+  /// As `delete`, and the versions of the notes at the other end grow, as Core Data and the library have it.
+  @Sendable static func deleteWithVersions(_ place: Workload.Place) throws -> Measurement {
+    try withDatabase(place) { database in
+      let attachments = try attachments(database)
+      let delete = try database.prepare("DELETE FROM ZATTACHMENT WHERE Z_PK = ? AND Z_OPT = ?")
+      for attachment in attachments {
+        delete.bind(attachment.key, 1)
+        delete.bind(Int64(1), 2)
+        try delete.run()
+      }
+      delete.finish()
+      let update = try database.prepare("UPDATE ZNOTE SET Z_OPT = Z_OPT + 1 WHERE Z_PK = ?")
+      for note in Set(attachments.map(\.note)).sorted() {
+        update.bind(note, 1)
+        try update.run()
+      }
+      update.finish()
+    }
+  }
+
   @Sendable static func lazily(_ place: Workload.Place) throws -> Measurement {
     try withDatabase(place) { database in
       let attachments = try attachments(database)

@@ -32,6 +32,9 @@ enum ObjectWorkloads {
       byHand: ObjectWorkByHand.countWithUnsaved),
     Workload(name: "update 10,000", start: .notes, limit: 1.8, library: update, byHand: ObjectWorkByHand.update),
     Workload(name: "delete 10,000", start: .notes, limit: 2.0, library: delete, byHand: ObjectWorkByHand.delete),
+    Workload(
+      name: "delete 10,000, by hand with versions", start: .notes, library: delete,
+      byHand: ObjectWorkByHand.deleteWithVersions),
     Workload(name: "to-one, lazily", start: .notes, limit: 2.0, library: lazily, byHand: ObjectWorkByHand.lazily),
     Workload(
       name: "to-one, prefetched", start: .notes, limit: 1.3, library: prefetched, byHand: ObjectWorkByHand.prefetched),

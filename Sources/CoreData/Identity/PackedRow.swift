@@ -39,7 +39,11 @@ final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
     func identifier() -> NSManagedObjectID? { identities.id(entity: entity, primaryKey: key.number) }
   }
 
-  var key: ObjectKey { header.layout.key(header.primaryKey) }
+  // `header` checks at each access whether another is in progress, and nothing changes it.
+  var key: ObjectKey { withUnsafeMutablePointerToHeader { $0.pointee.layout.key($0.pointee.primaryKey) } }
+  var layout: RowLayout { withUnsafeMutablePointerToHeader { $0.pointee.layout } }
+  var primaryKey: Int64 { withUnsafeMutablePointerToHeader { $0.pointee.primaryKey } }
+  var version: Int64 { withUnsafeMutablePointerToHeader { $0.pointee.version } }
 
   /// The slots, in the order of the entity's `SlotTable`.
   var slots: [Slot] { (0..<header.layout.table.count).map { slot(at: $0) } }
@@ -213,8 +217,10 @@ final class RowPacker {
     return unsafeDowncast(made, to: PackedRow.self)
   }
 
+  @inline(__always)
   private func mark(_ position: Int, _ tag: PackedRow.Tag) { buffer[position] = tag.rawValue }
 
+  @inline(__always)
   private func put<Value: BitwiseCopyable>(_ value: Value, _ tag: PackedRow.Tag, _ position: Int) {
     mark(position, tag)
     buffer.storeBytes(of: value, toByteOffset: Self.cellsOffset(slotCount) + position * Self.cellSize, as: Value.self)
@@ -232,8 +238,10 @@ final class RowPacker {
     return true
   }
 
-  private func reserve(_ size: Int) {
-    guard size > buffer.count else { return }
+  @inline(__always)
+  private func reserve(_ size: Int) { if size > buffer.count { grow(to: size) } }
+
+  private func grow(to size: Int) {
     let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: max(size, buffer.count * 2), alignment: 16)
     larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[..<length]))
     buffer.deallocate()

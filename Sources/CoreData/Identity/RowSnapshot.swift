@@ -84,9 +84,10 @@ struct RowSnapshot: @unchecked Sendable {
 
   /// The key of the identifier, without making one.
   var key: ObjectKey {
+    if case .packed(let row) = content { return row.key }
     switch identity {
-    case .known(let id): id.key
-    case .row(let layout, let primaryKey): layout.key(primaryKey)
+    case .known(let id): return id.key
+    case .row(let layout, let primaryKey): return layout.key(primaryKey)
     }
   }
 
@@ -99,7 +100,7 @@ struct RowSnapshot: @unchecked Sendable {
 
   private var identity: Decoded.Identity {
     switch content {
-    case .packed(let row): .row(row.header.layout, row.header.primaryKey)
+    case .packed(let row): .row(row.layout, row.primaryKey)
     case .decoded(let row): row.identity
     case .taken: RowSnapshot.stopBeingTaken()
     }
@@ -109,7 +110,7 @@ struct RowSnapshot: @unchecked Sendable {
   var version: Int64 {
     get {
       switch content {
-      case .packed(let row): row.header.version
+      case .packed(let row): row.version
       case .decoded(let row): row.version
       case .taken: RowSnapshot.stopBeingTaken()
       }

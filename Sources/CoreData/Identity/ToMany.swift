@@ -8,8 +8,38 @@ struct MemberRows {
   let layout: RowLayout
   /// Primary keys without duplicates.
   let numbers: [Int64]
+  /// The members' rows from `start`, if they have been read ahead.
+  let waiting: WaitingRows?
+  let start: Int
 
   fileprivate var ids: [NSManagedObjectID] { numbers.map { layout.identifier($0) } }
+
+  /// Returns the row of a member that a context has read ahead; nil for none.
+  func row(at index: Int, for context: AnyObject) -> RowSnapshot? {
+    guard let waiting, waiting.areWaiting(for: context) else { return nil }
+    return waiting.rows[start + index]
+  }
+}
+
+/// The rows of members that one prefetch of a context has read, until objects are made for them. The relationships of all
+/// owners share them.
+///
+/// Relationships are values that other contexts may have too, so each use names its context.
+final class WaitingRows: @unchecked Sendable {
+  private let reader: ObjectIdentifier
+  /// Used only by the context that has read them.
+  @exclusivity(unchecked) private(set) var rows: [RowSnapshot]
+
+  init(_ rows: [RowSnapshot], for context: AnyObject) {
+    self.rows = rows
+    reader = ObjectIdentifier(context)
+  }
+
+  /// Whether a context may use the rows.
+  func areWaiting(for context: AnyObject) -> Bool { ObjectIdentifier(context) == reader && !rows.isEmpty }
+
+  /// Forgets the rows.
+  func removeAll() { rows = [] }
 }
 
 /// The members of a to-many relationship: an ordered set of identifiers.
@@ -96,15 +126,6 @@ struct ToMany: @unchecked Sendable {
   init(_ rows: MemberRows, isOrdered: Bool) {
     storage = Storage(rows)
     self.isOrdered = isOrdered
-  }
-
-  /// Makes a set of rows that have just been read, in their order.
-  init(of rows: [RowSnapshot], isOrdered: Bool) {
-    if let layout = rows.first?.packed?.header.layout, rows.allSatisfy({ $0.packed?.header.layout === layout }) {
-      self.init(MemberRows(layout: layout, numbers: rows.map(\.key.number)), isOrdered: isOrdered)
-    } else {
-      self.init(rows.map(\.id), isOrdered: isOrdered)
-    }
   }
 
   var ids: [NSManagedObjectID] { storage.ids }

@@ -129,7 +129,7 @@ final class AsynchronousFetch {
       for object in objects { object.realize() }
     }
     let keyPaths = specification.relationshipKeyPathsForPrefetching ?? []
-    if !keyPaths.isEmpty { context.readAhead = [:] }
+    if !keyPaths.isEmpty { context.readAhead.removeAll() }
     try Prefetching(context: context).prefetch(keyPaths, of: objects)
     return objects
   }

@@ -97,7 +97,7 @@ extension NSManagedObjectContext {
     }
     // Others may refer to objects that are not registered.
     for object in objects { hasChanged = object.adoptPermanentIDs() || hasChanged }
-    if hasChanged { readAhead = [:] }
+    if hasChanged { readAhead.removeAll() }
   }
 
   /// Gives temporary identifiers permanent successors, which the root's stores make.

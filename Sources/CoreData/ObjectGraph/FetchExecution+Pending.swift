@@ -156,35 +156,74 @@ extension FetchExecution {
   /// these are needed, or if the stores do not evaluate everything. It is also nil for one store without unsaved changes, which
   /// gives the identifiers itself.
   func mergedIdentifiers() throws -> [NSManagedObjectID]? {
-    guard areReadFromStores, !isOpaque, !isSortedByCode, !isOrderedByUnsaved else { return nil }
+    guard !hasExecutingStore, !isOpaque, !isSortedByCode, !isOrderedByUnsaved else { return nil }
+    if context.parent != nil { return try identifiersOfParent() }
     if sources.count > 1 { return try identifiersOfSeveralStores() }
     guard !pending.isEmpty, sources.count == 1,
       let unchanged = unchanged(in: sources[0]), let ids = try sources[0].identifiers(for: unchanged)
     else { return nil }
-    let order = ObjectOrder(query.order)
-    let matching = try order.sorted(inOrderOfKeys(matchingPending()))
+    let matching = try ObjectOrder(query.order).sorted(inOrderOfKeys(matchingPending()))
+    return try merged(ids, matching) { matching[$1].isInserted || ids[$0].key.number < matching[$1].key.number }
+  }
+
+  /// Inserts objects with unsaved changes into a list of others; nil if that takes too many comparisons.
+  ///
+  /// - Parameters:
+  ///   - ids: the others, in order.
+  ///   - matching: the objects, in order.
+  ///   - isBefore: whether one of the others is before an object that is equal in the order, by their positions.
+  private func merged(
+    _ ids: [NSManagedObjectID], _ matching: [NSManagedObject], _ isBefore: (Int, Int) -> Bool
+  ) throws -> [NSManagedObjectID]? {
     if !query.order.isEmpty, matching.count > ids.count / Self.comparisonsPerObject + 1 { return nil }
+    let order = ObjectOrder(query.order)
     var merged: [NSManagedObjectID] = []
     merged.reserveCapacity(ids.count + matching.count)
     var known: [Int: [Any?]] = [:]
     var start = 0
-    for object in matching {
+    for (position, object) in matching.enumerated() {
       let values = try order.values(of: object)
       var (low, high) = (start, ids.count)
       while low < high {
         let middle = (low + high) / 2
         if known[middle] == nil { known[middle] = query.order.isEmpty ? [] : try order.values(of: stored(ids[middle])) }
-        if try precedes(ids[middle], known[middle] ?? [], object, values, order) {
-          low = middle + 1
-        } else {
-          high = middle
-        }
+        let isFirst =
+          switch try order.order(known[middle] ?? [], values) {
+          case .orderedAscending: true
+          case .orderedDescending: false
+          case .orderedSame: isBefore(middle, position)
+          }
+        if isFirst { low = middle + 1 } else { high = middle }
       }
       merged += ids[start..<low]
       merged.append(object.objectID)
       start = low
     }
     return merged + ids[start...]
+  }
+
+  /// Returns what `mergedIdentifiers()` does in a context with a parent; nil also with a limit, for which
+  /// `firstMatchingOfParent()` reads what it needs.
+  ///
+  /// Objects that have changed in the parent since this context read them are placed by the parent's values.
+  private func identifiersOfParent() throws -> [NSManagedObjectID]? {
+    var all = query
+    all.offset = 0
+    guard query.limit == 0, !pending.isEmpty, sources.count == 1, let found = try sources[0].identifiers(for: all)
+    else { return nil }
+    let unsaved = Set(pending.map(\.identifier.current.key))
+    var places: [ObjectKey: Int] = [:]
+    var unchanged: [(id: NSManagedObjectID, place: Int)] = []
+    for (place, id) in found.enumerated() {
+      if unsaved.contains(id.current.key) { places[id.current.key] = place } else { unchanged.append((id, place)) }
+    }
+    // Those that the parent does not find come last.
+    func place(_ object: NSManagedObject) -> Int { places[object.identifier.current.key] ?? found.count }
+    let matching = try matchingPending().enumerated().sorted {
+      (place($0.element), $0.offset) < (place($1.element), $1.offset)
+    }.map(\.element)
+    let sorted = try ObjectOrder(query.order).sorted(matching)
+    return try merged(unchanged.map(\.id), sorted) { unchanged[$0].place < place(sorted[$1]) }
   }
 
   /// Returns what `mergedIdentifiers()` does, by the values that the stores give of each row.
@@ -219,15 +258,4 @@ extension FetchExecution {
   }
 
   private func stored(_ id: NSManagedObjectID) -> NSManagedObject { context.faults([id], batchSize: 0)[0] }
-
-  /// Whether a stored object comes before one with unsaved changes.
-  private func precedes(
-    _ id: NSManagedObjectID, _ values: [Any?], _ object: NSManagedObject, _ others: [Any?], _ order: ObjectOrder
-  ) throws -> Bool {
-    switch try order.order(values, others) {
-    case .orderedAscending: true
-    case .orderedDescending: false
-    case .orderedSame: object.isInserted || id.key.number < object.key.number
-    }
-  }
 }

@@ -139,7 +139,7 @@ struct FetchExecution {
     if specification.shouldRefreshRefetchedObjects || !specification.returnsObjectsAsFaults {
       for object in found { object.realize() }
     }
-    if specification.relationshipKeyPathsForPrefetching?.isEmpty == false { context.readAhead = [:] }
+    if specification.relationshipKeyPathsForPrefetching?.isEmpty == false { context.readAhead.removeAll() }
     try Prefetching(context: context).prefetch(specification.relationshipKeyPathsForPrefetching ?? [], of: found)
     return found
   }

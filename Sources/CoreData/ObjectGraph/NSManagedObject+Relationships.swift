@@ -151,6 +151,7 @@ extension NSManagedObject {
   /// Changes members in place. The slot is emptied meanwhile, so that the members are not copied.
   private func changeMembers(at position: Int, _ change: (inout ToMany) -> Bool) -> Bool {
     guard case .toMany(var members) = slots[position] else { return false }
+    if let rows = members.rows { context?.keepRows(of: rows) }
     slots[position] = .null
     defer { slots[position] = .toMany(members) }
     return change(&members)
@@ -243,17 +244,9 @@ extension NSManagedObject {
     didChangeValue(forKey: table.names[position])
   }
 
-  /// Holds the value that a relationship was read as or set to.
-  final func hold(_ value: Any?, at position: Int) {
-    guard position >= table.firstRelationship, let registry, registry.isHolding else { return }
-    let destination: AnyObject? =
-      switch value {
-      case let object as NSManagedObject: object
-      case let set as NSSet: set
-      case let set as NSOrderedSet: set
-      default: nil
-      }
-    if destination == nil, holds == nil { return }
+  /// Holds what a relationship was read as or set to: an object, or a collection of objects.
+  final func hold(_ destination: AnyObject?, at position: Int) {
+    guard let registry, registry.isHolding, destination != nil || holds != nil else { return }
     makeHolds().hold(destination, at: position)
   }
 
@@ -342,6 +335,8 @@ final class RelationshipHolds {
   /// By the position of the relationship, a managed object or a collection of managed objects. Few relationships of an
   /// object are read, and a dictionary would take longer to make than a search in the list.
   private var destinations: [(position: Int, value: AnyObject)] = []
+  /// The first of them, without the list's memory.
+  @exclusivity(unchecked) private var first: (position: Int, value: AnyObject)?
   /// The live sets of relationships.
   private var views: [View] = []
   /// The members of relationships that are being changed by set mutations, by position.
@@ -350,6 +345,10 @@ final class RelationshipHolds {
   private var isChanging = false
 
   func hold(_ destination: AnyObject?, at position: Int) {
+    if first?.position == position || first == nil && destinations.isEmpty {
+      first = destination.map { (position, $0) }
+      return
+    }
     let known = destinations.firstIndex { $0.position == position }
     switch (known, destination) {
     case (let known?, let destination?): destinations[known].value = destination
@@ -361,9 +360,11 @@ final class RelationshipHolds {
 
   /// Releases all objects, which may release others in turn.
   func release() {
-    guard !destinations.isEmpty else { return }
+    guard first != nil || !destinations.isEmpty else { return }
     var released = destinations.map(\.value)
+    if let first { released.append(first.value) }
     destinations = []
+    first = nil
     ReleaseChain.release(&released)
   }
 
@@ -438,10 +439,14 @@ enum ReleaseChain {
 }
 
 /// The held members of a to-many relationship.
-private final class HeldObjects {
-  let objects: [NSManagedObject]
+final class HeldObjects {
+  private let objects: any Collection
 
   init(_ objects: [NSManagedObject]) {
+    self.objects = objects
+  }
+
+  init(_ objects: Set<NSManagedObject>) {
     self.objects = objects
   }
 }

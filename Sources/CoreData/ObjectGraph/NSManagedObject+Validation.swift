@@ -84,7 +84,8 @@ enum ValidationRules {
       if value == nil, !relationship.isOptional { throw ValidationErrors.missingValue(subject) }
       return
     }
-    let count = (value as? NSOrderedSet)?.count ?? (value as? NSSet)?.count ?? 0
+    let count =
+      Set<NSManagedObject>.exactly(value)?.count ?? (value as? NSOrderedSet)?.count ?? (value as? NSSet)?.count ?? 0
     if count == 0, relationship.isOptional { return }
     let minimum = max(relationship.minCount, relationship.isOptional ? 0 : 1)
     if count < minimum { throw ValidationErrors.tooFew(subject, count: count, minimum: minimum) }

@@ -39,9 +39,9 @@ extension NSManagedObject {
       readRelationship(at: position)
       return resolvedValue(at: position)
     case .toMany(let members):
-      guard let context else { return members.isOrdered ? NSOrderedSet() : NSSet() }
-      let objects = context.objects(of: members)
-      return members.isOrdered ? NSOrderedSet(array: objects) : makeSet(objects)
+      // A cast turns a set into an `NSSet` faster than an `NSSet` into a set.
+      let objects = context?.objects(of: members) ?? []
+      return members.isOrdered ? NSOrderedSet(array: objects) : Set(objects)
     case .archived(let data):
       guard let attribute = table.attribute(at: position) else { return data }
       slots[position] = .unarchived(UnarchivedValue(TransformableValues.decode(data, of: attribute), from: data))
@@ -51,16 +51,42 @@ extension NSManagedObject {
     }
   }
 
+  /// Returns the value of a slot as `resolvedValue(at:)` does, and holds the destinations of a relationship.
+  final func heldValue(at position: Int) -> Any? {
+    guard position >= table.firstRelationship else { return resolvedValue(at: position) }
+    let slot: Slot? = packedDestination(at: position) == nil ? slot(at: position) : nil
+    switch slot {
+    case .toMany?, .unread?: break
+    default:
+      let object =
+        if case .toOne(let id)? = slot {
+          context?.object(for: id)
+        } else {
+          packedDestination(at: position).flatMap { context?.object(for: $0) }
+        }
+      hold(object, at: position)
+      return object
+    }
+    let value = resolvedValue(at: position)
+    if let members = Set.exactly(value) {
+      hold(members.isEmpty ? nil : HeldObjects(members), at: position)
+    } else {
+      hold(value as? NSOrderedSet, at: position)
+    }
+    return value
+  }
+
   /// Sets a slot, and for a relationship the inverse. Stops the program for a value that is not of the property's type.
   final func store(_ value: Any?, at position: Int) {
     Misuse.stop { try storeChecked(value, at: position) }
   }
 
   private func storeChecked(_ value: Any?, at position: Int) throws {
+    let kind = table.kinds[position]
+    if let value, let slot = Slot.plain(value, kind) { return replace(slot, at: position) }
     switch table.properties[position] {
     case .attribute(let attribute):
-      let kind = table.kinds[position]
-      replace(try value.flatMap { Slot.plain($0, kind) } ?? slot(of: value, for: attribute, kind: kind), at: position)
+      replace(try slot(of: value, for: attribute, kind: kind), at: position)
     case .relationship(let relationship):
       let destinations = try destinations(in: value, of: relationship)
       if relationship.isToMany {
@@ -75,10 +101,15 @@ extension NSManagedObject {
 
   /// Sets the slot of an attribute, unless it has the same value.
   final func replace(_ slot: Slot, at position: Int) {
-    if case .archived = slots[position] {
-      slots[position] = slot
-    } else if !slots[position].isSame(as: slot) {
-      slots[position] = slot
+    // One access: each looks whether the row is still packed, and whether the slots are shared.
+    Self.replace(&slots[position], by: slot)
+  }
+
+  private static func replace(_ old: inout Slot, by slot: Slot) {
+    if case .archived = old {
+      old = slot
+    } else if !old.isSame(as: slot) {
+      old = slot
     }
   }
 
@@ -226,7 +257,7 @@ extension NSManagedObject {
       slots[position] = Misuse.stop { try slot(of: value, for: attribute) }
     case .relationship(let relationship) where !relationship.isToMany:
       slots[position] = (value as? NSManagedObject).map { .toOne($0.identifier) } ?? .null
-      hold(value, at: position)
+      hold(value as? NSManagedObject, at: position)
     case .relationship(let relationship):
       let objects: [Any] =
         (value as? NSOrderedSet)?.array ?? (value as? NSSet)?.allObjects ?? (value as? [Any]) ?? []
@@ -372,10 +403,11 @@ extension NSManagedObject {
   }
 }
 
-/// Makes a set of objects, none of which has to be converted.
-private func makeSet(_ objects: [NSManagedObject]) -> NSSet {
-  objects.withUnsafeBufferPointer { buffer in
-    buffer.withMemoryRebound(to: AnyObject.self) { NSSet(objects: $0.baseAddress, count: $0.count) }
+extension Set<NSManagedObject> {
+  /// Returns a value that is such a set; nil for any other. A cast would turn a subclass of `NSSet` into an empty set.
+  static func exactly(_ value: Any?) -> Set<NSManagedObject>? {
+    guard let value, type(of: value) == Self.self else { return nil }
+    return value as? Set<NSManagedObject>
   }
 }
 

@@ -54,8 +54,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
 
   /// What the identifier of a row's object is made of when it is first asked for; nil for other objects. Immutable once
   /// another thread can reach the object.
-  private var rowLayout: RowLayout?
-  private var primaryKey: Int64 = 0
+  @exclusivity(unchecked) private var rowLayout: RowLayout?
+  @exclusivity(unchecked) private var primaryKey: Int64 = 0
 
   /// The identifier; nil for a new object whose identifier has not been asked for. May be read on any thread.
   final var knownIdentifier: NSManagedObjectID? {
@@ -136,12 +136,16 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   /// The object's position in the context's `ChangeList`.
   @exclusivity(unchecked) final var changePosition: UInt32 = 0
   @exclusivity(unchecked) private var unpackedSlots: [Slot] = []
+  // A property with observers would be watched for overlapping accesses all the same.
+  @exclusivity(unchecked) private var storedSnapshot: RowSnapshot?
   /// The row as last read or saved; nil for a new object and for a fault whose row has not been read.
-  @exclusivity(unchecked) final var snapshot: RowSnapshot? {
-    willSet {
+  final var snapshot: RowSnapshot? {
+    get { storedSnapshot }
+    set {
       // The values stay, whatever they are compared with from now on.
       if hasDeferredRemovals { unpack() }
-      if isPacked { (unpackedSlots, isPacked) = (snapshot?.slots ?? [], false) }
+      if isPacked { (unpackedSlots, isPacked) = (storedSnapshot?.slots ?? [], false) }
+      storedSnapshot = newValue
     }
   }
   /// The slots at the last `processPendingChanges()`, for `changedValuesForCurrentEvent()`.
@@ -387,18 +391,16 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   }
 
   /// Returns the value of a property: an `NSNumber`, `NSDecimalNumber`, `String`, `Date`, `Data`, `UUID`, `URL`, a
-  /// managed object, an `NSSet` or `NSOrderedSet` of managed objects, the value of a transformable attribute, or the
+  /// managed object, a `Set` or an `NSOrderedSet` of managed objects, the value of a transformable attribute, or the
   /// array of a fetched property.
+  ///
+  /// Differs from Apple: a `Set` can be cast to an `NSSet`, but not to protocols of Objective-C such as `NSCopying`.
   ///
   /// - Parameter key: the property's name. An unknown name stops the program.
   open func value(forKey key: String) -> Any? {
     willAccessValue(forKey: key)
     defer { didAccessValue(forKey: key) }
-    if let position = table.position(of: key) {
-      let value = resolvedValue(at: position)
-      if position >= table.firstRelationship { hold(value, at: position) }
-      return value
-    }
+    if let position = table.position(of: key) { return heldValue(at: position) }
     if let fetched = entity.propertiesByName[key] as? NSFetchedPropertyDescription {
       return fetchedValues(of: fetched)
     }
@@ -424,10 +426,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult, ContextCreated {
   open func primitiveValue(forKey key: String) -> Any? {
     guard isRealized else { return nil }
     if let recorder { return recorder.answer(forKey: key, of: self) }
-    let position = position(of: key)
-    let value = resolvedValue(at: position)
-    hold(value, at: position)
-    return value
+    return heldValue(at: position(of: key))
   }
 
   /// Sets a property without marking the object as updated and without changing an inverse relationship.

@@ -278,6 +278,8 @@ struct ChangeList {
   private(set) var count = 0
   /// The objects, if they have been asked for since the last change. A save goes through them several times.
   private var known: [NSManagedObject]?
+  /// Whether the list has had objects of subclasses since it was last empty; only these have methods that a save must call.
+  private(set) var hasSubclasses = false
 
   var isEmpty: Bool { count == 0 }
 
@@ -300,6 +302,7 @@ struct ChangeList {
     if contains(object) { return }
     object.changePosition = UInt32(entries.count)
     entries.append(object)
+    if type(of: object) != NSManagedObject.self { hasSubclasses = true }
     count += 1
     known = nil
   }
@@ -310,7 +313,7 @@ struct ChangeList {
     count -= 1
     known = nil
     if count == 0 {
-      entries = []
+      removeAll()
     } else if entries.count > ChangeList.compactionThreshold, count * 2 < entries.count {
       let left = objects
       for (position, object) in left.enumerated() { object.changePosition = UInt32(position) }
@@ -322,6 +325,7 @@ struct ChangeList {
     entries = []
     count = 0
     known = nil
+    hasSubclasses = false
   }
 }
 

@@ -78,7 +78,7 @@ extension NSManagedObjectContext {
   private func fault(for row: RowSnapshot) -> NSManagedObject {
     guard let packed = row.packed else { return object(for: row.id) }
     adoptPermanentIDs()
-    return object(packed.header.layout, packed.header.primaryKey)
+    return object(packed.layout, packed.primaryKey)
   }
 
   /// Returns the object of a row: the registered one, or a new fault. Reads nothing, and makes no identifier.
@@ -93,14 +93,16 @@ extension NSManagedObjectContext {
   func objects(of members: ToMany) -> [NSManagedObject] {
     guard let rows = members.rows else { return members.ids.map { object(for: $0) } }
     adoptPermanentIDs()
-    let keys = rows.numbers.map { rows.layout.key($0) }
-    let type = ManagedObjectClasses.of(rows.layout.entity)
-    return zip(keys, registry.objects(keys)).map { key, known in
-      if let known { return known }
-      let object = registry.addOrFind(NSManagedObject.makeFault(rows.layout, key.number, of: type), key)
-      object.snapshot = readAhead[key]
-      return object
+    let (layout, type) = (rows.layout, ManagedObjectClasses.of(rows.layout.entity))
+    var objects = registry.objects(layout, rows.numbers)
+    let isKnown = objects.map { $0 != nil }
+    for index in objects.indices where !isKnown[index] {
+      let made = NSManagedObject.makeFault(layout, rows.numbers[index], of: type)
+      made.snapshot = rows.row(at: index, for: self) ?? readAhead[layout.key(rows.numbers[index])]
+      objects[index] = made
     }
+    registry.add(&objects, unless: isKnown) { layout.key(rows.numbers[$0]) }
+    return objects.compactMap { $0 }
   }
 
   /// Keeps a row that has just been read: in the registered fault, or until its object is made.
@@ -128,24 +130,23 @@ extension NSManagedObjectContext {
     for start in stride(from: 0, to: rows.count, by: Self.rowsAtOnce) {
       let indexes = start..<min(start + Self.rowsAtOnce, rows.count)
       let keys = indexes.map { rows[$0].key }
-      let known = registry.objects(keys)
-      for index in indexes {
-        if let object = known[index - start] {
-          take(rows[index], for: object, refreshing: refreshing, recordsTimes)
-          objects.append(object)
-        } else if let packed = rows[index].packed {
-          let made = packed.withUnsafeMutablePointerToHeader { header in
-            if header.pointee.layout !== layout {
-              layout = header.pointee.layout
-              type = ManagedObjectClasses.of(header.pointee.layout.entity)
-            }
-            return NSManagedObject.makeFault(header.pointee.layout, header.pointee.primaryKey, of: type)
-          }
-          let object = registry.addOrFind(made, keys[index - start])
-          take(rows[index], for: object, refreshing: refreshing, recordsTimes)
+      var found = registry.objects(keys)
+      let isKnown = found.map { $0 != nil }
+      for offset in found.indices where !isKnown[offset] {
+        guard let packed = rows[start + offset].packed else { continue }
+        if packed.layout !== layout {
+          layout = packed.layout
+          type = ManagedObjectClasses.of(packed.layout.entity)
+        }
+        found[offset] = NSManagedObject.makeFault(packed.layout, packed.primaryKey, of: type)
+      }
+      registry.add(&found, unless: isKnown) { keys[$0] }
+      for (offset, object) in found.enumerated() {
+        if let object {
+          take(rows[start + offset], for: object, refreshing: refreshing, recordsTimes)
           objects.append(object)
         } else {
-          objects.append(object(for: rows[index], refreshing: refreshing))
+          objects.append(self.object(for: rows[start + offset], refreshing: refreshing))
         }
       }
     }
@@ -277,7 +278,7 @@ extension NSManagedObjectContext {
       forgetInsertion(of: object)
       return true
     }
-    readAhead = [:]
+    readAhead.removeAll()
     if object.isInaccessible { revive(object) }
     guard keepingChanges, object.hasChanges, object.isRealized else {
       if !keepingChanges { forgetChanges(of: object) }
@@ -336,7 +337,7 @@ extension NSManagedObjectContext {
     ConcurrencyDebug.check(self)
     undoManager?.removeAllActions()
     unprocessedDeletions = []
-    readAhead = [:]
+    readAhead.removeAll()
     touched = []
     readingFailure = nil
     conflictChecks = []
@@ -385,7 +386,7 @@ extension NSManagedObjectContext {
       object.eventChanges = []
     }
     changed.removeAll()
-    readAhead = [:]
+    readAhead.removeAll()
     touched = []
     unprocessedDeletions = []
     readingFailure = nil

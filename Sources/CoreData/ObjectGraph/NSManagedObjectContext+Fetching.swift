@@ -199,17 +199,18 @@ struct Prefetching {
         let relationship = entity.slotTable.relationship(at: position),
         let reader = try context.readers(for: entity).first as? StoreReader,
         try context.readers(for: entity).count == 1,
-        let members = try reader.memberRows(
+        let found = try reader.memberRows(
           of: relationship, entity: entity, primaryKeys: group.map(\.key.number))
       else {
         rest += group
         continue
       }
-      context.readAhead.reserveCapacity(context.readAhead.count + members.values.reduce(0) { $0 + $1.count })
+      let waiting = WaitingRows(found.rows, for: context)
+      context.readAhead.add(waiting)
       for object in group {
-        let rows = members[object.key.number] ?? []
-        for row in rows { context.keep(row) }
-        object.take(ToMany(of: rows, isOrdered: relationship.isOrdered), at: position)
+        let members = context.keepMembers(
+          waiting, found.ranges[object.key.number] ?? 0..<0, isOrdered: relationship.isOrdered)
+        object.take(members, at: position)
       }
     }
     return rest

@@ -48,7 +48,7 @@ extension NSManagedObjectContext {
       _ = try QueryGeneration(coordinator)
       self.generation = .pinnedByNextRead
     }
-    readAhead = [:]
+    readAhead.removeAll()
   }
 
   /// Returns the state to read, and pins the context to it; nil for that of each moment.

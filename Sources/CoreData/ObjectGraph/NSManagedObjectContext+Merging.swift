@@ -100,7 +100,7 @@ extension NSManagedObjectContext {
   func merge(_ saved: SavedIdentifiers) {
     adoptPermanentIDs()
     advanceGeneration()
-    readAhead = [:]
+    readAhead.removeAll()
     let new =
       postsNotifications
       ? saved.inserted.filter { (!$0.current.isTemporaryID || parent != nil) && registry[$0.current.key] == nil } : []

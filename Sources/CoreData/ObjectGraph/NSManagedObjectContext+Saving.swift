@@ -41,8 +41,11 @@ extension NSManagedObjectContext {
     deferredRemovals = mayDeferRemovals ? [:] : nil
     defer { endDeferringRemovals() }
     try prepareObjects()
-    if let object = changedInOrder.first(where: { $0.isInserted && !$0.isDeleted && $0.entity.isAbstract }) {
-      throw ObjectGraphErrors.abstractEntity(object)
+    // New objects mostly come entity by entity.
+    var concrete: NSEntityDescription?
+    for object in changedInOrder where object.entity !== concrete && object.isInserted && !object.isDeleted {
+      if object.entity.isAbstract { throw ObjectGraphErrors.abstractEntity(object) }
+      concrete = object.entity
     }
     if validatesOnSave { try validate() }
     if let parent { try write(to: parent) } else { try write() }
@@ -59,12 +62,16 @@ extension NSManagedObjectContext {
     for _ in 0..<NSManagedObjectContext.maximumRounds {
       processEvent()
       // Only subclasses can override `willSave()`.
-      let due = changedInOrder.filter {
-        let identity = ObjectIdentifier($0)
-        return type(of: $0) != NSManagedObject.self
-          && (called.insert(identity).inserted || changedSince.contains(identity))
+      var due: [NSManagedObject] = []
+      if changed.hasSubclasses {
+        due = changedInOrder.filter {
+          let identity = ObjectIdentifier($0)
+          return type(of: $0) != NSManagedObject.self
+            && (called.insert(identity).inserted || changedSince.contains(identity))
+        }
       }
       for object in due { object.willSave() }
+      if due.isEmpty, derivation == nil { return }
       changedSince = Set(touched.map { ObjectIdentifier($0) })
       if due.isEmpty, try derivation?.run() != true { return }
     }
@@ -96,22 +103,26 @@ extension NSManagedObjectContext {
     }
     let objects = changedInOrder
     try adoptPermanentIDs(for: objects.filter(\.hasTemporaryID))
-    let changes = rowChanges()
-    if coordinator.persistentStores.count > 1 { try checkStores(of: changes) }
-    defer {
-      for object in objects { object.isBeingWritten = false }
-      stateBeforeMerging = nil
-    }
+    defer { stateBeforeMerging = nil }
     let check = ConflictCheck(self)
     do {
-      try coordinator.write(changes, for: self, after: check)
+      // The changes, which hold the values before and after, must not live longer.
+      try coordinator.write(checkedChanges(), for: self, after: check)
     } catch {
+      for object in objects { object.isBeingWritten = false }
       stateBeforeMerging?.restore(in: self)
       throw error
     }
     // The merge policy may have dropped some of the objects, and changed others.
     finishSave(changedInOrder)
+    if stateBeforeMerging != nil { for object in objects { object.isBeingWritten = false } }
     check.finish()
+  }
+
+  private func checkedChanges() throws -> [RowChange] {
+    let changes = rowChanges()
+    if coordinator.persistentStores.count > 1 { try checkStores(of: changes) }
+    return changes
   }
 
   /// Returns the changes to write, and notes which objects they are of.
@@ -147,8 +158,10 @@ extension NSManagedObjectContext {
 
   /// Gives new objects permanent identifiers, and replaces the temporary ones in changed objects.
   func adoptPermanentIDs(for objects: [NSManagedObject]) throws {
-    let permanent = try coordinator.makeIdentifiers(
-      for: objects.map { ($0, assignments.isEmpty ? nil : assignments[$0.identifier.key]) })
+    let permanent =
+      try assignments.isEmpty
+      ? coordinator.makeIdentifiers(forUnassigned: objects)
+      : coordinator.makeIdentifiers(for: objects.map { ($0, assignments[$0.identifier.key]) })
     var replacesTemporary = false
     for (object, id) in zip(objects, permanent) where adopt(id, for: object) { replacesTemporary = true }
     if replacesTemporary {
@@ -172,6 +185,7 @@ extension NSManagedObjectContext {
     var inserted: [NSManagedObject] = []
     var updated: [NSManagedObject] = []
     var deleted: [NSManagedObject] = []
+    let hasSubclasses = changed.hasSubclasses
     // All at once: removing them one by one would compact the list again and again.
     changed.removeAll()
     for object in objects {
@@ -185,6 +199,7 @@ extension NSManagedObjectContext {
       let isGone = object.isDeleted
       forgetChanges(of: object)
       if isGone {
+        object.isBeingWritten = false
         registry.remove(object)
       } else if object.isRealized {
         let written = object.snapshot?.version ?? 0
@@ -197,8 +212,9 @@ extension NSManagedObjectContext {
         object.isBeingWritten = false
       }
     }
-    readAhead = [:]
-    for object in objects { object.didSave() }
+    readAhead.removeAll()
+    // Only subclasses can override `didSave()`.
+    if hasSubclasses { for object in objects { object.didSave() } }
     guard postsNotifications else { return }
     let saved = SavedIdentifiers(
       inserted: inserted.map(\.objectID), updated: updated.map(\.objectID), deleted: deleted.map(\.objectID))

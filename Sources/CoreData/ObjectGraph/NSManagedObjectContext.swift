@@ -38,7 +38,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Objects touched since the last `processPendingChanges()`.
   @exclusivity(unchecked) var touched: [NSManagedObject] = []
   /// Prefetched rows of objects that have not been made yet; kept until the next prefetching fetch or save.
-  var readAhead: [ObjectKey: RowSnapshot] = [:]
+  @exclusivity(unchecked) var readAhead = ReadAhead()
   /// Members that have left relationships whose members have not been read; nil except during a save that allows it.
   var deferredRemovals: [ObjectIdentifier: DeferredRemovals]?
   /// The stores chosen for new objects.

@@ -90,6 +90,25 @@ final class ObjectRegistry: @unchecked Sendable {
     return keys.map { key in entries[key].flatMap { ObjectRegistry.object(at: $0) } }
   }
 
+  /// Returns the objects of several rows; nil where there is none.
+  func objects(_ layout: RowLayout, _ numbers: [Int64]) -> [NSManagedObject?] {
+    lock.lock()
+    defer { lock.unlock() }
+    return numbers.map { number in entries[layout.key(number)].flatMap { ObjectRegistry.object(at: $0) } }
+  }
+
+  /// Returns the registered objects of several rows, with their positions among the rows.
+  func known(_ layout: RowLayout, _ numbers: [Int64]) -> [(position: Int, object: NSManagedObject)] {
+    lock.lock()
+    defer { lock.unlock() }
+    var known: [(position: Int, object: NSManagedObject)] = []
+    for (position, number) in numbers.enumerated() {
+      guard let address = entries[layout.key(number)], let object = ObjectRegistry.object(at: address) else { continue }
+      known.append((position, object))
+    }
+    return known
+  }
+
   /// Retains the object at an address, unless it is being deallocated. The lock must be held.
   private static func object(at address: UnsafeMutableRawPointer) -> NSManagedObject? {
     guard let object = swift_tryRetain(address) else { return nil }
@@ -144,16 +163,30 @@ final class ObjectRegistry: @unchecked Sendable {
     file(object, key)
   }
 
-  /// Registers a new fault under the key of its identifier, unless another object has it already.
+  /// Registers new faults under the keys of their identifiers. An object that has been registered under such a key
+  /// meanwhile takes the place of the new one.
   ///
-  /// - Returns: the object that is registered now.
-  func addOrFind(_ object: NSManagedObject, _ key: ObjectKey) -> NSManagedObject {
+  /// - Parameters:
+  ///   - objects: the objects; nil where there is none.
+  ///   - isKnown: where the objects are registered already.
+  ///   - key: the key of an object, by its position.
+  func add(_ objects: inout [NSManagedObject?], unless isKnown: [Bool], _ key: (Int) -> ObjectKey) {
+    // The lock must not be held where the last reference to an object goes.
+    var replaced: [NSManagedObject] = []
     lock.lock()
-    defer { lock.unlock() }
-    if let address = entries[key], let other = ObjectRegistry.object(at: address) { return other }
-    object.registry = self
-    file(object, key)
-    return object
+    for position in objects.indices where !isKnown[position] {
+      guard let object = objects[position] else { continue }
+      let key = key(position)
+      if let address = entries[key], let other = ObjectRegistry.object(at: address) {
+        replaced.append(object)
+        objects[position] = other
+      } else {
+        object.registry = self
+        file(object, key)
+      }
+    }
+    lock.unlock()
+    withExtendedLifetime(replaced) {}
   }
 
   /// Stores an object under a key. The lock must be held.
@@ -186,9 +219,7 @@ final class ObjectRegistry: @unchecked Sendable {
   func forget(_ object: NSManagedObject, _ key: ObjectKey) {
     lock.lock()
     defer { lock.unlock() }
-    guard entries[key] == ObjectRegistry.address(of: object) else { return }
-    entries.remove(key)
-    interest?.remove(key)
+    if entries.remove(key, of: ObjectRegistry.address(of: object)) { interest?.remove(key) }
   }
 
   func removeAll() {
@@ -290,15 +321,23 @@ struct ObjectTable {
     slots[slot] = address
   }
 
-  mutating func remove(_ key: ObjectKey) {
+  mutating func remove(_ key: ObjectKey) { remove(key, of: nil) }
+
+  /// Removes the address under a key, if it is a given one.
+  ///
+  /// - Parameter address: the address; nil for any.
+  /// - Returns: whether an address has been removed.
+  @discardableResult
+  mutating func remove(_ key: ObjectKey, of address: UnsafeMutableRawPointer?) -> Bool {
     let page = page(of: key)
-    guard page >= 0 else { return }
+    guard page >= 0 else { return false }
     let slot = page * Self.pageSize + Self.offset(key)
-    guard slots[slot] != nil else { return }
+    guard let known = slots[slot], address == nil || known == address else { return false }
     slots[slot] = nil
     count -= 1
     counts[page] -= 1
     if counts[page] == 0 { removePage(page, of: Self.pageKey(key)) }
+    return true
   }
 
   private mutating func addPage(for key: ObjectKey) -> Int {

@@ -78,7 +78,7 @@ struct StoreReader: RowReading {
 
   func memberRows(
     of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
-  ) throws -> [Int64: [RowSnapshot]]? {
+  ) throws -> RowGroups? {
     try reading { try $0.memberRows(of: relationship, entity: entity, primaryKeys: primaryKeys) }
   }
 

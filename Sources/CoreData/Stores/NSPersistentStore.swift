@@ -188,6 +188,13 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     }
   }
 
+  /// The number and the reference, read together.
+  final var numberAndReference: (number: UInt32, reference: StoreReference) {
+    let known = identity.value
+    if let reference = known.reference { return (known.number, reference) }
+    return (number, reference)
+  }
+
   /// Takes over the identifiers of another store, of which this one is a copy.
   final func takeIdentifiers(of other: NSPersistentStore) {
     let (number, reference) = (other.number, other.reference)

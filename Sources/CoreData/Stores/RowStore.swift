@@ -39,11 +39,11 @@ protocol RowSource {
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
   ) throws -> [ObjectKey: [NSManagedObjectID]]
 
-  /// Returns the members of a to-many relationship of several rows with the members' own rows, by the owners' primary keys;
-  /// nil if members and rows must be read one after the other. Rows without members are left out.
+  /// Returns the members of a to-many relationship of several rows with the members' own rows; nil if members and rows must
+  /// be read one after the other. Rows without members are left out.
   func memberRows(
     of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
-  ) throws -> [Int64: [RowSnapshot]]?
+  ) throws -> RowGroups?
 
   /// Returns the rows of an entity, without its sub-entities, that have some primary keys; nil if the store can only search
   /// for them.
@@ -55,9 +55,16 @@ extension RowSource {
 
   func memberRows(
     of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
-  ) throws -> [Int64: [RowSnapshot]]? { nil }
+  ) throws -> RowGroups? { nil }
 
   func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? { nil }
+}
+
+/// Rows by the primary keys of their owners.
+struct RowGroups {
+  var rows: [RowSnapshot] = []
+  /// Which of the rows are those of an owner.
+  var ranges: [Int64: Range<Int>] = [:]
 }
 
 /// The identifier of a row, with the values of the keys of a query's order.

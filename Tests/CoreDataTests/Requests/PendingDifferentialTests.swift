@@ -159,13 +159,21 @@ struct PendingDifferentialTests {
     }
   }
 
-  @Test("A batch size reads only the batches that are walked, with changed, deleted and new objects in their places")
-  func batches() throws {
+  @Test(
+    "A batch size reads only the batches that are walked, with changed, deleted and new objects in their places",
+    arguments: [false, true])
+  func batches(isChild: Bool) throws {
     let store = try TemporaryStore()
     let writer = try store.context(CompanyModel.make())
     for number in 0..<400 { writer.make("Task", ["title": String(format: "%03d", number)]) }
     try writer.save()
-    let context = try store.context(CompanyModel.make())
+    var context = try store.context(CompanyModel.make())
+    if isChild {
+      let parent = NSManagedObjectContext(.privateQueue)
+      parent.persistentStoreCoordinator = context.persistentStoreCoordinator
+      context = NSManagedObjectContext(.privateQueue)
+      context.parent = parent
+    }
     let known = try context.all("Task", by: "title", where: NSPredicate(format: "title IN {'001', '002', '399'}"))
     known[0].setValue("200-", forKey: "title")
     context.delete(known[1])

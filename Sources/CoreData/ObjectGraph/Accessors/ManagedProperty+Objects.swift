@@ -94,13 +94,20 @@ extension PropertyAccess {
 
   func memberSet<Member: NSManagedObject>(_ object: NSManagedObject) -> Set<Member> {
     if let recorder = object.recorder { return recorder.answerBySet(of: Member.self, to: self, of: object) }
-    let found: [Any] =
-      switch value(of: object) {
-      case let set as NSSet: set.allObjects
-      case let set as NSOrderedSet: set.array
-      case let value?: stop(object, wanted: Set<Member>.self, found: value)
-      case nil: []
-      }
+    let value = value(of: object)
+    let found: [Any]
+    if let members = Set<NSManagedObject>.exactly(value) {
+      if Member.self == NSManagedObject.self { return unsafeBitCast(members, to: Set<Member>.self) }
+      found = Array(members)
+    } else {
+      found =
+        switch value {
+        case let set as NSSet: set.allObjects
+        case let set as NSOrderedSet: set.array
+        case let value?: stop(object, wanted: Set<Member>.self, found: value)
+        case nil: []
+        }
+    }
     return Set(
       found.map { member in
         guard let member = member as? Member else { stop(object, wanted: Member.self, found: member) }

@@ -382,6 +382,16 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
+  /// Returns permanent identifiers for new objects, none of which is assigned to a store.
+  ///
+  /// - Throws: as `makeIdentifiers(for:)`.
+  func makeIdentifiers(forUnassigned objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
+    guard let entity = objects.first?.entity, objects.allSatisfy({ $0.entity === entity }) else {
+      return try makeIdentifiers(for: objects.map { ($0, nil) })
+    }
+    return try withLock { try storeForNewObject(entity, nil).makeIdentifiers(forObjects: objects) }
+  }
+
   private func storeForNewObject(_ entity: NSEntityDescription, _ assigned: NSPersistentStore?) throws -> any RowStore {
     let holding = try rowStores(for: entity)
     if let assigned {

@@ -18,9 +18,10 @@ final class ReadingConnections {
   private let condition = NSCondition()
   /// Opens a connection; nil while there must be none.
   private var open: (() throws -> SQLiteStore.Opened?)?
-  private var idle: [SQLiteStore.Opened] = []
-  private var busyCount = 0
-  private var pauseCount = 0
+  // The lock prevents overlapping accesses, and every fault comes here.
+  @exclusivity(unchecked) private var idle: [SQLiteStore.Opened] = []
+  @exclusivity(unchecked) private var busyCount = 0
+  @exclusivity(unchecked) private var pauseCount = 0
 
   /// Allows reads.
   func begin(_ open: @escaping () throws -> SQLiteStore.Opened?) {

@@ -83,7 +83,7 @@ extension SQLiteStore.Opened: RowSource {
 
   func memberRows(
     of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
-  ) throws -> [Int64: [RowSnapshot]]? {
+  ) throws -> RowGroups? {
     guard let layout = try entities.layout(of: entity).relationships[relationship.name],
       let destination = entities.schema[layout.destinationEntity],
       let description = entities.description(number: destination.number)
@@ -92,20 +92,24 @@ extension SQLiteStore.Opened: RowSource {
     let pairs = RelationshipPairs(of: layout, in: entities.schema)
     let count = MemberReader.ownersPerQuery
     guard let query = pairs.memberRows(columns: reader.columns, ownerCount: count) else { return nil }
-    var members: [Int64: [RowSnapshot]] = [:]
-    members.reserveCapacity(primaryKeys.count)
+    var members = RowGroups()
+    members.ranges.reserveCapacity(primaryKeys.count)
     try inParts(primaryKeys, of: count, query) { statement in
       // The rows of an owner follow each other.
-      var (owner, rows): (Int64, [RowSnapshot]) = (0, [])
+      var (owner, start): (Int64, Int) = (0, members.rows.count)
+      func end() {
+        if start < members.rows.count { members.ranges[owner] = start..<members.rows.count }
+        start = members.rows.count
+      }
       while try statement.step() {
         let next = statement.int64(at: reader.columns.count)
         if next != owner {
-          if !rows.isEmpty { members[owner, default: []] += rows }
-          (owner, rows) = (next, [])
+          end()
+          owner = next
         }
-        rows.append(try reader.snapshot(statement))
+        members.rows.append(try reader.snapshot(statement))
       }
-      if !rows.isEmpty { members[owner, default: []] += rows }
+      end()
     }
     return members
   }
@@ -229,7 +233,7 @@ extension SQLiteStore {
 
   func memberRows(
     of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
-  ) throws -> [Int64: [RowSnapshot]]? {
+  ) throws -> RowGroups? {
     try asking { state in
       try willSearch?(state)
       return try state.memberRows(of: relationship, entity: entity, primaryKeys: primaryKeys)
@@ -243,7 +247,7 @@ extension SQLiteStore {
   func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { connections.reading(body) }
 
   func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
-    try makeIdentifiers(for: objects.map(\.entity))
+    try makeIdentifiers(for: objects.lazy.map(\.entity))
   }
 
   func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws { try write(changes) }
@@ -260,7 +264,7 @@ extension SQLiteStore {
     return entities.id(entity: entity.number, primaryKey: key)
   }
 
-  func makeIdentifiers(for entities: [NSEntityDescription]) throws -> [NSManagedObjectID] {
+  func makeIdentifiers(for entities: some Collection<NSEntityDescription>) throws -> [NSManagedObjectID] {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       // New objects mostly come entity by entity.

@@ -58,7 +58,7 @@ struct MigrationStack {
 
   /// Turns all unchanged objects into faults.
   func releaseValues() {
-    context.readAhead = [:]
+    context.readAhead.removeAll()
     for object in context.registry.objects where !object.hasChanges && !object.isInaccessible {
       object.turnIntoFault(keeping: nil)
     }

@@ -30,6 +30,8 @@ final class RowReader {
     let entity: NSEntityDescription
     let table: SlotTable
     let steps: ContiguousArray<RowStep>
+    /// The steps of the usual kinds.
+    let quick: ContiguousArray<QuickStep>
     private var knownLayout: RowLayout?
 
     init(_ number: Int, _ entity: NSEntityDescription, _ steps: ContiguousArray<RowStep>) {
@@ -37,6 +39,7 @@ final class RowReader {
       self.entity = entity
       table = entity.slotTable
       self.steps = steps
+      quick = ContiguousArray(steps.map(QuickStep.init))
     }
 
     func layout(_ identities: RowIdentities) -> RowLayout {
@@ -88,17 +91,23 @@ final class RowReader {
   ///
   /// - Throws: `RowProblem` when the row is of another entity, or a value of another type.
   func snapshot(_ statement: SQLiteStatement) throws -> RowSnapshot {
-    let primaryKey = statement.int64(at: 0)
-    let number = statement.int64(at: 1)
+    let row = statement.row
+    let primaryKey = row.column(at: 0).int64
+    let number = row.column(at: 1).int64
     guard let found = entities.number(ofRow: number, like: entity), plans.indices.contains(found),
       let plan = plans[found], let identities = entities.identities
     else {
       throw RowProblem(kind: .unknownEntity(number: number), table: table, primaryKey: primaryKey, property: "")
     }
-    packer.begin(slotCount: plan.steps.count)
+    let count = plan.quick.count
+    packer.begin(slotCount: count)
     var position = 0
     do {
-      while position < plan.steps.count {
+      while position < count {
+        if plan.quick[position].pack(row, at: position, into: packer) {
+          position += 1
+          continue
+        }
         try plan.steps[position].pack(statement, at: position, into: packer, entities: entities, external: external)
         position += 1
       }
@@ -115,7 +124,7 @@ final class RowReader {
     }
     for transient in plan.table.transientDefaults { packer.pack(transient.value, at: transient.position) }
     return RowSnapshot(
-      packer.finish(plan.layout(identities), primaryKey: primaryKey, version: statement.int64(at: 2)))
+      packer.finish(plan.layout(identities), primaryKey: primaryKey, version: row.column(at: 2).int64))
   }
 }
 
@@ -127,6 +136,53 @@ struct SelectList {
     if let position = columns.firstIndex(of: column) { return position }
     columns.append(column)
     return columns.count - 1
+  }
+}
+
+/// How a slot of the usual kinds is read, without reference counting.
+private struct QuickStep {
+  private enum Kind: UInt8 {
+    case string, integer, date, double, unread, null, other
+  }
+
+  private let kind: Kind
+  private let column: Int32
+
+  init(_ step: RowStep) {
+    switch step {
+    case .unread: (kind, column) = (.unread, 0)
+    case .null: (kind, column) = (.null, 0)
+    case .attribute(.string, let column): (kind, self.column) = (.string, Int32(column))
+    case .attribute(.integer, let column): (kind, self.column) = (.integer, Int32(column))
+    case .attribute(.date, let column): (kind, self.column) = (.date, Int32(column))
+    case .attribute(.double, let column): (kind, self.column) = (.double, Int32(column))
+    default: (kind, column) = (.other, 0)
+    }
+  }
+
+  /// Packs the slot of a row.
+  ///
+  /// - Returns: false if it is of another kind, or its value of another type.
+  @inline(__always)
+  func pack(_ row: SQLiteCurrentRow, at position: Int, into packer: RowPacker) -> Bool {
+    switch kind {
+    case .other: return false
+    case .null: return true
+    case .unread:
+      packer.packUnread(at: position)
+      return true
+    case .string, .integer, .date, .double: break
+    }
+    let value = row.column(at: column)
+    switch (kind, value.type) {
+    case (_, .null): break
+    case (.string, .text): packer.pack(string: value.text, at: position)
+    case (.integer, .integer): packer.pack(integer: value.int64, at: position)
+    case (.date, .real), (.date, .integer): packer.pack(date: value.double, at: position)
+    case (.double, .real), (.double, .integer): packer.pack(double: value.double, at: position)
+    default: return false
+    }
+    return true
   }
 }
 

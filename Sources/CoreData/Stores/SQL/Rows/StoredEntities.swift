@@ -46,7 +46,7 @@ final class StoredEntities {
   /// Asks the store for its part of identifiers, once for the reads that follow.
   func noteIdentity() {
     guard let store else { return }
-    let (number, reference) = (store.number, store.reference)
+    let (number, reference) = store.numberAndReference
     if let knownIdentities, knownIdentities.store == number, knownIdentities.reference === reference { return }
     knownIdentities = RowIdentities(store: number, reference: reference, members: members)
   }
