@@ -79,7 +79,8 @@ let package = Package(
     .testTarget(
       name: "CoreDataTestingTests",
       dependencies: [
-        "CoreData", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite", "CoreDataTestSupport", "CoreDataTesting",
+        "CoreData", "CoreDataModelFiles", "CoreDataPredicates", "CoreDataSQLite", "CoreDataTestSupport",
+        "CoreDataTesting",
       ]),
     .testTarget(name: "CoreDataFileSystemTests", dependencies: ["CoreDataFileSystem"]),
     .testTarget(name: "CoreDataSQLiteTests", dependencies: ["CoreDataSQLite"]),

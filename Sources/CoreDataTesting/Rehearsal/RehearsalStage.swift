@@ -158,7 +158,9 @@ final class RehearsalStage {
         return .failed([reason, "The migration failed, and the store has changed:"] + differences)
       }
       // Only the reference can tell that the rows do not allow it.
-      if migration.steps.allSatisfy({ $0.kind == .inferred }) { return reference(migration.steps[...]).refusal(reason, before) }
+      if migration.steps.allSatisfy({ $0.kind == .inferred }) {
+        return reference(migration.steps[...]).refusal(reason, before)
+      }
     }
     return .refused(reason)
   }
@@ -173,11 +175,11 @@ final class RehearsalStage {
     guard migration.steps.allSatisfy({ $0.kind == .inferred }) else {
       let inferred = migration.steps.dropLast()
       guard inferred.allSatisfy({ $0.kind == .inferred }),
-        let reference = MappedReference(
+        let mapped = MappedReference(
           last.mappingModel.document, from: last.sourceModel.document, to: last.destinationModel.document)
       else { return .migrated }
       let source = self.reference(inferred).image(after: before)
-      let differences = reference.differences(before: source, after: after)
+      let differences = mapped.differences(before: source, after: after)
       return differences.isEmpty ? .migrated : .failed(differences)
     }
     return reference(migration.steps[...]).outcome(before: before, after: after)
