@@ -172,7 +172,7 @@ extension Checkup {
           cure: "Migrate the store in a program that has them.")
       } else if plan.count(of: .error) > 0 {
         add(
-          .problem, "migration", "It would lose data, or fail: \(plan.count(of: .error)) findings.",
+          .problem, "migration", "It would lose data, or fail: \(CountText.counted(plan.count(of: .error), "finding")).",
           cure: "Read the findings of the plan.",
           command: "coredata migrate plan \(path) \(ShellWord.quoted(model.path))")
       } else {
