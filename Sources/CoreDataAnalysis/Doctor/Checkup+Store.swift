@@ -171,8 +171,9 @@ extension Checkup {
           .problem, "migration", "The mapping models need policies of the app: \(missing.joined(separator: ", ")).",
           cure: "Migrate the store in a program that has them.")
       } else if plan.count(of: .error) > 0 {
+        let errors = CountText.counted(plan.count(of: .error), "finding")
         add(
-          .problem, "migration", "It would lose data, or fail: \(CountText.counted(plan.count(of: .error), "finding")).",
+          .problem, "migration", "It would lose data, or fail: \(errors).",
           cure: "Read the findings of the plan.",
           command: "coredata migrate plan \(path) \(ShellWord.quoted(model.path))")
       } else {
