@@ -111,7 +111,9 @@ enum RoundTrip {
 
   /// Checks Foundation's own writers, which transformers of programs use.
   private static func checkFoundation() throws {
-    guard (["a"] as Any) is NSArray, (NSSet(array: ["a"]) as Any) is Set<String> else {
+    guard (["a"] as Any) is NSArray, (NSSet(array: ["a"]) as Any) is Set<String>,
+      (Set<NSManagedObject>() as Any) is NSSet
+    else {
       throw Failure(description: "Swift collections are not bridged")
     }
     let archive = try NSKeyedArchiver.archivedData(withRootObject: ["a"] as NSArray, requiringSecureCoding: true)
