@@ -23,7 +23,8 @@
 #                 1,000,000 inputs, half an hour on two cores; FUZZ="--kind store --seed 7 --count 1" for others
 #                 (Tests/Fuzzing/README.md). `make fuzz-fixed` is a fixed part of them, a minute after the build
 #   make sanitize address, undefined-behaviour and thread sanitizers over what reads files, over 1,000 hostile inputs, and
-#                 over what threads share
+#                 over what threads share; `make sanitize-all` has the address sanitizer over every test, half an hour on two
+#                 cores
 #   make generated MODELS=DIR   generates the classes of all models below a directory, compiles them, and writes and reads each
 #                 property through a store
 #   make pages    looks at the tool's HTML pages in Chromium, which is installed where apt-get can; PICTURES=Documentation/pictures
@@ -137,6 +138,14 @@ sanitize-files: libraries
 	  --filter '$(FILE_SUITES)'
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 COREDATA_FUZZ_SANITIZED=yes \
 	  $(SCRATCH)/sanitize-files/debug/Fuzzing --fixed --count 100 --output $(abspath $(SCRATCH))/fuzz-sanitized
+
+# Tests that all begin at once take more memory than there is under the sanitizer, and none ends. Needs Swift 6.3.
+.PHONY: sanitize-all
+sanitize-all: libraries
+	swift build --build-tests --sanitize address $(C_CHECKS) --scratch-path $(SCRATCH)/sanitize-files $(BUILD_FLAGS)
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 swift test --skip-build \
+	  --disable-xctest --sanitize address $(C_CHECKS) --scratch-path $(SCRATCH)/sanitize-files \
+	  --experimental-maximum-parallelization-width 2
 
 THREAD_SUITES := CoreDataTests.*(ThreadTests|RegistryTests|ReadingConnection|Context|Coordinator|Container|Saving|Fetch|Moving|Merging|BesidePolicies|MigrationPolicy)
 sanitize-threads: libraries
