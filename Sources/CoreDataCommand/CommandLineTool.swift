@@ -54,6 +54,7 @@ enum CommandLineTool {
       streams.say(wantsJSON(arguments) ? CommandFailure(.usage, error.description).json : error.description + "\n")
       return .usage
     } catch {
+      UnfinishedFiles.leaveSignals()
       let failure = CommandFailure(error)
       streams.say(wantsJSON(arguments) ? failure.json : failure.text)
       return failure.status

@@ -52,7 +52,15 @@ final class StopSignal {
 /// Removes what a command has not finished, when Ctrl-C or SIGTERM ends the process.
 enum UnfinishedFiles {
   private static let drafts = Mutex<Set<URL>>([])
-  private static let isIdle = Mutex(false)
+  private static let state = Mutex(State.working)
+
+  private enum State {
+    case working
+    /// A signal ends the process.
+    case stopping
+    /// Signals no longer end the process.
+    case done
+  }
 
   /// Notes a file that is renamed when it is complete.
   static func add(_ draft: URL) { drafts.withLock { _ = $0.insert(draft) } }
@@ -60,8 +68,14 @@ enum UnfinishedFiles {
   /// Notes that a file is complete, or was removed.
   static func remove(_ draft: URL) { drafts.withLock { _ = $0.remove(draft) } }
 
-  /// Has signals no longer end this process: its command stops by itself, or has done its work and only tells so.
-  static func leaveSignals() { isIdle.withLock { $0 = true } }
+  /// Has signals no longer end this process: its command stops by itself, or has ended and only tells so. Does not return if a
+  /// signal is ending the process already: the command has failed because its files are gone.
+  static func leaveSignals() {
+    while state.withLock({ state in
+      if state == .working { state = .done }
+      return state == .stopping
+    }) { sleep(1) }
+  }
 
   /// Has the signals end this process with status 130.
   ///
@@ -73,12 +87,17 @@ enum UnfinishedFiles {
       guard unsafeBitCast(earlier, to: Int.self) != unsafeBitCast(SIG_IGN, to: Int.self) else { return nil }
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
       source.setEventHandler {
-        guard !isIdle.withLock({ $0 }) else { return }
+        let stops = state.withLock { state in
+          if state == .working { state = .stopping }
+          return state == .stopping
+        }
+        guard stops else { return }
         // The process ends in any case; what stays is private, or has a name that says that it is a part.
         for draft in drafts.withLock({ $0 }) { try? FileCalls.removeFile(draft) }
         PrivateDirectory.removeTemporary()
         CommandStreams.process.say("error: Stopped.\n")
-        exit(ExitStatus.stopped.rawValue)
+        // The command still runs, and needs no more than its memory.
+        _exit(ExitStatus.stopped.rawValue)
       }
       source.resume()
       return source
