@@ -107,4 +107,27 @@ struct PrivateDirectoryTests {
       #expect(try self.mode(new) == mode & 0o777)
     }
   }
+
+  @Test("Directories are made with those above them, and a file in the place of one is an error that names it")
+  func directories() throws {
+    let base = FileManager.default.temporaryDirectory.appendingPathComponent("made-\(UUID().uuidString)")
+    // Left behind in the temporary directory it does no harm.
+    defer { try? FileManager.default.removeItem(at: base) }
+    let deep = base.appendingPathComponent("a/b")
+    for _ in 0..<2 { try FileCalls.makeDirectories(deep) }
+    #expect(FileCalls.isDirectory(deep))
+    let file = base.appendingPathComponent("file")
+    try Data().write(to: file)
+    let failure = #expect(throws: FileFailure.self) {
+      try FileCalls.makeDirectories(file.appendingPathComponent("c"))
+    }
+    #expect(failure?.number == ENOTDIR && failure?.path.hasSuffix("/file/c") == true)
+  }
+
+  @Test("A word of a command line is quoted where a shell would take it for something else")
+  func shellWords() {
+    #expect(
+      ShellWord.line(["coredata", "a b", "it's", "~x", "$(rm)", "", "a/b-1.sqlite"])
+        == "coredata 'a b' 'it'\\''s' '~x' '$(rm)' '' a/b-1.sqlite")
+  }
 }

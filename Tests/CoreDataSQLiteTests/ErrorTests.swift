@@ -74,4 +74,17 @@ struct ErrorTests {
         + "transaction was rolled back. (SQLite 13: full; system: No space left on device; statement: "
         + String(repeating: "x", count: 400) + "…)")
   }
+
+  @Test(
+    "A full disk and a file that cannot be read are told apart, whatever SQLite was doing",
+    arguments: [
+      // SQLITE_FULL; SQLITE_IOERR_SHMSIZE without and with the system's number; _WRITE; _READ; _CORRUPTFS
+      (13, nil, true, false), (10 | 19 << 8, nil, true, false), (10 | 19 << 8, EIO, false, false),
+      (10 | 3 << 8, ENOSPC, true, false), (10 | 3 << 8, nil, false, false), (10 | 1 << 8, nil, false, true),
+      (10 | 33 << 8, nil, false, true), (11, nil, false, false),
+    ] as [(Int32, Int32?, Bool, Bool)])
+  func fullOrUnreadable(code: Int32, number: Int32?, isFull: Bool, isReadError: Bool) {
+    let error = SQLiteError(extendedCode: code, message: "", sql: nil, path: "", systemError: number)
+    #expect(error.isFull == isFull && error.isReadError == isReadError)
+  }
 }
