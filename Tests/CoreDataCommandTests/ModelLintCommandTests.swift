@@ -176,6 +176,11 @@ struct ModelLintCommandTests {
       #expect(run.status == .usage && run.error.contains("Nothing was changed"))
     }
     #expect(try Data(contentsOf: URL(fileURLWithPath: lock)) == before)
+    let other = folder.path("Other.lock")
+    try before.write(to: URL(fileURLWithPath: other))
+    let run = CommandRun(["model", command, model, option, other, "--output", other])
+    #expect(run.status == .usage && run.error.contains("names \(option)"))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: other)) == before)
   }
 
   @Test("Names that were made to harm do no harm in any format")
