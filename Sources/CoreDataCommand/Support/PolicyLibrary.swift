@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataFileSystem
 import CoreDataTerminal
 import Foundation
 
@@ -12,9 +13,12 @@ enum PolicyLibrary {
   /// - Throws: `CommandFailure`, for a usage error where there is no such file, else for code that is missing.
   static func load(_ path: String) throws {
     let url = URL(fileURLWithPath: path)
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder), !isFolder.boolValue else {
-      throw CommandFailure(.usage, "There is no library \(path).")
+    guard FileCalls.exists(url) else { throw CommandFailure(.usage, "There is no library \(path).") }
+    do {
+      // To load a FIFO would wait for ever.
+      try RegularFile.check(url)
+    } catch {
+      throw CommandFailure(.usage, "There is no library \(path). \(CommandFailure(error).message)")
     }
     guard sharesRuntime else {
       throw CommandFailure(
