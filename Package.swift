@@ -10,6 +10,7 @@ let package = Package(
     .library(name: "CoreData", targets: ["CoreData"]),
     .library(name: "CoreDataAnalysis", targets: ["CoreDataAnalysis"]),
     .library(name: "CoreDataTesting", targets: ["CoreDataTesting"]),
+    .library(name: "CoreDataPostgreSQL", targets: ["CoreDataPostgreSQL"]),
     .executable(name: "coredata", targets: ["CoreDataCommand"]),
     .plugin(name: "CoreDataModels", targets: ["CoreDataModels"]),
     .plugin(name: "CoreDataTool", targets: ["CoreDataTool"]),
@@ -54,12 +55,21 @@ let package = Package(
         "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPredicates",
         "CoreDataSQLite", "CoreDataStoreFiles",
       ]),
+    // libpq is loaded when a store first needs it, so that nothing else needs it: neither a build nor a program.
+    .target(name: "CPostgreSQL"),
+    .target(name: "CoreDataPostgreSQLClient", dependencies: ["CPostgreSQL"]),
+    .target(
+      name: "CoreDataPostgreSQL",
+      dependencies: [
+        "CoreData", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPostgreSQLClient", "CoreDataPredicates",
+        "CoreDataSQLite", "CoreDataStoreFiles",
+      ]),
     .target(name: "CoreDataTerminal"),
     .executableTarget(
       name: "CoreDataCommand",
       dependencies: [
         "CoreData", "CoreDataAnalysis", "CoreDataFileSystem", "CoreDataMigration", "CoreDataModelFiles",
-        "CoreDataSourceCode", "CoreDataStoreFiles", "CoreDataTerminal", "CoreDataTesting",
+        "CoreDataPostgreSQL", "CoreDataSourceCode", "CoreDataStoreFiles", "CoreDataTerminal", "CoreDataTesting",
       ]),
 
     // What the plug-in runs: it builds fast, since it needs neither SQLite nor `CoreData`.
@@ -76,6 +86,16 @@ let package = Package(
       name: "CoreDataTestSupport",
       dependencies: ["CoreData", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataStoreFiles", "CoreDataTesting"],
       path: "Tests/CoreDataTestSupport"),
+    // A PostgreSQL server for tests: in a temporary directory, with a socket and no port.
+    .target(name: "PostgreSQLTestServer", path: "Tests/PostgreSQLTestServer"),
+    .testTarget(
+      name: "CoreDataPostgreSQLClientTests", dependencies: ["CoreDataPostgreSQLClient", "PostgreSQLTestServer"]),
+    .testTarget(
+      name: "CoreDataPostgreSQLTests",
+      dependencies: [
+        "CoreData", "CoreDataModelFiles", "CoreDataPostgreSQL", "CoreDataPostgreSQLClient", "CoreDataSQLite",
+        "CoreDataStoreFiles", "CoreDataTestSupport", "PostgreSQLTestServer",
+      ]),
     .testTarget(
       name: "CoreDataTestingTests",
       dependencies: [
