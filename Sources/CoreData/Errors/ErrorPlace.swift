@@ -7,20 +7,20 @@ import Foundation
 ///
 /// Many errors come from places that do not know the store: a mapping model, a model, a statement. What opens and migrates stores
 /// adds it, so that the reason says where the error is.
-enum ErrorPlace {
+package enum ErrorPlace {
   /// Runs a body. If it throws an error of this framework that does not name the store, the reason gets a sentence that does.
   ///
   /// Errors of the program, such as those of migration policies, pass unchanged.
   ///
   /// - Parameter url: the location of the store; nil for one without a file.
-  static func naming<Result>(_ url: URL?, _ body: () throws -> Result) throws -> Result {
+  package static func naming<Result>(_ url: URL?, _ body: () throws -> Result) throws -> Result {
     try naming({ _ in url }, body)
   }
 
   /// Runs a body that works on more than one store.
   ///
   /// - Parameter place: gives the location of the store that an error is about.
-  static func naming<Result>(_ place: (NSError) -> URL?, _ body: () throws -> Result) throws -> Result {
+  package static func naming<Result>(_ place: (NSError) -> URL?, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
     } catch {

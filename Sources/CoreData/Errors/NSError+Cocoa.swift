@@ -5,38 +5,38 @@ import CoreDataFileSystem
 import Foundation
 
 /// Core Data's keys of the user info of errors, besides Foundation's.
-enum ErrorDetail {
+package enum ErrorDetail {
   /// Core Data's own key for the failure reason.
-  static let reason = "reason"
-  static let metadata = "metadata"
-  static let url = "URL"
-  static let sourceURL = "sourceURL"
-  static let destinationURL = "destinationURL"
-  static let entity = "entity"
-  static let property = "property"
-  static let attribute = "attribute"
-  static let sourceModel = "sourceModel"
-  static let destinationModel = "destinationModel"
+  package static let reason = "reason"
+  package static let metadata = "metadata"
+  package static let url = "URL"
+  package static let sourceURL = "sourceURL"
+  package static let destinationURL = "destinationURL"
+  package static let entity = "entity"
+  package static let property = "property"
+  package static let attribute = "attribute"
+  package static let sourceModel = "sourceModel"
+  package static let destinationModel = "destinationModel"
   /// The version hash of each entity of a store, in hexadecimal; an addition of ours.
-  static let storeHashes = "storeVersionHashes"
+  package static let storeHashes = "storeVersionHashes"
   /// The file of a mapping model that does not match, and the two hashes of an entity in hexadecimal. Additions to Core
   /// Data's keys.
-  static let mappingModelURL = "mappingModelURL"
-  static let mappingHash = "mappingHash"
-  static let modelHash = "modelHash"
+  package static let mappingModelURL = "mappingModelURL"
+  package static let mappingHash = "mappingHash"
+  package static let modelHash = "modelHash"
 
   /// Returns a store's metadata, and its version hashes in hexadecimal.
-  static func store(metadata: [String: Any]) -> [String: Any] {
+  package static func store(metadata: [String: Any]) -> [String: Any] {
     var info: [String: Any] = [self.metadata: metadata]
     info[storeHashes] = (metadata[NSStoreModelVersionHashesKey] as? [String: Data])?.mapValues(hex)
     return info
   }
 
   /// Returns a version hash in hexadecimal.
-  static func hex(_ hash: Data) -> String { hash.map { String(format: "%02x", $0) }.joined() }
+  package static func hex(_ hash: Data) -> String { hash.map { String(format: "%02x", $0) }.joined() }
 
   /// Returns the entity and property, as far as known.
-  static func place(entity: String?, property: String? = nil) -> [String: Any] {
+  package static func place(entity: String?, property: String? = nil) -> [String: Any] {
     var info: [String: Any] = [:]
     info[self.entity] = entity
     info[self.property] = property
@@ -46,7 +46,7 @@ enum ErrorDetail {
 
 extension NSError {
   /// Makes an error of Core Data: what happened, why, and what to do.
-  static func cocoa(
+  package static func cocoa(
     _ code: Int, _ description: String, reason: String, suggestion: String, underlying: (any Error)? = nil,
     _ details: [String: Any] = [:]
   ) -> NSError {
@@ -61,9 +61,9 @@ extension NSError {
 }
 
 /// Stops the program where Apple's API cannot throw, because the error is a mistake in the program.
-enum Misuse {
+package enum Misuse {
   /// Runs a closure, and stops the program with the reason of any error.
-  static func stop<Value>(_ body: () throws -> Value) -> Value {
+  package static func stop<Value>(_ body: () throws -> Value) -> Value {
     do {
       return try body()
     } catch {
@@ -73,9 +73,9 @@ enum Misuse {
 }
 
 /// Errors of the file system when stores are moved, replaced and recovered.
-enum FileErrors {
+package enum FileErrors {
   /// 640 for a full disk, 513 for missing permissions, 642 for a read-only disk, 512 for anything else.
-  static func error(_ failure: FileFailure, store: URL) -> NSError {
+  package static func error(_ failure: FileFailure, store: URL) -> NSError {
     let (code, suggestion) = kind(of: failure)
     let system = NSError(domain: NSPOSIXErrorDomain, code: Int(failure.number))
     return NSError.cocoa(
@@ -86,7 +86,7 @@ enum FileErrors {
   }
 
   /// 134070 for a link, a device, a FIFO or a directory where a file is expected, and for a file that is too large.
-  static func error(_ problem: RegularFile.Problem, store: URL) -> NSError {
+  package static func error(_ problem: RegularFile.Problem, store: URL) -> NSError {
     .cocoa(
       NSPersistentStoreOperationError, "A file of the persistent store cannot be used.",
       reason: "\(problem) It was neither read nor changed.",
@@ -95,7 +95,7 @@ enum FileErrors {
   }
 
   /// The error for one of Foundation's, which names neither the file nor the reason.
-  static func error(_ error: CocoaError, store: URL) -> NSError {
+  package static func error(_ error: CocoaError, store: URL) -> NSError {
     let error = error as NSError
     let path = (error.userInfo[NSFilePathErrorKey] as? String) ?? (error.userInfo["NSURL"] as? URL)?.path
     guard let system = error.userInfo[NSUnderlyingErrorKey] as? NSError, system.domain == NSPOSIXErrorDomain else {
@@ -124,5 +124,5 @@ enum FileErrors {
 
 extension CocoaError {
   /// Whether the error has no reason. Foundation's errors about files have none; those of this framework always do.
-  var localizedFailureReasonIsMissing: Bool { (self as NSError).localizedFailureReason == nil }
+  package var localizedFailureReasonIsMissing: Bool { (self as NSError).localizedFailureReason == nil }
 }

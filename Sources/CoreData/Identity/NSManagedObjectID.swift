@@ -9,14 +9,14 @@ import Synchronization
 /// A new object has a temporary identifier. Saving, or `NSManagedObjectContext.obtainPermanentIDs(for:)`, replaces it
 /// by a permanent one, which never changes.
 open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchecked Sendable {
-  final let key: ObjectKey
+  package final let key: ObjectKey
   /// The entity. Unlike `entity`, not dynamically dispatched, for use with every row.
-  final let entityDescription: NSEntityDescription
+  package final let entityDescription: NSEntityDescription
   /// The store's reference; nil for a temporary identifier.
-  final let store: StoreReference?
+  package final let store: StoreReference?
 
   /// Makes the identifier of a row.
-  init(entity: NSEntityDescription, key: ObjectKey, store: StoreReference) {
+  package init(entity: NSEntityDescription, key: ObjectKey, store: StoreReference) {
     entityDescription = entity
     self.key = key
     self.store = store
@@ -50,13 +50,13 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
   }
 
   /// The permanent identifier that replaced this temporary one, or the identifier itself.
-  final var current: NSManagedObjectID {
+  package final var current: NSManagedObjectID {
     guard key.store == 0, let temporary = self as? TemporaryObjectID else { return self }
     return temporary.successor ?? self
   }
 
   /// Records the permanent identifier that replaces this temporary one. Contexts of one tree share the identifier.
-  final func becomes(_ permanent: NSManagedObjectID) { (self as? TemporaryObjectID)?.successor = permanent }
+  package final func becomes(_ permanent: NSManagedObjectID) { (self as? TemporaryObjectID)?.successor = permanent }
 
   /// Returns the identifier itself, which is immutable.
   open func copy(with zone: NSZone? = nil) -> Any { self }
@@ -75,13 +75,13 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
 }
 
 /// The temporary identifier of a new object.
-final class TemporaryObjectID: NSManagedObjectID, @unchecked Sendable {
+package final class TemporaryObjectID: NSManagedObjectID, @unchecked Sendable {
   private let permanent = Mutex<NSManagedObjectID?>(nil)
 
-  init(for entity: NSEntityDescription) { super.init(entity: entity, number: TemporaryNumbers.next()) }
+  package init(for entity: NSEntityDescription) { super.init(entity: entity, number: TemporaryNumbers.next()) }
 
   /// The permanent identifier that has replaced this one.
-  var successor: NSManagedObjectID? {
+  package var successor: NSManagedObjectID? {
     get { permanent.withLock { $0 } }
     set { permanent.withLock { $0 = newValue } }
   }
@@ -97,26 +97,26 @@ private enum TemporaryNumbers {
 }
 
 /// The identity of an object as numbers, the key of sets and dictionaries inside the framework.
-struct ObjectKey: Hashable, Sendable {
+package struct ObjectKey: Hashable, Sendable {
   /// The store's number in this process; 0 for a new object.
-  let store: UInt32
+  package let store: UInt32
   /// The root entity's number in its store; 0 for a new object.
-  let root: UInt32
+  package let root: UInt32
   /// The primary key; for a new object, a number that is unique in the process.
-  let number: Int64
+  package let number: Int64
 
   /// The three numbers as one.
-  var mixed: Int64 { number ^ Int64(root) << 44 ^ Int64(store) << 54 }
+  package var mixed: Int64 { number ^ Int64(root) << 44 ^ Int64(store) << 54 }
 
   /// Hashes one number instead of three, since keys are looked up for every row and every object.
-  func hash(into hasher: inout Hasher) { hasher.combine(mixed) }
+  package func hash(into hasher: inout Hasher) { hasher.combine(mixed) }
 }
 
 /// A weak reference to a store, shared by the identifiers of all its rows.
 ///
 /// Identifiers are used on any thread, even while a store is being moved. `NSManagedObjectID.persistentStore` returns
 /// the store with its type.
-final class StoreReference: Sendable {
+package final class StoreReference: Sendable {
   /// Used only inside of the mutex.
   private struct Place: @unchecked Sendable {
     weak var store: AnyObject?
@@ -124,16 +124,16 @@ final class StoreReference: Sendable {
 
   private let place: Mutex<Place>
   /// The store's UUID.
-  let identifier: String?
+  package let identifier: String?
 
-  init(_ store: AnyObject, identifier: String?) {
+  package init(_ store: AnyObject, identifier: String?) {
     place = Mutex(Place(store: store))
     self.identifier = identifier
   }
 
   /// The store; nil after it has been removed.
-  var store: AnyObject? { place.withLock { $0.store } }
+  package var store: AnyObject? { place.withLock { $0.store } }
 
   /// Redirects all identifiers to a copy of the store.
-  func move(to copy: AnyObject) { place.withLock { $0.store = copy } }
+  package func move(to copy: AnyObject) { place.withLock { $0.store = copy } }
 }

@@ -10,13 +10,13 @@ import Foundation
 ///
 /// The bytes are a tag for each slot, then eight bytes for each slot, aligned, then the contents of texts and BLOBs. A
 /// value that does not fit into eight bytes is the offset and the length of its contents.
-final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
-  struct Header {
-    let layout: RowLayout
-    let primaryKey: Int64
-    let version: Int64
+package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
+  package struct Header {
+    package let layout: RowLayout
+    package let primaryKey: Int64
+    package let version: Int64
     /// The slots that are not kept as bytes.
-    let others: [Slot]
+    package let others: [Slot]
   }
 
   fileprivate enum Tag: UInt8 {
@@ -30,26 +30,26 @@ final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
   }
 
   /// The destination of a to-one relationship, which needs no identifier while its object is registered.
-  struct Destination {
-    let key: ObjectKey
+  package struct Destination {
+    package let key: ObjectKey
     fileprivate let identities: RowIdentities
     fileprivate let entity: Int
 
     /// Makes the identifier; nil for an unknown entity, which `RowPacker` does not pack.
-    func identifier() -> NSManagedObjectID? { identities.id(entity: entity, primaryKey: key.number) }
+    package func identifier() -> NSManagedObjectID? { identities.id(entity: entity, primaryKey: key.number) }
   }
 
   // `header` checks at each access whether another is in progress, and nothing changes it.
-  var key: ObjectKey { withUnsafeMutablePointerToHeader { $0.pointee.layout.key($0.pointee.primaryKey) } }
-  var layout: RowLayout { withUnsafeMutablePointerToHeader { $0.pointee.layout } }
-  var primaryKey: Int64 { withUnsafeMutablePointerToHeader { $0.pointee.primaryKey } }
-  var version: Int64 { withUnsafeMutablePointerToHeader { $0.pointee.version } }
+  package var key: ObjectKey { withUnsafeMutablePointerToHeader { $0.pointee.layout.key($0.pointee.primaryKey) } }
+  package var layout: RowLayout { withUnsafeMutablePointerToHeader { $0.pointee.layout } }
+  package var primaryKey: Int64 { withUnsafeMutablePointerToHeader { $0.pointee.primaryKey } }
+  package var version: Int64 { withUnsafeMutablePointerToHeader { $0.pointee.version } }
 
   /// The slots, in the order of the entity's `SlotTable`.
-  var slots: [Slot] { (0..<header.layout.table.count).map { slot(at: $0) } }
+  package var slots: [Slot] { (0..<header.layout.table.count).map { slot(at: $0) } }
 
   /// Returns the same values as the row of another version.
-  func copy(version: Int64) -> PackedRow {
+  package func copy(version: Int64) -> PackedRow {
     let size = capacity
     let made = PackedRow.create(minimumCapacity: size) { [header] _ in
       Header(layout: header.layout, primaryKey: header.primaryKey, version: version, others: header.others)
@@ -61,7 +61,7 @@ final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
   }
 
   /// Decodes a slot.
-  func slot(at position: Int) -> Slot {
+  package func slot(at position: Int) -> Slot {
     withUnsafeMutablePointers { header, elements in
       let cell = Cell(UnsafeRawPointer(elements), header.pointee.layout.table.count, position)
       switch cell.tag {
@@ -83,14 +83,14 @@ final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
   }
 
   /// Whether a slot is that of a relationship that has not been read.
-  func isUnread(at position: Int) -> Bool {
+  package func isUnread(at position: Int) -> Bool {
     withUnsafeMutablePointers { header, elements in
       Cell(UnsafeRawPointer(elements), header.pointee.layout.table.count, position).tag == .unread
     }
   }
 
   /// The destination of a to-one relationship; nil for none, and for any other slot.
-  func destination(at position: Int) -> Destination? {
+  package func destination(at position: Int) -> Destination? {
     withUnsafeMutablePointers { header, elements in
       let cell = Cell(UnsafeRawPointer(elements), header.pointee.layout.table.count, position)
       return cell.tag == .toOne ? cell.destination(header.pointee.layout) : nil
@@ -98,7 +98,7 @@ final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
   }
 
   /// The size of the row in memory, in bytes, about.
-  var size: Int {
+  package var size: Int {
     header.others.reduce(capacity) { size, slot in
       switch slot {
       case .string(let text): size + text.utf8.count
@@ -142,7 +142,7 @@ final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
 }
 
 /// Collects the bytes of one row after the other. Its buffer is used again for each.
-final class RowPacker {
+package final class RowPacker {
   fileprivate static let cellSize = 8
   /// Contents of more bytes are kept as a slot.
   private static let largestContents = 1 << 20
@@ -158,7 +158,7 @@ final class RowPacker {
   deinit { buffer.deallocate() }
 
   /// Begins a row whose slots are all null.
-  func begin(slotCount: Int) {
+  package func begin(slotCount: Int) {
     self.slotCount = slotCount
     if !others.isEmpty { others = [] }
     length = 0
@@ -168,45 +168,45 @@ final class RowPacker {
     length = size
   }
 
-  func packUnread(at position: Int) { mark(position, .unread) }
+  package func packUnread(at position: Int) { mark(position, .unread) }
 
-  func pack(integer value: Int64, at position: Int) { put(value, .integer, position) }
+  package func pack(integer value: Int64, at position: Int) { put(value, .integer, position) }
 
-  func pack(boolean value: Bool, at position: Int) { put(value ? 1 as Int64 : 0, .boolean, position) }
+  package func pack(boolean value: Bool, at position: Int) { put(value ? 1 as Int64 : 0, .boolean, position) }
 
-  func pack(double value: Double, at position: Int) { put(value, .double, position) }
+  package func pack(double value: Double, at position: Int) { put(value, .double, position) }
 
-  func pack(float value: Float, at position: Int) { put(Double(value), .float, position) }
+  package func pack(float value: Float, at position: Int) { put(Double(value), .float, position) }
 
-  func pack(date value: Double, at position: Int) { put(value, .date, position) }
+  package func pack(date value: Double, at position: Int) { put(value, .date, position) }
 
-  func pack(string bytes: UnsafeRawBufferPointer, at position: Int) {
+  package func pack(string bytes: UnsafeRawBufferPointer, at position: Int) {
     if !pack(bytes, .string, position) { pack(.string(String(decoding: bytes, as: UTF8.self)), at: position) }
   }
 
-  func pack(data bytes: UnsafeRawBufferPointer, at position: Int) {
+  package func pack(data bytes: UnsafeRawBufferPointer, at position: Int) {
     if !pack(bytes, .data, position) { pack(.data(Data(bytes)), at: position) }
   }
 
-  func pack(archived bytes: UnsafeRawBufferPointer, at position: Int) {
+  package func pack(archived bytes: UnsafeRawBufferPointer, at position: Int) {
     if !pack(bytes, .archived, position) { pack(.archived(Data(bytes)), at: position) }
   }
 
   /// Packs sixteen bytes.
-  func pack(uuid bytes: UnsafeRawBufferPointer, at position: Int) { _ = pack(bytes, .uuid, position) }
+  package func pack(uuid bytes: UnsafeRawBufferPointer, at position: Int) { _ = pack(bytes, .uuid, position) }
 
-  func pack(destination key: Int64, entity: Int, at position: Int) {
+  package func pack(destination key: Int64, entity: Int, at position: Int) {
     withUnsafeBytes(of: (key, Int64(entity))) { _ = pack($0, .toOne, position) }
   }
 
   /// Keeps a slot as it is.
-  func pack(_ slot: Slot, at position: Int) {
+  package func pack(_ slot: Slot, at position: Int) {
     put(Int64(others.count), .other, position)
     others.append(slot)
   }
 
   /// Makes the row.
-  func finish(_ layout: RowLayout, primaryKey: Int64, version: Int64) -> PackedRow {
+  package func finish(_ layout: RowLayout, primaryKey: Int64, version: Int64) -> PackedRow {
     let made = PackedRow.create(minimumCapacity: length) { [others] _ in
       PackedRow.Header(layout: layout, primaryKey: primaryKey, version: version, others: others)
     }
@@ -250,15 +250,15 @@ final class RowPacker {
 }
 
 /// What the packed rows of an entity have in common.
-final class RowLayout: Sendable {
-  let entity: NSEntityDescription
-  let table: SlotTable
-  let identities: RowIdentities
+package final class RowLayout: Sendable {
+  package let entity: NSEntityDescription
+  package let table: SlotTable
+  package let identities: RowIdentities
   /// The entity's number in the store.
   private let number: Int
   private let root: UInt32
 
-  init(entity: NSEntityDescription, number: Int, identities: RowIdentities) {
+  package init(entity: NSEntityDescription, number: Int, identities: RowIdentities) {
     self.entity = entity
     self.number = number
     self.identities = identities
@@ -266,44 +266,46 @@ final class RowLayout: Sendable {
     root = identities.key(entity: number, primaryKey: 0).root
   }
 
-  func key(_ primaryKey: Int64) -> ObjectKey { ObjectKey(store: identities.store, root: root, number: primaryKey) }
+  package func key(_ primaryKey: Int64) -> ObjectKey {
+    ObjectKey(store: identities.store, root: root, number: primaryKey)
+  }
 
   /// Makes the identifier of a row.
-  func identifier(_ primaryKey: Int64) -> NSManagedObjectID {
+  package func identifier(_ primaryKey: Int64) -> NSManagedObjectID {
     NSManagedObjectID(entity: entity, key: key(primaryKey), store: identities.reference)
   }
 }
 
 /// What identifiers of a store's rows are made of. Immutable, so that rows may be decoded on any thread.
-final class RowIdentities: Sendable {
+package final class RowIdentities: Sendable {
   /// The facts about an entity that every row needs.
-  struct Member: Sendable {
-    let root: Int
-    let description: NSEntityDescription?
+  package struct Member: Sendable {
+    package let root: Int
+    package let description: NSEntityDescription?
     /// The only entity in the table; 0 where there are several.
-    let only: Int
+    package let only: Int
   }
 
   /// The store's number in this process.
-  let store: UInt32
-  let reference: StoreReference
+  package let store: UInt32
+  package let reference: StoreReference
   /// By entity number.
   private let members: [Member?]
 
-  init(store: UInt32, reference: StoreReference, members: [Member?]) {
+  package init(store: UInt32, reference: StoreReference, members: [Member?]) {
     self.store = store
     self.reference = reference
     self.members = members
   }
 
   /// The key of a row of a known entity.
-  func key(entity number: Int, primaryKey: Int64) -> ObjectKey {
+  package func key(entity number: Int, primaryKey: Int64) -> ObjectKey {
     let root = members.indices.contains(number) ? members[number]?.root ?? 0 : 0
     return ObjectKey(store: store, root: UInt32(root), number: primaryKey)
   }
 
   /// The identifier of a row; nil for an unknown entity number.
-  func id(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
+  package func id(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
     guard members.indices.contains(number), let member = members[number], let description = member.description
     else { return nil }
     return NSManagedObjectID(

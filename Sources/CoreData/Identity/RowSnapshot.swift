@@ -2,26 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// The numbers of a row: that of its entity in its store, and its primary key.
-struct RowKey: Hashable, Comparable, Sendable {
-  let entity: Int32
-  let number: Int64
+package struct RowKey: Hashable, Comparable, Sendable {
+  package let entity: Int32
+  package let number: Int64
 
-  static func < (left: RowKey, right: RowKey) -> Bool {
+  package static func < (left: RowKey, right: RowKey) -> Bool {
     (left.entity, left.number) < (right.entity, right.number)
   }
 }
 
 /// The rows of one entity with keys in a range.
-struct RowSpan: Hashable, Sendable {
-  let entity: Int32
-  let keys: ClosedRange<Int64>
+package struct RowSpan: Hashable, Sendable {
+  package let entity: Int32
+  package let keys: ClosedRange<Int64>
 }
 
 /// A row as it was last read or saved. Contexts compare their changes with it.
 ///
 /// It is one reference, since a context has one for each object. Errors carry rows (`RowConflicts`), hence sendable: the
 /// slots hold values and immutable objects, and nobody uses the `origin` but its context.
-struct RowSnapshot: @unchecked Sendable {
+package struct RowSnapshot: @unchecked Sendable {
   /// A row that has been decoded. Changed only by a single owner.
   private class Decoded {
     /// What identifies a row.
@@ -61,21 +61,21 @@ struct RowSnapshot: @unchecked Sendable {
 
   private var content: Content
 
-  init(id: NSManagedObjectID, version: Int64, slots: [Slot], origin: AnyObject? = nil) {
+  package init(id: NSManagedObjectID, version: Int64, slots: [Slot], origin: AnyObject? = nil) {
     content = .decoded(RowSnapshot.decoded(.known(id), version, slots, origin))
   }
 
-  init(_ row: PackedRow) {
+  package init(_ row: PackedRow) {
     content = .packed(row)
   }
 
   /// The row as bytes; nil if it has been decoded.
-  var packed: PackedRow? {
+  package var packed: PackedRow? {
     if case .packed(let row) = content { return row }
     return nil
   }
 
-  var id: NSManagedObjectID {
+  package var id: NSManagedObjectID {
     switch identity {
     case .known(let id): id
     case .row(let layout, let primaryKey): layout.identifier(primaryKey)
@@ -83,7 +83,7 @@ struct RowSnapshot: @unchecked Sendable {
   }
 
   /// The key of the identifier, without making one.
-  var key: ObjectKey {
+  package var key: ObjectKey {
     if case .packed(let row) = content { return row.key }
     switch identity {
     case .known(let id): return id.key
@@ -91,7 +91,7 @@ struct RowSnapshot: @unchecked Sendable {
     }
   }
 
-  var entity: NSEntityDescription {
+  package var entity: NSEntityDescription {
     switch identity {
     case .known(let id): id.entityDescription
     case .row(let layout, _): layout.entity
@@ -107,7 +107,7 @@ struct RowSnapshot: @unchecked Sendable {
   }
 
   /// The row's version (`Z_OPT`), which grows with every save.
-  var version: Int64 {
+  package var version: Int64 {
     get {
       switch content {
       case .packed(let row): row.version
@@ -126,7 +126,7 @@ struct RowSnapshot: @unchecked Sendable {
 
   /// One slot for each property, in the order of the entity's `SlotTable`. To-many relationships are `unread` until
   /// they are asked for. Each access decodes a packed row.
-  var slots: [Slot] {
+  package var slots: [Slot] {
     get {
       switch content {
       case .packed(let row): row.slots
@@ -144,7 +144,7 @@ struct RowSnapshot: @unchecked Sendable {
 
   /// For a row that a child context has from its parent, the parent's object. Retaining it keeps the parent's snapshot,
   /// and with it the version that the child's changes are based on.
-  var origin: AnyObject? {
+  package var origin: AnyObject? {
     get {
       if case .decoded(let row as DecodedOfParent) = content { return row.origin }
       return nil
@@ -177,25 +177,25 @@ struct RowSnapshot: @unchecked Sendable {
 }
 
 /// The versions of rows (`Z_OPT`).
-enum RowVersion {
+package enum RowVersion {
   /// Returns the next version of a row. After the greatest number, which a file may contain, it starts again at 1.
-  static func next(after version: Int64) -> Int64 { version == .max ? 1 : version + 1 }
+  package static func next(after version: Int64) -> Int64 { version == .max ? 1 : version + 1 }
 
   /// SQL for the version of a row, as reading the column as an integer returns it.
-  static let stored = "CAST(IFNULL(Z_OPT, 0) AS INTEGER)"
+  package static let stored = "CAST(IFNULL(Z_OPT, 0) AS INTEGER)"
 
   /// SQL for the next version of a row.
-  static let following = "CASE \(stored) WHEN \(Int64.max) THEN 1 ELSE \(stored) + 1 END"
+  package static let following = "CASE \(stored) WHEN \(Int64.max) THEN 1 ELSE \(stored) + 1 END"
 }
 
 /// Thrown by a write for rows that another context or process has changed or deleted since they were read.
-struct RowConflicts: Error {
-  struct Conflict {
-    let id: NSManagedObjectID
-    let expectedVersion: Int64
+package struct RowConflicts: Error {
+  package struct Conflict {
+    package let id: NSManagedObjectID
+    package let expectedVersion: Int64
     /// The current row in the store; nil if it has been deleted.
-    let stored: RowSnapshot?
+    package let stored: RowSnapshot?
   }
 
-  let conflicts: [Conflict]
+  package let conflicts: [Conflict]
 }

@@ -5,7 +5,7 @@ import CoreDataModelFiles
 import Foundation
 
 /// The value of one property of one object, with unboxed numbers, dates and strings.
-enum Slot {
+package enum Slot {
   case null
   /// Integer 16, 32 and 64.
   case integer(Int64)
@@ -29,13 +29,13 @@ enum Slot {
   case unread
 
   /// Whether there is no value.
-  var isNull: Bool {
+  package var isNull: Bool {
     if case .null = self { return true }
     return false
   }
 
   /// Whether both have the same value. Ordered relationships are compared with their order, others without.
-  func isSame(as other: Slot) -> Bool {
+  package func isSame(as other: Slot) -> Bool {
     switch (self, other) {
     case (.null, .null), (.unread, .unread): true
     case (.integer(let a), .integer(let b)): a == b
@@ -70,7 +70,7 @@ enum Slot {
   }
 
   /// Makes the slot of an attribute's default value.
-  init(defaultOf attribute: NSAttributeDescription) {
+  package init(defaultOf attribute: NSAttributeDescription) {
     if let archived = attribute.archivedDefault {
       // The stored form of the object in a store of Apple's.
       self = attribute.attributeType == .transformableAttributeType ? .archived(archived.archive) : .null
@@ -86,12 +86,12 @@ enum Slot {
   /// Makes the slot of a value; nil if the value is not of the attribute's type.
   ///
   /// Accepts numbers as `NSNumber` and in any of Swift's number types, since callers pass either.
-  init?(_ value: Any?, for attribute: NSAttributeDescription) {
+  package init?(_ value: Any?, for attribute: NSAttributeDescription) {
     self.init(value, for: attribute, kind: attribute.attributeType)
   }
 
   /// Makes the slot of a value, when the attribute's type is already known.
-  init?(_ given: Any?, for attribute: NSAttributeDescription, kind: NSAttributeType) {
+  package init?(_ given: Any?, for attribute: NSAttributeDescription, kind: NSAttributeType) {
     guard let given else {
       self = .null
       return
@@ -127,7 +127,7 @@ enum Slot {
   }
 
   /// The value that `value(forKey:)` returns. The object that owns the slot resolves relationships.
-  var publicValue: Any? {
+  package var publicValue: Any? {
     switch self {
     case .null, .unread, .toOne, .toMany: nil
     case .integer(let value): CommonNumbers.number(value)
@@ -160,7 +160,7 @@ enum Slot {
   /// A fast path for values of the attribute's own type; nil for others.
   ///
   /// Nearly all values take it. A failed cast costs a hundred times as much as a comparison of types.
-  static func plain(_ value: Any, _ kind: NSAttributeType) -> Slot? {
+  package static func plain(_ value: Any, _ kind: NSAttributeType) -> Slot? {
     switch kind {
     case .stringAttributeType: return exactly(String.self, value).map { .string($0) }
     case .dateAttributeType: return exactly(Date.self, value).map { .date($0.timeIntervalSinceReferenceDate) }
@@ -268,7 +268,7 @@ enum Slot {
     return .object(values)
   }
 
-  static func boxed(_ value: Any) -> NSObject { (value as? NSObject) ?? SwiftValueBox(value) }
+  package static func boxed(_ value: Any) -> NSObject { (value as? NSObject) ?? SwiftValueBox(value) }
 
   private static func unboxed(_ value: NSObject) -> Any {
     switch value {
@@ -279,7 +279,7 @@ enum Slot {
   }
 
   /// Whether an integer is in the range of a type. Saves and migrations reject others instead of truncating them.
-  func isInRange(of type: NSAttributeType) -> Bool {
+  package func isInRange(of type: NSAttributeType) -> Bool {
     guard case .integer(let number) = self else { return true }
     return switch type {
     case .integer16AttributeType: Int16(exactly: number) != nil
@@ -292,17 +292,17 @@ enum Slot {
 /// The value of a transformable attribute, with the stored form that it was decoded from.
 ///
 /// Until another value is set, the attribute counts as unchanged, and its row keeps its bytes.
-final class UnarchivedValue {
-  let value: NSObject
-  let data: Data
+package final class UnarchivedValue {
+  package let value: NSObject
+  package let data: Data
 
-  init(_ value: NSObject, from data: Data) {
+  package init(_ value: NSObject, from data: Data) {
     self.value = value
     self.data = data
   }
 
   /// Whether a newly set value equals this one. A mutable object that is set again may have changed in the meantime.
-  func isSame(as other: NSObject) -> Bool {
+  package func isSame(as other: NSObject) -> Bool {
     if value === other { return !Self.isMutable(other) }
     return value.isEqual(other)
   }
@@ -322,16 +322,16 @@ final class UnarchivedValue {
 }
 
 /// Wraps a Swift value as an object: the value of a transformable or undefined attribute.
-final class SwiftValueBox: NSObject {
-  let value: Any
+package final class SwiftValueBox: NSObject {
+  package let value: Any
 
-  init(_ value: Any) {
+  package init(_ value: Any) {
     self.value = value
   }
 
-  override var hash: Int { (value as? AnyHashable)?.hashValue ?? 0 }
+  package override var hash: Int { (value as? AnyHashable)?.hashValue ?? 0 }
 
-  override func isEqual(_ object: Any?) -> Bool {
+  package override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? SwiftValueBox, let a = value as? AnyHashable, let b = other.value as? AnyHashable
     else {
       return false
@@ -342,16 +342,16 @@ final class SwiftValueBox: NSObject {
 
 extension NSAttributeType {
   /// Whether the type is an integer type of less than 64 bits.
-  var hasRange: Bool { self == .integer16AttributeType || self == .integer32AttributeType }
+  package var hasRange: Bool { self == .integer16AttributeType || self == .integer32AttributeType }
 }
 
 /// The stored form of transformable attributes, made by a value transformer or a keyed archive.
-enum TransformableValues {
+package enum TransformableValues {
   /// Decodes a stored form.
   ///
   /// A stored form that cannot be decoded, such as an object of a class that is not allowed, is returned as data, so
   /// that nothing is lost.
-  static func decode(_ data: Data, of attribute: NSAttributeDescription) -> NSObject {
+  package static func decode(_ data: Data, of attribute: NSAttributeDescription) -> NSObject {
     let value =
       switch transformer(of: attribute) {
       // An unarchiving transformer transforms the stored form to the value; any other transforms the value.
@@ -366,7 +366,7 @@ enum TransformableValues {
   /// Encodes a value; nil if the attribute's transformer returns nil.
   ///
   /// - Throws: 134060 if neither the attribute's transformer nor secure coding can archive the value.
-  static func encode(_ value: NSObject, of attribute: NSAttributeDescription) throws -> Data? {
+  package static func encode(_ value: NSObject, of attribute: NSAttributeDescription) throws -> Data? {
     let plain = (value as? SwiftValueBox)?.value ?? value
     switch transformer(of: attribute) {
     case let unarchiver as NSSecureUnarchiveFromDataTransformer:

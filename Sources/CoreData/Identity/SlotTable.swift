@@ -7,36 +7,36 @@ import Synchronization
 ///
 /// Attributes come first, then relationships, each sorted by name, inherited ones included. Fetched properties have no
 /// slot: each access executes their request.
-final class SlotTable: EntityTable, @unchecked Sendable {
+package final class SlotTable: EntityTable, @unchecked Sendable {
   /// The property of a slot.
-  enum Property {
+  package enum Property {
     case attribute(NSAttributeDescription)
     case relationship(NSRelationshipDescription)
   }
 
-  let properties: [Property]
-  let names: [String]
+  package let properties: [Property]
+  package let names: [String]
   /// The position of the first relationship; the slots from there on are relationships.
-  let firstRelationship: Int
+  package let firstRelationship: Int
   /// The slots of a new object.
-  let defaults: [Slot]
+  package let defaults: [Slot]
   /// The type of each attribute; undefined for relationships.
-  let kinds: [NSAttributeType]
+  package let kinds: [NSAttributeType]
   /// Whether each property is transient.
   private let transient: [Bool]
   /// The default values of transient attributes, which fetched objects start with.
-  let transientDefaults: [(position: Int, value: Slot)]
+  package let transientDefaults: [(position: Int, value: Slot)]
   /// The positions of properties whose values the model restricts.
-  let restricted: [Int]
+  package let restricted: [Int]
   /// The positions of integer attributes of less than 64 bits.
-  let ranged: [Int]
+  package let ranged: [Int]
   private let positions: NameTable
   /// A number that no other table of the process has, from 1. Addresses are used again.
-  let number: UInt32
+  package let number: UInt32
 
   private static let lastNumber = Atomic<UInt32>(0)
 
-  init(_ entity: NSEntityDescription) {
+  package init(_ entity: NSEntityDescription) {
     number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     let attributes = entity.attributesByName.sorted { $0.key < $1.key }
     let relationships = entity.relationshipsByName.sorted { $0.key < $1.key }
@@ -59,19 +59,19 @@ final class SlotTable: EntityTable, @unchecked Sendable {
       .map { ($0, defaults[$0]) }
   }
 
-  var count: Int { properties.count }
+  package var count: Int { properties.count }
 
   /// Returns the position of a property; nil if the entity has no such attribute or relationship.
-  func position(of name: String) -> Int? { positions.position(of: name) }
+  package func position(of name: String) -> Int? { positions.position(of: name) }
 
-  func isTransient(at position: Int) -> Bool { transient[position] }
+  package func isTransient(at position: Int) -> Bool { transient[position] }
 
-  func attribute(at position: Int) -> NSAttributeDescription? {
+  package func attribute(at position: Int) -> NSAttributeDescription? {
     if case .attribute(let attribute) = properties[position] { return attribute }
     return nil
   }
 
-  func relationship(at position: Int) -> NSRelationshipDescription? {
+  package func relationship(at position: Int) -> NSRelationshipDescription? {
     if case .relationship(let relationship) = properties[position] { return relationship }
     return nil
   }
@@ -79,7 +79,7 @@ final class SlotTable: EntityTable, @unchecked Sendable {
 
 extension NSEntityDescription {
   /// The layout of the slots of this entity's objects.
-  var slotTable: SlotTable {
+  package var slotTable: SlotTable {
     // No other class is cached there; a checked cast would slow down every access to a property.
     unsafeDowncast(slotTableState.value { SlotTable(self) }, to: SlotTable.self)
   }
@@ -101,7 +101,7 @@ extension NSRelationshipDescription {
 ///
 /// Every access to a property by key looks its name up. A dictionary hashes the whole name with a function that
 /// withstands attacks, which the names of a model do not need.
-struct NameTable: Sendable {
+package struct NameTable: Sendable {
   private let names: [String]
   /// Positions in `names` by hash, -1 in a free bucket. Collisions go to the next free bucket.
   private let buckets: [Int32]
@@ -109,7 +109,7 @@ struct NameTable: Sendable {
   /// Finds names in another Unicode normalization form, which are equal but have other bytes.
   private let positions: [String: Int]
 
-  init(_ names: [String]) {
+  package init(_ names: [String]) {
     self.names = names
     var size = 4
     while size < names.count * 2 { size *= 2 }
@@ -124,7 +124,7 @@ struct NameTable: Sendable {
     positions = Dictionary(names.enumerated().map { ($1, $0) }) { first, _ in first }
   }
 
-  func position(of name: String) -> Int? {
+  package func position(of name: String) -> Int? {
     var bucket = NameTable.hash(name) & mask
     while buckets[bucket] >= 0 {
       let position = Int(buckets[bucket])
@@ -157,28 +157,28 @@ struct NameTable: Sendable {
 }
 
 /// A set of slot positions as a bit set, which allocates memory only for positions from 64.
-struct SlotSet: Hashable, Sequence {
+package struct SlotSet: Hashable, Sequence {
   private static let wordSize = UInt64.bitWidth
 
   private var first: UInt64 = 0
   /// The bits after the first 64.
   private var others: [UInt64] = []
 
-  init() {}
+  package init() {}
 
-  init(_ positions: some Sequence<Int>) {
+  package init(_ positions: some Sequence<Int>) {
     for position in positions { insert(position) }
   }
 
-  var isEmpty: Bool { first == 0 && others.allSatisfy { $0 == 0 } }
+  package var isEmpty: Bool { first == 0 && others.allSatisfy { $0 == 0 } }
 
-  func contains(_ position: Int) -> Bool {
+  package func contains(_ position: Int) -> Bool {
     let (word, bit) = (position / Self.wordSize, UInt64(1) << UInt64(position % Self.wordSize))
     if word == 0 { return first & bit != 0 }
     return word <= others.count && others[word - 1] & bit != 0
   }
 
-  mutating func insert(_ position: Int) {
+  package mutating func insert(_ position: Int) {
     let (word, bit) = (position / Self.wordSize, UInt64(1) << UInt64(position % Self.wordSize))
     guard word > 0 else {
       first |= bit
@@ -188,10 +188,10 @@ struct SlotSet: Hashable, Sequence {
     others[word - 1] |= bit
   }
 
-  func makeIterator() -> Iterator { Iterator(left: first, others: others) }
+  package func makeIterator() -> Iterator { Iterator(left: first, others: others) }
 
   /// Iterates over the positions in ascending order.
-  struct Iterator: IteratorProtocol {
+  package struct Iterator: IteratorProtocol {
     fileprivate var left: UInt64
     fileprivate let others: [UInt64]
     private var word = 0
@@ -201,7 +201,7 @@ struct SlotSet: Hashable, Sequence {
       self.others = others
     }
 
-    mutating func next() -> Int? {
+    package mutating func next() -> Int? {
       while left == 0 {
         guard word < others.count else { return nil }
         left = others[word]

@@ -4,18 +4,18 @@
 import Synchronization
 
 /// The rows of one entity that are the members of a relationship, whose identifiers are made when they are asked for.
-struct MemberRows {
-  let layout: RowLayout
+package struct MemberRows {
+  package let layout: RowLayout
   /// Primary keys without duplicates.
-  let numbers: [Int64]
+  package let numbers: [Int64]
   /// The members' rows from `start`, if they have been read ahead.
-  let waiting: WaitingRows?
-  let start: Int
+  package let waiting: WaitingRows?
+  package let start: Int
 
   fileprivate var ids: [NSManagedObjectID] { numbers.map { layout.identifier($0) } }
 
   /// Returns the row of a member that a context has read ahead; nil for none.
-  func row(at index: Int, for context: AnyObject) -> RowSnapshot? {
+  package func row(at index: Int, for context: AnyObject) -> RowSnapshot? {
     guard let waiting, waiting.areWaiting(for: context) else { return nil }
     return waiting.rows[start + index]
   }
@@ -25,21 +25,21 @@ struct MemberRows {
 /// owners share them.
 ///
 /// Relationships are values that other contexts may have too, so each use names its context.
-final class WaitingRows: @unchecked Sendable {
+package final class WaitingRows: @unchecked Sendable {
   private let reader: ObjectIdentifier
   /// Used only by the context that has read them.
-  @exclusivity(unchecked) private(set) var rows: [RowSnapshot]
+  @exclusivity(unchecked) package private(set) var rows: [RowSnapshot]
 
-  init(_ rows: [RowSnapshot], for context: AnyObject) {
+  package init(_ rows: [RowSnapshot], for context: AnyObject) {
     self.rows = rows
     reader = ObjectIdentifier(context)
   }
 
   /// Whether a context may use the rows.
-  func areWaiting(for context: AnyObject) -> Bool { ObjectIdentifier(context) == reader && !rows.isEmpty }
+  package func areWaiting(for context: AnyObject) -> Bool { ObjectIdentifier(context) == reader && !rows.isEmpty }
 
   /// Forgets the rows.
-  func removeAll() { rows = [] }
+  package func removeAll() { rows = [] }
 }
 
 /// The members of a to-many relationship: an ordered set of identifiers.
@@ -47,7 +47,7 @@ final class WaitingRows: @unchecked Sendable {
 /// Members that have just been read may be rows without identifiers, until the relationship changes.
 ///
 /// The table for membership tests is built by the first test, so that reading a large relationship costs only an array.
-struct ToMany: @unchecked Sendable {
+package struct ToMany: @unchecked Sendable {
   /// Positions by key.
   private final class Table {
     var positions: [ObjectKey: Int]
@@ -110,10 +110,10 @@ struct ToMany: @unchecked Sendable {
   private static let linearSearchLimit = 8
 
   private var storage: Storage
-  let isOrdered: Bool
+  package let isOrdered: Bool
 
   /// Makes a set of members in the given order. A duplicate keeps its first position.
-  init(_ ids: [NSManagedObjectID] = [], isOrdered: Bool) {
+  package init(_ ids: [NSManagedObjectID] = [], isOrdered: Bool) {
     storage = Storage(ids: ids)
     self.isOrdered = isOrdered
     if ids.count > 1, Set(ids.map(\.key)).count != ids.count {
@@ -123,21 +123,21 @@ struct ToMany: @unchecked Sendable {
   }
 
   /// Makes a set of rows that have just been read.
-  init(_ rows: MemberRows, isOrdered: Bool) {
+  package init(_ rows: MemberRows, isOrdered: Bool) {
     storage = Storage(rows)
     self.isOrdered = isOrdered
   }
 
-  var ids: [NSManagedObjectID] { storage.ids }
+  package var ids: [NSManagedObjectID] { storage.ids }
   /// The members, if they are rows without identifiers.
-  var rows: MemberRows? { storage.rows }
-  var count: Int { storage.count }
-  var isEmpty: Bool { storage.count == 0 }
+  package var rows: MemberRows? { storage.rows }
+  package var count: Int { storage.count }
+  package var isEmpty: Bool { storage.count == 0 }
 
-  func contains(_ id: NSManagedObjectID) -> Bool { position(of: id.key) != nil }
+  package func contains(_ id: NSManagedObjectID) -> Bool { position(of: id.key) != nil }
 
   /// Appends a member; returns false if it is there already.
-  mutating func insert(_ id: NSManagedObjectID) -> Bool {
+  package mutating func insert(_ id: NSManagedObjectID) -> Bool {
     guard !contains(id) else { return false }
     makeUnique()
     storage.knownTable?.positions[id.key] = storage.knownIDs.count
@@ -146,7 +146,7 @@ struct ToMany: @unchecked Sendable {
   }
 
   /// Removes a member; returns false if it is not there.
-  mutating func remove(_ id: NSManagedObjectID) -> Bool {
+  package mutating func remove(_ id: NSManagedObjectID) -> Bool {
     guard let position = position(of: id.key) else { return false }
     makeUnique()
     if isOrdered {
@@ -163,17 +163,17 @@ struct ToMany: @unchecked Sendable {
     return true
   }
 
-  var hasTemporaryIDs: Bool { storage.knownIDs.contains { $0.key.store == 0 } }
+  package var hasTemporaryIDs: Bool { storage.knownIDs.contains { $0.key.store == 0 } }
 
   /// Returns a copy with permanent identifiers in the place of temporary ones that have been replaced.
-  func withPermanentIDs() -> ToMany {
+  package func withPermanentIDs() -> ToMany {
     if storage.rows != nil { return self }
     var copy = self
     copy.storage = Storage(ids: storage.ids.map(\.current))
     return copy
   }
 
-  mutating func removeAll(where isUnwanted: (NSManagedObjectID) -> Bool) {
+  package mutating func removeAll(where isUnwanted: (NSManagedObjectID) -> Bool) {
     let ids = storage.ids
     guard ids.contains(where: isUnwanted) else { return }
     storage = Storage(ids: ids.filter { !isUnwanted($0) })
@@ -181,7 +181,7 @@ struct ToMany: @unchecked Sendable {
 
   /// Applies the changes from `base` to these members to the store's current members: a three-way merge. Keeps the
   /// order of these members, with the store's additions last.
-  func rebased(from base: ToMany, onto stored: ToMany) -> ToMany {
+  package func rebased(from base: ToMany, onto stored: ToMany) -> ToMany {
     if base.hasSameMembers(as: stored) { return self }
     let kept = ids.filter { stored.contains($0) || !base.contains($0) }
     let added = stored.ids.filter { !base.contains($0) && !contains($0) }
@@ -189,7 +189,7 @@ struct ToMany: @unchecked Sendable {
   }
 
   /// Whether both have the same members, for an ordered relationship in the same order.
-  func hasSameMembers(as other: ToMany) -> Bool {
+  package func hasSameMembers(as other: ToMany) -> Bool {
     if storage === other.storage { return true }
     guard count == other.count else { return false }
     if isOrdered { return (0..<count).allSatisfy { storage.key(at: $0) == other.storage.key(at: $0) } }

@@ -342,7 +342,7 @@ final class EntityDerivedState: Sendable {
 }
 
 /// The superclass of a table that another part of the framework derives from an entity and caches in it. Immutable.
-class EntityTable: @unchecked Sendable {}
+package class EntityTable: @unchecked Sendable {}
 
 /// A cache of state derived from a model, which edits drop. Locks while the model can be edited, but not once it is
 /// sealed.

@@ -12,15 +12,15 @@ import Foundation
 /// The lock protects the state, not the objects in it: a class that hands out references makes sure that these may be
 /// shared, or leaves that to the program.
 @dynamicMemberLookup
-final class Guarded<State>: @unchecked Sendable {
+package final class Guarded<State>: @unchecked Sendable {
   // Not a `Mutex`: the thread sanitizer does not see how the kernel hands on one that threads wait for, and reports races.
   private let lock = NSLock()
   private var state: State
 
-  init(_ state: State) { self.state = state }
+  package init(_ state: State) { self.state = state }
 
   /// A consistent copy of the whole state. Setting replaces it.
-  var value: State {
+  package var value: State {
     get { lock.withLock { state } }
     set {
       var other = newValue
@@ -31,7 +31,7 @@ final class Guarded<State>: @unchecked Sendable {
 
   /// One property of the state. To change a part of it, such as one value of a dictionary, use `update(_:)`: reading the
   /// property and setting it takes the lock twice.
-  subscript<Part>(dynamicMember part: WritableKeyPath<State, Part>) -> Part {
+  package subscript<Part>(dynamicMember part: WritableKeyPath<State, Part>) -> Part {
     get { lock.withLock { state[keyPath: part] } }
     set {
       var other = newValue
@@ -40,7 +40,7 @@ final class Guarded<State>: @unchecked Sendable {
   }
 
   /// Changes the state while no other thread accesses it. The body must not use the same state in another way.
-  func update<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
+  package func update<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
     try lock.withLock { try body(&state) }
   }
 }

@@ -24,6 +24,6 @@ extension Notification.Name {
 }
 
 extension StoreOptions {
-  var tracksHistory: Bool { flag(NSPersistentHistoryTrackingKey) }
-  var postsRemoteChanges: Bool { flag(NSPersistentStoreRemoteChangeNotificationPostOptionKey) }
+  package var tracksHistory: Bool { flag(NSPersistentHistoryTrackingKey) }
+  package var postsRemoteChanges: Bool { flag(NSPersistentStoreRemoteChangeNotificationPostOptionKey) }
 }

@@ -60,7 +60,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
     set { state.isReadOnly = newValue }
   }
   /// Whether the store is read-only because it has persistent history, and was opened without recording it.
-  final var isForcedReadOnly: Bool {
+  package final var isForcedReadOnly: Bool {
     get { state.isForcedReadOnly }
     set { state.isForcedReadOnly = newValue }
   }
@@ -96,7 +96,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   }
 
   /// The name of the configuration; nil for the default one, which has all entities.
-  final var customConfigurationName: String? {
+  package final var customConfigurationName: String? {
     configurationName == NSManagedObjectModel.defaultConfigurationName ? nil : configurationName
   }
 
@@ -147,7 +147,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   open class func migrationManagerClass() -> AnyClass { NSMigrationManager.self }
 
   /// Whether there is a store to open, instead of one to create.
-  class func hasContents(at url: URL) -> Bool {
+  package class func hasContents(at url: URL) -> Bool {
     let size = (try? FileManager.default.attributesOfItem(atPath: url.path))?[.size] as? NSNumber
     // If the size of a file cannot be read, opening the store throws the reason.
     return size.map { $0.intValue > 0 } ?? FileManager.default.fileExists(atPath: url.path)
@@ -160,7 +160,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   open func willRemove(from coordinator: NSPersistentStoreCoordinator?) {}
 
   /// Runs a body while no other thread uses the store.
-  final func exclusively<Result>(_ body: () throws -> Result) rethrows -> Result {
+  package final func exclusively<Result>(_ body: () throws -> Result) rethrows -> Result {
     guard let coordinator = persistentStoreCoordinator else { return try body() }
     return try coordinator.withLock(body)
   }
@@ -175,10 +175,10 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   private let identity = Guarded(Identity())
 
   /// The store's number in this process, a part of its identifiers.
-  final var number: UInt32 { identity.number }
+  package final var number: UInt32 { identity.number }
 
   /// The reference that the store's identifiers share.
-  final var reference: StoreReference {
+  package final var reference: StoreReference {
     if let known = identity.reference { return known }
     let made = StoreReference(self, identifier: identifier)
     return identity.update {
@@ -189,14 +189,14 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
   }
 
   /// The number and the reference, read together.
-  final var numberAndReference: (number: UInt32, reference: StoreReference) {
+  package final var numberAndReference: (number: UInt32, reference: StoreReference) {
     let known = identity.value
     if let reference = known.reference { return (known.number, reference) }
     return (number, reference)
   }
 
   /// Takes over the identifiers of another store, of which this one is a copy.
-  final func takeIdentifiers(of other: NSPersistentStore) {
+  package final func takeIdentifiers(of other: NSPersistentStore) {
     let (number, reference) = (other.number, other.reference)
     identity.value = Identity(number: number, reference: reference)
     reference.move(to: self)
@@ -205,7 +205,7 @@ open class NSPersistentStore: NSObject, @unchecked Sendable {
 
   /// Has later identifiers use the store's current UUID. Called by the thread that has changed the metadata, so that no other
   /// thread needs to read them.
-  final func renewReference() {
+  package final func renewReference() {
     let current = identifier
     identity.update {
       if $0.reference?.identifier != current { $0.reference = StoreReference(self, identifier: current) }

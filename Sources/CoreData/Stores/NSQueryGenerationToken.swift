@@ -11,9 +11,9 @@ import Foundation
 /// Differs from Apple: does not support `NSCoding`, since a state ends with the process.
 open class NSQueryGenerationToken: NSObject, NSCopying, @unchecked Sendable {
   /// Nil for the token of the current generation.
-  let generation: QueryGeneration?
+  package let generation: QueryGeneration?
 
-  init(_ generation: QueryGeneration?) {
+  package init(_ generation: QueryGeneration?) {
     self.generation = generation
     super.init()
   }
@@ -35,7 +35,7 @@ open class NSQueryGenerationToken: NSObject, NSCopying, @unchecked Sendable {
 }
 
 /// A store that can keep answering from one state.
-protocol GenerationalStore: RowStore {
+package protocol GenerationalStore: RowStore {
   /// Begins to keep the current state.
   ///
   /// - Throws: 134091 if the store, as it is opened, cannot; the store's errors.
@@ -43,7 +43,7 @@ protocol GenerationalStore: RowStore {
 }
 
 /// A state of one store, kept until the object is deallocated. May be used on any thread.
-protocol StoreGeneration: AnyObject {
+package protocol StoreGeneration: AnyObject {
   /// Reads rows of this state.
   ///
   /// - Throws: 134070 if the file has been destroyed, replaced or closed; what the body throws.
@@ -51,7 +51,7 @@ protocol StoreGeneration: AnyObject {
 }
 
 /// The states of all stores of a coordinator at one time.
-final class QueryGeneration {
+package final class QueryGeneration {
   /// By store. Immutable.
   private let generations: [ObjectIdentifier: any StoreGeneration]
   private weak var coordinator: NSPersistentStoreCoordinator?
@@ -59,7 +59,7 @@ final class QueryGeneration {
   /// Keeps the current states.
   ///
   /// - Throws: 134091 if a store cannot keep its state; the stores' errors.
-  init(_ coordinator: NSPersistentStoreCoordinator) throws {
+  package init(_ coordinator: NSPersistentStoreCoordinator) throws {
     self.coordinator = coordinator
     generations = try coordinator.withLock {
       var generations: [ObjectIdentifier: any StoreGeneration] = [:]
@@ -73,8 +73,8 @@ final class QueryGeneration {
     }
   }
 
-  func belongs(to coordinator: NSPersistentStoreCoordinator) -> Bool { self.coordinator === coordinator }
+  package func belongs(to coordinator: NSPersistentStoreCoordinator) -> Bool { self.coordinator === coordinator }
 
   /// Returns the state of a store; nil for one that was added later.
-  subscript(store: NSPersistentStore) -> (any StoreGeneration)? { generations[ObjectIdentifier(store)] }
+  package subscript(store: NSPersistentStore) -> (any StoreGeneration)? { generations[ObjectIdentifier(store)] }
 }

@@ -4,7 +4,7 @@
 import Foundation
 
 /// The identifiers of a store whose subclass identifies objects by values of its own, such as strings.
-final class ReferenceObjects {
+package final class ReferenceObjects {
   private struct Key: Hashable {
     let root: UInt32
     let reference: AnyHashable
@@ -17,12 +17,12 @@ final class ReferenceObjects {
   private var numbers: [Key: Int64] = [:]
   private var references: [UInt32: [Any]] = [:]
 
-  init(_ store: NSPersistentStore) {
+  package init(_ store: NSPersistentStore) {
     self.store = store
   }
 
   /// Returns the identifier of an object; always the same for equal references in one entity hierarchy.
-  func id(_ entity: NSEntityDescription, _ reference: Any) -> NSManagedObjectID {
+  package func id(_ entity: NSEntityDescription, _ reference: Any) -> NSManagedObjectID {
     let root = root(of: entity)
     let key = Key(root: root, reference: Self.key(reference))
     let number: Int64
@@ -39,14 +39,14 @@ final class ReferenceObjects {
   }
 
   /// Returns the reference of an identifier of the store.
-  func reference(of id: NSManagedObjectID) -> Any? {
+  package func reference(of id: NSManagedObjectID) -> Any? {
     guard id.key.store == store.number, let all = references[id.key.root], all.indices.contains(Int(id.key.number) - 1)
     else { return nil }
     return all[Int(id.key.number) - 1]
   }
 
   /// Returns the identifier for the last part of a URI. A reference that is not known yet is an integer or a string.
-  func id(_ entity: NSEntityDescription, text: String) -> NSManagedObjectID? {
+  package func id(_ entity: NSEntityDescription, text: String) -> NSManagedObjectID? {
     guard text.hasPrefix("p"), let decoded = text.dropFirst().removingPercentEncoding, !decoded.isEmpty else {
       return nil
     }
@@ -89,16 +89,16 @@ final class ReferenceObjects {
 }
 
 /// The identifier of an object of a store whose subclass identifies objects by values of its own.
-final class ReferenceObjectID: NSManagedObjectID, @unchecked Sendable {
+package final class ReferenceObjectID: NSManagedObjectID, @unchecked Sendable {
   private let reference: Any
 
-  init(entity: NSEntityDescription, key: ObjectKey, store: StoreReference, reference: Any) {
+  package init(entity: NSEntityDescription, key: ObjectKey, store: StoreReference, reference: Any) {
     self.reference = reference
     super.init(entity: entity, key: key, store: store)
   }
 
   /// The last part of the URI. The characters that a URI could not have there are escaped, once more in the URI itself.
-  static func text(of reference: Any) -> String {
+  package static func text(of reference: Any) -> String {
     let text: String
     switch reference {
     case let string as String: text = string
@@ -110,7 +110,7 @@ final class ReferenceObjectID: NSManagedObjectID, @unchecked Sendable {
     return "p" + (text.addingPercentEncoding(withAllowedCharacters: allowed) ?? text)
   }
 
-  override func uriRepresentation() -> URL {
+  package override func uriRepresentation() -> URL {
     let base = super.uriRepresentation()
     return base.deletingLastPathComponent().appendingPathComponent(Self.text(of: reference))
   }

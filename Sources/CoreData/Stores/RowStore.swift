@@ -6,7 +6,7 @@ import CoreDataStoreFiles
 import Foundation
 
 /// What contexts ask for rows: a store, one of its connections, or a state of it.
-protocol RowSource {
+package protocol RowSource {
   /// Returns the rows that match a query; nil if the store cannot express its predicate or order. The caller then reads
   /// all rows of the entity, and filters and sorts them in memory.
   func rows(for query: RowQuery) throws -> [RowSnapshot]?
@@ -51,32 +51,32 @@ protocol RowSource {
 }
 
 extension RowSource {
-  func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? { nil }
+  package func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? { nil }
 
-  func memberRows(
+  package func memberRows(
     of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
   ) throws -> RowGroups? { nil }
 
-  func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? { nil }
+  package func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? { nil }
 }
 
 /// Rows by the primary keys of their owners.
-struct RowGroups {
-  var rows: [RowSnapshot] = []
+package struct RowGroups {
+  package var rows: [RowSnapshot] = []
   /// Which of the rows are those of an owner.
-  var ranges: [Int64: Range<Int>] = [:]
+  package var ranges: [Int64: Range<Int>] = [:]
 }
 
 /// The identifier of a row, with the values of the keys of a query's order.
-struct PlacedIdentifier {
-  let id: NSManagedObjectID
-  let values: [Any?]
+package struct PlacedIdentifier {
+  package let id: NSManagedObjectID
+  package let values: [Any?]
 }
 
 /// A store of rows, as contexts use it by way of the coordinator: what every type of store must be able to do.
 ///
 /// The coordinator's lock is held during all calls but `concurrently(_:)`, so that a store needs no lock of its own.
-protocol RowStore: NSPersistentStore, RowSource {
+package protocol RowStore: NSPersistentStore, RowSource {
   /// Prepares a store for use whose metadata have been loaded.
   func finishOpening() throws
 
@@ -120,11 +120,11 @@ protocol RowStore: NSPersistentStore, RowSource {
 }
 
 extension RowStore {
-  func finishOpening() throws {}
+  package func finishOpening() throws {}
 
-  func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { nil }
+  package func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { nil }
 
-  func members(
+  package func members(
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
     var members: [ObjectKey: [NSManagedObjectID]] = [:]
@@ -132,56 +132,56 @@ extension RowStore {
     return members
   }
 
-  func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? { nil }
+  package func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? { nil }
 
-  var isDisconnected: Bool { false }
+  package var isDisconnected: Bool { false }
 }
 
 /// A query for the rows of an entity.
 @dynamicMemberLookup
-struct RowQuery {
-  let entity: NSEntityDescription
-  private(set) var criteria: RowCriteria
+package struct RowQuery {
+  package let entity: NSEntityDescription
+  package private(set) var criteria: RowCriteria
   /// The objects that a child context leaves out. Stores ignore them; `StoreReader` adds their keys to `excludedKeys`.
-  var excludedIDs: [NSManagedObjectID] = []
+  package var excludedIDs: [NSManagedObjectID] = []
 
-  init(entity: NSEntityDescription, includesSubentities: Bool = true) {
+  package init(entity: NSEntityDescription, includesSubentities: Bool = true) {
     self.entity = entity
     criteria = RowCriteria(includesSubentities: includesSubentities)
   }
 
-  subscript<Value>(dynamicMember member: WritableKeyPath<RowCriteria, Value>) -> Value {
+  package subscript<Value>(dynamicMember member: WritableKeyPath<RowCriteria, Value>) -> Value {
     get { criteria[keyPath: member] }
     set { criteria[keyPath: member] = newValue }
   }
 }
 
 /// A change of one row.
-struct RowChange {
-  enum Kind {
+package struct RowChange {
+  package enum Kind {
     case insert
     case update
     case delete
   }
 
-  let kind: Kind
-  let id: NSManagedObjectID
+  package let kind: Kind
+  package let id: NSManagedObjectID
   /// The row as it was read; nil for an insertion.
-  let old: RowSnapshot?
+  package let old: RowSnapshot?
   /// The slots of the new row; nil if they are those of `old`.
   private let own: [Slot]?
   /// The positions of slots that differ from `old`; for an insertion, of all that are not null.
-  let changed: SlotSet
+  package let changed: SlotSet
 
-  init(kind: Kind, id: NSManagedObjectID, old: RowSnapshot?, slots: [Slot], changed: SlotSet) {
+  package init(kind: Kind, id: NSManagedObjectID, old: RowSnapshot?, slots: [Slot], changed: SlotSet) {
     (self.kind, self.id, self.old, own, self.changed) = (kind, id, old, slots, changed)
   }
 
   /// Makes the deletion of a row, or a change that concerns only relationships whose members have not been read.
-  init(kind: Kind, id: NSManagedObjectID, old: RowSnapshot, changed: SlotSet = SlotSet()) {
+  package init(kind: Kind, id: NSManagedObjectID, old: RowSnapshot, changed: SlotSet = SlotSet()) {
     (self.kind, self.id, self.old, own, self.changed) = (kind, id, old, nil, changed)
   }
 
   /// The new row. All its identifiers are permanent.
-  var slots: [Slot] { own ?? old?.slots ?? [] }
+  package var slots: [Slot] { own ?? old?.slots ?? [] }
 }

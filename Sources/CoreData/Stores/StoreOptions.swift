@@ -53,37 +53,37 @@ public let NSPersistentStoreModelVersionChecksumKey = StoreMetadata.Key.checksum
 public let NSPersistentStoreOSCompatibility = "NSPersistentStoreOSCompatibility"
 
 /// The options of a store, with their types and defaults.
-struct StoreOptions {
+package struct StoreOptions {
   private let values: [AnyHashable: Any]
 
-  init(_ values: [AnyHashable: Any]?) {
+  package init(_ values: [AnyHashable: Any]?) {
     self.values = values ?? [:]
   }
 
-  var isReadOnly: Bool { flag(NSReadOnlyPersistentStoreOption) }
-  var migratesAutomatically: Bool { flag(NSMigratePersistentStoresAutomaticallyOption) }
-  var infersMapping: Bool { flag(NSInferMappingModelAutomaticallyOption) }
-  var defersCleanup: Bool { flag(NSPersistentStoreDeferredLightweightMigrationOptionKey) }
-  var stagedMigration: NSStagedMigrationManager? {
+  package var isReadOnly: Bool { flag(NSReadOnlyPersistentStoreOption) }
+  package var migratesAutomatically: Bool { flag(NSMigratePersistentStoresAutomaticallyOption) }
+  package var infersMapping: Bool { flag(NSInferMappingModelAutomaticallyOption) }
+  package var defersCleanup: Bool { flag(NSPersistentStoreDeferredLightweightMigrationOptionKey) }
+  package var stagedMigration: NSStagedMigrationManager? {
     values[NSPersistentStoreStagedMigrationManagerOptionKey] as? NSStagedMigrationManager
   }
-  var ignoresVersioning: Bool { flag(NSIgnorePersistentStoreVersioningOption) }
-  var setsAside: Bool { flag(StoreSetAsideOption) }
-  var destroysByForce: Bool { flag(NSPersistentStoreForceDestroyOption) }
-  var analyzes: Bool { flag(NSSQLiteAnalyzeOption) }
-  var vacuums: Bool { flag(NSSQLiteManualVacuumOption) }
+  package var ignoresVersioning: Bool { flag(NSIgnorePersistentStoreVersioningOption) }
+  package var setsAside: Bool { flag(StoreSetAsideOption) }
+  package var destroysByForce: Bool { flag(NSPersistentStoreForceDestroyOption) }
+  package var analyzes: Bool { flag(NSSQLiteAnalyzeOption) }
+  package var vacuums: Bool { flag(NSSQLiteManualVacuumOption) }
 
   /// The time to wait for a lock, in seconds; nil if not given.
-  var timeout: TimeInterval? { (values[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue }
+  package var timeout: TimeInterval? { (values[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue }
 
   /// The pragmas by name, with all values as strings.
-  var pragmas: [String: String] {
+  package var pragmas: [String: String] {
     guard let given = values[NSSQLitePragmasOption] as? [String: Any] else { return [:] }
     return given.mapValues { "\($0)" }
   }
 
   /// The options without those of migration, for a store that is opened while it is being migrated.
-  var forHandlers: [String: NSObject] {
+  package var forHandlers: [String: NSObject] {
     let migration: Set<String> = [
       NSMigratePersistentStoresAutomaticallyOption, NSInferMappingModelAutomaticallyOption,
       NSPersistentStoreStagedMigrationManagerOptionKey, NSPersistentStoreDeferredLightweightMigrationOptionKey,
@@ -110,9 +110,9 @@ struct StoreOptions {
     }
   }
 
-  subscript(_ key: String) -> Any? { values[key] }
+  package subscript(_ key: String) -> Any? { values[key] }
 
-  func flag(_ key: String, default fallback: Bool = false) -> Bool {
+  package func flag(_ key: String, default fallback: Bool = false) -> Bool {
     switch values[key] {
     case let flag as Bool: flag
     case let number as NSNumber: number.boolValue
@@ -123,7 +123,7 @@ struct StoreOptions {
   /// The value of `MigrationOption.models`, or nil.
   ///
   /// - Throws: 134080 for a value of another type.
-  func migrationModels() throws -> [URL]? {
+  package func migrationModels() throws -> [URL]? {
     guard let value = self[MigrationOption.models] else { return nil }
     guard let list = value as? [Any], case let urls = list.compactMap({ $0 as? URL }), urls.count == list.count else {
       throw StoreErrors.invalidOption(MigrationOption.models, value, wanted: "an array of URLs")
@@ -154,7 +154,7 @@ struct StoreOptions {
   /// The value of `MigrationOption.managerFactory`, or nil.
   ///
   /// - Throws: 134080 for a value of another type.
-  func managerFactory() throws -> MigrationManagerFactory? {
+  package func managerFactory() throws -> MigrationManagerFactory? {
     guard let value = self[MigrationOption.managerFactory] else { return nil }
     guard let factory = value as? MigrationManagerFactory else {
       throw StoreErrors.invalidOption(MigrationOption.managerFactory, value, wanted: "a MigrationManagerFactory")
@@ -165,7 +165,7 @@ struct StoreOptions {
   /// The value of `MigrationOption.integrityCheck`.
   ///
   /// - Throws: 134080 for a value of another type.
-  func integrityCheck() throws -> StoreIntegrityCheck {
+  package func integrityCheck() throws -> StoreIntegrityCheck {
     guard let value = self[MigrationOption.integrityCheck] else { return .automatic }
     switch value {
     case let check as StoreIntegrityCheck: return check
@@ -180,7 +180,7 @@ struct StoreOptions {
   /// The value of `MigrationOption.allowsLoss`.
   ///
   /// - Throws: 134080 for a value of another type.
-  func allowedLosses() throws -> AllowedLosses {
+  package func allowedLosses() throws -> AllowedLosses {
     guard let value = self[MigrationOption.allowsLoss] else { return .none }
     switch value {
     case let losses as AllowedLosses: return losses
@@ -194,8 +194,8 @@ struct StoreOptions {
     }
   }
 
-  var isProgressive: Bool { flag(MigrationOption.isProgressive, default: true) }
-  var keepsReplacedStore: Bool { flag(MigrationOption.keepsReplacedStore, default: true) }
+  package var isProgressive: Bool { flag(MigrationOption.isProgressive, default: true) }
+  package var keepsReplacedStore: Bool { flag(MigrationOption.keepsReplacedStore, default: true) }
 }
 
 /// Options, besides Apple's, of the migration when a store is opened. An addition to Apple's API.

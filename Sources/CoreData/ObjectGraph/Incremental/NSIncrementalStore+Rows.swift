@@ -7,9 +7,9 @@ import Foundation
 extension NSIncrementalStore: RowStore {
   // Fetches are executed as requests of the program's class (`results(of:in:)`), not as queries.
 
-  func rows(for query: RowQuery) throws -> [RowSnapshot]? { nil }
-  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? { nil }
-  func count(for query: RowQuery) throws -> Int? { nil }
+  package func rows(for query: RowQuery) throws -> [RowSnapshot]? { nil }
+  package func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? { nil }
+  package func count(for query: RowQuery) throws -> Int? { nil }
 
   /// Executes a fetch, and checks the types of the results.
   func results<Result>(
@@ -34,7 +34,7 @@ extension NSIncrementalStore: RowStore {
     return typed
   }
 
-  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+  package func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
     guard id.key.store == number else { return nil }
     let node: NSIncrementalStoreNode
     do {
@@ -88,7 +88,7 @@ extension NSIncrementalStore: RowStore {
     return seen.counted
   }
 
-  func members(
+  package func members(
     of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
   ) throws -> [NSManagedObjectID] {
     guard id.key.store == number else { return [] }
@@ -107,7 +107,7 @@ extension NSIncrementalStore: RowStore {
         + "'\(property.name)' of \(id.uriRepresentation().absoluteString), which is not of the property's type.")
   }
 
-  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
+  package func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     let ids = try obtainPermanentIDs(for: objects)
     guard ids.count == objects.count, ids.allSatisfy({ $0.key.store == number }) else {
@@ -119,24 +119,24 @@ extension NSIncrementalStore: RowStore {
     return ids
   }
 
-  func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
+  package func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
     guard let entity = persistentStoreCoordinator?.managedObjectModel.entitiesByName[entityName] else { return nil }
     return references.id(entity, text: reference)
   }
 
-  func hasPlace(for entity: NSEntityDescription) -> Bool { true }
+  package func hasPlace(for entity: NSEntityDescription) -> Bool { true }
 
   /// The program's class writes its metadata with the changes that it saves.
-  var hasUnsavedMetadata: Bool { false }
-  func writeMetadata() throws {}
+  package var hasUnsavedMetadata: Bool { false }
+  package func writeMetadata() throws {}
 
   // A request cannot be undone: in a save over several stores, this store's changes are made when it is asked.
 
-  func beginWriting() throws {}
-  func commitWriting() throws {}
-  func rollBackWriting() throws {}
+  package func beginWriting() throws {}
+  package func commitWriting() throws {}
+  package func rollBackWriting() throws {}
 
-  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws {
+  package func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     let conflicts = try changes.compactMap { try conflict($0, context) }
     guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }

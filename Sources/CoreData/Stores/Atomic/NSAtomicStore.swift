@@ -15,9 +15,9 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
   private lazy var references = ReferenceObjects(self)
   /// How to undo the changes of nodes, in order.
   private var undoing: [() -> Void] = []
-  private(set) final var tables: RowTables?
-  final var isInTransaction = false
-  final var hasUnsavedMetadata = false
+  package private(set) final var tables: RowTables?
+  package final var isInTransaction = false
+  package final var hasUnsavedMetadata = false
 
   /// Makes a store, without opening it.
   ///
@@ -170,7 +170,7 @@ open class NSAtomicStore: NSPersistentStore, @unchecked Sendable {
 }
 
 extension NSAtomicStore: RowTableStore {
-  func finishOpening() throws {
+  package func finishOpening() throws {
     guard let model = persistentStoreCoordinator?.managedObjectModel else {
       throw StoreErrors.cannotOpen(url: url, reason: "The store has no coordinator and therefore no model.")
     }
@@ -230,19 +230,19 @@ extension NSAtomicStore: RowTableStore {
         + "property's type: \(value.map { "a \(Swift.type(of: $0))" } ?? "nil").")
   }
 
-  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
+  package func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     return objects.map { references.id($0.entity, newReferenceObject(for: $0)) }
   }
 
-  func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
+  package func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
     guard let entity = tables?.model.entitiesByName[entityName], let id = references.id(entity, text: reference) else {
       return nil
     }
     return tables?.row(id.key)?.id ?? id
   }
 
-  func didChange(_ changes: [RowChange], in context: NSManagedObjectContext) throws {
+  package func didChange(_ changes: [RowChange], in context: NSManagedObjectContext) throws {
     let removed = changes.filter { $0.kind == .delete }.compactMap { nodes[$0.id.key] }
     if !removed.isEmpty {
       willRemoveCacheNodes(Set(removed))
@@ -266,11 +266,11 @@ extension NSAtomicStore: RowTableStore {
     }
   }
 
-  func undoChanges() {
+  package func undoChanges() {
     while let undo = undoing.popLast() { undo() }
   }
 
-  func forgetChanges() { undoing = [] }
+  package func forgetChanges() { undoing = [] }
 
-  func saveFile() throws { try save() }
+  package func saveFile() throws { try save() }
 }

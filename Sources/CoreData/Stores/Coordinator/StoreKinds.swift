@@ -4,7 +4,7 @@
 import Foundation
 
 /// The classes of stores by type.
-enum StoreKinds {
+package enum StoreKinds {
   private static let own: [String: NSPersistentStore.Type] = [
     NSSQLiteStoreType: SQLiteStore.self, NSXMLStoreType: XMLStore.self, NSBinaryStoreType: BinaryStore.self,
     NSInMemoryStoreType: InMemoryStore.self,
@@ -12,27 +12,27 @@ enum StoreKinds {
   private static let lock = NSLock()
   private nonisolated(unsafe) static var registered = own
 
-  static var all: [String: NSPersistentStore.Type] { lock.withLock { registered } }
+  package static var all: [String: NSPersistentStore.Type] { lock.withLock { registered } }
 
   /// Returns the class of a store type.
   ///
   /// - Throws: 134000 for an unknown type.
-  static func kind(of type: String) throws -> NSPersistentStore.Type {
+  package static func kind(of type: String) throws -> NSPersistentStore.Type {
     let known = all
     if let kind = known[type] { return kind }
     throw StoreErrors.invalidType(type, known: known.keys.sorted())
   }
 
   /// Registers a class, or removes the one that is registered.
-  static func register(_ kind: NSPersistentStore.Type?, for type: String) {
+  package static func register(_ kind: NSPersistentStore.Type?, for type: String) {
     lock.withLock { registered[type] = kind ?? own[type] }
   }
 
   /// Whether a class is one of this framework's.
-  static func isOwn(_ kind: NSPersistentStore.Type) -> Bool { own.values.contains { $0 == kind } }
+  package static func isOwn(_ kind: NSPersistentStore.Type) -> Bool { own.values.contains { $0 == kind } }
 
   /// Whether stores of a class are in a file.
-  static func needsFile(_ kind: NSPersistentStore.Type) -> Bool { isOwn(kind) && kind != InMemoryStore.self }
+  package static func needsFile(_ kind: NSPersistentStore.Type) -> Bool { isOwn(kind) && kind != InMemoryStore.self }
 }
 
 extension NSPersistentStoreCoordinator {

@@ -5,11 +5,11 @@ import CoreDataStoreFiles
 import Foundation
 
 /// A store that holds its rows in memory, and reads and writes its metadata as other stores do.
-class MemoryStore: NSPersistentStore, RowTableStore, @unchecked Sendable {
+package class MemoryStore: NSPersistentStore, RowTableStore, @unchecked Sendable {
   // Guarded by the coordinator's lock.
-  final var tables: RowTables?
-  final var isInTransaction = false
-  final var hasUnsavedMetadata = false
+  package final var tables: RowTables?
+  package final var isInTransaction = false
+  package final var hasUnsavedMetadata = false
   private let knownValues = Guarded<[String: Any]>([:])
   /// The metadata. Read on any thread, and changed only while no other thread uses the store.
   final private var values: [String: Any] {
@@ -20,7 +20,7 @@ class MemoryStore: NSPersistentStore, RowTableStore, @unchecked Sendable {
     }
   }
 
-  override var metadata: [String: Any]! {
+  package override var metadata: [String: Any]! {
     get { values }
     set {
       exclusively {
@@ -31,32 +31,32 @@ class MemoryStore: NSPersistentStore, RowTableStore, @unchecked Sendable {
   }
 
   /// Sets the metadata that a file has, or a new store.
-  final func take(_ metadata: [String: Any]) {
+  package final func take(_ metadata: [String: Any]) {
     values = metadata
     hasUnsavedMetadata = false
   }
 
-  final func model() throws -> NSManagedObjectModel {
+  package final func model() throws -> NSManagedObjectModel {
     if let model = persistentStoreCoordinator?.managedObjectModel { return model }
     throw StoreErrors.cannotOpen(url: url, reason: "The store has no coordinator and therefore no model.")
   }
 
-  override func loadMetadata() throws {
+  package override func loadMetadata() throws {
     take(try StoreMetadata.new(type: type, model: model(), configuration: customConfigurationName, url: url))
   }
 
-  func finishOpening() throws { tables = RowTables(try model(), store: self) }
+  package func finishOpening() throws { tables = RowTables(try model(), store: self) }
 
-  override func willRemove(from coordinator: NSPersistentStoreCoordinator?) { tables = nil }
+  package override func willRemove(from coordinator: NSPersistentStoreCoordinator?) { tables = nil }
 
-  func saveFile() throws {}
+  package func saveFile() throws {}
 
-  var isDisconnected: Bool { false }
+  package var isDisconnected: Bool { false }
 
   /// Takes over all rows of another store, with their identifiers and versions, and writes them to this one's file.
   ///
   /// - Throws: the errors of the file system. The other store keeps its rows then.
-  func takeRows(of other: MemoryStore) throws {
+  package func takeRows(of other: MemoryStore) throws {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     let rows = try other.openTables()
     take((other.metadata ?? [:]).merging([NSStoreTypeKey: type]) { $1 })
@@ -69,16 +69,16 @@ class MemoryStore: NSPersistentStore, RowTableStore, @unchecked Sendable {
 }
 
 /// A store without a file.
-final class InMemoryStore: MemoryStore, @unchecked Sendable {
-  override var type: String { NSInMemoryStoreType }
+package final class InMemoryStore: MemoryStore, @unchecked Sendable {
+  package override var type: String { NSInMemoryStoreType }
 
-  override class func hasContents(at url: URL) -> Bool { false }
+  package override class func hasContents(at url: URL) -> Bool { false }
 
-  override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
+  package override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
     throw StoreErrors.cannotOpen(url: url, reason: "An in-memory store has metadata only while it is open.")
   }
 
-  override class func setMetadata(_ metadata: [String: Any]?, forPersistentStoreAt url: URL) throws {
+  package override class func setMetadata(_ metadata: [String: Any]?, forPersistentStoreAt url: URL) throws {
     throw StoreErrors.cannotOpen(url: url, reason: "An in-memory store has metadata only while it is open.")
   }
 }
@@ -87,7 +87,7 @@ extension StoreMetadata {
   /// Returns the metadata of a new store that is not a SQLite database.
   ///
   /// - Throws: 134020 for a model that no store can have.
-  static func new(
+  package static func new(
     type: String, model: NSManagedObjectModel, configuration: String?, url: URL?
   ) throws -> [String: Any] {
     var metadata = try versions(of: model, configuration: configuration, url: url)
@@ -99,7 +99,9 @@ extension StoreMetadata {
   /// Returns the part of the metadata that describes a model.
   ///
   /// - Throws: 134020 for a model that no store can have.
-  static func versions(of model: NSManagedObjectModel, configuration: String?, url: URL?) throws -> [String: Any] {
+  package static func versions(of model: NSManagedObjectModel, configuration: String?, url: URL?) throws -> [String:
+    Any]
+  {
     try SQLiteStoreErrors.translating(url: url, isOpening: true) {
       try ofModel(model.document, configuration: configuration).filter {
         $0.key != Key.autoVacuum && $0.key != Key.type
@@ -108,7 +110,7 @@ extension StoreMetadata {
   }
 
   /// Returns the metadata that an app sets, with the framework's own values of the store.
-  static func merged(_ given: [String: Any], into values: [String: Any]) -> [String: Any] {
+  package static func merged(_ given: [String: Any], into values: [String: Any]) -> [String: Any] {
     var changed = given
     for (key, value) in values where ownKeys.contains(key) { changed[key] = value }
     if !(changed[Key.uuid] is String) { changed[Key.uuid] = values[Key.uuid] }

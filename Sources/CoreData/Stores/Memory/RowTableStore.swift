@@ -5,7 +5,7 @@ import Foundation
 
 /// A store that holds all its rows in memory. Stores with a file read it when they are opened, and replace it when they
 /// are saved.
-protocol RowTableStore: RowStore {
+package protocol RowTableStore: RowStore {
   /// The rows; nil for a store that is not open.
   var tables: RowTables? { get }
   /// Whether writes are made final by `commitWriting()`.
@@ -28,48 +28,48 @@ protocol RowTableStore: RowStore {
 }
 
 extension RowTableStore {
-  func didChange(_ changes: [RowChange], in context: NSManagedObjectContext) throws {}
-  func undoChanges() {}
-  func forgetChanges() {}
+  package func didChange(_ changes: [RowChange], in context: NSManagedObjectContext) throws {}
+  package func undoChanges() {}
+  package func forgetChanges() {}
 
   /// Returns the rows of the open store.
-  func openTables() throws -> RowTables {
+  package func openTables() throws -> RowTables {
     if let tables { return tables }
     throw StoreErrors.operationFailed(url: url, reason: "The store is not open.")
   }
 
-  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try openTables().rows(for: query) }
+  package func rows(for query: RowQuery) throws -> [RowSnapshot]? { try openTables().rows(for: query) }
 
-  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? { try rows(for: query)?.map(\.id) }
+  package func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? { try rows(for: query)?.map(\.id) }
 
-  func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? {
+  package func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? {
     try openTables().placedIdentifiers(for: query)
   }
 
-  func count(for query: RowQuery) throws -> Int? {
+  package func count(for query: RowQuery) throws -> Int? {
     var query = query
     query.order = []
     return try rows(for: query)?.count
   }
 
-  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+  package func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
     id.key.store == number ? try openTables().row(id.key) : nil
   }
 
-  func members(
+  package func members(
     of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
   ) throws -> [NSManagedObjectID] {
     id.key.store == number ? try openTables().members(of: relationship.name, owner: id.key) : []
   }
 
-  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
+  package func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     let tables = try openTables()
     let first = try tables.reserve(objects.count)
     return objects.enumerated().map { tables.id($1.entity, first + Int64($0)) }
   }
 
-  func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
+  package func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
     guard let tables, let entity = tables.model.entitiesByName[entityName], reference.hasPrefix("p"),
       let number = Int64(reference.dropFirst()), number > 0
     else { return nil }
@@ -78,9 +78,9 @@ extension RowTableStore {
   }
 
   /// Sub-entities of a configuration's entities are stored with these.
-  func hasPlace(for entity: NSEntityDescription) -> Bool { true }
+  package func hasPlace(for entity: NSEntityDescription) -> Bool { true }
 
-  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws {
+  package func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     let tables = try openTables()
     try orUndo(to: tables.mark) {
@@ -91,25 +91,25 @@ extension RowTableStore {
     if !isInTransaction { didSave() }
   }
 
-  func writeMetadata() throws {
+  package func writeMetadata() throws {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     try saveFile()
     hasUnsavedMetadata = false
   }
 
-  func beginWriting() throws {
+  package func beginWriting() throws {
     if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
     _ = try openTables()
     isInTransaction = true
   }
 
-  func commitWriting() throws {
+  package func commitWriting() throws {
     try saveFile()
     isInTransaction = false
     didSave()
   }
 
-  func rollBackWriting() throws {
+  package func rollBackWriting() throws {
     isInTransaction = false
     try openTables().rollBack(to: 0)
     undoChanges()

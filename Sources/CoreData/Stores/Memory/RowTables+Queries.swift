@@ -7,7 +7,7 @@ import Foundation
 
 extension RowTables {
   /// Returns the rows that match a query, in order; nil if the query needs values that no store has.
-  func rows(for query: RowQuery) throws -> [RowSnapshot]? {
+  package func rows(for query: RowQuery) throws -> [RowSnapshot]? {
     guard var found = try matching(query) else { return nil }
     if !query.order.isEmpty {
       do {
@@ -23,7 +23,7 @@ extension RowTables {
   }
 
   /// Returns the identifiers of the rows that match a query, with the values that decide their order; nil as for `rows(for:)`.
-  func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? {
+  package func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? {
     guard let rows = try rows(for: query) else { return nil }
     let order = ObjectOrder(query.order)
     return try rows.map { PlacedIdentifier(id: $0.id, values: try order.values(of: StoredRow($0.id, $0, self))) }

@@ -8,7 +8,7 @@ extension RowTables {
   ///
   /// - Throws: `RowConflicts` with every row that has changed since it was read; 133021 for duplicate values under a
   ///   uniqueness constraint; 134060 for a value that cannot be archived.
-  func write(_ changes: [RowChange]) throws {
+  package func write(_ changes: [RowChange]) throws {
     let conflicts = changes.compactMap(conflict)
     guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
     let mark = mark
@@ -52,7 +52,7 @@ extension RowTables {
 
   /// Returns a value as it is kept. Objects of transformable attributes are archived, so that contexts share none of
   /// them.
-  static func stored(_ slot: Slot, of attribute: NSAttributeDescription) throws -> Slot {
+  package static func stored(_ slot: Slot, of attribute: NSAttributeDescription) throws -> Slot {
     switch slot {
     case .object(let value) where attribute.attributeType == .transformableAttributeType:
       return try TransformableValues.encode(value, of: attribute).map { .archived($0) } ?? .null
@@ -162,7 +162,7 @@ extension RowTables {
   /// - Parameters:
   ///   - rows: the rows, whose to-one relationships say which objects are related.
   ///   - members: the members of to-many relationships, in order.
-  func load(
+  package func load(
     _ rows: [RowSnapshot], members: [(owner: NSManagedObjectID, relationship: String, ids: [NSManagedObjectID])]
   ) {
     for row in rows {
@@ -198,7 +198,7 @@ extension RowTables {
 
 extension TablePlan {
   /// The slots of a row without values.
-  var emptySlots: [Slot] {
+  package var emptySlots: [Slot] {
     var slots = steps.map { step -> Slot in
       if case .members = step { return .unread }
       return .null

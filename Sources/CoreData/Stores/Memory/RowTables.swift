@@ -10,12 +10,12 @@ import Foundation
 /// has the order; so changes of several contexts to one relationship do not overwrite each other.
 ///
 /// Every change is recorded until `forgetChanges()`, so that it can be undone.
-final class RowTables {
+package final class RowTables {
   /// The members of a relationship of an object.
-  struct ListKey: Hashable {
-    let owner: ObjectKey
+  package struct ListKey: Hashable {
+    package let owner: ObjectKey
     /// The number of the relationship's name.
-    let relationship: Int
+    package let relationship: Int
   }
 
   private struct Table {
@@ -41,10 +41,10 @@ final class RowTables {
     case list(ListKey, [NSManagedObjectID]?)
   }
 
-  let model: NSManagedObjectModel
-  unowned var store: NSPersistentStore
+  package let model: NSManagedObjectModel
+  package unowned var store: NSPersistentStore
   /// The number of the next new row.
-  private(set) var nextNumber: Int64 = 1
+  package private(set) var nextNumber: Int64 = 1
   private var plans: [ObjectIdentifier: TablePlan] = [:]
   private var tables: [UInt32: Table] = [:]
   private var lists: [ListKey: [NSManagedObjectID]] = [:]
@@ -57,7 +57,7 @@ final class RowTables {
   private var changes: [Change] = []
 
   /// Makes tables without rows.
-  init(_ model: NSManagedObjectModel, store: NSPersistentStore) {
+  package init(_ model: NSManagedObjectModel, store: NSPersistentStore) {
     self.model = model
     self.store = store
     let roots = Self.roots(of: model)
@@ -74,7 +74,7 @@ final class RowTables {
   }
 
   /// Returns the numbers of the root entities of a model.
-  static func roots(of model: NSManagedObjectModel) -> [String: UInt32] {
+  package static func roots(of model: NSManagedObjectModel) -> [String: UInt32] {
     let names = model.entities.filter { $0.superentity == nil }.compactMap(\.name).sorted()
     return Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, UInt32($0 + 1)) })
   }
@@ -86,7 +86,7 @@ final class RowTables {
   }
 
   /// Returns how rows of an entity are kept. The entity must be one of the model's.
-  func plan(_ entity: NSEntityDescription) -> TablePlan {
+  package func plan(_ entity: NSEntityDescription) -> TablePlan {
     if let plan = plans[ObjectIdentifier(entity)] { return plan }
     // An identifier may have an entity of an equal model.
     if let own = model.entitiesByName[entity.name ?? ""], let plan = plans[ObjectIdentifier(own)] { return plan }
@@ -94,7 +94,7 @@ final class RowTables {
   }
 
   /// Returns the identifier of a row.
-  func id(_ entity: NSEntityDescription, _ number: Int64) -> NSManagedObjectID {
+  package func id(_ entity: NSEntityDescription, _ number: Int64) -> NSManagedObjectID {
     NSManagedObjectID(
       entity: entity, key: ObjectKey(store: store.number, root: plan(entity).root, number: number),
       store: store.reference)
@@ -103,7 +103,7 @@ final class RowTables {
   /// Reserves numbers for new rows, and returns the first.
   ///
   /// - Throws: 134070 if there are no more.
-  func reserve(_ count: Int) throws -> Int64 {
+  package func reserve(_ count: Int) throws -> Int64 {
     let first = nextNumber
     let (next, overflow) = first.addingReportingOverflow(Int64(count))
     guard !overflow else {
@@ -115,14 +115,14 @@ final class RowTables {
   }
 
   /// Has new rows get numbers from the given one.
-  func reserve(from number: Int64) { nextNumber = max(nextNumber, number) }
+  package func reserve(from number: Int64) { nextNumber = max(nextNumber, number) }
 
   // MARK: Reading
 
-  func row(_ key: ObjectKey) -> RowSnapshot? { tables[key.root]?.rows[key.number] }
+  package func row(_ key: ObjectKey) -> RowSnapshot? { tables[key.root]?.rows[key.number] }
 
   /// Returns the rows of an entity, in the order of their numbers.
-  func rows(of entity: NSEntityDescription, includesSubentities: Bool) -> [RowSnapshot] {
+  package func rows(of entity: NSEntityDescription, includesSubentities: Bool) -> [RowSnapshot] {
     let plan = plan(entity)
     guard let table = tables[plan.root] else { return [] }
     let isWhole = includesSubentities && entity.superentity == nil
@@ -135,24 +135,24 @@ final class RowTables {
   }
 
   /// All rows, in the order of their numbers.
-  var allRows: [RowSnapshot] {
+  package var allRows: [RowSnapshot] {
     tables.values.flatMap(\.rows.values).sorted { $0.id.key.number < $1.id.key.number }
   }
 
   /// Returns the members of a to-many relationship.
-  func members(of relationship: String, owner: ObjectKey) -> [NSManagedObjectID] {
+  package func members(of relationship: String, owner: ObjectKey) -> [NSManagedObjectID] {
     relationshipNumbers[relationship].flatMap { lists[ListKey(owner: owner, relationship: $0)] } ?? []
   }
 
-  func list(_ key: ListKey) -> [NSManagedObjectID] { lists[key] ?? [] }
+  package func list(_ key: ListKey) -> [NSManagedObjectID] { lists[key] ?? [] }
 
   // MARK: Changing
 
   /// The number of changes that can be undone.
-  var mark: Int { changes.count }
+  package var mark: Int { changes.count }
 
   /// Undoes all changes after a mark.
-  func rollBack(to mark: Int) {
+  package func rollBack(to mark: Int) {
     while changes.count > mark, let change = changes.popLast() {
       switch change {
       case .row(let key, let row): replace(key, by: row)
@@ -162,22 +162,22 @@ final class RowTables {
   }
 
   /// Makes all changes final.
-  func forgetChanges() { changes = [] }
+  package func forgetChanges() { changes = [] }
 
   /// Replaces or removes a row.
-  func setRow(_ key: ObjectKey, _ row: RowSnapshot?) {
+  package func setRow(_ key: ObjectKey, _ row: RowSnapshot?) {
     changes.append(.row(key, self.row(key)))
     replace(key, by: row)
   }
 
   /// Replaces a list of members.
-  func setList(_ key: ListKey, _ list: [NSManagedObjectID]) {
+  package func setList(_ key: ListKey, _ list: [NSManagedObjectID]) {
     changes.append(.list(key, lists[key]))
     lists[key] = list.isEmpty ? nil : list
   }
 
   /// Removes a row from the lists of all relationships without an inverse.
-  func removeFromOneSidedLists(_ id: NSManagedObjectID) {
+  package func removeFromOneSidedLists(_ id: NSManagedObjectID) {
     guard !oneSided.isEmpty else { return }
     for (key, list) in lists where oneSided.contains(key.relationship) && list.contains(where: { $0.key == id.key }) {
       setList(key, list.filter { $0.key != id.key })
@@ -200,17 +200,17 @@ final class RowTables {
   }
 
   /// Removes the numbers of removed rows if they are most of all.
-  func tidy() {
+  package func tidy() {
     for (root, table) in tables where table.numbers.count > 2 * table.rows.count + 64 {
       tables[root]?.numbers = table.numbers.filter { table.rows[$0] != nil }
     }
   }
 
   /// Has the next `checkUniqueness()` check the changes from now on.
-  func beginCheckingUniqueness() { touchedKeys = [] }
+  package func beginCheckingUniqueness() { touchedKeys = [] }
 
   /// Throws 133021 if changed rows have duplicate values under a uniqueness constraint.
-  func checkUniqueness() throws {
+  package func checkUniqueness() throws {
     for key in touchedKeys {
       guard let rows = uniqueRows[key], rows.count > 1, let row = rows.first else { continue }
       throw MemoryStoreErrors.notUnique(
@@ -220,9 +220,9 @@ final class RowTables {
 }
 
 /// How rows of an entity are kept in `RowTables`.
-final class TablePlan {
+package final class TablePlan {
   /// What decides about the members of a to-many relationship.
-  enum Membership {
+  package enum Membership {
     /// The inverse, a to-one relationship.
     case ofToOne
     /// Both ends, of which the other one has this number.
@@ -230,7 +230,7 @@ final class TablePlan {
     case oneSided
   }
 
-  enum Step {
+  package enum Step {
     case attribute(NSAttributeDescription)
     /// A to-one relationship, with the number of its inverse if that is a to-many relationship.
     case toOne(inverse: Int?)
@@ -238,14 +238,14 @@ final class TablePlan {
     case transient
   }
 
-  let entity: NSEntityDescription
-  let root: UInt32
+  package let entity: NSEntityDescription
+  package let root: UInt32
   /// By slot.
-  let steps: [Step]
-  let table: SlotTable
+  package let steps: [Step]
+  package let table: SlotTable
   private let constraints: [(owner: String, names: [String], positions: [Int])]
 
-  init(_ entity: NSEntityDescription, root: UInt32, number: (String) -> Int) {
+  package init(_ entity: NSEntityDescription, root: UInt32, number: (String) -> Int) {
     self.entity = entity
     self.root = root
     let table = entity.slotTable
@@ -278,7 +278,7 @@ final class TablePlan {
   }
 
   /// The values of a row that must be unique. Rows without a value are not compared.
-  func uniqueKeys(of row: RowSnapshot) -> [UniqueKey] {
+  package func uniqueKeys(of row: RowSnapshot) -> [UniqueKey] {
     constraints.compactMap { constraint in
       let values = constraint.positions.compactMap { UniqueKey.Value(row.slots[$0]) }
       guard values.count == constraint.positions.count else { return nil }
@@ -288,8 +288,8 @@ final class TablePlan {
 }
 
 /// The values of a row under a uniqueness constraint.
-struct UniqueKey: Hashable {
-  enum Value: Hashable {
+package struct UniqueKey: Hashable {
+  package enum Value: Hashable {
     case integer(Int64)
     case real(Double)
     /// Texts are compared by their bytes, as in SQLite.
@@ -297,7 +297,7 @@ struct UniqueKey: Hashable {
     case object(NSObject)
     case id(ObjectKey)
 
-    init?(_ slot: Slot) {
+    package init?(_ slot: Slot) {
       switch slot {
       case .null, .unread, .toMany: return nil
       case .integer(let value): self = .integer(value)
@@ -315,15 +315,15 @@ struct UniqueKey: Hashable {
   }
 
   /// The entity that has the constraint, for its sub-entities too.
-  let owner: String
-  let names: [String]
-  let values: [Value]
+  package let owner: String
+  package let names: [String]
+  package let values: [Value]
 }
 
 /// Errors of stores that are held in memory.
-enum MemoryStoreErrors {
+package enum MemoryStoreErrors {
   /// 133021: duplicate values under a uniqueness constraint.
-  static func notUnique(entity: String, properties: [String], ids: [NSManagedObjectID], url: URL?) -> NSError {
+  package static func notUnique(entity: String, properties: [String], ids: [NSManagedObjectID], url: URL?) -> NSError {
     var details: [String: Any] = ErrorDetail.place(entity: entity, property: properties.first ?? "")
     details[ErrorDetail.url] = url
     return .cocoa(

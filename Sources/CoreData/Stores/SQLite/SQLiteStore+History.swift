@@ -8,7 +8,7 @@ import Foundation
 /// A store that can record persistent history.
 ///
 /// The coordinator's lock is held during all calls.
-protocol HistoryStore: RowStore {
+package protocol HistoryStore: RowStore {
   /// Who makes the next changes.
   var origin: HistoryOrigin { get set }
   /// Whether changes are recorded.
@@ -34,7 +34,7 @@ protocol HistoryStore: RowStore {
 }
 
 /// Where deleted history ends.
-enum HistoryLimit {
+package enum HistoryLimit {
   case number(Int64)
   /// Seconds since the reference date.
   case time(Double)
@@ -42,7 +42,7 @@ enum HistoryLimit {
 
 extension HistoryOrigin {
   /// The origin of changes by this program.
-  init(ofProgramWithContextName contextName: String?, author: String? = nil) {
+  package init(ofProgramWithContextName contextName: String?, author: String? = nil) {
     let process = ProcessInfo.processInfo.processName
     self.init(
       author: author, contextName: contextName, bundle: Bundle.main.bundleIdentifier ?? process, process: process)
@@ -54,7 +54,7 @@ extension SQLiteStore: HistoryStore {
   ///
   /// A store whose history has been recorded is read-only without the option, since clients of the history would not
   /// learn of changes.
-  func openHistory(_ opened: Opened, _ settings: StoreOptions) throws {
+  package func openHistory(_ opened: Opened, _ settings: StoreOptions) throws {
     guard settings.tracksHistory else {
       if try !isReadOnly && HistoryTables.arePresent(in: opened.connection) {
         isReadOnly = true
@@ -76,7 +76,7 @@ extension SQLiteStore: HistoryStore {
   }
 
   /// Continues the numbers of another store's history, which this one replaces.
-  func continueNumbers(of other: SQLiteStore) throws {
+  package func continueNumbers(of other: SQLiteStore) throws {
     guard let last = try other.lastTransaction(), last > 0 else { return }
     try asking { state in
       let entity = HistoryTables.transaction
@@ -87,29 +87,29 @@ extension SQLiteStore: HistoryStore {
   }
 
   /// Records the changes of a save, in the transaction that makes them.
-  func recordHistory(_ changes: [RowChange], _ state: Opened) throws {
+  package func recordHistory(_ changes: [RowChange], _ state: Opened) throws {
     guard let history = state.history, !changes.isEmpty else { return }
     let writer = HistoryWriter(state.connection, origin: origin)
     try history.record(changes, with: writer)
     try writer.finish()
   }
 
-  var recordsHistory: Bool { opened?.history != nil }
+  package var recordsHistory: Bool { opened?.history != nil }
 
-  var hasHistory: Bool {
+  package var hasHistory: Bool {
     if recordsHistory { return true }
     // If the file cannot be read, reading its history throws the reason.
     return (try? asking { try HistoryTables.arePresent(in: $0.connection) }) ?? true
   }
 
-  func lastTransaction() throws -> Int64? {
+  package func lastTransaction() throws -> Int64? {
     try asking { state in
       guard try HistoryTables.arePresent(in: state.connection) else { return nil }
       return try HistoryWriter.greatest(HistoryTables.transaction, state.connection)
     }
   }
 
-  func readHistory(
+  package func readHistory(
     _ range: HistoryReader.Range, withChanges: Bool,
     _ body: (HistoryTransaction, [NSPersistentHistoryChange]) throws -> Void
   ) throws {
@@ -159,7 +159,7 @@ extension SQLiteStore: HistoryStore {
       change, of: id, properties: properties, tombstone: tombstone.isEmpty ? nil : tombstone, transaction: transaction)
   }
 
-  func deleteHistory(before limit: HistoryLimit) throws -> Int {
+  package func deleteHistory(before limit: HistoryLimit) throws -> Int {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       let reader = try HistoryReader(state.connection)
@@ -172,9 +172,9 @@ extension SQLiteStore: HistoryStore {
 }
 
 /// Errors about persistent history.
-enum HistoryErrors {
+package enum HistoryErrors {
   /// 134301
-  static func expired(url: URL?, number: Int64, last: Int64) -> NSError {
+  package static func expired(url: URL?, number: Int64, last: Int64) -> NSError {
     let reason =
       number > last
       ? "The token's transaction is \(number), but the last one of the store is \(last): the store was replaced."
@@ -186,7 +186,7 @@ enum HistoryErrors {
   }
 
   /// 134091
-  static func notRecorded(url: URL?) -> NSError {
+  package static func notRecorded(url: URL?) -> NSError {
     .cocoa(
       NSPersistentStoreUnsupportedRequestTypeError, "The store has no persistent history.",
       reason: "The store \(url.map { "at \($0.path) " } ?? "")has never recorded its changes.",
@@ -194,7 +194,7 @@ enum HistoryErrors {
   }
 
   /// 134060
-  static func badRequest(_ reason: String, suggestion: String) -> NSError {
+  package static func badRequest(_ reason: String, suggestion: String) -> NSError {
     .cocoa(
       NSCoreDataError, "The request for persistent history cannot be executed.", reason: reason,
       suggestion: suggestion)

@@ -8,16 +8,16 @@ import CoreDataStoreFiles
 import Foundation
 
 /// Errors of stores as a whole: type, opening, compatibility, operations.
-enum StoreErrors {
+package enum StoreErrors {
   /// 134080
-  static func cannotOpen(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
+  package static func cannotOpen(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
     error(
       NSPersistentStoreOpenError, "The persistent store could not be opened.", reason: reason,
       suggestion: "Check the location of the store and the options it is opened with.", url, underlying: underlying)
   }
 
   /// 260
-  static func noSuchFile(url: URL) -> NSError {
+  package static func noSuchFile(url: URL) -> NSError {
     error(
       CocoaError.Code.fileReadNoSuchFile.rawValue,
       "The persistent store could not be opened because there is no such file.",
@@ -25,7 +25,7 @@ enum StoreErrors {
   }
 
   /// 259: the file is not a store.
-  static func notAStore(
+  package static func notAStore(
     url: URL, reason: String, suggestion: String? = nil, underlying: (any Error)? = nil
   ) -> NSError {
     error(
@@ -36,14 +36,14 @@ enum StoreErrors {
   }
 
   /// 134090: another process uses the store.
-  static func inUse(url: URL, reason: String) -> NSError {
+  package static func inUse(url: URL, reason: String) -> NSError {
     error(
       NSPersistentStoreTimeoutError, "The persistent store is in use.", reason: reason,
       suggestion: "Close other programs that use the store, or try again later.", url)
   }
 
   /// 259: SQLite's integrity check fails.
-  static func damaged(url: URL, reason: String, underlying: (any Error)? = nil) -> NSError {
+  package static func damaged(url: URL, reason: String, underlying: (any Error)? = nil) -> NSError {
     error(
       CocoaError.Code.fileReadCorruptFile.rawValue, "The persistent store is damaged, and was not migrated.",
       reason: reason,
@@ -54,21 +54,21 @@ enum StoreErrors {
   }
 
   /// 134000
-  static func invalidType(_ type: String, known: [String]) -> NSError {
+  package static func invalidType(_ type: String, known: [String]) -> NSError {
     error(
       NSPersistentStoreInvalidTypeError, "The persistent store type is unknown.",
       reason: "The store type is '\(type)'.", suggestion: "Use \(Self.list(known, word: "or")).", nil)
   }
 
   /// 134010: the store is of another type.
-  static func typeMismatch(url: URL, reason: String) -> NSError {
+  package static func typeMismatch(url: URL, reason: String) -> NSError {
     error(
       NSPersistentStoreTypeMismatchError, "The persistent store is of another type.", reason: reason,
       suggestion: "Name the type that the store has.", url)
   }
 
   /// 134080: an unknown configuration.
-  static func unknownConfiguration(_ name: String, known: [String], url: URL?) -> NSError {
+  package static func unknownConfiguration(_ name: String, known: [String], url: URL?) -> NSError {
     let suggestion =
       known.isEmpty
       ? "The model has no configurations: open the store without one."
@@ -79,7 +79,7 @@ enum StoreErrors {
   }
 
   /// 134080: an option with a value of the wrong type.
-  static func invalidOption(_ key: String, _ value: Any, wanted: String) -> NSError {
+  package static func invalidOption(_ key: String, _ value: Any, wanted: String) -> NSError {
     error(
       NSPersistentStoreOpenError, "The persistent store could not be opened.",
       reason:
@@ -88,28 +88,28 @@ enum StoreErrors {
   }
 
   /// 134070
-  static func operationFailed(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
+  package static func operationFailed(url: URL?, reason: String, underlying: (any Error)? = nil) -> NSError {
     error(
       NSPersistentStoreOperationError, "The operation on the persistent store failed.", reason: reason,
       suggestion: "The store is unchanged. Remove the cause and try again.", url, underlying: underlying)
   }
 
   /// 134070: the file of an open store was destroyed or replaced.
-  static func disconnected(url: URL?, reason: String) -> NSError {
+  package static func disconnected(url: URL?, reason: String) -> NSError {
     error(
       NSPersistentStoreOperationError, "The operation on the persistent store failed.", reason: reason,
       suggestion: "Remove the store from its coordinator, and add it again.", url)
   }
 
   /// 134091: a store that keeps no earlier states.
-  static func noGenerations(of store: NSPersistentStore, reason: String) -> NSError {
+  package static func noGenerations(of store: NSPersistentStore, reason: String) -> NSError {
     error(
       NSPersistentStoreUnsupportedRequestTypeError, "The store does not support query generations.", reason: reason,
       suggestion: "Use a SQLite store with the journal mode WAL, or set no query generation.", store.url)
   }
 
   /// 134091: a query generation of another coordinator.
-  static func otherGeneration() -> NSError {
+  package static func otherGeneration() -> NSError {
     error(
       NSPersistentStoreUnsupportedRequestTypeError, "The query generation cannot be used.",
       reason: "The token is of a context with another coordinator.",
@@ -117,7 +117,7 @@ enum StoreErrors {
   }
 
   /// 134030: no primary keys are left.
-  static func keysExhausted(url: URL?, entity: String, table: String, last: Int64) -> NSError {
+  package static func keysExhausted(url: URL?, entity: String, table: String, last: Int64) -> NSError {
     error(
       NSPersistentStoreSaveError, "The objects could not be saved.",
       reason:
@@ -129,7 +129,7 @@ enum StoreErrors {
   }
 
   /// 513: the store was opened read-only, or its file or directory is.
-  static func readOnly(url: URL?, byOption: Bool = false) -> NSError {
+  package static func readOnly(url: URL?, byOption: Bool = false) -> NSError {
     error(
       CocoaError.Code.fileWriteNoPermission.rawValue, "The persistent store cannot be written.",
       reason: "The store \(url.map { "at \($0.path) " } ?? "")is read-only.",
@@ -140,7 +140,7 @@ enum StoreErrors {
   }
 
   /// 513: an open store is read-only.
-  static func readOnly(_ store: NSPersistentStore) -> NSError {
+  package static func readOnly(_ store: NSPersistentStore) -> NSError {
     guard store.isForcedReadOnly else {
       return readOnly(url: store.url, byOption: StoreOptions(store.options).isReadOnly)
     }
@@ -156,7 +156,7 @@ enum StoreErrors {
   /// - Parameters:
   ///   - metadata: the store's metadata.
   ///   - differences: the known differences between the store's model and the given one.
-  static func incompatibleVersionHash(
+  package static func incompatibleVersionHash(
     url: URL?, metadata: [String: Any], differences: [VersionDifference], suggestion: String? = nil
   ) -> NSError {
     let opening = "The model used to open the store is incompatible with the one used to create the store"
@@ -195,9 +195,9 @@ enum StoreErrors {
 }
 
 /// Errors of SQLite stores, translated from those of the layers below.
-enum SQLiteStoreErrors {
+package enum SQLiteStoreErrors {
   /// Runs a closure, and translates the errors it throws to `NSError`. Row conflicts pass through.
-  static func translating<Result>(url: URL?, isOpening: Bool, _ body: () throws -> Result) throws -> Result {
+  package static func translating<Result>(url: URL?, isOpening: Bool, _ body: () throws -> Result) throws -> Result {
     do {
       return try body()
     } catch let conflicts as RowConflicts {
@@ -224,7 +224,7 @@ enum SQLiteStoreErrors {
   }
 
   /// An error as `translating(url:isOpening:_:)` throws it.
-  static func translated(_ error: any Error, url: URL?) -> any Error {
+  package static func translated(_ error: any Error, url: URL?) -> any Error {
     do {
       return try translating(url: url, isOpening: false) { throw error }
     } catch {
@@ -233,7 +233,7 @@ enum SQLiteStoreErrors {
   }
 
   /// 260 for no file, 259 for one that is not a store.
-  static func error(for problem: StoreFileProblem, url: URL?) -> NSError {
+  package static func error(for problem: StoreFileProblem, url: URL?) -> NSError {
     switch problem {
     case .missing(let path): StoreErrors.noSuchFile(url: url ?? URL(fileURLWithPath: path))
     case .busy(let path): StoreErrors.inUse(url: url ?? URL(fileURLWithPath: path), reason: problem.description)
@@ -275,7 +275,7 @@ enum SQLiteStoreErrors {
   }
 
   /// 133021: duplicate values under a uniqueness constraint.
-  static func notUnique(_ failure: SQLiteError, url: URL?) -> NSError {
+  package static func notUnique(_ failure: SQLiteError, url: URL?) -> NSError {
     let columns = failure.violatedColumns.map { "\($0.table).\($0.column)" }.joined(separator: ", ")
     return .cocoa(
       NSManagedObjectConstraintMergeError, "A uniqueness constraint is violated.",
@@ -284,7 +284,7 @@ enum SQLiteStoreErrors {
   }
 
   /// 134020: the tables do not match the model.
-  static func incompatible(_ problem: SchemaProblem, url: URL?) -> NSError {
+  package static func incompatible(_ problem: SchemaProblem, url: URL?) -> NSError {
     .cocoa(
       NSPersistentStoreIncompatibleSchemaError, "The store's tables do not match the model.",
       reason: problem.description,
@@ -293,7 +293,7 @@ enum SQLiteStoreErrors {
   }
 
   /// 134070: a row cannot be read or written.
-  static func error(for problem: RowProblem, url: URL?) -> NSError {
+  package static func error(for problem: RowProblem, url: URL?) -> NSError {
     .cocoa(
       NSPersistentStoreOperationError, "A row of the store cannot be read or written.", reason: problem.description,
       suggestion: "Restore a backup (coredata migrate restore STORE BACKUP), or check the store with another tool.",
@@ -329,14 +329,14 @@ extension SchemaProblem {
 /// Cocoa errors for failures of SQLite.
 ///
 /// Every error has SQLite's code under `NSSQLiteErrorDomain`, and SQLite's message in the reason.
-enum SQLiteErrors {
+package enum SQLiteErrors {
   /// Returns the error for a failure.
   ///
   /// - Parameters:
   ///   - failure: SQLite's error.
   ///   - url: the location of the store.
   ///   - isOpening: whether the store was being opened, so that other failures are 134080.
-  static func error(_ failure: SQLiteError, url: URL?, isOpening: Bool = false) -> NSError {
+  package static func error(_ failure: SQLiteError, url: URL?, isOpening: Bool = false) -> NSError {
     let path = url?.path ?? failure.path
     var info: [String: Any] = [NSSQLiteErrorDomain: Int(failure.code), NSFilePathErrorKey: path]
     info[ErrorDetail.url] = url

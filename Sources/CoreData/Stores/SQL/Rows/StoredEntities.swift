@@ -7,8 +7,8 @@ import CoreDataStoreFiles
 /// The entities of an open store: their tables, and the descriptions of their objects.
 ///
 /// It is a shared object because every row uses it; copying a structure would count references to all its parts.
-final class StoredEntities {
-  let schema: StoreSchema
+package final class StoredEntities {
+  package let schema: StoreSchema
   /// By entity number.
   private let members: [RowIdentities.Member?]
   private let numbers: [ObjectIdentifier: Int]
@@ -20,7 +20,7 @@ final class StoredEntities {
   /// What makes identifiers; made again when the store's UUID or number changes.
   private var knownIdentities: RowIdentities?
 
-  init(schema: StoreSchema, model: NSManagedObjectModel, store: NSPersistentStore?) {
+  package init(schema: StoreSchema, model: NSManagedObjectModel, store: NSPersistentStore?) {
     self.schema = schema
     self.store = store
     let known = model.entitiesByName
@@ -39,12 +39,12 @@ final class StoredEntities {
   }
 
   /// Makes the entities of another connection to the same store, which another thread may use.
-  init(sharing other: StoredEntities) {
+  package init(sharing other: StoredEntities) {
     (schema, members, numbers, store) = (other.schema, other.members, other.numbers, other.store)
   }
 
   /// Asks the store for its part of identifiers, once for the reads that follow.
-  func noteIdentity() {
+  package func noteIdentity() {
     guard let store else { return }
     let (number, reference) = store.numberAndReference
     if let knownIdentities, knownIdentities.store == number, knownIdentities.reference === reference { return }
@@ -52,7 +52,7 @@ final class StoredEntities {
   }
 
   /// What makes identifiers; nil where rows need none.
-  var identities: RowIdentities? {
+  package var identities: RowIdentities? {
     if knownIdentities == nil { noteIdentity() }
     return knownIdentities
   }
@@ -61,10 +61,10 @@ final class StoredEntities {
     members.indices.contains(number) ? members[number] : nil
   }
 
-  func description(number: Int) -> NSEntityDescription? { member(number)?.description }
+  package func description(number: Int) -> NSEntityDescription? { member(number)?.description }
 
   /// The number of an entity in the store; nil when the store does not have it.
-  func number(of entity: NSEntityDescription) -> Int? {
+  package func number(of entity: NSEntityDescription) -> Int? {
     let identity = ObjectIdentifier(entity)
     if let last, last.entity == identity { return last.number }
     if let known = numbers[identity] {
@@ -77,34 +77,34 @@ final class StoredEntities {
   /// Returns the layout of an entity.
   ///
   /// - Throws: `SchemaProblem` when the store does not have the entity.
-  func layout(of entity: NSEntityDescription) throws -> EntityLayout {
+  package func layout(of entity: NSEntityDescription) throws -> EntityLayout {
     let name = entity.name ?? ""
     guard let layout = schema[name] else { throw SchemaProblem.entityNotInStore(entity: name) }
     return layout
   }
 
   /// The identifier of a row; nil for an unknown entity number.
-  func id(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
+  package func id(entity number: Int, primaryKey: Int64) -> NSManagedObjectID? {
     identities?.id(entity: number, primaryKey: primaryKey)
   }
 
   /// The entity number of a row; nil when its `Z_ENT` names no entity of the table.
   ///
   /// In a table of one entity Core Data ignores the number, and rows inserted by hand may have any.
-  func number(ofRow stored: Int64, like entity: EntityLayout) -> Int? {
+  package func number(ofRow stored: Int64, like entity: EntityLayout) -> Int? {
     if let number = Int(exactly: stored), member(number)?.root == entity.rootNumber { return number }
     return member(entity.number).flatMap { $0.only == 0 ? nil : $0.only }
   }
 
   /// Whether an identifier belongs to this store.
-  func owns(_ id: NSManagedObjectID) -> Bool { id.key.store == identities?.store }
+  package func owns(_ id: NSManagedObjectID) -> Bool { id.key.store == identities?.store }
 }
 
 extension StoredEntities: ObjectKeys {
   /// Builds statements over the store's tables.
-  var selects: SelectBuilder { SelectBuilder(schema: schema, objects: self) }
+  package var selects: SelectBuilder { SelectBuilder(schema: schema, objects: self) }
 
-  func primaryKey(of object: OpaqueObject, root: Int) throws -> Int64? {
+  package func primaryKey(of object: OpaqueObject, root: Int) throws -> Int64? {
     let id: NSManagedObjectID
     switch object.value.base {
     case let value as NSManagedObjectID: id = value.current
