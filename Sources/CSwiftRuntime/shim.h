@@ -30,3 +30,15 @@ static inline void opencoredata_read_arguments(
     }
   }
 }
+
+#if defined(__ELF__)
+/// Defined by the target with stores in PostgreSQL, if the program is linked with it.
+void CoreDataRegisterPostgreSQLStores(void) __attribute__((weak));
+#endif
+
+/// Has the targets that are linked into the program register their classes of stores.
+static inline void CoreDataRegisterLinkedStores(void) {
+#if defined(__ELF__)
+  if (CoreDataRegisterPostgreSQLStores) CoreDataRegisterPostgreSQLStores();
+#endif
+}

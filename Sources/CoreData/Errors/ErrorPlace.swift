@@ -38,16 +38,16 @@ extension NSError {
   /// error of this framework.
   fileprivate func naming(_ url: URL) -> NSError? {
     let texts = [localizedDescription, localizedFailureReason, localizedRecoverySuggestion].compactMap { $0 }
-    guard isOwn, url.path != "/dev/null", !texts.contains(where: { $0.contains(url.path) }) else { return nil }
+    guard isOwn, url.path != "/dev/null", !texts.contains(where: { $0.contains(url.place) }) else { return nil }
     var info = userInfo
     let reason = localizedFailureReason ?? ""
     let end = reason.isEmpty || reason.hasSuffix(".") ? "" : "."
     info[NSLocalizedFailureReasonErrorKey] = reason + end + Self.sentence(url)
-    info[ErrorDetail.url] = info[ErrorDetail.url] ?? url
+    info[ErrorDetail.url] = info[ErrorDetail.url] ?? url.withoutPassword
     return NSError(domain: domain, code: code, userInfo: info)
   }
 
-  private static func sentence(_ url: URL) -> String { " The store is '\(url.path)'." }
+  private static func sentence(_ url: URL) -> String { " The store is '\(url.place)'." }
 
   /// The reason without the location of the store, for texts that name the store already.
   package var reasonWithoutStore: String? {

@@ -51,6 +51,10 @@ extension NSError {
     _ details: [String: Any] = [:]
   ) -> NSError {
     var info = details
+    if let url = info[ErrorDetail.url] as? URL, !url.isFileURL {
+      info[ErrorDetail.url] = url.withoutPassword
+      info[NSFilePathErrorKey] = nil
+    }
     info[NSLocalizedDescriptionKey] = description
     info[NSLocalizedFailureReasonErrorKey] = reason
     info[ErrorDetail.reason] = reason

@@ -195,7 +195,15 @@ package struct RowConflicts: Error {
     package let expectedVersion: Int64
     /// The current row in the store; nil if it has been deleted.
     package let stored: RowSnapshot?
+
+    package init(id: NSManagedObjectID, expectedVersion: Int64, stored: RowSnapshot?) {
+      (self.id, self.expectedVersion, self.stored) = (id, expectedVersion, stored)
+    }
   }
 
   package let conflicts: [Conflict]
+
+  package init(conflicts: [Conflict]) {
+    self.conflicts = conflicts
+  }
 }

@@ -65,12 +65,18 @@ package struct RowGroups {
   package var rows: [RowSnapshot] = []
   /// Which of the rows are those of an owner.
   package var ranges: [Int64: Range<Int>] = [:]
+
+  package init() {}
 }
 
 /// The identifier of a row, with the values of the keys of a query's order.
 package struct PlacedIdentifier {
   package let id: NSManagedObjectID
   package let values: [Any?]
+
+  package init(id: NSManagedObjectID, values: [Any?]) {
+    (self.id, self.values) = (id, values)
+  }
 }
 
 /// A store of rows, as contexts use it by way of the coordinator: what every type of store must be able to do.

@@ -45,7 +45,7 @@ extension NSPersistentStoreCoordinator {
   private func add(
     _ storeType: String, _ configuration: String?, at storeURL: URL?, _ options: [AnyHashable: Any]?
   ) throws -> NSPersistentStore {
-    let kind = try StoreKinds.kind(of: storeType)
+    let kind = try StoreKinds.kind(of: storeType, at: storeURL)
     if let configuration, managedObjectModel.entities(forConfigurationName: configuration) == nil {
       throw StoreErrors.unknownConfiguration(configuration, known: managedObjectModel.configurations, url: storeURL)
     }
@@ -198,7 +198,8 @@ extension NSPersistentStoreCoordinator {
   ) throws {
     let settings = StoreOptions(options)
     // Stores of the program's classes are compared when they have loaded their metadata.
-    guard StoreKinds.isOwn(kind), kind.hasContents(at: url), !settings.ignoresVersioning else { return }
+    let isPresent = try (kind as? any ServerStore.Type)?.hasStore(at: url) ?? kind.hasContents(at: url)
+    guard StoreKinds.isOwn(kind), isPresent, !settings.ignoresVersioning else { return }
     let metadata = try kind.metadataForPersistentStore(with: url)
     if let kind = kind as? FileStore.Type, settings.migratesAutomatically {
       if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) { return }
@@ -211,6 +212,11 @@ extension NSPersistentStoreCoordinator {
       return try migrate(by: manager, metadata, configuration, url, settings)
     }
     if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) { return }
+    if let kind = kind as? any ServerStore.Type, settings.migratesAutomatically {
+      return try ServerStoreMigration(
+        kind: kind, url: url, destination: managedObjectModel, configuration: configuration, options: options ?? [:]
+      ).run()
+    }
     guard settings.migratesAutomatically else {
       throw StoreCompatibility.error(
         metadata: metadata, model: managedObjectModel, configuration: configuration, url: url)
@@ -318,7 +324,8 @@ enum StoreCompatibility {
     metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL
   ) -> NSManagedObjectModel? {
     // An unreadable cache counts as none; see above.
-    if let cached = (try? SQLiteStore.cachedModel(at: url)) ?? nil,
+    let carried = StoreKinds.server(at: url).map { server in try? server.carriedModel(at: url) }
+    if let cached = carried ?? (try? SQLiteStore.cachedModel(at: url)) ?? nil,
       cached.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata)
     {
       return cached

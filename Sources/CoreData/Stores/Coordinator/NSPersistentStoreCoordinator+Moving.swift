@@ -26,7 +26,8 @@ extension NSPersistentStoreCoordinator {
   public func destroyPersistentStore(
     at url: URL, type storeType: NSPersistentStore.StoreType, options: [AnyHashable: Any]? = nil
   ) throws {
-    let kind = try StoreKinds.kind(of: storeType.rawValue)
+    let kind = try StoreKinds.kind(of: storeType.rawValue, at: url)
+    if let server = kind as? any ServerStore.Type { return try server.destroy(at: url) }
     guard kind == SQLiteStore.self else { return try StoreFileMoves.destroy(kind, at: url) }
     try movingStores(at: url) {
       let place = StoreLocation(url)
@@ -146,13 +147,14 @@ extension NSPersistentStoreCoordinator {
     _ store: NSPersistentStore, to storeURL: URL, options: [AnyHashable: Any]? = nil,
     type storeType: NSPersistentStore.StoreType
   ) throws -> NSPersistentStore {
-    let kind = try StoreKinds.kind(of: storeType.rawValue)
+    let kind = try StoreKinds.kind(of: storeType.rawValue, at: storeURL)
     let moved = try withLock {
       guard store.persistentStoreCoordinator === self else {
         throw StoreErrors.operationFailed(
           url: store.url, reason: "The store does not belong to this coordinator, which cannot move it.")
       }
-      guard kind == InMemoryStore.self || RegularFile.isNullDevice(storeURL) || !kind.hasContents(at: storeURL) else {
+      let isTaken = try (kind as? any ServerStore.Type)?.hasStore(at: storeURL) ?? kind.hasContents(at: storeURL)
+      guard kind == InMemoryStore.self || RegularFile.isNullDevice(storeURL) || !isTaken else {
         throw StoreErrors.operationFailed(
           url: storeURL, reason: "There is already a file at the new location of the store; it was not changed.")
       }

@@ -242,7 +242,7 @@ extension NSPersistentStoreCoordinator {
   public class func metadataForPersistentStore(
     type storeType: NSPersistentStore.StoreType, at storeURL: URL, options: [AnyHashable: Any]? = nil
   ) throws -> [String: Any] {
-    try StoreKinds.kind(of: storeType.rawValue).metadataForPersistentStore(with: storeURL)
+    try StoreKinds.kind(of: storeType.rawValue, at: storeURL).metadataForPersistentStore(with: storeURL)
   }
 
   /// Returns the metadata of a store, which need not be open, without its model.
@@ -255,7 +255,7 @@ extension NSPersistentStoreCoordinator {
   public class func metadataForPersistentStore(
     ofType storeType: String, at url: URL, options: [AnyHashable: Any]? = nil
   ) throws -> [String: Any] {
-    try StoreKinds.kind(of: storeType).metadataForPersistentStore(with: url)
+    try StoreKinds.kind(of: storeType, at: url).metadataForPersistentStore(with: url)
   }
 
   /// Replaces the metadata of a store that is not open.
@@ -270,7 +270,7 @@ extension NSPersistentStoreCoordinator {
     _ metadata: [String: Any]?, type storeType: NSPersistentStore.StoreType, at storeURL: URL,
     options: [AnyHashable: Any]? = nil
   ) throws {
-    try StoreKinds.kind(of: storeType.rawValue).setMetadata(metadata, forPersistentStoreAt: storeURL)
+    try StoreKinds.kind(of: storeType.rawValue, at: storeURL).setMetadata(metadata, forPersistentStoreAt: storeURL)
   }
 
   /// Replaces the metadata of a store that is not open.
@@ -285,7 +285,7 @@ extension NSPersistentStoreCoordinator {
     _ metadata: [String: Any]?, forPersistentStoreOfType storeType: String, at url: URL,
     options: [AnyHashable: Any]? = nil
   ) throws {
-    try StoreKinds.kind(of: storeType).setMetadata(metadata, forPersistentStoreAt: url)
+    try StoreKinds.kind(of: storeType, at: url).setMetadata(metadata, forPersistentStoreAt: url)
   }
 
   // The operations of contexts: the coordinator finds the stores, and serializes access to them.

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CSwiftRuntime
 import Foundation
 
 /// The classes of stores by type.
@@ -11,8 +12,30 @@ package enum StoreKinds {
   ]
   private static let lock = NSLock()
   private nonisolated(unsafe) static var registered = own
+  private nonisolated(unsafe) static var servers: [any ServerStore.Type] = []
 
-  package static var all: [String: NSPersistentStore.Type] { lock.withLock { registered } }
+  /// Has the targets with stores of their own register them, if the program is linked with any.
+  private static let linked: Void = CoreDataRegisterLinkedStores()
+
+  package static var all: [String: NSPersistentStore.Type] {
+    linked
+    return lock.withLock { registered }
+  }
+
+  /// Registers the class of stores in a database server.
+  package static func register(server kind: any ServerStore.Type, for type: String) {
+    lock.withLock {
+      registered[type] = kind
+      if !servers.contains(where: { $0 == kind }) { servers.append(kind) }
+    }
+  }
+
+  /// The class of the store at a location on a server; nil for other locations.
+  package static func server(at url: URL?) -> (any ServerStore.Type)? {
+    guard let scheme = url?.scheme?.lowercased(), scheme != "file" else { return nil }
+    linked
+    return lock.withLock { servers.first { $0.schemes.contains(scheme) } }
+  }
 
   /// Returns the class of a store type.
   ///
@@ -23,16 +46,29 @@ package enum StoreKinds {
     throw StoreErrors.invalidType(type, known: known.keys.sorted())
   }
 
+  /// Returns the class of a store: that of a server at a URL of its scheme, unless another type is named.
+  ///
+  /// - Throws: 134000 for an unknown type; 134080 for a location on a server that no linked target knows.
+  package static func kind(of type: String, at url: URL?) throws -> NSPersistentStore.Type {
+    guard type == NSSQLiteStoreType, let url, !url.isFileURL, let scheme = url.scheme else { return try kind(of: type) }
+    if let server = server(at: url) { return server }
+    throw StoreErrors.unknownServer(url: url, scheme: scheme)
+  }
+
   /// Registers a class, or removes the one that is registered.
   package static func register(_ kind: NSPersistentStore.Type?, for type: String) {
     lock.withLock { registered[type] = kind ?? own[type] }
   }
 
   /// Whether a class is one of this framework's.
-  package static func isOwn(_ kind: NSPersistentStore.Type) -> Bool { own.values.contains { $0 == kind } }
+  package static func isOwn(_ kind: NSPersistentStore.Type) -> Bool {
+    own.values.contains { $0 == kind } || kind is any ServerStore.Type
+  }
 
   /// Whether stores of a class are in a file.
-  package static func needsFile(_ kind: NSPersistentStore.Type) -> Bool { isOwn(kind) && kind != InMemoryStore.self }
+  package static func needsFile(_ kind: NSPersistentStore.Type) -> Bool {
+    isOwn(kind) && kind != InMemoryStore.self && !(kind is any ServerStore.Type)
+  }
 }
 
 extension NSPersistentStoreCoordinator {

@@ -43,7 +43,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   /// Writes new rows while the caller goes on; nil if they are written at once.
   var behind: WritesBehind?
   /// The connections that only read.
-  let connections = ReadingConnections()
+  let connections = ReadingConnections<Opened>()
   /// The numbers of entities when the connection was closed for the destruction or replacement of the file; nil for a
   /// connected store.
   private var numbersBefore: [String: Int]?

@@ -60,6 +60,17 @@ package enum StoreErrors {
       reason: "The store type is '\(type)'.", suggestion: "Use \(Self.list(known, word: "or")).", nil)
   }
 
+  /// 134080: a URL of a server, and no target that has stores there.
+  package static func unknownServer(url: URL, scheme: String) -> NSError {
+    let isPostgreSQL = scheme.lowercased().hasPrefix("postgres")
+    return error(
+      NSPersistentStoreOpenError, "The persistent store could not be opened.",
+      reason: "The location '\(url.place)' names no file, and no class of stores is registered for '\(scheme):'.",
+      suggestion: isPostgreSQL
+        ? "Add the product CoreDataPostgreSQL to the target, and call PostgreSQLStores.register() where it is not found "
+          + "by itself." : "Give the path of a file.", url)
+  }
+
   /// 134010: the store is of another type.
   package static func typeMismatch(url: URL, reason: String) -> NSError {
     error(
@@ -132,7 +143,7 @@ package enum StoreErrors {
   package static func readOnly(url: URL?, byOption: Bool = false) -> NSError {
     error(
       CocoaError.Code.fileWriteNoPermission.rawValue, "The persistent store cannot be written.",
-      reason: "The store \(url.map { "at \($0.path) " } ?? "")is read-only.",
+      reason: "The store \(url.map { "at \($0.place) " } ?? "")is read-only.",
       suggestion: byOption
         ? "Open it without NSReadOnlyPersistentStoreOption."
         : "Check the permissions of the file and its directory: SQLite creates files beside the store while writing.",

@@ -129,10 +129,14 @@ final class RowReader {
 }
 
 /// The columns of a statement, without duplicates.
-struct SelectList {
-  private(set) var columns: [String]
+package struct SelectList {
+  package private(set) var columns: [String]
 
-  mutating func position(of column: String) -> Int {
+  package init(columns: [String]) {
+    self.columns = columns
+  }
+
+  package mutating func position(of column: String) -> Int {
     if let position = columns.firstIndex(of: column) { return position }
     columns.append(column)
     return columns.count - 1

@@ -1,0 +1,20 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+extension URL {
+  /// The location of a store for texts: a path, or the URL of a store in a server, without its password.
+  package var place: String { isFileURL || scheme == nil ? path : withoutPassword.absoluteString }
+
+  /// The URL without a password, be it before the host or among the parameters.
+  package var withoutPassword: URL {
+    guard !isFileURL, var parts = URLComponents(url: self, resolvingAgainstBaseURL: false) else { return self }
+    let items = parts.queryItems ?? []
+    let kept = items.filter { !$0.name.lowercased().hasSuffix("password") }
+    guard parts.password != nil || kept.count < items.count else { return self }
+    parts.password = nil
+    if kept.count < items.count { parts.queryItems = kept.isEmpty ? nil : kept }
+    return parts.url ?? self
+  }
+}

@@ -1,0 +1,106 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataStoreFiles
+import Foundation
+
+/// A SQLite store in a private directory that stands for a store in a database server.
+///
+/// What works on files, such as migrations by mapping models and the commands of the tool, works on it. It has the UUID,
+/// the model and the metadata of the store, and the numbers of its objects.
+package final class ServerCopy {
+  /// The location of the SQLite store.
+  package let url: URL
+  private let original: URL
+  private let model: NSManagedObjectModel
+  private let configuration: String?
+  private let directory: PrivateDirectory
+
+  /// Makes a copy without rows.
+  ///
+  /// - Parameters:
+  ///   - original: the location of the store in the server.
+  ///   - metadata: the store's metadata.
+  ///   - model: the model that the store was written with.
+  ///   - configuration: its configuration; nil for all entities.
+  /// - Throws: the errors of the file system.
+  package init(
+    of original: URL, metadata: [String: Any], _ model: NSManagedObjectModel, configuration: String?
+  ) throws {
+    self.original = original.withoutPassword
+    self.model = try MigrationStack.plainCopy(of: model)
+    self.configuration = configuration
+    let place = FileManager.default.temporaryDirectory.appendingPathComponent("Store.sqlite")
+    directory = try FileStoreErrors.translating(place) { try CopyDirectory.make(for: place) }
+    url = directory.url.appendingPathComponent(place.lastPathComponent)
+    do {
+      try withStore(metadata) { _, _ in }
+    } catch {
+      remove()
+      throw error
+    }
+  }
+
+  /// Copies the rows of a store.
+  ///
+  /// - Parameter open: opens the store for a coordinator.
+  /// - Throws: the errors of reading the store, and of the file system.
+  package func fill(from open: (NSPersistentStoreCoordinator) throws -> any RowStore) throws {
+    try withStore(nil) { copy, coordinator in
+      let source = try open(coordinator)
+      try StoreCopy(source: source, destination: copy, coordinator: coordinator, keepsNumbers: true).run()
+    }
+  }
+
+  /// Copies the rows of the SQLite store, as it is now, into another.
+  ///
+  /// - Parameters:
+  ///   - model: the model that the SQLite store has now.
+  ///   - configuration: its configuration; nil for all entities.
+  ///   - open: opens the other store for a coordinator, with the metadata of the SQLite store.
+  /// - Throws: the errors of both stores.
+  package func writeBack(
+    _ model: NSManagedObjectModel, configuration: String?,
+    to open: (NSPersistentStoreCoordinator, [String: Any]) throws -> any RowStore
+  ) throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: try MigrationStack.plainCopy(of: model))
+    let copy = SQLiteStore(
+      persistentStoreCoordinator: coordinator, configurationName: configuration, at: url,
+      options: [NSReadOnlyPersistentStoreOption: true])
+    try naming { try copy.loadMetadata() }
+    defer { copy.willRemove(from: coordinator) }
+    let destination = try open(coordinator, copy.metadata ?? [:])
+    try StoreCopy(source: copy, destination: destination, coordinator: coordinator, keepsNumbers: true).run()
+  }
+
+  private func withStore(
+    _ metadata: [String: Any]?, _ body: (SQLiteStore, NSPersistentStoreCoordinator) throws -> Void
+  ) throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    // The copy is private, and is removed as a whole after a failure.
+    let copy = SQLiteStore(
+      persistentStoreCoordinator: coordinator, configurationName: configuration, at: url,
+      options: [NSSQLitePragmasOption: ["journal_mode": "MEMORY", "synchronous": "OFF"]])
+    if let metadata { copy.metadata = metadata.filter { !StoreMetadata.ownKeys.contains($0.key) } }
+    try naming { try copy.loadMetadata() }
+    defer { copy.willRemove(from: coordinator) }
+    try body(copy, coordinator)
+  }
+
+  /// Removes the SQLite store and its directory.
+  package func remove() {
+    // If this fails, the directory stays private, and the next copy of the same name removes it.
+    try? directory.remove()
+  }
+
+  /// Runs work on the SQLite store, and has errors of this framework name the original store instead.
+  package func naming<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch {
+      guard let named = (error as NSError).moved(from: url, to: original) else { throw error }
+      throw named
+    }
+  }
+}

@@ -1,0 +1,119 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataMigration
+import CoreDataStoreFiles
+import Foundation
+
+/// The migration of a store in a database server that is opened with `NSMigratePersistentStoresAutomaticallyOption` and does
+/// not fit its model.
+///
+/// It is one transaction of the server. Inferred steps are carried out there by statements, if they can be. Otherwise the
+/// rows are copied into a SQLite store (`ServerCopy`), which is migrated in any way that a file can be, and written back.
+struct ServerStoreMigration {
+  let kind: any ServerStore.Type
+  let url: URL
+  let destination: NSManagedObjectModel
+  let configuration: String?
+  let options: [AnyHashable: Any]
+
+  /// - Throws: the errors of `AutomaticMigration.run()` and `StagedMigration.run()`; those of the server. The store is
+  ///   unchanged then.
+  func run() throws {
+    if StoreOptions(options).isReadOnly { throw AutomaticMigration.readOnly(url) }
+    let work = try kind.beginMigration(of: url, options: options)
+    do {
+      let metadata = try work.metadata()
+      // Another process may have migrated the store while this one waited.
+      if !isCurrent(metadata) { try migrate(work, metadata) }
+      try work.commit()
+    } catch {
+      work.rollBack()
+      throw error
+    }
+  }
+
+  private func isCurrent(_ metadata: [String: Any]) -> Bool {
+    let settings = StoreOptions(options)
+    if let manager = settings.stagedMigration, StagedMigration.isPending(metadata, in: manager) { return false }
+    return destination.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
+  }
+
+  private func migrate(_ work: any ServerMigration, _ metadata: [String: Any]) throws {
+    let model = try sourceModel(metadata)
+    let copy = try ServerCopy(of: url, metadata: metadata, model, configuration: configuration)
+    defer { copy.remove() }
+    let settings = StoreOptions(options)
+    var isFilled = false
+    func fill() throws {
+      if isFilled { return }
+      try copy.fill { try work.source(model, configuration: configuration, coordinator: $0) }
+      isFilled = true
+    }
+    if let manager = settings.stagedMigration {
+      try fill()
+      try copy.naming {
+        try StagedMigration(
+          manager: manager, url: copy.url, metadata: SQLiteStore.metadataForPersistentStore(with: copy.url),
+          destination: destination, configuration: configuration, options: settings, isCopy: true
+        ).run()
+      }
+    } else {
+      let planned = try copy.naming { try plan(copy, fill) }
+      let isInPlace = planned.steps.allSatisfy(\.isInPlace)
+      if isInPlace, !isFilled,
+        try work.migrate(
+          through: planned.steps.map(\.sourceModel) + [destination], configuration: configuration)
+      {
+        return
+      }
+      try fill()
+      try copy.naming { _ = try planned.run() }
+    }
+    try copy.writeBack(destination, configuration: configuration) { coordinator, metadata in
+      try work.destination(
+        destination, configuration: configuration, coordinator: coordinator, metadata: metadata)
+    }
+  }
+
+  /// Plans the migration of the copy. Its rows are needed if the plan depends on what the store holds.
+  private func plan(_ copy: ServerCopy, _ fill: () throws -> Void) throws -> StoreMigration {
+    var options = options
+    // There is no file whose cleanup could be deferred, or that could be kept.
+    options[NSPersistentStoreDeferredLightweightMigrationOptionKey] = nil
+    func planned() throws -> StoreMigration {
+      var migration = try AutomaticMigration(
+        url: copy.url, metadata: SQLiteStore.metadataForPersistentStore(with: copy.url), destination: destination,
+        configuration: configuration, options: StoreOptions(options)
+      ).migration()
+      migration.countsAllRows = false
+      migration.keepsReplacedStore = false
+      return migration
+    }
+    let first = try planned()
+    guard first.beginsWithOwnModel else { return first }
+    try fill()
+    return try planned()
+  }
+
+  /// Returns the model that the store was written with: the one that it carries, one that a stage names, or one that is found
+  /// as for SQLite stores.
+  ///
+  /// - Throws: 134130 if there is none.
+  private func sourceModel(_ metadata: [String: Any]) throws -> NSManagedObjectModel {
+    func wrote(_ model: NSManagedObjectModel) -> Bool {
+      model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
+    }
+    if let model = try kind.carriedModel(at: url), wrote(model) { return model }
+    for case let stage as NSCustomMigrationStage in StoreOptions(options).stagedMigration?.stages ?? [] {
+      for reference in [stage.currentModel, stage.nextModel] {
+        let model = try reference.resolve()
+        if wrote(model) { return model }
+      }
+    }
+    return try AutomaticMigration(
+      url: url, metadata: metadata, destination: destination, configuration: configuration,
+      options: StoreOptions(options)
+    ).sourceVersion().model()
+  }
+}

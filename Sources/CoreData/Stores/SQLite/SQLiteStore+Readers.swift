@@ -1,0 +1,59 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+extension SQLiteStore.Opened: ReadingConnection {
+  func noteIdentity() { entities.noteIdentity() }
+
+  func end() {
+    // Nothing was written.
+    try? file.close()
+  }
+}
+
+extension SQLiteStore {
+  /// The pragmas of `NSSQLitePragmasOption` that concern reading.
+  private static let readingPragmas: Set<String> = ["cache_size", "case_sensitive_like", "mmap_size", "temp_store"]
+
+  /// Allows reads by connections of their own, if the store has a write-ahead log that several connections can use.
+  func openReaders(beside state: Opened, url: URL, _ settings: StoreOptions) throws {
+    guard !RegularFile.isNullDevice(url), !state.file.isReadOnly, settings.pragmas["locking_mode"] == nil,
+      try state.connection.journalMode() == .wal
+    else { return }
+    let file = URL(fileURLWithPath: DatabaseFile.target(of: url.path))
+    let identity = FileCalls.identity(file)
+    connections.begin { [unowned self] in
+      // The connection that writes keeps the file that it has opened, even if the name is another file's meanwhile.
+      guard identity != nil, FileCalls.identity(file) == identity else { return nil }
+      let reader = try openReader(beside: state, url: url, timeout: 0)
+      for (name, value) in settings.pragmas.sorted(by: { $0.key < $1.key }) where Self.readingPragmas.contains(name) {
+        try reader.connection.setPragma(name, to: .text(value))
+      }
+      guard FileCalls.identity(file) == identity else {
+        try reader.file.close()
+        return nil
+      }
+      return reader
+    }
+  }
+
+  /// Opens a connection that only reads.
+  ///
+  /// - Parameter state: the connection whose knowledge of the store's layout the new one uses.
+  func openReader(beside state: Opened, url: URL, timeout: TimeInterval) throws -> Opened {
+    let connection = try SQLiteConnection(url: url, mode: .readOnly, busyTimeout: timeout)
+    do {
+      let file = StoreFile(url: url, connection: connection)
+      try Self.register(with: connection)
+      return Opened(file: file, entities: StoredEntities(sharing: state.entities), external: ExternalData(store: url))
+    } catch {
+      // The caller needs the error of opening, not one of closing.
+      try? connection.close()
+      throw error
+    }
+  }
+}

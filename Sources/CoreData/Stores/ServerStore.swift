@@ -1,0 +1,65 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A store in a database server, at a URL of the server's scheme.
+///
+/// The target that has such a store registers its class (`StoreKinds`); the coordinator knows no more of it than this.
+package protocol ServerStore: RowStore {
+  /// The schemes of the URLs of such stores, in lower case.
+  static var schemes: Set<String> { get }
+
+  /// Whether there is a store at a location.
+  ///
+  /// - Throws: the errors of the server.
+  static func hasStore(at url: URL) throws -> Bool
+
+  /// Returns the model that a store carries; nil if it has none.
+  ///
+  /// - Throws: the errors of the server; those of the model's archive.
+  static func carriedModel(at url: URL) throws -> NSManagedObjectModel?
+
+  /// Removes a store with all its rows. Does nothing if there is none.
+  ///
+  /// - Throws: the errors of the server. The store is unchanged then.
+  static func destroy(at url: URL) throws
+
+  /// Begins to migrate a store, in one transaction of the server. Waits for others that are migrating it.
+  ///
+  /// - Throws: the errors of the server; 134090 if the wait takes too long.
+  static func beginMigration(of url: URL, options: [AnyHashable: Any]) throws -> any ServerMigration
+}
+
+/// The migration of a store in a server, which alone may change the store until it ends.
+///
+/// Ends with `commit()` or `rollBack()`; if neither is called, the store is unchanged.
+package protocol ServerMigration: AnyObject {
+  /// The metadata of the store now: another process may have migrated it before this one could begin.
+  func metadata() throws -> [String: Any]
+
+  /// Opens the store as it is.
+  ///
+  /// - Throws: the errors of opening a store.
+  func source(
+    _ model: NSManagedObjectModel, configuration: String?, coordinator: NSPersistentStoreCoordinator
+  ) throws -> any RowStore
+
+  /// Migrates by statements alone, if every step from one model to the next can be expressed so.
+  ///
+  /// - Returns: false if a step cannot; nothing has been changed then.
+  /// - Throws: the errors of the server.
+  func migrate(through models: [NSManagedObjectModel], configuration: String?) throws -> Bool
+
+  /// Removes all tables, and opens an empty store of another version in their place, with the same UUID.
+  ///
+  /// - Throws: the errors of the server.
+  func destination(
+    _ model: NSManagedObjectModel, configuration: String?, coordinator: NSPersistentStoreCoordinator,
+    metadata: [String: Any]
+  ) throws -> any RowStore
+
+  func commit() throws
+
+  func rollBack()
+}
