@@ -179,6 +179,7 @@ struct DatabaseRow: SQLRowValues {
     case .boolean(let flag): return .integer(flag ? 1 : 0)
     case .text(let text): return .text(text)
     case .bytes(let data): return .blob(data)
+    case .integers, .texts: return .null
     case .uuid(let uuid): return .blob(withUnsafeBytes(of: uuid.uuid) { Data($0) })
     case .numeric(let text): return Int64(text).map { .integer($0) } ?? .text(text)
     case .timestamp(let microseconds):

@@ -80,9 +80,9 @@ extension OpenedSchema: RowSource {
     let list = (reader.columns.map(SQLName.quoted) + [owner]).joined(separator: ", ")
     let order = pairs.orderColumn.map { "\(SQLName.quoted($0)), " } ?? ""
     let sql =
-      "SELECT \(list) FROM \(SQLName.quoted(pairs.table)) WHERE \(owner) = ANY($1::text::bigint[]) "
+      "SELECT \(list) FROM \(SQLName.quoted(pairs.table)) WHERE \(owner) = ANY($1) "
       + "ORDER BY \(owner), \(order)z_pk"
-    let rows = try connection.query(sql, [.text(Self.array(primaryKeys))])
+    let rows = try connection.query(sql, [.integers(primaryKeys)])
     var members = RowGroups()
     members.rows = try reader.snapshots(rows)
     // The rows of an owner follow each other.
@@ -100,9 +100,9 @@ extension OpenedSchema: RowSource {
     let reader = try reader(for: entity, includesSubentities: false)
     let layout = try entities.layout(of: entity)
     let columns = reader.columns.map(SQLName.quoted).joined(separator: ", ")
-    var sql = "SELECT \(columns) FROM \(SQLName.quoted(layout.table)) WHERE z_pk = ANY($1::text::bigint[])"
+    var sql = "SELECT \(columns) FROM \(SQLName.quoted(layout.table)) WHERE z_pk = ANY($1)"
     if entities.schema.entity(number: layout.rootNumber)?.numbers.count != 1 { sql += " AND z_ent = \(layout.number)" }
-    return try reader.snapshots(connection.query(sql, [.text(Self.array(primaryKeys))]))
+    return try reader.snapshots(connection.query(sql, [.integers(primaryKeys)]))
   }
 
   func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {
@@ -132,19 +132,8 @@ extension OpenedSchema: RowSource {
 
   /// Runs a statement of the layout's dialect.
   func query(_ statement: BoundSQL) throws -> PostgreSQLRows {
-    let (sql, values) = statement.postgreSQL
-    return try connection.query(sql, values.map(PostgreSQLValue.init))
-  }
-
-  /// The text of an array of integers.
-  static func array(_ numbers: [Int64]) -> String {
-    var text = "{"
-    text.reserveCapacity(numbers.count * 8)
-    for (position, number) in numbers.enumerated() {
-      if position > 0 { text += "," }
-      text += String(number)
-    }
-    return text + "}"
+    let statement = statement.postgreSQL
+    return try connection.query(statement.sql, statement.values.map(PostgreSQLValue.init))
   }
 
   func id(key: Int64, number: Int64, like layout: EntityLayout) throws -> NSManagedObjectID {

@@ -46,9 +46,9 @@ final class PostgreSQLRowPlan {
     var parameter = 3
     var assignments = ["z_opt = $2"]
     for position in changed {
-      for (column, cast) in zip(steps[position].columns, steps[position].casts) {
+      for column in steps[position].columns {
         parameter += 1
-        assignments.append("\(SQLName.quoted(column)) = $\(parameter)\(cast)")
+        assignments.append("\(SQLName.quoted(column)) = $\(parameter)")
       }
     }
     let made =
@@ -59,8 +59,7 @@ final class PostgreSQLRowPlan {
 
   /// The statement that inserts a row, with a parameter for each of `columns`.
   private(set) lazy var insert: String = {
-    let casts = ["", "", ""] + steps.flatMap(\.casts)
-    let marks = casts.enumerated().map { "$\($0 + 1)\($1)" }.joined(separator: ", ")
+    let marks = columns.indices.map { "$\($0 + 1)" }.joined(separator: ", ")
     let names = columns.map(SQLName.quoted).joined(separator: ", ")
     return "INSERT INTO \(SQLName.quoted(layout.table)) (\(names)) VALUES (\(marks))"
   }()
@@ -72,15 +71,6 @@ extension PostgreSQLRowPlan.Step {
     switch self {
     case .attribute(let cells): cells.columns
     case .key(_, let key): [key.column] + (key.entityColumn.map { [$0] } ?? [])
-    case .nothing: []
-    }
-  }
-
-  /// What follows the parameter of each column in an update.
-  fileprivate var casts: [String] {
-    switch self {
-    case .attribute(let cells): cells.casts
-    case .key(_, let key): key.entityColumn == nil ? [""] : ["", ""]
     case .nothing: []
     }
   }
@@ -100,15 +90,6 @@ struct AttributeCells {
       columns = [column] + (attribute.remainderColumn.map { [$0] } ?? [])
     } else {
       columns = elements.flatMap(\.columns)
-    }
-  }
-
-  fileprivate var casts: [String] {
-    if attribute.column == nil { return elements.flatMap(\.casts) }
-    switch attribute.kind {
-    case .decimal: return ["::text::numeric"]
-    case .date: return ["", ""]
-    default: return [""]
     }
   }
 }

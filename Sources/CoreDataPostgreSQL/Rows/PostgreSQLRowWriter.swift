@@ -87,12 +87,12 @@ struct PostgreSQLRowWriter {
     var conflicting: [Int] = []
     for start in stride(from: 0, to: positions.count, by: Self.deletionsPerStatement) {
       let part = positions[start...].prefix(Self.deletionsPerStatement)
-      let keys = OpenedSchema.array(part.map { changes[$0].id.key.number })
-      let versions = OpenedSchema.array(part.map { changes[$0].old?.version ?? 0 })
+      let keys = part.map { changes[$0].id.key.number }
+      let versions = part.map { changes[$0].old?.version ?? 0 }
       let gone = try connection.query(
         "DELETE FROM \(SQLName.quoted(plan.layout.table)) t "
-          + "USING unnest($1::text::bigint[], $2::text::bigint[]) AS d(key, version) "
-          + "WHERE t.z_pk = d.key AND t.z_opt = d.version RETURNING t.z_pk", [.text(keys), .text(versions)])
+          + "USING unnest($1, $2) AS d(key, version) "
+          + "WHERE t.z_pk = d.key AND t.z_opt = d.version RETURNING t.z_pk", [.integers(keys), .integers(versions)])
       if gone.count < part.count {
         let found = Set((0..<gone.count).map { gone.int64($0, 0) })
         conflicting += part.filter { !found.contains(changes[$0].id.key.number) }

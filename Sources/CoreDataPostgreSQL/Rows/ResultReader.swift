@@ -22,6 +22,7 @@ struct ResultReader {
 
   private enum Step {
     case attribute(Cell, NSAttributeDescription?)
+    case flag
     case object(EntityLayout, hasNumber: Bool)
     case computed(SQLOperand.Kind, hasTest: Bool)
     case constant(Any?)
@@ -50,8 +51,10 @@ struct ResultReader {
     guard layout.column != nil else { throw NotExpressibleInSQL() }
     switch layout.kind {
     case .date: return .computed(.date, hasTest: false)
-    case .uuid, .decimal: return .attribute(Cell(layout, at: position), description)
-    default: return .attribute(Cell(layout, at: position), description)
+    case .boolean: return .flag
+    default:
+      var list = SelectList(columns: Array(repeating: "", count: position))
+      return .attribute(Cell(layout, &list), description)
     }
   }
 
@@ -86,6 +89,8 @@ struct ResultReader {
       guard let slot = cell.slot(rows, row) else { throw NotExpressibleInSQL() }
       guard case .archived(let data) = slot, let attribute else { return slot.publicValue }
       return Slot.unarchived(UnarchivedValue(TransformableValues.decode(data, of: attribute), from: data)).publicValue
+    case .flag:
+      return rows.isNull(row, column.position) ? nil : Slot.boolean(rows.int64(row, column.position) != 0).publicValue
     case .object(let layout, let hasNumber):
       if rows.isNull(row, column.position) { return nil }
       let stored = hasNumber && !rows.isNull(row, column.position + 1) ? rows.int64(row, column.position + 1) : 0
@@ -96,7 +101,7 @@ struct ResultReader {
       return id
     case .computed(let kind, let hasTest):
       if rows.isNull(row, column.position) {
-        guard hasTest, !rows.bool(row, column.position + 1) else { return nil }
+        guard hasTest, rows.int64(row, column.position + 1) == 0 else { return nil }
         return kind == .date ? Date(timeIntervalSinceReferenceDate: .nan) : NSNumber(value: Double.nan)
       }
       return try Self.value(rows, row, column.position, kind)
