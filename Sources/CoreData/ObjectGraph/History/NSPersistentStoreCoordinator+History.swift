@@ -70,7 +70,7 @@ extension NSPersistentStoreCoordinator {
 }
 
 /// Posts notifications of changed stores.
-enum RemoteChanges {
+package enum RemoteChanges {
   /// Observers may use contexts, and the lock of another coordinator is needed, which must not be waited for by a caller that
   /// may hold its own: hence a queue.
   static let queue = DispatchQueue(label: "NSPersistentStoreRemoteChange")
@@ -90,14 +90,21 @@ enum RemoteChanges {
     if let url = store.url { post(store, url, isKnown: false) }
   }
 
+  /// Posts for a store that somebody has changed. May be called on any thread that does not hold the coordinator's lock.
+  package static func didChange(_ store: NSPersistentStore) {
+    queue.async { [weak store] in
+      if let store, let url = store.url { post(store, url, isKnown: true) }
+    }
+  }
+
   /// - Parameter isKnown: whether the store is known to have been changed.
-  private static func post(_ store: SQLiteStore, _ url: URL, isKnown: Bool) {
+  private static func post(_ store: NSPersistentStore, _ url: URL, isKnown: Bool) {
     guard let coordinator = store.persistentStoreCoordinator else { return }
-    var info: [AnyHashable: Any] = [NSPersistentStoreURLKey: url]
+    var info: [AnyHashable: Any] = [NSPersistentStoreURLKey: url.withoutPassword]
     let isChanged = coordinator.withLock {
       info[NSStoreUUIDKey] = store.identifier
       // An error says nothing about the change; whoever reads the store next gets it.
-      let others = (try? store.takeOthersCommits()) ?? true
+      let others = (try? (store as? SQLiteStore)?.takeOthersCommits()) ?? true
       return isKnown || others
     }
     guard isChanged else { return }
