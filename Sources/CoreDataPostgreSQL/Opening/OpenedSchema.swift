@@ -12,8 +12,6 @@ final class OpenedSchema: ReadingConnection {
   private(set) var database: PostgreSQLDatabase
   let entities: StoredEntities
   let plans: PostgreSQLRowPlans
-  /// How changes appear in persistent history; nil if they are not recorded.
-  var history: StoreHistory?
   private let schema: String
   private let isOwned: Bool
   private var readers: [ReaderKey: PostgreSQLRowReader] = [:]
