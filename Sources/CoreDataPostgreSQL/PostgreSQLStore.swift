@@ -99,7 +99,6 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
             model.document, configuration: customConfigurationName, metadata: values)
           if !isOwn { try checkVersion(of: model, schema, settings) }
         }
-        try schema.checkComplete()
         var found = try schema.metadata()
         hasUnsavedMetadata = false
         let layout: StoreSchema

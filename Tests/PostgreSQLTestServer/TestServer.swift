@@ -2,3 +2,138 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+
+/// A PostgreSQL server for the tests of a process: in a temporary directory, with a socket and no port.
+///
+/// It ends with the process, even if that is killed: a shell waits for the end of a pipe that only this process holds.
+package final class TestServer: @unchecked Sendable {
+  /// The server, which is started when it is first used.
+  package static let shared: TestServer = {
+    do {
+      return try TestServer()
+    } catch {
+      fatalError("PostgreSQL could not be started: \(error)")
+    }
+  }()
+
+  /// Whether there are the programs of a server.
+  package static let isAvailable = programs != nil
+
+  /// The directory of `initdb` and `postgres`; nil if there is none.
+  private static let programs: String? = {
+    let files = FileManager.default
+    let own = ProcessInfo.processInfo.environment["COREDATA_POSTGRESQL_BIN"].map { [$0] } ?? []
+    let debian = "/usr/lib/postgresql"
+    let versions = ((try? files.contentsOfDirectory(atPath: debian)) ?? [])
+      .sorted { ($0 as NSString).doubleValue > ($1 as NSString).doubleValue }.map { "\(debian)/\($0)/bin" }
+    let path = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
+    return (own + versions + path).first { folder in
+      ["initdb", "pg_ctl", "postgres"].allSatisfy { files.isExecutableFile(atPath: "\(folder)/\($0)") }
+    }
+  }()
+
+  package struct Failure: Error, CustomStringConvertible {
+    package let description: String
+  }
+
+  private let folder: String
+  private let user: String?
+  private let lock = NSLock()
+  private var lastSchema = 0
+
+  private init() throws {
+    guard Self.programs != nil else { throw Failure(description: "there is no server") }
+    // A socket's path has at most 107 bytes.
+    folder = "/tmp/coredata-pg-\(ProcessInfo.processInfo.processIdentifier)-\(UInt32.random(in: 0...UInt32.max))"
+    // PostgreSQL refuses to run as root.
+    user = getuid() == 0 ? ["postgres", "nobody"].first { getpwnam($0) != nil } : nil
+    try Self.run("/bin/mkdir", ["-m", "700", folder])
+    if let user { try Self.run("/bin/chown", [user, folder]) }
+    try control("initdb", ["-D", "\(folder)/data", "-A", "trust", "-U", "tester", "-E", "UTF8", "--locale=C", "-N"])
+    try start()
+    try watch()
+  }
+
+  /// Starts the server, and waits until it takes connections.
+  package func start() throws {
+    let settings =
+      "-k \(folder) -c listen_addresses='' -c max_connections=200 -c shared_buffers=64MB -c fsync=off "
+      + "-c max_prepared_transactions=0"
+    try control("pg_ctl", ["-D", "\(folder)/data", "-o", settings, "-l", "\(folder)/data/log", "-w", "-t", "60", "start"])
+  }
+
+  /// Stops the server.
+  ///
+  /// - Parameter immediately: as if the machine had lost its power.
+  package func stop(immediately: Bool = false) throws {
+    try control("pg_ctl", ["-D", "\(folder)/data", "-m", immediately ? "immediate" : "fast", "-w", "stop"])
+  }
+
+  package func restart(immediately: Bool = false) throws {
+    try stop(immediately: immediately)
+    try start()
+  }
+
+  /// The directory of the socket.
+  package var socketFolder: String { folder }
+
+  /// A URL of the server, with further parameters.
+  package func url(database: String = "postgres", user: String = "tester", _ parameters: String = "") -> URL {
+    let more = parameters.isEmpty ? "" : "&\(parameters)"
+    guard let url = URL(string: "postgresql://\(user)@/\(database)?host=\(folder)\(more)") else {
+      fatalError("'\(parameters)' makes no URL.")
+    }
+    return url
+  }
+
+  /// A URL with a schema that nobody else uses, and that does not exist yet.
+  package func schemaURL(_ parameters: String = "") -> URL {
+    let number = lock.withLock {
+      lastSchema += 1
+      return lastSchema
+    }
+    return url("schema=s\(number)" + (parameters.isEmpty ? "" : "&\(parameters)"))
+  }
+
+  // MARK: Processes
+
+  private func control(_ program: String, _ arguments: [String]) throws {
+    let path = "\(Self.programs ?? "")/\(program)"
+    guard let user else { return try Self.run(path, arguments) }
+    try Self.run("/usr/sbin/runuser", ["-u", user, "--", path] + arguments)
+  }
+
+  private static func run(_ program: String, _ arguments: [String]) throws {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = arguments
+    process.currentDirectoryURL = URL(fileURLWithPath: "/")
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    process.waitUntilExit()
+    guard process.terminationStatus == 0 else {
+      throw Failure(description: "\(program) \(arguments.joined(separator: " ")) ended with \(process.terminationStatus)")
+    }
+  }
+
+  /// Has a shell stop the server and remove its directory when this process has ended.
+  private func watch() throws {
+    let pipe = Pipe()
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    let stop = "\(Self.programs ?? "")/pg_ctl -D \(folder)/data -m immediate stop"
+    let asUser = user.map { "/usr/sbin/runuser -u \($0) -- \(stop)" } ?? stop
+    process.arguments = ["-c", "trap '' INT TERM HUP; cat > /dev/null; cd /; \(asUser); rm -rf \(folder)"]
+    process.standardInput = pipe.fileHandleForReading
+    process.standardOutput = FileHandle.nullDevice
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    _ = fcntl(pipe.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
+    writing = pipe.fileHandleForWriting
+  }
+
+  /// Closed by the end of the process.
+  private var writing: FileHandle?
+}

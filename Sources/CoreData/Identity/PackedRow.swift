@@ -155,6 +155,8 @@ package final class RowPacker {
   @exclusivity(unchecked) private var slotCount = 0
   @exclusivity(unchecked) private var others: [Slot] = []
 
+  package init() {}
+
   deinit { buffer.deallocate() }
 
   /// Begins a row whose slots are all null.

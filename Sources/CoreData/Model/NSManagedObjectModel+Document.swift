@@ -386,7 +386,7 @@ extension PlainValue {
   }
 
   /// Returns the value as Apple's API has it: numbers and booleans as `NSNumber`.
-  func foundationValue(kind: AttributeKind = .undefined) -> Any {
+  package func foundationValue(kind: AttributeKind = .undefined) -> Any {
     switch (self, kind) {
     case (.integer(let value), .double), (.integer(let value), .float): return NSNumber(value: Double(value))
     case (.integer(let value), .boolean): return NSNumber(value: value != 0)

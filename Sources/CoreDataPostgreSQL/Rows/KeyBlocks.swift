@@ -44,7 +44,7 @@ struct KeyBlocks {
     let size = PostgreSQLDefinitions.keyBlockSize
     let rows = try connection.query(
       "SELECT nextval($1::text::regclass) FROM generate_series(1, $2)",
-      [.text(SQLName.quoted(TableLayout.sequence(ofTable: root.table))), .integer((count + size - 1) / size)])
+      [.text(SQLName.quoted(TableLayout.sequenceName(ofTable: root.table))), .integer((count + size - 1) / size)])
     return (0..<rows.count).map { rows.int64($0, 0)...(rows.int64($0, 0) + size - 1) }.sorted {
       $0.lowerBound < $1.lowerBound
     }

@@ -75,7 +75,7 @@ extension OpenedSchema: RowSource {
     else { return nil }
     let reader = try reader(for: description, includesSubentities: true)
     let pairs = RelationshipPairs(of: layout, in: entities.schema)
-    guard pairs.isForeignKey, pairs.memberColumn == "z_pk" else { return nil }
+    guard pairs.isForeignKey, pairs.memberColumn == "Z_PK" else { return nil }
     let owner = SQLName.quoted(pairs.ownerColumn)
     let list = (reader.columns.map(SQLName.quoted) + [owner]).joined(separator: ", ")
     let order = pairs.orderColumn.map { "\(SQLName.quoted($0)), " } ?? ""

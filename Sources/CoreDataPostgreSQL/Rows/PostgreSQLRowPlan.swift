@@ -168,7 +168,7 @@ extension AttributeCells {
     case (.float, .double(let value)): if value.isNaN { try sink.null() } else { try sink.put(float: Float(value)) }
     case (.decimal, .object(let value as NSDecimalNumber)): try sink.put(decimal: value.decimalValue)
     case (.uri, .object(let value as NSURL)):
-      if let text = value.absoluteString { try sink.put(string: text) } else { try sink.null() }
+      try sink.put(string: value.absoluteString)
     case (.uuid, .uuid(let value)): try sink.put(uuid: value)
     case (.binaryData, .data(let value)): try sink.put(data: value)
     case (.transformable, .archived(let value)), (.transformable, .data(let value)): try sink.put(data: value)

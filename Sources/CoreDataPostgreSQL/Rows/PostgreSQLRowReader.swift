@@ -4,6 +4,7 @@
 import CoreData
 import CoreDataModelFiles
 import CoreDataPostgreSQLClient
+import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 

@@ -27,7 +27,7 @@ package struct PrimaryKeyRow: Hashable, Sendable {
   /// have -1 there, and no key is assigned without a query of the table.
   ///
   /// - Throws: `PrimaryKeyProblem` for rows that contradict each other.
-  package static func read(_ connection: SQLiteConnection) throws -> [PrimaryKeyRow] {
+  package static func read(_ connection: any SQLDatabase) throws -> [PrimaryKeyRow] {
     let rows = try connection.rows("SELECT Z_ENT, Z_NAME, Z_SUPER, Z_MAX FROM Z_PRIMARYKEY ORDER BY Z_ENT").map { row in
       let name = row[1].text ?? ""
       guard let number = row[0].integer.flatMap({ Int32(exactly: $0) }), number > 0 else {

@@ -20,7 +20,7 @@ package struct RelationshipPairs {
   /// Whether the relationship is its own inverse: a pair counts in both directions, though it may stand in the table once.
   package let isReflexive: Bool
   /// Whether the pairs stand in the table of one of the two entities, where rows without a key are no pairs.
-  private let isForeignKey: Bool
+  package let isForeignKey: Bool
   private let dialect: SQLDialect
 
   package init(of relationship: RelationshipLayout, in schema: StoreSchema) {

@@ -187,7 +187,7 @@ extension TableLayout {
   /// The name of the sequence of PostgreSQL that gives out blocks of primary keys.
   package var sequence: String { Self.sequenceName(ofTable: name) }
 
-  fileprivate static func sequenceName(ofTable name: String) -> String {
+  package static func sequenceName(ofTable name: String) -> String {
     SQLDialect.postgreSQL.spelling(of: name + "_z_pk_seq")
   }
 }

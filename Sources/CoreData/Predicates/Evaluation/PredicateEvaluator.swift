@@ -226,7 +226,7 @@ struct PredicateEvaluator {
 }
 
 /// Why a predicate or expression has no value.
-enum EvaluationError: Error, Equatable, CustomStringConvertible {
+package enum EvaluationError: Error, Equatable, CustomStringConvertible {
   case unknownKey(String, object: String)
   case unknownFunction(String, operand: String)
   case missingVariable(String)
@@ -234,7 +234,7 @@ enum EvaluationError: Error, Equatable, CustomStringConvertible {
   case invalidPattern(String)
   case notEvaluable(String)
 
-  var description: String {
+  package var description: String {
     switch self {
     case .unknownKey(let key, let object): "\(object) has no value for the key \"\(key)\"."
     case .unknownFunction(let name, let operand): "The function \"\(name)\" is not known to \(operand)."

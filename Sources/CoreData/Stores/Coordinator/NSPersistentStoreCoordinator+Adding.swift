@@ -307,9 +307,9 @@ private struct StoreOpening: @unchecked Sendable {
 }
 
 /// The differences between a store and a model.
-enum StoreCompatibility {
+package enum StoreCompatibility {
   /// The error for a store that was written by another version of the model: 134100.
-  static func error(
+  package static func error(
     metadata: [String: Any], model: NSManagedObjectModel, configuration: String?, url: URL
   ) -> NSError {
     let stored = storeModel(metadata: metadata, model: model, configuration: configuration, url: url)
