@@ -60,7 +60,7 @@ package enum HistoryTombstone {
     case .date:
       guard let timestamp = number(rest.prefix(8)) else { return .null }
       let remainder = number(rest.dropFirst(8)).map { Double(bitPattern: $0) }
-      return .real(StoredDate.seconds(microseconds: Int64(bitPattern: timestamp), remainder: remainder))
+      return .real(StoredDate(timestamp: Int64(bitPattern: timestamp), remainder: remainder).seconds)
     }
   }
 

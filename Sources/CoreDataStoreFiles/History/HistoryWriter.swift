@@ -156,7 +156,7 @@ package final class HistoryWriter {
   ) throws {
     try database.run(
       "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, 0, ?3) "
-        + "ON CONFLICT (Z_ENT) DO UPDATE SET Z_MAX = ?3 WHERE Z_PRIMARYKEY.Z_MAX \(database.dialect.isNot) ?3",
+        + "ON CONFLICT (Z_ENT) DO UPDATE SET Z_MAX = ?3 WHERE Z_PRIMARYKEY.Z_MAX \(database.dialect.isDifferent) ?3",
       [.integer(entity.number), .text(entity.name), .integer(key)])
   }
 

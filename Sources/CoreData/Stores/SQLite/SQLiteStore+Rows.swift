@@ -91,7 +91,7 @@ extension SQLiteStore.Opened: RowSource {
     let reader = try reader(for: description, includesSubentities: true)
     let pairs = RelationshipPairs(of: layout, in: entities.schema)
     let count = MemberReader.ownersPerQuery
-    guard let query = pairs.memberRows(columns: reader.columns, ownerCount: count, .sqlite) else { return nil }
+    guard let query = pairs.memberRows(columns: reader.columns, ownerCount: count) else { return nil }
     var members = RowGroups()
     members.ranges.reserveCapacity(primaryKeys.count)
     try inParts(primaryKeys, of: count, query) { statement in

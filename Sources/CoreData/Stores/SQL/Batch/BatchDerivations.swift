@@ -52,8 +52,8 @@ struct BatchDerivations {
       if derived.isEmpty { continue }
       let found = try run.rows(values: derived.map(\.stored.kind))
       let list = derived.map(\.value).joined(", ")
-      let isNot = run.database.dialect.isNot
-      let test = derived.map { "\($0.present) \(raw: isNot) \($0.value)" as BoundSQL }.joined(" OR ")
+      let isDifferent = run.database.dialect.isDifferent
+      let test = derived.map { "\($0.present) \(raw: isDifferent) \($0.value)" as BoundSQL }.joined(" OR ")
       let numbers = layout.numbers.map(String.init).joined(separator: ", ")
       let isShared = (run.entities.schema.entity(number: layout.rootNumber)?.numbers.count ?? 1) > 1
       let entities = isShared ? " AND \(scope.alias).Z_ENT IN (\(numbers))" : ""
@@ -82,7 +82,7 @@ struct BatchDerivations {
     let alias = scope.alias
     let query: BoundSQL = """
       SELECT 1 FROM \(raw: rows.table) b JOIN \(column: layout.table) \(raw: alias) ON \(raw: alias).Z_PK = b.Z_PK \
-      WHERE \(derived.present) \(raw: run.database.dialect.isNot) b.V\(raw: "\(position)") LIMIT 1
+      WHERE \(derived.present) \(raw: run.database.dialect.isDifferent) b.V\(raw: "\(position)") LIMIT 1
       """
     return try run.database.scalar(query.sql, query.values) != nil
   }

@@ -289,7 +289,7 @@ final class BatchInsert {
       wanted.append((found.name, found.sql, false))
       let stored = plan.layout.attributes.values.lazy.compactMap { $0.leaf(withColumn: element.column) }.first
       if let remainder = stored?.remainderColumn, let found = columns.first(where: { $0.name == remainder }) {
-        wanted.append((found.name, found.sql, true))
+        wanted.append((found.name, "CAST(\(found.sql) AS DOUBLE PRECISION)", true))
       }
     }
     return wanted
@@ -313,7 +313,11 @@ final class BatchInsert {
     var found: [Int64: FoundRow] = [:]
     for constraint in constraints {
       guard let wanted = try uniqueValues(values, constraint) else { continue }
-      let test = wanted.map { "\(column: $0.column) = \($0.value)" as BoundSQL }.joined(" AND ")
+      let test = wanted.map { wanted -> BoundSQL in
+        wanted.isRemainder
+          ? "COALESCE(\(column: wanted.column), 0) = COALESCE(\(wanted.value), 0)"
+          : "\(column: wanted.column) = \(wanted.value)"
+      }.joined(" AND ")
       let rows = try run.database.rows(
         "SELECT Z_PK, Z_ENT, \(RowVersion.stored) FROM \(SQLName.quoted(plan.layout.table)) WHERE \(test.sql)",
         test.values)

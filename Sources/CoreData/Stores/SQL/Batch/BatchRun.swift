@@ -76,7 +76,7 @@ package final class BatchRun {
 
   var external: ExternalData? { engine.external }
 
-  var values: ColumnValues { ColumnValues(dialect: database.dialect, entities: entities, external: external) }
+  var values: ColumnValues { ColumnValues(entities: entities, external: external) }
 
   /// Makes an empty set of rows.
   ///

@@ -210,8 +210,8 @@ extension BatchRun {
     let value = "b.V\(position)"
     guard let remainder = attribute.remainderColumn else { return [assignment(column, value)] }
     return [
-      assignment(column, StoredDate.timestampSQL(of: value)),
-      assignment(remainder, StoredDate.remainderSQL(of: value)),
+      assignment(column, StoredDate.timestamp(of: value)),
+      assignment(remainder, StoredDate.remainder(of: value)),
     ]
   }
 

@@ -8,16 +8,10 @@ import Foundation
 /// A column of a row, and the value to store in it.
 package struct ColumnValue {
   package let name: String
+  /// The value as SQLite stores it.
   package let value: SQLiteValue
-  /// The type that PostgreSQL must convert the value to; nil if the column takes it as it is.
-  private let type: String?
-
-  package init(name: String, value: SQLiteValue, type: String? = nil) {
-    (self.name, self.value, self.type) = (name, value, type)
-  }
-
-  /// The value in a statement, with the type of the column.
-  package var sql: BoundSQL { type.map { "CAST(\(value: value) AS \(raw: $0))" } ?? "\(value: value)" }
+  /// The value in a statement.
+  package let sql: BoundSQL
 
   /// Sets the column, in an UPDATE statement.
   package var assignment: BoundSQL { "\(column: name) = \(sql)" }
@@ -25,14 +19,15 @@ package struct ColumnValue {
 
 /// Turns slots into the values of columns.
 package struct ColumnValues {
-  private let dialect: SQLDialect
   private let entities: StoredEntities
   private let external: ExternalData?
 
   /// - Parameter external: the files of large values; nil for a store without files.
-  package init(dialect: SQLDialect, entities: StoredEntities, external: ExternalData?) {
-    (self.dialect, self.entities, self.external) = (dialect, entities, external)
+  package init(entities: StoredEntities, external: ExternalData?) {
+    (self.entities, self.external) = (entities, external)
   }
+
+  private var dialect: SQLDialect { entities.schema.dialect }
 
   /// Returns the columns of an attribute, with the values to store.
   package func columns(
@@ -43,8 +38,10 @@ package struct ColumnValues {
       return try elements(of: slot, attribute, description: description, in: layout, row: row)
     }
     let value = try value(of: slot, attribute, coding, description: description, in: layout, row: row)
-    guard dialect == .postgreSQL else { return [ColumnValue(name: column, value: value)] }
-    return coding.postgreSQL(value, column, remainder: attribute.remainderColumn)
+    if dialect == .sqlite { return [ColumnValue(name: column, value: value, sql: "\(value: value)")] }
+    return entities.schema.assignments(of: value, to: attribute, of: layout).map {
+      ColumnValue(name: $0.column, value: value, sql: $0.value)
+    }
   }
 
   /// Returns the value of an attribute with one column, as SQLite stores it.
@@ -106,30 +103,5 @@ package struct ColumnValues {
 
   private func unwritable(_ slot: Slot, _ property: String, in layout: EntityLayout, row: Int64) -> RowProblem {
     RowProblem(kind: .unwritableValue(found: "\(slot)"), table: layout.table, primaryKey: row, property: property)
-  }
-}
-
-extension ColumnCoding {
-  /// Returns the columns of PostgreSQL for a value as SQLite stores it; only a decimal number is its exact text.
-  fileprivate func postgreSQL(_ value: SQLiteValue, _ column: String, remainder: String?) -> [ColumnValue] {
-    switch (self, value) {
-    // As in SQLite, which stores no NaN.
-    case (.double, .real(let number)) where number.isNaN, (.float, .real(let number)) where number.isNaN:
-      return [ColumnValue(name: column, value: .null)]
-    case (.boolean, _):
-      return [ColumnValue(name: column, value: value.integer.map { .text($0 != 0 ? "true" : "false") } ?? .null, type: "BOOLEAN")]
-    case (.decimal, _): return [ColumnValue(name: column, value: value, type: "NUMERIC")]
-    case (.uuid, _):
-      let text = value.blob.flatMap { try? slot(of: .blob($0), external: nil) }
-      guard case .uuid(let uuid)? = text else { return [ColumnValue(name: column, value: .null, type: "UUID")] }
-      return [ColumnValue(name: column, value: .text(uuid.uuidString), type: "UUID")]
-    case (.date, _):
-      let parts = value.real.flatMap(StoredDate.parts)
-      let timestamp: SQLiteValue = parts.map { .text(StoredDate.timestamp($0.microseconds)) } ?? .null
-      let date = ColumnValue(name: column, value: timestamp, type: "TIMESTAMPTZ")
-      guard let remainder else { return [date] }
-      return [date, ColumnValue(name: remainder, value: parts?.remainder.map { .real($0) } ?? .null, type: "DOUBLE PRECISION")]
-    default: return [ColumnValue(name: column, value: value)]
-    }
   }
 }

@@ -31,7 +31,7 @@ package struct MemberReader {
   package func members(of relationship: RelationshipLayout, primaryKeys: [Int64]) throws -> [Int64: [NSManagedObjectID]] {
     guard let destination = entities.schema[relationship.destinationEntity] else { return [:] }
     let pairs = RelationshipPairs(of: relationship, in: entities.schema)
-    guard let query = pairs.members(of: destination, ownerCount: Self.ownersPerQuery, database.dialect) else {
+    guard let query = pairs.members(of: destination, ownerCount: Self.ownersPerQuery) else {
       let all = try primaryKeys.map { ($0, try members(of: relationship, primaryKey: $0)) }
       return Dictionary(all.filter { !$0.1.isEmpty }) { first, _ in first }
     }

@@ -11,8 +11,9 @@ package struct RelationshipWriter {
   private let entities: StoredEntities
   private let plans: RowPlans
 
-  package init(database: any SQLDatabase, entities: StoredEntities, plans: RowPlans) {
-    (self.database, self.entities, self.plans) = (database, entities, plans)
+  /// - Parameter plans: the plans of the store's entities, if they are kept.
+  package init(database: any SQLDatabase, entities: StoredEntities, plans: RowPlans? = nil) {
+    (self.database, self.entities, self.plans) = (database, entities, plans ?? RowPlans(entities: entities))
   }
 
   /// Whether the changes search for rows by other values than their primary keys.
@@ -88,23 +89,30 @@ package struct RelationshipWriter {
     return owners
   }
 
-  /// Removes references to a deleted row from rows that have no change of their own.
-  package func forget(_ key: Int64, _ layout: EntityLayout) throws {
-    let key = SQLiteValue.integer(key)
+  /// Removes references to deleted rows of an entity from rows that have no change of their own.
+  package func forget(_ keys: [Int64], _ layout: EntityLayout) throws {
     for relationship in layout.relationships.values {
       switch relationship.place {
       case .foreignKey: continue
       case .inverseForeignKey(let table, let foreign):
         guard relationship.inverseName == nil else { continue }
         let column = SQLName.quoted(foreign.column)
-        try database.run("UPDATE \(SQLName.quoted(table)) SET \(column) = NULL WHERE \(column) = ?", [key])
+        try run("UPDATE \(SQLName.quoted(table)) SET \(column) = NULL WHERE ", column, keys)
       case .joinTable(let end):
-        let (table, source) = (SQLName.quoted(end.table), SQLName.quoted(end.sourceColumn))
-        try database.run("DELETE FROM \(table) WHERE \(source) = ?", [key])
-        if end.isReflexive {
-          try database.run("DELETE FROM \(table) WHERE \(SQLName.quoted(end.destinationColumn)) = ?", [key])
-        }
+        let delete = "DELETE FROM \(SQLName.quoted(end.table)) WHERE "
+        try run(delete, SQLName.quoted(end.sourceColumn), keys)
+        if end.isReflexive { try run(delete, SQLName.quoted(end.destinationColumn), keys) }
       }
+    }
+  }
+
+  /// Runs a statement for the rows in which a column has one of some keys.
+  private func run(_ start: String, _ column: String, _ keys: [Int64]) throws {
+    switch database.dialect {
+    case .sqlite: for key in keys { try database.run("\(start)\(column) = ?", [.integer(key)]) }
+    case .postgreSQL:
+      try database.run(
+        start + database.dialect.isKey(column, count: keys.count), database.dialect.values(ofKeys: keys))
     }
   }
 

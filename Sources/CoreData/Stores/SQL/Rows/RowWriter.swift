@@ -17,7 +17,7 @@ struct RowWriter {
     RelationshipWriter(database: connection, entities: entities, plans: statements.plans)
   }
 
-  private var values: ColumnValues { ColumnValues(dialect: .sqlite, entities: entities, external: external) }
+  private var values: ColumnValues { ColumnValues(entities: entities, external: external) }
 
   /// Writes the changes: deletions first, to free unique values, then updates, insertions, and the relationships that are
   /// stored outside the rows.
@@ -123,7 +123,7 @@ struct RowWriter {
       try statement.bind(change.old?.version ?? 0, at: 2)
     }
     guard connection.changes == 1 else { return false }
-    try relationships.forget(change.id.key.number, rows.plan.layout)
+    try relationships.forget([change.id.key.number], rows.plan.layout)
     return true
   }
 
