@@ -54,7 +54,10 @@ struct BatchValues {
     else { throw NotExpressibleInSQL() }
     let value = scalar.sql
     switch stored.kind {
-    case .integer16, .integer32, .integer64: return "CAST(\(value) AS BIGINT)"
+    case .integer16, .integer32, .integer64:
+      // PostgreSQL would round.
+      let truncates = run.database.dialect == .postgreSQL && scalar.form != .whole
+      return truncates ? "CAST(TRUNC(\(value)) AS BIGINT)" : "CAST(\(value) AS BIGINT)"
     case .boolean: return "(\(value) <> 0)"
     default: return value
     }
