@@ -182,7 +182,7 @@ package enum RowVersion {
   package static func next(after version: Int64) -> Int64 { version == .max ? 1 : version + 1 }
 
   /// SQL for the version of a row, as reading the column as an integer returns it.
-  package static let stored = "CAST(IFNULL(Z_OPT, 0) AS INTEGER)"
+  package static let stored = "CAST(COALESCE(Z_OPT, 0) AS BIGINT)"
 
   /// SQL for the next version of a row.
   package static let following = "CASE \(stored) WHEN \(Int64.max) THEN 1 ELSE \(stored) + 1 END"

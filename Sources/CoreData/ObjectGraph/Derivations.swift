@@ -5,7 +5,7 @@ import CoreDataPredicates
 import Foundation
 
 /// The derived attributes of a model: how they are computed, and what they depend on.
-struct Derivations {
+package struct Derivations {
   /// A derived attribute of an entity, possibly inherited.
   struct Rule {
     let name: String

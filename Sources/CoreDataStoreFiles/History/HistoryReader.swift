@@ -35,32 +35,34 @@ package struct HistoryReader {
     case since(Double)
   }
 
-  private let connection: SQLiteConnection
+  private let database: any SQLDatabase
   private let hasStrings: Bool
   private let columns: Set<String>
   private let tombstones: [String]
 
-  /// - Parameter connection: a store with the tables of history, which may lack columns if another version made them.
-  package init(_ connection: SQLiteConnection) throws {
-    self.connection = connection
-    let catalog = try connection.catalog()
+  /// - Parameter database: a store with the tables of history, which may lack columns if another version made them.
+  package init(_ database: any SQLDatabase) throws {
+    self.database = database
+    let catalog = try database.catalog(
+      of: [HistoryTables.string, HistoryTables.transaction, HistoryTables.change].map(\.table))
     hasStrings = catalog.table(named: HistoryTables.string.table) != nil
-    columns = Set(catalog.table(named: HistoryTables.transaction.table)?.columns.map(\.name) ?? [])
+    columns = Set(
+      catalog.table(named: HistoryTables.transaction.table)?.columns.map { $0.name.uppercased() } ?? [])
     let change = catalog.table(named: HistoryTables.change.table)
     tombstones = (0..<HistoryTables.greatestTombstoneCount).lazy.map(HistoryTables.tombstone)
-      .prefix { change?.column(named: $0) != nil }.map { $0 }
+      .prefix { change?.spelling(of: $0) != nil }.map { $0 }
   }
 
   /// Returns the number of the last transaction, even if it has been removed; 0 for none.
   package func lastNumber() throws -> Int64 {
-    try HistoryWriter.greatest(HistoryTables.transaction, connection)
+    try HistoryWriter.greatest(HistoryTables.transaction, database)
   }
 
   /// Whether transactions after a number have been removed, or the number is greater than that of any transaction.
   package func isGap(after number: Int64) throws -> Bool {
     let last = try lastNumber()
     if number > last { return true }
-    guard let first = try connection.scalar("SELECT MIN(Z_PK) FROM ATRANSACTION")?.integer else { return number < last }
+    guard let first = try database.scalar("SELECT MIN(Z_PK) FROM ATRANSACTION")?.integer else { return number < last }
     return number < first - 1
   }
 
@@ -69,16 +71,14 @@ package struct HistoryReader {
     let strings = [HistoryTables.author, HistoryTables.bundle, HistoryTables.contextName, HistoryTables.process]
     let list = strings.map(string).joined(separator: ", ")
     let condition = Self.condition(range)
-    let statement = try connection.prepare(
-      "SELECT t.Z_PK, t.ZTIMESTAMP, \(list) FROM ATRANSACTION t\(condition.sql) ORDER BY t.Z_PK")
-    try statement.bind(condition.values)
-    while try statement.step() {
+    try database.forEachRow(
+      "SELECT t.Z_PK, t.ZTIMESTAMP, \(list) FROM ATRANSACTION t\(condition.sql) ORDER BY t.Z_PK", condition.values
+    ) { row in
       try body(
         HistoryTransaction(
-          number: statement.int64(at: 0), time: statement.double(at: 1),
+          number: row.int64(at: 0), time: row.double(at: 1),
           origin: HistoryOrigin(
-            author: statement.text(at: 2), contextName: statement.text(at: 4), bundle: statement.text(at: 3),
-            process: statement.text(at: 5))))
+            author: row.text(at: 2), contextName: row.text(at: 4), bundle: row.text(at: 3), process: row.text(at: 5))))
     }
   }
 
@@ -86,7 +86,7 @@ package struct HistoryReader {
   private func string(_ string: HistoryTables.StringColumns) -> String {
     let inline = columns.contains(string.inline) ? "t.\(string.inline)" : "NULL"
     guard hasStrings, columns.contains(string.reference) else { return inline }
-    return "IFNULL((SELECT s.ZNAME FROM ATRANSACTIONSTRING s WHERE s.Z_PK = t.\(string.reference)), \(inline))"
+    return "COALESCE((SELECT s.ZNAME FROM ATRANSACTIONSTRING s WHERE s.Z_PK = t.\(string.reference)), \(inline))"
   }
 
   private static func condition(_ range: Range) -> BoundSQL {
@@ -103,20 +103,17 @@ package struct HistoryReader {
     let sql =
       "SELECT Z_PK, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZCOLUMNS\(values) FROM ACHANGE WHERE ZTRANSACTIONID = ? "
       + "ORDER BY Z_PK"
-    return try connection.cached(sql) { statement in
-      try statement.bind(transaction, at: 1)
-      var found: [HistoryChange] = []
-      while try statement.step() {
-        guard let kind = HistoryChangeKind(rawValue: statement.int64(at: 1)),
-          let entity = Int(exactly: statement.int64(at: 2))
-        else { continue }
-        found.append(
-          HistoryChange(
-            number: statement.int64(at: 0), kind: kind, entity: entity, key: statement.int64(at: 3),
-            columns: statement.blob(at: 4), tombstones: tombstones.indices.map { statement.value(at: 5 + $0) }))
-      }
-      return found
+    let dialect = database.dialect
+    var found: [HistoryChange] = []
+    try database.forEachRow(sql, [.integer(transaction)]) { row in
+      guard let kind = HistoryChangeKind(rawValue: row.int64(at: 1)), let entity = Int(exactly: row.int64(at: 2))
+      else { return }
+      found.append(
+        HistoryChange(
+          number: row.int64(at: 0), kind: kind, entity: entity, key: row.int64(at: 3), columns: row.blob(at: 4),
+          tombstones: tombstones.indices.map { HistoryTombstone.value(of: row.value(at: 5 + $0), dialect) }))
     }
+    return found
   }
 
   /// Removes the transactions before a number or a time, with their changes.
@@ -132,21 +129,17 @@ package struct HistoryReader {
   }
 
   private func remove(_ condition: BoundSQL) throws -> Int {
-    try connection.transaction {
+    try database.transaction {
+      try HistoryTables.lock(database)
       // The numbers of removed transactions must not be used again, or a token would be taken for another one.
       for entity in [HistoryTables.change, HistoryTables.transaction] {
-        let greatest = try HistoryWriter.greatest(entity, connection)
-        if greatest == 0 { continue }
-        try connection.run(
-          "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, 0, ?3) "
-            + "ON CONFLICT (Z_ENT) DO UPDATE SET Z_MAX = ?3 WHERE Z_MAX IS NOT ?3",
-          [.integer(entity.number), .text(entity.name), .integer(greatest)])
+        let greatest = try HistoryWriter.greatest(entity, database)
+        if greatest > 0 { try HistoryWriter.setGreatest(entity, greatest, database) }
       }
-      try connection.run(
+      try database.run(
         "DELETE FROM ACHANGE WHERE ZTRANSACTIONID IN (SELECT Z_PK FROM ATRANSACTION WHERE \(condition.sql))",
         condition.values)
-      try connection.run("DELETE FROM ATRANSACTION WHERE \(condition.sql)", condition.values)
-      return connection.changes
+      return try database.change("DELETE FROM ATRANSACTION WHERE \(condition.sql)", condition.values)
     }
   }
 }

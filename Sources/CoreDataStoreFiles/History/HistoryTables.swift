@@ -1,8 +1,6 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
-import CoreDataSQLite
-
 /// The tables of persistent history, with the names, columns and indexes that Core Data gives them.
 package enum HistoryTables {
   /// An entity of persistent history: its number and name in `Z_PRIMARYKEY`, and its table.
@@ -36,37 +34,39 @@ package enum HistoryTables {
   package static func tombstone(_ position: Int) -> String { "ZTOMBSTONE\(position)" }
 
   /// Whether a store has recorded history.
-  package static func arePresent(in connection: SQLiteConnection) throws -> Bool {
-    guard try connection.hasTable(transaction.table) else { return false }
-    return try connection.hasTable(change.table)
+  package static func arePresent(in database: any SQLDatabase) throws -> Bool {
+    guard try database.hasTable(transaction.table) else { return false }
+    return try database.hasTable(change.table)
   }
 
   private struct Table {
     let name: String
-    let columns: [(name: String, type: String)]
+    let columns: [(name: String, type: ColumnType)]
 
-    var statement: String {
-      let list = columns.map { "\($0.name) \($0.type)" }.joined(separator: ", ")
-      return "CREATE TABLE \(name) ( Z_PK INTEGER PRIMARY KEY, \(list) )"
+    func statement(_ dialect: SQLDialect) -> String {
+      let list = columns.map { "\($0.name) \(dialect.historyType($0.type))" }.joined(separator: ", ")
+      return "CREATE TABLE \(name) ( Z_PK \(dialect.historyType(.integer)) PRIMARY KEY, \(list) )"
     }
   }
 
   private static func tables(tombstones: Int) -> [Table] {
-    let own = [("Z_ENT", "INTEGER"), ("Z_OPT", "INTEGER")]
-    let references = [author, bundle, contextName, process].map { ($0.reference, "INTEGER") }
-    let inline = [author, bundle, contextName, process].map { ($0.inline, "VARCHAR") }
-    let numbers = ["ZCHANGETYPE", "ZENTITY", "ZENTITYPK", "ZTRANSACTIONID"].map { ($0, "INTEGER") }
-    let values = (0..<tombstones).map { (tombstone($0), "BLOB") }
+    let own: [(String, ColumnType)] = [("Z_ENT", .integer), ("Z_OPT", .integer)]
+    let references = [author, bundle, contextName, process].map { ($0.reference, ColumnType.integer) }
+    let inline = [author, bundle, contextName, process].map { ($0.inline, ColumnType.varchar) }
+    let numbers = ["ZCHANGETYPE", "ZENTITY", "ZENTITYPK", "ZTRANSACTIONID"].map { ($0, ColumnType.integer) }
+    let values = (0..<tombstones).map { (tombstone($0), ColumnType.blob) }
     return [
-      Table(name: change.table, columns: own + numbers + [("ZCOLUMNS", "BLOB")] + values),
+      Table(name: change.table, columns: own + numbers + [("ZCOLUMNS", .blob)] + values),
       Table(
         name: transaction.table,
-        columns: own + references + [("ZTIMESTAMP", "FLOAT")] + inline + [("ZQUERYGEN", "BLOB")]),
-      Table(name: string.table, columns: own + [("ZNAME", "VARCHAR")]),
+        columns: own + references + [("ZTIMESTAMP", .float)] + inline + [("ZQUERYGEN", .blob)]),
+      Table(name: string.table, columns: own + [("ZNAME", .varchar)]),
     ]
   }
 
-  private static let indexes: [(name: String, sql: String)] = {
+  private static func indexes(_ dialect: SQLDialect) -> [(name: String, sql: String)] {
+    // The texts of PostgreSQL's columns are in the order of their bytes as they are.
+    let order = dialect == .sqlite ? " COLLATE BINARY ASC" : ""
     let references = [author, bundle, contextName, process].map { (transaction.table, $0.reference) }
     let keys = ([(change.table, "ZTRANSACTIONID")] + references).map { table, column in
       ("\(table)_\(column)_INDEX", "CREATE INDEX \(table)_\(column)_INDEX ON \(table) (\(column))")
@@ -74,45 +74,80 @@ package enum HistoryTables {
     return keys + [
       (
         "Z_TRANSACTION_TransactionAuthorIndex",
-        "CREATE INDEX Z_TRANSACTION_TransactionAuthorIndex ON ATRANSACTION (ZAUTHOR COLLATE BINARY ASC)"
+        "CREATE INDEX Z_TRANSACTION_TransactionAuthorIndex ON ATRANSACTION (ZAUTHOR\(order))"
       ),
       (
         "Z_TRANSACTION_TransactionTimestampIndex",
-        "CREATE INDEX Z_TRANSACTION_TransactionTimestampIndex ON ATRANSACTION (ZTIMESTAMP COLLATE BINARY ASC)"
+        "CREATE INDEX Z_TRANSACTION_TransactionTimestampIndex ON ATRANSACTION (ZTIMESTAMP\(order))"
       ),
       (
         "Z_TRANSACTIONSTRING_UNIQUE_NAME",
-        "CREATE UNIQUE INDEX Z_TRANSACTIONSTRING_UNIQUE_NAME ON ATRANSACTIONSTRING (ZNAME COLLATE BINARY ASC)"
+        "CREATE UNIQUE INDEX Z_TRANSACTIONSTRING_UNIQUE_NAME ON ATRANSACTIONSTRING (ZNAME\(order))"
       ),
     ]
-  }()
+  }
+
+  /// The statements that make all tables and indexes.
+  package static func statements(tombstones: Int, _ dialect: SQLDialect) -> [String] {
+    tables(tombstones: tombstones).map { $0.statement(dialect) } + indexes(dialect).map(\.sql)
+  }
 
   /// Makes the tables and indexes that a store lacks, and the columns that tables of older stores lack.
   ///
   /// - Parameter tombstones: the number of columns for values of deleted rows.
   /// - Throws: `SchemaProblem.foreignTable` for a table with such a name that Core Data has not made.
-  package static func make(in connection: SQLiteConnection, tombstones: Int) throws {
-    guard try !missing(in: connection, tombstones: tombstones).isEmpty else { return }
-    try connection.transaction {
+  package static func make(in database: any SQLDatabase, tombstones: Int) throws {
+    guard try !missing(in: database, tombstones: tombstones).isEmpty else { return }
+    try database.transaction {
+      try lock(database)
       // Another process may have made them in the meantime.
-      for statement in try missing(in: connection, tombstones: tombstones) { try connection.run(statement) }
+      for statement in try missing(in: database, tombstones: tombstones) { try database.run(statement) }
     }
   }
 
+  /// Waits until no other transaction records history, and lets none begin to before the transaction ends. In SQLite a
+  /// transaction that writes is the only one anyway.
+  static func lock(_ database: any SQLDatabase) throws {
+    guard let lock = database.dialect.historyLock else { return }
+    try database.run(lock)
+  }
+
   /// The statements that make what a store lacks.
-  private static func missing(in connection: SQLiteConnection, tombstones: Int) throws -> [String] {
-    let catalog = try connection.catalog()
+  private static func missing(in database: any SQLDatabase, tombstones: Int) throws -> [String] {
+    let tables = tables(tombstones: tombstones)
+    let dialect = database.dialect
+    let catalog = try database.catalog(of: tables.map(\.name))
     var statements: [String] = []
-    for table in tables(tombstones: tombstones) {
+    for table in tables {
       guard let found = catalog.table(named: table.name) else {
-        statements.append(table.statement)
+        statements.append(table.statement(dialect))
         continue
       }
       if let oddity = found.oddity { throw SchemaProblem.foreignTable(table.name, found: oddity) }
-      for column in table.columns where found.column(named: column.name) == nil {
-        statements.append("ALTER TABLE \(table.name) ADD COLUMN \(column.name) \(column.type)")
+      for column in table.columns where found.spelling(of: column.name) == nil {
+        statements.append("ALTER TABLE \(table.name) ADD COLUMN \(column.name) \(dialect.historyType(column.type))")
       }
     }
-    return statements + indexes.filter { catalog.index(named: $0.name) == nil }.map(\.sql)
+    return statements + indexes(dialect).filter { !catalog.hasIndex($0.name) }.map(\.sql)
+  }
+}
+
+extension SQLDialect {
+  /// The type of a column of history.
+  fileprivate func historyType(_ type: ColumnType) -> String {
+    guard self == .postgreSQL else { return type.rawValue }
+    return switch type {
+    case .integer: "BIGINT"
+    case .timestamp, .float: "DOUBLE PRECISION"
+    case .varchar: "TEXT COLLATE \"C\""
+    case .decimal: "NUMERIC"
+    default: "BYTEA"
+    }
+  }
+
+  /// The statement that waits until no other transaction records history in the same schema; nil if there can be none.
+  fileprivate var historyLock: String? {
+    // The first number is for this purpose alone.
+    self == .postgreSQL ? "SELECT pg_advisory_xact_lock(1130652756, hashtext(current_schema()))" : nil
   }
 }

@@ -26,18 +26,21 @@ package enum HistoryChangeKind: Int64, Sendable {
   case delete = 2
 }
 
-/// Records one transaction in the tables of history, within the transaction of SQLite that makes the changes.
+/// Records one transaction in the tables of history, within the transaction of the database that makes the changes.
+///
+/// The numbers of transactions grow in the order in which they are committed, as readers with tokens need it: from its
+/// first change on, a transaction keeps others from recording until it ends.
 ///
 /// A transaction without changes leaves no trace, unless `recordTransaction()` is called.
 package final class HistoryWriter {
-  private let connection: SQLiteConnection
+  private let database: any SQLDatabase
   private let origin: HistoryOrigin
   /// The number of the transaction; nil before the first change.
   package private(set) var transaction: Int64?
   private var lastChange: Int64 = 0
 
-  package init(_ connection: SQLiteConnection, origin: HistoryOrigin) {
-    self.connection = connection
+  package init(_ database: any SQLDatabase, origin: HistoryOrigin) {
+    self.database = database
     self.origin = origin
   }
 
@@ -48,13 +51,31 @@ package final class HistoryWriter {
   package func record(_ kind: HistoryChangeKind, entity: Int, key: Int64, columns: Data? = nil) throws {
     let transaction = try begun()
     lastChange += 1
-    try connection.run(
+    try database.run(
       "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS) "
         + "VALUES (?, \(HistoryTables.change.number), ?, ?, ?, ?, ?)",
       [
         .integer(lastChange), .integer(kind.rawValue), .integer(Int64(entity)), .integer(key), .integer(transaction),
         columns.map { .blob($0) } ?? .null,
       ])
+  }
+
+  /// Records the same change of several rows of one entity.
+  package func record(_ kind: HistoryChangeKind, entity: Int, keys: [Int64], columns: Data? = nil) throws {
+    guard database.dialect == .postgreSQL, keys.count > 1 else {
+      for key in keys { try record(kind, entity: entity, key: key, columns: columns) }
+      return
+    }
+    let transaction = try begun()
+    try database.run(
+      "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS) "
+        + "SELECT ?1 + k.PLACE, \(HistoryTables.change.number), ?2, ?3, k.Z_PK, ?4, CAST(?5 AS BYTEA) "
+        + "FROM unnest(CAST(?6 AS BIGINT[])) WITH ORDINALITY k(Z_PK, PLACE)",
+      [
+        .integer(lastChange), .integer(kind.rawValue), .integer(Int64(entity)), .integer(transaction),
+        columns.map { .blob($0) } ?? .null,
+      ] + database.dialect.values(ofKeys: keys))
+    lastChange += Int64(keys.count)
   }
 
   /// Records the changes of all rows that a query finds.
@@ -68,16 +89,17 @@ package final class HistoryWriter {
     let names = values.indices.map { ", \(HistoryTables.tombstone($0))" }.joined()
     let kept = values.map { ", \($0)" }.joined()
     // A query without rows must not leave a transaction without changes.
-    guard try connection.scalar("SELECT 1 \(rows.sql) LIMIT 1", rows.values) != nil else { return }
+    guard try database.scalar("SELECT 1 \(rows.sql) LIMIT 1", rows.values) != nil else { return }
     let transaction = try begun()
+    let blob = database.dialect == .sqlite ? "BLOB" : "BYTEA"
     let changes: BoundSQL = """
       INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS\(raw: names)) \
       SELECT \(value: .integer(lastChange)) + ROW_NUMBER() OVER (ORDER BY Z_PK), \
       \(raw: "\(HistoryTables.change.number)"), \(value: .integer(kind.rawValue)), \(value: .integer(Int64(entity))), \
-      Z_PK, \(value: .integer(transaction)), \(value: columns.map { .blob($0) } ?? .null)\(raw: kept) \(rows)
+      Z_PK, \(value: .integer(transaction)), CAST(\(value: columns.map { .blob($0) } ?? .null) AS \(raw: blob))\(raw: kept) \
+      \(rows)
       """
-    try connection.run(changes.sql, changes.values)
-    lastChange += Int64(connection.changes)
+    lastChange += Int64(try database.change(changes.sql, changes.values))
   }
 
   /// Records the transaction even if it has no changes.
@@ -86,22 +108,23 @@ package final class HistoryWriter {
   /// Records the greatest numbers. Must be called after the last change.
   package func finish() throws {
     guard let transaction else { return }
-    try setGreatest(HistoryTables.change, lastChange)
-    try setGreatest(HistoryTables.transaction, transaction)
+    try Self.setGreatest(HistoryTables.change, lastChange, database)
+    try Self.setGreatest(HistoryTables.transaction, transaction, database)
   }
 
   /// Returns the number of the transaction, after inserting its row before the first change.
   private func begun() throws -> Int64 {
     if let transaction { return transaction }
-    lastChange = try Self.greatest(HistoryTables.change, connection)
-    let number = try next(after: Self.greatest(HistoryTables.transaction, connection))
+    try HistoryTables.lock(database)
+    lastChange = try Self.greatest(HistoryTables.change, database)
+    let number = try next(after: Self.greatest(HistoryTables.transaction, database))
     let strings = [
       (HistoryTables.author, origin.author), (HistoryTables.bundle, origin.bundle),
       (HistoryTables.contextName, origin.contextName), (HistoryTables.process, origin.process),
     ]
     let references = try strings.map { try $0.1.map { SQLiteValue.integer(try reference(to: $0)) } ?? .null }
     let names = strings.map(\.0.reference).joined(separator: ", ")
-    try connection.run(
+    try database.run(
       "INSERT INTO ATRANSACTION (Z_PK, Z_ENT, \(names), ZTIMESTAMP) "
         + "VALUES (?, \(HistoryTables.transaction.number), ?, ?, ?, ?, ?)",
       [.integer(number)] + references + [.real(Date().timeIntervalSinceReferenceDate)])
@@ -117,27 +140,30 @@ package final class HistoryWriter {
 
   /// Returns the key of a string, after inserting it if it is new.
   private func reference(to string: String) throws -> Int64 {
-    let found = try connection.scalar("SELECT Z_PK FROM ATRANSACTIONSTRING WHERE ZNAME = ?", [.text(string)])?.integer
+    let found = try database.scalar("SELECT Z_PK FROM ATRANSACTIONSTRING WHERE ZNAME = ?", [.text(string)])?.integer
     if let found { return found }
-    let key = try next(after: Self.greatest(HistoryTables.string, connection))
-    try connection.run(
+    let key = try next(after: Self.greatest(HistoryTables.string, database))
+    try database.run(
       "INSERT INTO ATRANSACTIONSTRING (Z_PK, Z_ENT, ZNAME) VALUES (?, \(HistoryTables.string.number), ?)",
       [.integer(key), .text(string)])
-    try setGreatest(HistoryTables.string, key)
+    try Self.setGreatest(HistoryTables.string, key, database)
     return key
   }
 
-  private func setGreatest(_ entity: HistoryTables.Entity, _ key: Int64) throws {
-    try connection.run(
+  /// Records the greatest number that a row of history has had.
+  package static func setGreatest(
+    _ entity: HistoryTables.Entity, _ key: Int64, _ database: any SQLDatabase
+  ) throws {
+    try database.run(
       "INSERT INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?1, ?2, 0, ?3) "
-        + "ON CONFLICT (Z_ENT) DO UPDATE SET Z_MAX = ?3",
+        + "ON CONFLICT (Z_ENT) DO UPDATE SET Z_MAX = ?3 WHERE Z_PRIMARYKEY.Z_MAX \(database.dialect.isDifferent) ?3",
       [.integer(entity.number), .text(entity.name), .integer(key)])
   }
 
   /// Returns the greatest number that a row of history has had.
-  package static func greatest(_ entity: HistoryTables.Entity, _ connection: SQLiteConnection) throws -> Int64 {
-    let kept = try connection.scalar("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?", [.integer(entity.number)])
-    let present = try connection.scalar("SELECT MAX(Z_PK) FROM \(entity.table)")?.integer ?? 0
+  package static func greatest(_ entity: HistoryTables.Entity, _ database: any SQLDatabase) throws -> Int64 {
+    let kept = try database.scalar("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?", [.integer(entity.number)])
+    let present = try database.scalar("SELECT MAX(Z_PK) FROM \(entity.table)")?.integer ?? 0
     return max(kept?.integer ?? 0, present, 0)
   }
 }

@@ -90,11 +90,10 @@ package struct RelationshipPairs {
       + "WHERE j.\(SQLName.quoted(ownerColumn)) = ?1 ORDER BY \(order.map { "j.\($0)\(dialect.ascending), " } ?? "")d.Z_PK"
   }
 
-  /// A query for the owners, keys and entity numbers of the members of the owners `?1`, `?2` …, by their places, then by their
-  /// keys; nil for a relationship whose members are asked for owner by owner.
+  /// A query for the owners, keys and entity numbers of the members of some owners (`SQLDialect.values(ofKeys:)`), by their
+  /// places, then by their keys; nil for a relationship whose members are asked for owner by owner.
   package func members(of destination: EntityLayout, ownerCount: Int) -> String? {
     if isReflexive || (isForeignKey && memberColumn != "Z_PK") { return nil }
-    let owners = (1...max(ownerCount, 1)).map { "?\($0)" }.joined(separator: ", ")
     let (pairs, members) = isForeignKey ? ("d", "d") : ("j", "d")
     let owner = "\(pairs).\(SQLName.quoted(ownerColumn))"
     let order = orderColumn.map { "\(pairs).\(SQLName.quoted($0))\(dialect.ascending), " } ?? ""
@@ -102,18 +101,19 @@ package struct RelationshipPairs {
       isForeignKey
       ? "" : " JOIN \(SQLName.quoted(destination.table)) d ON d.Z_PK = j.\(SQLName.quoted(memberColumn))"
     return "SELECT \(owner), \(members).Z_PK, \(members).Z_ENT FROM \(SQLName.quoted(table)) \(pairs)\(join) "
-      + "WHERE \(owner) IN (\(owners)) ORDER BY \(order)\(members).Z_PK"
+      + "WHERE \(dialect.isKey(owner, count: ownerCount)) ORDER BY \(order)\(members).Z_PK"
   }
 
-  /// A query for columns of the rows of the owners `?1`, `?2` …, and as the last column the owner; nil unless the rows have
-  /// the owners' keys. The rows of an owner are in their order, or else in that of their keys, and follow each other.
+  /// A query for columns of the rows of some owners (`SQLDialect.values(ofKeys:)`), and as the last column the owner; nil
+  /// unless the rows have the owners' keys. The rows of an owner are in their order, or else in that of their keys, and
+  /// follow each other.
   package func memberRows(columns: [String], ownerCount: Int) -> String? {
     guard isForeignKey, memberColumn == "Z_PK" else { return nil }
     let owner = SQLName.quoted(ownerColumn)
     let list = (columns.map(SQLName.quoted) + [owner]).joined(separator: ", ")
-    let owners = (1...max(ownerCount, 1)).map { "?\($0)" }.joined(separator: ", ")
     let order = orderColumn.map { "\(SQLName.quoted($0))\(dialect.ascending), " } ?? ""
-    return "SELECT \(list) FROM \(SQLName.quoted(table)) WHERE \(owner) IN (\(owners)) ORDER BY \(owner), \(order)Z_PK"
+    return "SELECT \(list) FROM \(SQLName.quoted(table)) WHERE \(dialect.isKey(owner, count: ownerCount)) "
+      + "ORDER BY \(owner), \(order)Z_PK"
   }
 
   /// A query for the number of pairs whose owners are in a table, as `o`; it ends before its WHERE clause.

@@ -12,7 +12,7 @@ package struct StoredDate: Hashable, Sendable {
   package let remainder: Double?
 
   /// The timestamps of PostgreSQL, from 4714 BC to 294276.
-  private static let range: Range<Int64> = -211_845_110_400_000_000..<9_223_339_708_800_000_000
+  static let range: Range<Int64> = -211_845_110_400_000_000..<9_223_339_708_800_000_000
   /// The reference date in PostgreSQL's own count, which begins with the year 2000.
   private static let epochDifference: Int64 = 31_622_400_000_000
   private static let million = 1_000_000

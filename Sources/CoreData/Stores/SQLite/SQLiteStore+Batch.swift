@@ -2,22 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataPredicates
+import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// A store that carries out batch requests without objects, each in one transaction.
-///
-/// The coordinator's lock is held during all calls.
-protocol BatchStore: RowStore {
-  /// Runs a batch request in a transaction of its own.
-  ///
-  /// - Throws: `NotExpressibleInSQL` for a query that SQL cannot express; the errors of the request. Nothing has been
-  ///   written then.
-  func batch<Result>(_ derivations: Derivations, _ body: (BatchRun) throws -> Result) throws -> Result
-}
-
 extension SQLiteStore: BatchStore {
-  func batch<Result>(_ derivations: Derivations, _ body: (BatchRun) throws -> Result) throws -> Result {
+  package func batch<Result>(
+    _ derivations: Derivations, _ body: (BatchRun) throws -> Result
+  ) throws -> Result {
     let state = try writableState()
     isInBatch = true
     defer { isInBatch = false }
@@ -25,7 +17,10 @@ extension SQLiteStore: BatchStore {
       let mark = state.external.mark
       do {
         let result = try state.connection.transaction {
-          let run = BatchRun(state, derivations: derivations, origin: origin)
+          let run = BatchRun(
+            database: state.connection, entities: state.entities, plans: state.plans,
+            engine: SQLiteBatchEngine(state, url: url), history: state.history, derivations: derivations,
+            origin: origin)
           let result = try body(run)
           try run.finish()
           return result
@@ -42,5 +37,94 @@ extension SQLiteStore: BatchStore {
         throw error
       }
     }
+  }
+}
+
+/// What batch requests need of SQLite beside SQL.
+private final class SQLiteBatchEngine: BatchEngine {
+  private let state: SQLiteStore.Opened
+  private let url: URL?
+
+  init(_ state: SQLiteStore.Opened, url: URL?) {
+    (self.state, self.url) = (state, url)
+  }
+
+  var external: ExternalData? { state.external }
+
+  func forEachRow(_ keys: [Int64], of entity: EntityLayout, _ body: (Int64, RowSnapshot) throws -> Void) throws {
+    let reader = RowReader(
+      entity: entity, includesSubentities: true, entities: state.entities, external: state.external)
+    for key in keys {
+      if let row = try reader.row(key, state.connection) { try body(key, row) }
+    }
+  }
+
+  func insertion(of plan: RowPlan) throws -> any BatchRowInsertion {
+    try SQLiteRowInsertion(state, plan, url: url)
+  }
+}
+
+/// Inserts rows into a SQLite store for a batch request.
+private final class SQLiteRowInsertion: BatchRowInsertion {
+  private let state: SQLiteStore.Opened
+  private let plan: RowPlan
+  private let writer: RowWriter
+  private let statement: SQLiteStatement
+  private let entityNumber: Int64
+  private let url: URL?
+  private let firstKey: Int64
+  private var key: Int64
+
+  init(_ state: SQLiteStore.Opened, _ plan: RowPlan, url: URL?) throws {
+    (self.state, self.plan, self.url) = (state, plan, url)
+    writer = state.writer
+    statement = try state.statements.statements(for: plan.entity).insertion()
+    entityNumber = Int64(plan.layout.number)
+    firstKey = try state.lastKey(root: plan.layout.rootNumber)
+    key = firstKey
+  }
+
+  var findsDuplicates: Bool { true }
+
+  func isNotUnique(_ error: any Error) -> Bool { (error as? SQLiteError)?.isUniqueConstraint ?? false }
+
+  func nextKey() throws -> Int64 {
+    guard key < .max else {
+      throw StoreErrors.keysExhausted(url: url, entity: plan.layout.name, table: plan.layout.table, last: key)
+    }
+    key += 1
+    return key
+  }
+
+  func insert(_ slots: [Slot], at positions: SlotSet, key: Int64) throws {
+    let mark = state.external.mark
+    do {
+      try writer.run(statement) {
+        try statement.bind(key, at: 1)
+        try statement.bind(entityNumber, at: 2)
+        try statement.bind(1 as Int64, at: 3)
+        try writer.bindColumns(of: slots, at: positions, row: key, plan, to: statement)
+      }
+    } catch {
+      state.external.didRollBack(to: mark)
+      // The key is used for the next row.
+      self.key = key - 1
+      throw error
+    }
+  }
+
+  func update(_ change: RowChange, from version: Int64) throws {
+    let rows = try state.statements.statements(for: change.id.entityDescription)
+    try writer.noteReplacedFiles(of: change, rows.plan, all: false)
+    try writer.update(change, from: version, rows)
+  }
+
+  func flush() throws {}
+
+  func finish() throws {
+    guard key > firstKey else { return }
+    try state.connection.run(
+      "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?",
+      [.integer(key), .integer(Int64(plan.layout.rootNumber))])
   }
 }

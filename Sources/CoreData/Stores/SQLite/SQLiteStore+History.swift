@@ -5,50 +5,6 @@ import CoreDataSQLite
 import CoreDataStoreFiles
 import Foundation
 
-/// A store that can record persistent history.
-///
-/// The coordinator's lock is held during all calls.
-package protocol HistoryStore: RowStore {
-  /// Who makes the next changes.
-  var origin: HistoryOrigin { get set }
-  /// Whether changes are recorded.
-  var recordsHistory: Bool { get }
-  /// Whether there is history to read, even if changes are not recorded.
-  var hasHistory: Bool { get }
-
-  /// Returns the number of the last transaction; nil for a store without history.
-  func lastTransaction() throws -> Int64?
-
-  /// Calls a closure with the transactions of a range and, if wanted, their changes.
-  ///
-  /// - Throws: 134301 if transactions of the range have been deleted.
-  func readHistory(
-    _ range: HistoryReader.Range, withChanges: Bool,
-    _ body: (HistoryTransaction, [NSPersistentHistoryChange]) throws -> Void
-  ) throws
-
-  /// Deletes the transactions before a position.
-  ///
-  /// - Returns: how many were deleted.
-  func deleteHistory(before limit: HistoryLimit) throws -> Int
-}
-
-/// Where deleted history ends.
-package enum HistoryLimit {
-  case number(Int64)
-  /// Seconds since the reference date.
-  case time(Double)
-}
-
-extension HistoryOrigin {
-  /// The origin of changes by this program.
-  package init(ofProgramWithContextName contextName: String?, author: String? = nil) {
-    let process = ProcessInfo.processInfo.processName
-    self.init(
-      author: author, contextName: contextName, bundle: Bundle.main.bundleIdentifier ?? process, process: process)
-  }
-}
-
 extension SQLiteStore: HistoryStore {
   /// Prepares a newly opened file for recording, if an option asks for it.
   ///
@@ -70,7 +26,7 @@ extension SQLiteStore: HistoryStore {
       return
     }
     if isReadOnly { return }
-    let history = StoreHistory(opened.entities)
+    let history = StoreHistory(opened.entities, .sqlite)
     try HistoryTables.make(in: opened.connection, tombstones: history.tombstoneCount)
     opened.history = history
   }
@@ -79,10 +35,7 @@ extension SQLiteStore: HistoryStore {
   package func continueNumbers(of other: SQLiteStore) throws {
     guard let last = try other.lastTransaction(), last > 0 else { return }
     try asking { state in
-      let entity = HistoryTables.transaction
-      try state.connection.run(
-        "INSERT OR REPLACE INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, 0, ?)",
-        [.integer(entity.number), .text(entity.name), .integer(last)])
+      try HistoryWriter.setGreatest(HistoryTables.transaction, last, state.connection)
     }
   }
 
@@ -114,89 +67,16 @@ extension SQLiteStore: HistoryStore {
     _ body: (HistoryTransaction, [NSPersistentHistoryChange]) throws -> Void
   ) throws {
     try asking { state in
-      // All queries see the same state of the store.
-      try state.connection.transaction(.deferred) {
-        let reader = try HistoryReader(state.connection)
-        if case .after(let number) = range, try reader.isGap(after: number) {
-          throw HistoryErrors.expired(url: url, number: number, last: try reader.lastNumber())
-        }
-        let facts = state.history ?? StoreHistory(state.entities)
-        try reader.transactions(range) { transaction in
-          guard withChanges else { return try body(transaction, []) }
-          let bare = NSPersistentHistoryTransaction(transaction, store: identifier ?? "", changes: nil)
-          let changes = try reader.changes(of: transaction.number).compactMap { change in
-            try self.change(change, in: bare, state, facts)
-          }
-          try body(transaction, changes)
-        }
-      }
+      let history = state.history ?? StoreHistory(state.entities, .sqlite)
+      try history.read(
+        range, withChanges: withChanges, in: state.connection, of: self, external: state.external, body)
     }
-  }
-
-  /// Returns a change; nil for one of an entity that the store does not have any more.
-  private func change(
-    _ change: HistoryChange, in transaction: NSPersistentHistoryTransaction, _ state: Opened, _ facts: StoreHistory
-  ) throws -> NSPersistentHistoryChange? {
-    guard let id = state.entities.id(entity: change.entity, primaryKey: change.key) else { return nil }
-    var properties: Set<NSPropertyDescription>?
-    if change.kind == .update {
-      let names = facts.bits(of: change.entity).properties(in: change.columns ?? Data())
-      let known = id.entityDescription.propertiesByName
-      properties = Set(names.compactMap { known[$0] })
-    }
-    var tombstone: [AnyHashable: Any] = [:]
-    if change.kind == .delete {
-      for (kept, stored) in zip(facts.tombstones(of: change.entity), change.tombstones) where !stored.isNull {
-        guard let slot = try kept.coding.slot(of: stored, external: state.external) else { continue }
-        if case .archived(let data) = slot {
-          tombstone[kept.attribute.name] = TransformableValues.decode(data, of: kept.attribute)
-        } else {
-          tombstone[kept.attribute.name] = slot.publicValue
-        }
-      }
-    }
-    return NSPersistentHistoryChange(
-      change, of: id, properties: properties, tombstone: tombstone.isEmpty ? nil : tombstone, transaction: transaction)
   }
 
   package func deleteHistory(before limit: HistoryLimit) throws -> Int {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
-      let reader = try HistoryReader(state.connection)
-      switch limit {
-      case .number(let number): return try reader.remove(beforeNumber: number)
-      case .time(let time): return try reader.remove(beforeTime: time)
-      }
+      try StoreHistory.delete(before: limit, in: state.connection)
     }
-  }
-}
-
-/// Errors about persistent history.
-package enum HistoryErrors {
-  /// 134301
-  package static func expired(url: URL?, number: Int64, last: Int64) -> NSError {
-    let reason =
-      number > last
-      ? "The token's transaction is \(number), but the last one of the store is \(last): the store was replaced."
-      : "History after the token's transaction, \(number), has been deleted."
-    return .cocoa(
-      NSPersistentHistoryTokenExpiredError, "The persistent history token has expired.", reason: reason,
-      suggestion: "Fetch the objects again, and continue from currentPersistentHistoryToken(fromStores:).",
-      url.map { [ErrorDetail.url: $0] } ?? [:])
-  }
-
-  /// 134091
-  package static func notRecorded(url: URL?) -> NSError {
-    .cocoa(
-      NSPersistentStoreUnsupportedRequestTypeError, "The store has no persistent history.",
-      reason: "The store \(url.map { "at \($0.path) " } ?? "")has never recorded its changes.",
-      suggestion: "Open it with NSPersistentHistoryTrackingKey.", url.map { [ErrorDetail.url: $0] } ?? [:])
-  }
-
-  /// 134060
-  package static func badRequest(_ reason: String, suggestion: String) -> NSError {
-    .cocoa(
-      NSCoreDataError, "The request for persistent history cannot be executed.", reason: reason,
-      suggestion: suggestion)
   }
 }

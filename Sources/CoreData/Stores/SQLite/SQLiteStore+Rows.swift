@@ -63,14 +63,14 @@ extension SQLiteStore.Opened: RowSource {
   ) throws -> [NSManagedObjectID] {
     guard entities.owns(id), let layout = try entities.layout(of: id.entity).relationships[relationship.name]
     else { return [] }
-    return try MemberReader(connection: connection, entities: entities)
+    return try MemberReader(database: connection, entities: entities)
       .members(of: layout, primaryKey: id.key.number)
   }
 
   func members(
     of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
   ) throws -> [ObjectKey: [NSManagedObjectID]] {
-    let reader = MemberReader(connection: connection, entities: entities)
+    let reader = MemberReader(database: connection, entities: entities)
     var members: [ObjectKey: [NSManagedObjectID]] = [:]
     let owned = ids.filter(entities.owns)
     for (_, group) in Dictionary(grouping: owned, by: { ObjectIdentifier($0.entityDescription) }) {
@@ -172,6 +172,16 @@ extension SQLiteStore.Opened: RowSource {
 }
 
 extension SQLiteStore.Opened {
+  /// Returns the greatest primary key of a root entity that is known to have been used; 0 for none.
+  func lastKey(root: Int) throws -> Int64 {
+    guard let entity = entities.schema.entity(number: root) else { return 0 }
+    let kept = "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?"
+    let recorded = try connection.scalar(kept, [.integer(Int64(root))])?.integer ?? 0
+    // Stores edited by hand or migrated by others may have keys greater than the one recorded.
+    let present = try connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer ?? 0
+    return max(recorded, present, 0)
+  }
+
   /// The number of deletions from which a save may need more pages at once than the connection's cache holds.
   private static let manyDeletions = 1_000
   /// In KiB.
@@ -300,11 +310,7 @@ extension SQLiteStore {
   /// Reserves primary keys of a root entity, and returns the first.
   private func reserve(_ count: Int, root: Int, _ state: Opened) throws -> Int64 {
     guard let entity = state.entities.schema.entity(number: root) else { return 1 }
-    let kept = "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?"
-    let recorded = try state.connection.scalar(kept, [.integer(Int64(root))])?.integer ?? 0
-    // Stores edited by hand or migrated by others may have keys greater than the one recorded.
-    let present = try state.connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(entity.table))")?.integer ?? 0
-    let last = max(recorded, present, 0)
+    let last = try state.lastKey(root: root)
     let (maximum, overflow) = last.addingReportingOverflow(Int64(count))
     guard !overflow else {
       throw StoreErrors.keysExhausted(url: url, entity: entity.name, table: entity.table, last: last)
@@ -320,10 +326,8 @@ extension SQLiteStore {
       if let behind, !hasUnsavedMetadata, try behind.write(changes, url: url) { return }
       let mark = state.external.mark
       do {
-        let writer = RowWriter(
-          connection: state.connection, entities: state.entities, external: state.external,
-          plans: state.plans)
-        if let willSearch, try writer.isSearching(for: changes) { try willSearch(state) }
+        let writer = state.writer
+        if let willSearch, try writer.relationships.isSearching(for: changes) { try willSearch(state) }
         try state.withCache(for: changes) {
           try state.connection.transaction {
             try recordHistory(changes, state)

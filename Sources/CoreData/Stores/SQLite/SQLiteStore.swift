@@ -23,7 +23,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     let file: StoreFile
     let entities: StoredEntities
     let external: ExternalData
-    let plans: RowPlans
+    let statements: StoreStatements
     var readers: [ReaderKey: RowReader] = [:]
     /// How changes appear in persistent history; nil if they are not recorded.
     var history: StoreHistory?
@@ -32,10 +32,15 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
       self.file = file
       self.entities = entities
       self.external = external
-      plans = RowPlans(entities: entities, connection: file.connection)
+      statements = StoreStatements(entities: entities, connection: file.connection)
     }
 
     var connection: SQLiteConnection { file.connection }
+    var plans: RowPlans { statements.plans }
+    /// Writes changes of rows.
+    var writer: RowWriter {
+      RowWriter(connection: connection, entities: entities, external: external, statements: statements)
+    }
   }
 
   /// The connection that writes, and that reads in its own transactions.

@@ -34,9 +34,7 @@ final class WritesBehind {
     // Values that nobody can change; see `RowPlan.isAlone(_:)`.
     nonisolated(unsafe) let changes = changes
     begin(url: url) { state in
-      let writer = RowWriter(
-        connection: state.connection, entities: state.entities, external: state.external, plans: state.plans)
-      try state.connection.transaction { try writer.write(changes) }
+      try state.connection.transaction { try state.writer.write(changes) }
     }
     return true
   }

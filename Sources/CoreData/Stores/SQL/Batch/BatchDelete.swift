@@ -25,7 +25,7 @@ struct BatchDelete {
     try run.noteReplacedFiles(rows)
     for layout in layouts { try forgetRelationships(rows, layout) }
     for layout in rootLayouts(of: layouts) {
-      try run.connection.run(
+      try run.database.run(
         "DELETE FROM \(SQLName.quoted(layout.table)) WHERE \(rows.contains("Z_PK", root: layout.rootNumber))")
     }
     for layout in rootLayouts(of: layouts) { try BatchDerivations(run).updateOthers(affected: layout) }
@@ -52,7 +52,7 @@ struct BatchDelete {
   private func members(_ relationship: RelationshipLayout, _ layout: EntityLayout, _ rows: BatchRows) -> String {
     let owners = "SELECT Z_PK FROM \(rows.table) WHERE Z_ENT = \(layout.number)"
     return RelationshipPairs(of: relationship, in: run.entities.schema).queries(fromOwner: true)
-      .map { "SELECT MEMBER FROM (\($0)) WHERE OWNER IN (\(owners))" }.joined(separator: " UNION ")
+      .map { "SELECT MEMBER FROM (\($0)) p WHERE OWNER IN (\(owners))" }.joined(separator: " UNION ")
   }
 
   private func cascade(_ rows: BatchRows) throws {
@@ -82,7 +82,7 @@ struct BatchDelete {
         "SELECT 1 FROM \(SQLName.quoted(destination.table)) "
         + "WHERE Z_PK IN (\(members(relationship, layout, rows))) "
         + "AND NOT \(rows.contains("Z_PK", root: destination.rootNumber)) LIMIT 1"
-      if try run.connection.scalar(remaining) != nil {
+      if try run.database.scalar(remaining) != nil {
         throw BatchErrors.deniedDelete(relationship.name, of: layout.name)
       }
     }
@@ -123,13 +123,13 @@ struct BatchDelete {
       case .inverseForeignKey(let table, let key):
         guard relationship.inverseName == nil else { continue }
         let column = SQLName.quoted(key.column)
-        try run.connection.run(
+        try run.database.run(
           "UPDATE \(SQLName.quoted(table)) SET \(column) = NULL WHERE \(column) IN \(owners)")
       case .joinTable(let end):
         let table = SQLName.quoted(end.table)
-        try run.connection.run("DELETE FROM \(table) WHERE \(SQLName.quoted(end.sourceColumn)) IN \(owners)")
+        try run.database.run("DELETE FROM \(table) WHERE \(SQLName.quoted(end.sourceColumn)) IN \(owners)")
         if end.isReflexive {
-          try run.connection.run("DELETE FROM \(table) WHERE \(SQLName.quoted(end.destinationColumn)) IN \(owners)")
+          try run.database.run("DELETE FROM \(table) WHERE \(SQLName.quoted(end.destinationColumn)) IN \(owners)")
         }
       }
     }

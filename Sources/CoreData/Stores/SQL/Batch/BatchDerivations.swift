@@ -22,13 +22,13 @@ struct BatchDerivations {
     for layout in try rows.entityLayouts() {
       guard let entity = run.entities.description(number: layout.number) else { continue }
       for rule in run.derivations.rules(of: entity) where changed.map({ rule.concerns($0) }) ?? true {
-        guard let attribute = entity.attributesByName[rule.name], let column = layout.attributes[rule.name]?.column
+        guard let attribute = entity.attributesByName[rule.name], let stored = layout.attributes[rule.name], stored.column != nil
         else { continue }
-        let found = try run.rows(width: 1)
+        let found = try run.rows(values: [stored.kind])
         try found.add(layout.number, from: rows)
         try BatchValues(run: run, layout: layout, attribute: attribute).compute(
           rule.expression, in: found, position: 0)
-        try run.assign([run.assignment(column, 0, found, layout)], to: found, in: layout, isNewVersion: false)
+        try run.assign(run.assignments(of: stored, 0, found, layout), to: found, in: layout, isNewVersion: false)
       }
     }
   }
@@ -36,7 +36,9 @@ struct BatchDerivations {
   /// A derived attribute of an entity, and its value in SQL.
   private struct Derived {
     let name: String
-    let column: String
+    let stored: AttributeLayout
+    /// The value that is stored now, in the form of the new one.
+    let present: BoundSQL
     let value: BoundSQL
   }
 
@@ -48,10 +50,10 @@ struct BatchDerivations {
       let scope = SQLScope(entity: layout, names: names)
       let derived = try self.derived(of: layout, affected: affected, scope, names)
       if derived.isEmpty { continue }
-      let found = try run.rows(width: derived.count)
+      let found = try run.rows(values: derived.map(\.stored.kind))
       let list = derived.map(\.value).joined(", ")
-      let test = derived.map { "\(raw: scope.alias).\(column: $0.column) IS NOT \($0.value)" as BoundSQL }.joined(
-        " OR ")
+      let isDifferent = run.database.dialect.isDifferent
+      let test = derived.map { "\($0.present) \(raw: isDifferent) \($0.value)" as BoundSQL }.joined(" OR ")
       let numbers = layout.numbers.map(String.init).joined(separator: ", ")
       let isShared = (run.entities.schema.entity(number: layout.rootNumber)?.numbers.count ?? 1) > 1
       let entities = isShared ? " AND \(scope.alias).Z_ENT IN (\(numbers))" : ""
@@ -64,9 +66,9 @@ struct BatchDerivations {
       if try found.count() == 0 { continue }
       var changed: Set<String> = []
       var assignments: [BoundSQL] = []
-      for (position, attribute) in derived.enumerated() where try differs(attribute, position, found, layout) {
+      for (position, attribute) in derived.enumerated() where try differs(attribute, position, found, scope, layout) {
         changed.insert(attribute.name)
-        assignments.append(run.assignment(attribute.column, position, found, layout))
+        assignments += run.assignments(of: attribute.stored, position, found, layout)
       }
       try run.assign(assignments, to: found, in: layout)
       try run.recordUpdates(of: changed, found)
@@ -74,11 +76,15 @@ struct BatchDerivations {
   }
 
   /// Whether the new value of an attribute differs from the old one in any row.
-  private func differs(_ derived: Derived, _ position: Int, _ rows: BatchRows, _ layout: EntityLayout) throws -> Bool {
-    let sql =
-      "SELECT 1 FROM \(rows.table) b JOIN \(SQLName.quoted(layout.table)) d ON d.Z_PK = b.Z_PK "
-      + "WHERE d.\(SQLName.quoted(derived.column)) IS NOT b.V\(position) LIMIT 1"
-    return try run.connection.scalar(sql) != nil
+  private func differs(
+    _ derived: Derived, _ position: Int, _ rows: BatchRows, _ scope: SQLScope, _ layout: EntityLayout
+  ) throws -> Bool {
+    let alias = scope.alias
+    let query: BoundSQL = """
+      SELECT 1 FROM \(raw: rows.table) b JOIN \(column: layout.table) \(raw: alias) ON \(raw: alias).Z_PK = b.Z_PK \
+      WHERE \(derived.present) \(raw: run.database.dialect.isDifferent) b.V\(raw: "\(position)") LIMIT 1
+      """
+    return try run.database.scalar(query.sql, query.values) != nil
   }
 
   /// The derived attributes that an entity declares and that lead to another one.
@@ -89,11 +95,16 @@ struct BatchDerivations {
     return try run.derivations.rules(of: entity).compactMap { rule in
       guard !rule.isTimed, entity.superentity?.attributesByName[rule.name] == nil,
         leads(rule, from: entity, to: affected), let attribute = entity.attributesByName[rule.name],
-        let column = layout.attributes[rule.name]?.column
+        let stored = layout.attributes[rule.name], let column = stored.column
       else { return nil }
       do {
         let values = BatchValues(run: run, layout: layout, attribute: attribute)
-        return Derived(name: rule.name, column: column, value: try values.operand(rule.expression, scope, names))
+        // In PostgreSQL a column can be of another type than values in calculations.
+        let present: BoundSQL =
+          run.database.dialect == .sqlite
+          ? "\(raw: scope.alias).\(column: column)" : try values.operand(.keyPath(rule.name), scope, names)
+        return Derived(
+          name: rule.name, stored: stored, present: present, value: try values.operand(rule.expression, scope, names))
       } catch let obstacle as NotExpressibleInSQL {
         throw BatchErrors.badRequest(
           "The derived attribute '\(rule.name)' of '\(layout.name)' depends on the changed objects, and SQL cannot "

@@ -25,13 +25,11 @@ final class BatchInsert {
   /// The positions of stored attributes.
   private let stored: [Int]
   private let hasDerived: Bool
-  private let writer: RowWriter
+  private let insertion: any BatchRowInsertion
   private let entityNumber: Int64
   /// The class of the objects that a handler fills.
   private lazy var objectClass = ManagedObjectClasses.of(entity)
   private let slotTable: SlotTable
-  private var nextKey: Int64
-  private let firstKey: Int64
   /// Rows with derived attributes.
   private let inserted: BatchRows
   private let updated: BatchRows
@@ -40,6 +38,18 @@ final class BatchInsert {
   /// The identifiers of these rows, if they are kept.
   private(set) var identifiers: [NSManagedObjectID] = []
   private var hasUpdated = false
+  /// The keys of inserted rows that have not been recorded yet.
+  private var unrecorded: [Int64] = []
+  /// The most keys that are recorded at once.
+  private static let recordLimit = 10_000
+  /// The uniqueness constraints of the table.
+  private let constraints: [IndexLayout]
+  /// The values for which rows with the same unique values have not been searched yet.
+  private var waiting: [Values] = []
+  /// The most values for which rows are searched at once.
+  private static let searchLimit = 500
+  /// Whether rows with the same values are searched before one is inserted.
+  private let searchesFirst: Bool
 
   /// - Throws: 134060 for an abstract entity.
   init(
@@ -55,7 +65,7 @@ final class BatchInsert {
     self.policy = policy
     self.keepsIdentifiers = keepsIdentifiers
     plan = try run.plans.plan(for: entity)
-    writer = run.writer
+    insertion = try run.engine.insertion(of: plan)
     entityNumber = Int64(plan.layout.number)
     let table = entity.slotTable
     slotTable = table
@@ -65,17 +75,9 @@ final class BatchInsert {
       return !attribute.isOptional && !(attribute is NSDerivedAttributeDescription)
     }
     hasDerived = !run.derivations.rules(of: entity).isEmpty
-    let layout = plan.layout
-    let kept =
-      try run.connection.scalar(
-        "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?", [.integer(Int64(layout.rootNumber))])?.integer ?? 0
-    let present = try run.connection.scalar("SELECT MAX(Z_PK) FROM \(SQLName.quoted(layout.table))")?.integer ?? 0
-    let last = max(kept, present, 0)
-    guard last < .max else {
-      throw StoreErrors.keysExhausted(url: nil, entity: layout.name, table: layout.table, last: last)
-    }
-    nextKey = last + 1
-    firstKey = nextKey
+    let tableName = plan.layout.table
+    constraints = run.entities.schema.indexes.filter { $0.isUnique && $0.table == tableName }
+    searchesFirst = !insertion.findsDuplicates && !constraints.isEmpty && policy != .errorMergePolicyType
     inserted = try run.rows()
     updated = try run.rows()
   }
@@ -142,45 +144,75 @@ final class BatchInsert {
 
   /// Inserts a row, or updates the row that has the same unique values, as the merge policy says.
   ///
-  /// - Throws: 1570 for a missing value; 133021 for values that are not unique.
+  /// - Throws: 1570 for a missing value; the engine's error for values that are not unique, now or later.
   func insert(_ values: Values) throws {
-    let missing = required.first { values.slots[$0].isNull }
-    if missing == nil {
-      let mark = run.external.mark
+    if searchesFirst {
+      waiting.append(values)
+      if waiting.count == Self.searchLimit { try insertWaiting() }
+      return
+    }
+    guard let missing = missing(values) else {
       do {
         return try insertRow(values)
-      } catch let error as SQLiteError where error.isUniqueConstraint && policy != .errorMergePolicyType {
-        run.external.didRollBack(to: mark)
-        guard try merge(values) else { throw error }
+      } catch where insertion.isNotUnique(error) && policy != .errorMergePolicyType {
+        guard try merge(values, with: rowsWithSameValues(values)) != .none else { throw error }
+        return
       }
-    } else if let missing, try policy == .errorMergePolicyType || !merge(values) {
-      throw BatchErrors.missingValue(entity.slotTable.names[missing], of: plan.layout.name)
+    }
+    if try policy == .errorMergePolicyType || merge(values, with: rowsWithSameValues(values)) == .none {
+      throw missingValue(missing)
+    }
+  }
+
+  /// The position of a required attribute without a value.
+  private func missing(_ values: Values) -> Int? { required.first { values.slots[$0].isNull } }
+
+  private func missingValue(_ position: Int) -> NSError {
+    BatchErrors.missingValue(entity.slotTable.names[position], of: plan.layout.name)
+  }
+
+  /// Inserts rows for the values that wait, or merges them with rows that have the same values.
+  private func insertWaiting() throws {
+    var rest = waiting[...]
+    waiting = []
+    while !rest.isEmpty {
+      try insertion.flush()
+      let (found, end) = try rowsWithSameValues(rest)
+      for position in rest.startIndex..<end {
+        let values = rest[position]
+        rest.removeFirst()
+        let merging = try merge(values, with: found[position] ?? [])
+        if merging == .none {
+          if let missing = missing(values) { throw missingValue(missing) }
+          try insertRow(values)
+        }
+        // The row may have new values under another constraint, so the next ones are searched for again.
+        if merging == .updated, constraints.count > 1 { break }
+      }
     }
   }
 
   private func insertRow(_ values: Values) throws {
-    guard nextKey < .max else {
-      throw StoreErrors.keysExhausted(
-        url: nil, entity: plan.layout.name, table: plan.layout.table, last: nextKey)
-    }
     var filled = SlotSet()
     for position in stored where !values.slots[position].isNull { filled.insert(position) }
-    let statement = try plan.insertStatement()
-    try execute(statement) {
-      try statement.bind(nextKey, at: 1)
-      try statement.bind(entityNumber, at: 2)
-      try statement.bind(1 as Int64, at: 3)
-      try writer.bindColumns(of: values.slots, at: filled, row: nextKey, plan, to: statement)
+    let key = try insertion.nextKey()
+    try insertion.insert(values.slots, at: filled, key: key)
+    if run.history != nil || hasDerived {
+      unrecorded.append(key)
+      if unrecorded.count == Self.recordLimit { try recordInserted() }
     }
-    if let history = run.history {
-      try history.record(.insert, entity: Int(entityNumber), key: nextKey)
-    }
-    if hasDerived { try inserted.add(entity: plan.layout, key: nextKey) }
     count += 1
-    if keepsIdentifiers, let id = run.entities.id(entity: Int(entityNumber), primaryKey: nextKey) {
+    if keepsIdentifiers, let id = run.entities.id(entity: Int(entityNumber), primaryKey: key) {
       identifiers.append(id)
     }
-    nextKey += 1
+  }
+
+  /// Records the rows that were inserted since the last call.
+  private func recordInserted() throws {
+    if unrecorded.isEmpty { return }
+    try run.history?.record(.insert, entity: Int(entityNumber), keys: unrecorded)
+    if hasDerived { try inserted.add(unrecorded, of: plan.layout) }
+    unrecorded.removeAll(keepingCapacity: true)
   }
 
   private func note(_ id: NSManagedObjectID) {
@@ -188,36 +220,36 @@ final class BatchInsert {
     if keepsIdentifiers { identifiers.append(id) }
   }
 
-  private func execute(_ statement: SQLiteStatement, _ bind: () throws -> Void) throws {
-    defer {
-      statement.reset()
-      statement.clearBindings()
-    }
-    try bind()
-    while try statement.step() {}
+  /// A row that has the same unique values as one to insert.
+  private struct FoundRow {
+    let key: Int64
+    let entity: Int64
+    let version: Int64
   }
 
-  /// Merges the values with the row that has the same unique values.
-  ///
-  /// - Returns: whether there is exactly one such row, of the same entity or one that inherits from it.
-  private func merge(_ values: Values) throws -> Bool {
-    let found = try rowsWithSameValues(values)
+  private enum Merging {
+    /// There is not exactly one row, or it is of an entity that does not inherit from the request's.
+    case none
+    case unchanged
+    case updated
+  }
+
+  /// Merges values with the row that has the same unique values.
+  private func merge(_ values: Values, with found: [FoundRow]) throws -> Merging {
     guard let row = found.first, found.count == 1,
       let number = run.entities.number(ofRow: row.entity, like: plan.layout), plan.layout.numbers.contains(number),
       let existing = run.entities.description(number: number),
       let id = run.entities.id(entity: number, primaryKey: row.key)
-    else { return false }
+    else { return .none }
     switch policy {
-    case .mergeByPropertyStoreTrumpMergePolicyType, .rollbackMergePolicyType, .errorMergePolicyType: return true
+    case .mergeByPropertyStoreTrumpMergePolicyType, .rollbackMergePolicyType, .errorMergePolicyType: return .unchanged
     case .mergeByPropertyObjectTrumpMergePolicyType:
       try update(id, existing, row.version, values, stored.filter { values.given.contains($0) })
     case .overwriteMergePolicyType:
-      if let missing = required.first(where: { values.slots[$0].isNull }) {
-        throw BatchErrors.missingValue(entity.slotTable.names[missing], of: plan.layout.name)
-      }
+      if let missing = missing(values) { throw missingValue(missing) }
       try update(id, existing, row.version, values, stored)
     }
-    return true
+    return .updated
   }
 
   private func update(
@@ -235,72 +267,125 @@ final class BatchInsert {
       slots[target] = values.slots[position]
       changed.insert(target)
     }
-    for (position, column) in plan.filed where changed.contains(position) {
-      let sql = "SELECT \(SQLName.quoted(column)) FROM \(SQLName.quoted(plan.layout.table)) WHERE Z_PK = ?"
-      if let bytes = try run.connection.scalar(sql, [.integer(id.key.number)])?.blob {
-        run.external.willReplace(bytes)
-      }
-    }
+    try recordInserted()
     let change = RowChange(kind: .update, id: id, old: nil, slots: slots, changed: changed)
-    let statement = try plan.updateStatement(changed)
-    try execute(statement) {
-      try statement.bind(id.key.number, at: 1)
-      try statement.bind(RowVersion.next(after: version), at: 2)
-      try statement.bind(version, at: 3)
-      try writer.bindColumns(of: change, plan, to: statement)
-    }
+    try insertion.update(change, from: version)
     let names = Set(changed.map { table.names[$0] })
     try run.recordUpdate(of: names, entity: plan.layout.number, key: id.key.number)
     hasUpdated = true
-    if hasDerived { try updated.add(entity: plan.layout, key: id.key.number) }
+    if hasDerived { try updated.add([id.key.number], of: plan.layout) }
     note(id)
   }
 
-  /// Returns the rows that have the same values under a uniqueness constraint.
-  private func rowsWithSameValues(_ values: Values) throws -> [(key: Int64, entity: Int64, version: Int64)] {
-    var found: [Int64: (key: Int64, entity: Int64, version: Int64)] = [:]
-    for index in run.entities.schema.indexes where index.isUnique && index.table == plan.layout.table {
-      let wanted = try index.elements.map { try value(of: $0.column, values) }
-      // Rows with a missing value never violate a constraint.
-      guard wanted.allSatisfy({ $0 != nil && $0 != .null }) else { continue }
-      let test = index.elements.map { "\(SQLName.quoted($0.column)) = ?" }.joined(separator: " AND ")
-      let rows = try run.connection.rows(
-        "SELECT Z_PK, Z_ENT, \(RowVersion.stored) FROM \(SQLName.quoted(plan.layout.table)) WHERE \(test)",
-        wanted.compactMap { $0 })
-      for row in rows {
-        let key = row[0].integer ?? 0
-        found[key] = (key, row[1].integer ?? 0, row[2].integer ?? 0)
+  /// The columns and values of a row that a uniqueness constraint compares. The remainder of a date may be null.
+  private typealias UniqueValue = (column: String, value: BoundSQL, isRemainder: Bool)
+
+  /// Returns the values that a constraint compares; nil if one is missing, since then no other row is the same.
+  private func uniqueValues(_ values: Values, _ constraint: IndexLayout) throws -> [UniqueValue]? {
+    var wanted: [UniqueValue] = []
+    for element in constraint.elements {
+      let columns = try columnValues(withColumn: element.column, values)
+      guard let found = columns.first(where: { $0.name == element.column }), !found.value.isNull else { return nil }
+      wanted.append((found.name, found.sql, false))
+      let stored = plan.layout.attributes.values.lazy.compactMap { $0.leaf(withColumn: element.column) }.first
+      if let remainder = stored?.remainderColumn, let found = columns.first(where: { $0.name == remainder }) {
+        wanted.append((found.name, "CAST(\(found.sql) AS DOUBLE PRECISION)", true))
       }
     }
-    return Array(found.values)
+    return wanted
   }
 
-  /// Returns the value of a column; nil for one that no attribute of the entity has.
-  private func value(of column: String, _ values: Values) throws -> SQLiteValue? {
+  /// Returns the columns and values of the attribute that has a column; none if no attribute of the entity has it.
+  private func columnValues(withColumn column: String, _ values: Values) throws -> [ColumnValue] {
     let table = entity.slotTable
     for position in stored {
       guard let attribute = plan.layout.attributes[table.names[position]], attribute.columns.contains(column) else {
         continue
       }
-      let columns = try writer.columnValues(
+      return try run.values.columns(
         of: values.slots[position], attribute, description: table.attribute(at: position), in: plan.layout, row: 0)
-      return columns.first { $0.column == column }?.value
     }
-    return nil
+    return []
+  }
+
+  /// Returns the rows that have the same values under a uniqueness constraint.
+  private func rowsWithSameValues(_ values: Values) throws -> [FoundRow] {
+    var found: [Int64: FoundRow] = [:]
+    for constraint in constraints {
+      guard let wanted = try uniqueValues(values, constraint) else { continue }
+      let test = wanted.map { wanted -> BoundSQL in
+        wanted.isRemainder
+          ? "COALESCE(\(column: wanted.column), 0) = COALESCE(\(wanted.value), 0)"
+          : "\(column: wanted.column) = \(wanted.value)"
+      }.joined(" AND ")
+      let rows = try run.database.rows(
+        "SELECT Z_PK, Z_ENT, \(RowVersion.stored) FROM \(SQLName.quoted(plan.layout.table)) WHERE \(test.sql)",
+        test.values)
+      for row in rows {
+        let key = row[0].integer ?? 0
+        found[key] = FoundRow(key: key, entity: row[1].integer ?? 0, version: row[2].integer ?? 0)
+      }
+    }
+    return Array(found.values)
+  }
+
+  /// Returns the rows that have the same values under a uniqueness constraint as some of a list, by the positions in the
+  /// list, and the position of the first values that are the same as earlier ones of the list, or its end. All comparisons
+  /// are the database's.
+  private func rowsWithSameValues(_ list: ArraySlice<Values>) throws -> (rows: [Int: [FoundRow]], end: Int) {
+    var found: [Int: [Int64: FoundRow]] = [:]
+    var end = list.endIndex
+    for constraint in constraints {
+      var lines: [BoundSQL] = []
+      var columns: [UniqueValue] = []
+      for position in list.indices {
+        guard let wanted = try uniqueValues(list[position], constraint) else { continue }
+        columns = wanted
+        lines.append("(\(value: .integer(Int64(position))), \(wanted.map(\.value).joined(", ")))")
+      }
+      if lines.isEmpty { continue }
+      let names = columns.indices.map { "C\($0)" }
+      let given: BoundSQL = "WITH w(N, \(raw: names.joined(separator: ", "))) AS (VALUES \(lines.joined(", ")))"
+      func test(_ left: (UniqueValue, String) -> String, _ right: (String) -> String) -> String {
+        zip(columns, names).map { column, name in
+          let (left, right) = (left(column, name), right(name))
+          return column.isRemainder ? "COALESCE(\(left), 0) = COALESCE(\(right), 0)" : "\(left) = \(right)"
+        }.joined(separator: " AND ")
+      }
+      let isStored = test({ column, _ in "t.\(SQLName.quoted(column.column))" }, { "w.\($0)" })
+      try run.database.forEachRow(
+        "\(given.sql) SELECT w.N, t.Z_PK, t.Z_ENT, \(RowVersion.stored) FROM w "
+          + "JOIN \(SQLName.quoted(plan.layout.table)) t ON \(isStored)", given.values
+      ) { row in
+        let (position, key) = (Int(row.int64(at: 0)), row.int64(at: 1))
+        found[position, default: [:]][key] = FoundRow(
+          key: key, entity: row.int64(at: 2), version: row.int64(at: 3))
+      }
+      let isRepeated = test({ "a.\($1)" }, { "b.\($0)" })
+      let repeated = try run.database.scalar(
+        "\(given.sql) SELECT MIN(b.N) FROM w a JOIN w b ON \(isRepeated) AND a.N < b.N", given.values)
+      if let repeated = repeated?.integer { end = min(end, Int(repeated)) }
+    }
+    return (found.mapValues { Array($0.values) }, end)
   }
 
   /// Computes what is derived from the rows, and reserves their keys.
   func finish() throws {
-    if nextKey > firstKey {
-      try run.connection.run(
-        "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?",
-        [.integer(nextKey - 1), .integer(Int64(plan.layout.rootNumber))])
-    }
+    try insertWaiting()
+    try insertion.finish()
+    try recordInserted()
     let derived = BatchDerivations(run)
     if hasDerived {
       try derived.updateRows(inserted)
       try derived.updateRows(updated)
     }
     if hasUpdated { try derived.updateOthers(affected: plan.layout) }
+  }
+}
+
+extension AttributeLayout {
+  /// The attribute, or the element of a composite one, with a column.
+  fileprivate func leaf(withColumn name: String) -> AttributeLayout? {
+    column == name ? self : elements.lazy.compactMap { $0.leaf(withColumn: name) }.first
   }
 }

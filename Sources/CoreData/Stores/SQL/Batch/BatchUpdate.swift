@@ -125,12 +125,13 @@ struct BatchUpdate {
       switch value.value {
       case .expression: return true
       case .constant(.data(let data)):
-        return layout.attributes[value.name]?.allowsExternalStorage == true && data.count >= ExternalData.smallestFile
+        return run.external != nil && layout.attributes[value.name]?.allowsExternalStorage == true
+          && data.count >= ExternalData.smallestFile
       default: return false
       }
     }
     if varying.isEmpty { return (rows, [:]) }
-    let computed = try run.rows(width: varying.count)
+    let computed = try run.rows(values: varying.map { layout.attributes[$0.name]?.kind ?? .undefined })
     for entity in try rows.entityLayouts() { try computed.add(entity.number, from: rows) }
     var columns: [String: Int] = [:]
     for (position, (name, value)) in varying.enumerated() {
@@ -140,8 +141,8 @@ struct BatchUpdate {
       switch value {
       case .expression(let expression): try values.compute(expression, in: computed, position: position)
       case .constant(let slot):
-        try computed.forEachKey(root: layout.rootNumber) { key in
-          try values.set(slot, in: computed, position: position, key: key)
+        try computed.forEachKeys(root: layout.rootNumber) { keys in
+          for key in keys { try values.set(slot, in: computed, position: position, key: key) }
         }
       case .object: continue
       }
@@ -152,7 +153,7 @@ struct BatchUpdate {
   private func checkMandatory(_ computed: (rows: BatchRows, columns: [String: Int])) throws {
     for (name, position) in computed.columns where entity.attributesByName[name]?.isOptional == false {
       let missing = "SELECT 1 FROM \(computed.rows.table) WHERE V\(position) IS NULL LIMIT 1"
-      if try run.connection.scalar(missing) != nil { throw BatchErrors.missingValue(name, of: layout.name) }
+      if try run.database.scalar(missing) != nil { throw BatchErrors.missingValue(name, of: layout.name) }
     }
   }
 
@@ -162,15 +163,15 @@ struct BatchUpdate {
     switch value {
     case .constant(let slot):
       guard let stored = layout.attributes[name] else { return [] }
-      if let position = computed.columns[name], let column = stored.column {
-        return [run.assignment(column, position, computed.rows, layout)]
+      if let position = computed.columns[name] {
+        return run.assignments(of: stored, position, computed.rows, layout)
       }
-      let values = try run.writer.columnValues(
+      let values = try run.values.columns(
         of: slot, stored, description: entity.attributesByName[name], in: layout, row: 0)
-      return values.map { "\(column: $0.column) = \(value: $0.value)" }
+      return values.map(\.assignment)
     case .expression:
-      guard let column = layout.attributes[name]?.column, let position = computed.columns[name] else { return [] }
-      return [run.assignment(column, position, computed.rows, layout)]
+      guard let stored = layout.attributes[name], let position = computed.columns[name] else { return [] }
+      return run.assignments(of: stored, position, computed.rows, layout)
     case .object(let id): return try assignments(name, id)
     }
   }
@@ -195,12 +196,23 @@ struct BatchUpdate {
 }
 
 extension BatchRun {
-  /// Sets a column to a computed value of each row.
-  func assignment(_ column: String, _ position: Int, _ rows: BatchRows, _ layout: EntityLayout) -> BoundSQL {
-    """
-    \(column: column) = (SELECT b.V\(raw: "\(position)") FROM \(raw: rows.table) b \
-    WHERE b.ROOT = \(raw: "\(layout.rootNumber)") AND b.Z_PK = \(column: layout.table).Z_PK)
-    """
+  /// Sets the columns of an attribute to a computed value of each row.
+  func assignments(
+    of attribute: AttributeLayout, _ position: Int, _ rows: BatchRows, _ layout: EntityLayout
+  ) -> [BoundSQL] {
+    func assignment(_ column: String, _ value: String) -> BoundSQL {
+      """
+      \(column: column) = (SELECT \(raw: value) FROM \(raw: rows.table) b \
+      WHERE b.ROOT = \(raw: "\(layout.rootNumber)") AND b.Z_PK = \(column: layout.table).Z_PK)
+      """
+    }
+    guard let column = attribute.column else { return [] }
+    let value = "b.V\(position)"
+    guard let remainder = attribute.remainderColumn else { return [assignment(column, value)] }
+    return [
+      assignment(column, StoredDate.timestamp(of: value)),
+      assignment(remainder, StoredDate.remainder(of: value)),
+    ]
   }
 
   /// Updates the rows of a set that are in the table of an entity.
@@ -214,6 +226,6 @@ extension BatchRun {
     guard !list.isEmpty else { return }
     let test = rows.contains("Z_PK", root: layout.rootNumber)
     let update: BoundSQL = "UPDATE \(column: layout.table) SET \(list.joined(", ")) WHERE \(raw: test)"
-    try connection.run(update.sql, update.values)
+    try database.run(update.sql, update.values)
   }
 }

@@ -21,7 +21,7 @@ struct BatchValues {
   func compute(_ expression: ExpressionSyntax, in rows: BatchRows, position: Int) throws {
     do {
       let value = try sql(expression) { alias in "\(alias).Z_PK = \(rows.name).Z_PK" }
-      try run.connection.run(
+      try run.database.run(
         "UPDATE \(rows.table) SET V\(position) = (\(value.sql)) WHERE ROOT = \(layout.rootNumber)", value.values)
       try checkRange(rows, position)
     } catch is NotExpressibleInSQL {
@@ -54,7 +54,10 @@ struct BatchValues {
     else { throw NotExpressibleInSQL() }
     let value = scalar.sql
     switch stored.kind {
-    case .integer16, .integer32, .integer64: return "CAST(\(value) AS INTEGER)"
+    case .integer16, .integer32, .integer64:
+      // PostgreSQL would round.
+      let truncates = run.database.dialect == .postgreSQL && scalar.form != .whole
+      return truncates ? "CAST(TRUNC(\(value)) AS BIGINT)" : "CAST(\(value) AS BIGINT)"
     case .boolean: return "(\(value) <> 0)"
     default: return value
     }
@@ -68,24 +71,17 @@ struct BatchValues {
     default: return
     }
     let sql = "SELECT V\(position) FROM \(rows.table) WHERE V\(position) NOT BETWEEN ? AND ? LIMIT 1"
-    if let found = try run.connection.scalar(sql, [.integer(range.lowerBound), .integer(range.upperBound)])?.integer {
+    if let found = try run.database.scalar(sql, [.integer(range.lowerBound), .integer(range.upperBound)])?.integer {
       throw BatchErrors.outOfRange(attribute.name, of: layout.name, isTooLarge: found > range.upperBound)
     }
   }
 
   /// Evaluates an expression over the attributes of each row.
   private func computeInMemory(_ expression: ExpressionSyntax, in rows: BatchRows, position: Int) throws {
-    let reader = RowReader(
-      entity: layout, includesSubentities: true, entities: run.entities, external: run.external)
-    let columns = reader.columns.map(SQLName.quoted).joined(separator: ", ")
-    let select = "SELECT \(columns) FROM \(SQLName.quoted(layout.table)) WHERE Z_PK = ?"
-    try rows.forEachKey(root: layout.rootNumber) { key in
-      let row = try run.connection.cached(select) { statement -> RowSnapshot? in
-        try statement.bind(key, at: 1)
-        return try statement.step() ? try reader.snapshot(statement) : nil
+    try rows.forEachKeys(root: layout.rootNumber) { keys in
+      try run.engine.forEachRow(keys, of: layout) { key, row in
+        try set(try value(of: expression, row), in: rows, position: position, key: key)
       }
-      guard let row else { return }
-      try set(try value(of: expression, row), in: rows, position: position, key: key)
     }
   }
 
@@ -104,15 +100,23 @@ struct BatchValues {
   /// Sets the computed value of one row.
   func set(_ slot: Slot, in rows: BatchRows, position: Int, key: Int64) throws {
     guard let stored else { return }
-    let values = try run.writer.columnValues(of: slot, stored, description: attribute, in: layout, row: key)
-    guard let value = values.first?.value, values.count == 1 else {
+    let value: BoundSQL
+    if case .date(let seconds) = slot {
+      value = "\(value: .real(seconds))"
+    } else if stored.column != nil,
+      let found = try run.values.columns(of: slot, stored, description: attribute, in: layout, row: key).first
+    {
+      value = found.sql
+    } else {
       throw BatchErrors.badRequest(
         "'\(attribute.name)' of '\(layout.name)' is a composite attribute, which an expression cannot compute.",
         entity: layout.name, property: attribute.name, suggestion: "Give a constant value.")
     }
-    try run.connection.run(
-      "UPDATE \(rows.table) SET V\(position) = ? WHERE ROOT = ? AND Z_PK = ?",
-      [value, .integer(Int64(layout.rootNumber)), .integer(key)])
+    let update: BoundSQL = """
+      UPDATE \(raw: rows.table) SET V\(raw: "\(position)") = \(value) \
+      WHERE ROOT = \(value: .integer(Int64(layout.rootNumber))) AND Z_PK = \(value: .integer(key))
+      """
+    try run.database.run(update.sql, update.values)
   }
 }
 

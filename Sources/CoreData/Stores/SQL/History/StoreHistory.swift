@@ -6,12 +6,12 @@ import CoreDataStoreFiles
 import Foundation
 
 /// How the rows of a store appear in its persistent history.
-final class StoreHistory {
+package final class StoreHistory {
   /// An attribute whose value is kept when its object is deleted.
   struct Tombstone {
     let attribute: NSAttributeDescription
     let coding: ColumnCoding
-    /// The value to keep. Values in files of their own are not kept, since the files go with the row.
+    /// The value to keep.
     let sql: String
   }
 
@@ -20,15 +20,16 @@ final class StoreHistory {
     let tombstones: [Tombstone]
   }
 
-  private let entities: StoredEntities
+  let entities: StoredEntities
+  private let dialect: SQLDialect
   private var facts: [Int: Facts] = [:]
 
-  init(_ entities: StoredEntities) {
-    self.entities = entities
+  package init(_ entities: StoredEntities, _ dialect: SQLDialect) {
+    (self.entities, self.dialect) = (entities, dialect)
   }
 
   /// The number of columns that values of deleted rows need.
-  var tombstoneCount: Int { entities.schema.entities.map { tombstones(of: $0.number).count }.max() ?? 0 }
+  package var tombstoneCount: Int { entities.schema.entities.map { tombstones(of: $0.number).count }.max() ?? 0 }
 
   /// The bits of an entity's properties.
   func bits(of number: Int) -> HistoryBits { facts(of: number).bits }
@@ -47,12 +48,9 @@ final class StoreHistory {
     let made = Facts(
       bits: HistoryBits(layout, in: entities.schema),
       tombstones: kept.compactMap { attribute in
-        guard let stored = layout.attributes[attribute.name], let column = stored.column.map(SQLName.quoted),
+        guard let stored = layout.attributes[attribute.name], let sql = HistoryTombstone.sql(of: stored, dialect),
           let coding = ColumnCoding(stored)
         else { return nil }
-        let sql =
-          stored.allowsExternalStorage
-          ? "CASE WHEN SUBSTR(\(column), 1, 1) = X'02' THEN NULL ELSE \(column) END" : column
         return Tombstone(attribute: attribute, coding: coding, sql: sql)
       })
     facts[number] = made
@@ -60,7 +58,8 @@ final class StoreHistory {
   }
 
   /// Records the changes of a save. Rows that are deleted must still be there.
-  func record(_ changes: [RowChange], with writer: HistoryWriter) throws {
+  package func record(_ changes: [RowChange], with writer: HistoryWriter) throws {
+    var together = SimilarChanges(writer)
     for kind in [RowChange.Kind.insert, .update, .delete] {
       for position in changes.indices where changes[position].kind == kind {
         let id = changes[position].id
@@ -69,22 +68,53 @@ final class StoreHistory {
         else { throw SchemaProblem.entityNotInStore(entity: id.entityDescription.name ?? "") }
         let key = id.key.number
         switch kind {
-        case .insert: try writer.record(.insert, entity: entity, key: key)
+        case .insert: try together.add(.insert, entity: entity, key: key)
         case .update:
           let names = id.entityDescription.slotTable.names
           let changed = changes[position].changed.map { names[$0] }
-          try writer.record(.update, entity: entity, key: key, columns: bits(of: entity).bytes(of: changed))
+          try together.add(.update, entity: entity, key: key, columns: bits(of: entity).bytes(of: changed))
         case .delete:
           let kept = tombstones(of: entity)
           if kept.isEmpty {
-            try writer.record(.delete, entity: entity, key: key)
+            try together.add(.delete, entity: entity, key: key)
           } else {
+            try together.end()
             try writer.record(
               .delete, entity: entity, rows: "FROM \(column: layout.table) WHERE Z_PK = \(value: .integer(key))",
               keeping: kept.map(\.sql))
           }
         }
       }
+    }
+    try together.end()
+  }
+
+  /// Changes that differ in their keys alone, and have not been recorded yet.
+  private struct SimilarChanges {
+    /// The most keys that are kept back.
+    private static let limit = 10_000
+
+    private let writer: HistoryWriter
+    private var kind = HistoryChangeKind.insert
+    private var entity = 0
+    private var columns: Data?
+    private var keys: [Int64] = []
+
+    init(_ writer: HistoryWriter) {
+      self.writer = writer
+    }
+
+    mutating func add(_ kind: HistoryChangeKind, entity: Int, key: Int64, columns: Data? = nil) throws {
+      let isSimilar = kind == self.kind && entity == self.entity && columns == self.columns
+      if !isSimilar || keys.count == Self.limit { try end() }
+      (self.kind, self.entity, self.columns) = (kind, entity, columns)
+      keys.append(key)
+    }
+
+    mutating func end() throws {
+      if keys.isEmpty { return }
+      try writer.record(kind, entity: entity, keys: keys, columns: columns)
+      keys.removeAll(keepingCapacity: true)
     }
   }
 }

@@ -1,0 +1,79 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataStoreFiles
+import Foundation
+
+/// A store that can record persistent history.
+///
+/// The coordinator's lock is held during all calls.
+package protocol HistoryStore: RowStore {
+  /// Who makes the next changes.
+  var origin: HistoryOrigin { get set }
+  /// Whether changes are recorded.
+  var recordsHistory: Bool { get }
+  /// Whether there is history to read, even if changes are not recorded.
+  var hasHistory: Bool { get }
+
+  /// Returns the number of the last transaction; nil for a store without history.
+  func lastTransaction() throws -> Int64?
+
+  /// Calls a closure with the transactions of a range and, if wanted, their changes.
+  ///
+  /// - Throws: 134301 if transactions of the range have been deleted.
+  func readHistory(
+    _ range: HistoryReader.Range, withChanges: Bool,
+    _ body: (HistoryTransaction, [NSPersistentHistoryChange]) throws -> Void
+  ) throws
+
+  /// Deletes the transactions before a position.
+  ///
+  /// - Returns: how many were deleted.
+  func deleteHistory(before limit: HistoryLimit) throws -> Int
+}
+
+/// Where deleted history ends.
+package enum HistoryLimit {
+  case number(Int64)
+  /// Seconds since the reference date.
+  case time(Double)
+}
+
+extension HistoryOrigin {
+  /// The origin of changes by this program.
+  package init(ofProgramWithContextName contextName: String?, author: String? = nil) {
+    let process = ProcessInfo.processInfo.processName
+    self.init(
+      author: author, contextName: contextName, bundle: Bundle.main.bundleIdentifier ?? process, process: process)
+  }
+}
+
+/// Errors about persistent history.
+package enum HistoryErrors {
+  /// 134301
+  package static func expired(url: URL?, number: Int64, last: Int64) -> NSError {
+    let reason =
+      number > last
+      ? "The token's transaction is \(number), but the last one of the store is \(last): the store was replaced."
+      : "History after the token's transaction, \(number), has been deleted."
+    return .cocoa(
+      NSPersistentHistoryTokenExpiredError, "The persistent history token has expired.", reason: reason,
+      suggestion: "Fetch the objects again, and continue from currentPersistentHistoryToken(fromStores:).",
+      url.map { [ErrorDetail.url: $0] } ?? [:])
+  }
+
+  /// 134091
+  package static func notRecorded(url: URL?) -> NSError {
+    .cocoa(
+      NSPersistentStoreUnsupportedRequestTypeError, "The store has no persistent history.",
+      reason: "The store \(url.map { "at \($0.path) " } ?? "")has never recorded its changes.",
+      suggestion: "Open it with NSPersistentHistoryTrackingKey.", url.map { [ErrorDetail.url: $0] } ?? [:])
+  }
+
+  /// 134060
+  package static func badRequest(_ reason: String, suggestion: String) -> NSError {
+    .cocoa(
+      NSCoreDataError, "The request for persistent history cannot be executed.", reason: reason,
+      suggestion: suggestion)
+  }
+}

@@ -1,0 +1,69 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+extension StoreHistory {
+  /// Calls a closure with the transactions of a range and, if wanted, their changes.
+  ///
+  /// - Parameter external: the files of large values; nil for a store without files.
+  /// - Throws: 134301 if transactions of the range have been deleted.
+  package func read(
+    _ range: HistoryReader.Range, withChanges: Bool, in database: any SQLDatabase, of store: NSPersistentStore,
+    external: ExternalData?, _ body: (HistoryTransaction, [NSPersistentHistoryChange]) throws -> Void
+  ) throws {
+    try database.snapshot {
+      let reader = try HistoryReader(database)
+      if case .after(let number) = range, try reader.isGap(after: number) {
+        throw HistoryErrors.expired(url: store.url, number: number, last: try reader.lastNumber())
+      }
+      try reader.transactions(range) { transaction in
+        guard withChanges else { return try body(transaction, []) }
+        let bare = NSPersistentHistoryTransaction(transaction, store: store.identifier ?? "", changes: nil)
+        let changes = try reader.changes(of: transaction.number).compactMap { change in
+          try self.change(change, in: bare, external)
+        }
+        try body(transaction, changes)
+      }
+    }
+  }
+
+  /// Deletes the transactions before a position, with their changes.
+  ///
+  /// - Returns: how many transactions were deleted.
+  package static func delete(before limit: HistoryLimit, in database: any SQLDatabase) throws -> Int {
+    let reader = try HistoryReader(database)
+    switch limit {
+    case .number(let number): return try reader.remove(beforeNumber: number)
+    case .time(let time): return try reader.remove(beforeTime: time)
+    }
+  }
+
+  /// Returns a change; nil for one of an entity that the store does not have any more.
+  private func change(
+    _ change: HistoryChange, in transaction: NSPersistentHistoryTransaction, _ external: ExternalData?
+  ) throws -> NSPersistentHistoryChange? {
+    guard let id = entities.id(entity: change.entity, primaryKey: change.key) else { return nil }
+    var properties: Set<NSPropertyDescription>?
+    if change.kind == .update {
+      let names = bits(of: change.entity).properties(in: change.columns ?? Data())
+      let known = id.entityDescription.propertiesByName
+      properties = Set(names.compactMap { known[$0] })
+    }
+    var tombstone: [AnyHashable: Any] = [:]
+    if change.kind == .delete {
+      for (kept, stored) in zip(tombstones(of: change.entity), change.tombstones) where !stored.isNull {
+        guard let slot = try kept.coding.slot(of: stored, external: external) else { continue }
+        if case .archived(let data) = slot {
+          tombstone[kept.attribute.name] = TransformableValues.decode(data, of: kept.attribute)
+        } else {
+          tombstone[kept.attribute.name] = slot.publicValue
+        }
+      }
+    }
+    return NSPersistentHistoryChange(
+      change, of: id, properties: properties, tombstone: tombstone.isEmpty ? nil : tombstone, transaction: transaction)
+  }
+}

@@ -1,0 +1,107 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// A column of a row, and the value to store in it.
+package struct ColumnValue {
+  package let name: String
+  /// The value as SQLite stores it.
+  package let value: SQLiteValue
+  /// The value in a statement.
+  package let sql: BoundSQL
+
+  /// Sets the column, in an UPDATE statement.
+  package var assignment: BoundSQL { "\(column: name) = \(sql)" }
+}
+
+/// Turns slots into the values of columns.
+package struct ColumnValues {
+  private let entities: StoredEntities
+  private let external: ExternalData?
+
+  /// - Parameter external: the files of large values; nil for a store without files.
+  package init(entities: StoredEntities, external: ExternalData?) {
+    (self.entities, self.external) = (entities, external)
+  }
+
+  private var dialect: SQLDialect { entities.schema.dialect }
+
+  /// Returns the columns of an attribute, with the values to store.
+  package func columns(
+    of slot: Slot, _ attribute: AttributeLayout, description: NSAttributeDescription?, in layout: EntityLayout,
+    row: Int64
+  ) throws -> [ColumnValue] {
+    guard let column = attribute.column, let coding = ColumnCoding(attribute) else {
+      return try elements(of: slot, attribute, description: description, in: layout, row: row)
+    }
+    let value = try value(of: slot, attribute, coding, description: description, in: layout, row: row)
+    if dialect == .sqlite { return [ColumnValue(name: column, value: value, sql: "\(value: value)")] }
+    return entities.schema.assignments(of: value, to: attribute, of: layout).map {
+      ColumnValue(name: $0.column, value: value, sql: $0.value)
+    }
+  }
+
+  /// Returns the value of an attribute with one column, as SQLite stores it.
+  func value(
+    of slot: Slot, _ attribute: AttributeLayout, _ coding: ColumnCoding, description: NSAttributeDescription?,
+    in layout: EntityLayout, row: Int64
+  ) throws -> SQLiteValue {
+    var slot = slot
+    if case .archived = coding, case .object(let value) = slot, let description {
+      slot = try TransformableValues.encode(value, of: description).map { .archived($0) } ?? .null
+    }
+    if dialect == .postgreSQL, case .object(let number as NSDecimalNumber) = slot, case .decimal = coding {
+      // Exactly: a column of SQLite holds what a double holds of it.
+      return .text(StoredDecimal.text(of: number.decimalValue))
+    }
+    guard let value = try coding.value(of: slot, external: external) else {
+      throw unwritable(slot, attribute.name, in: layout, row: row)
+    }
+    return value
+  }
+
+  private func elements(
+    of slot: Slot, _ attribute: AttributeLayout, description: NSAttributeDescription?, in layout: EntityLayout,
+    row: Int64
+  ) throws -> [ColumnValue] {
+    let values: NSDictionary
+    switch slot {
+    case .null: values = [:]
+    case .object(let object as NSDictionary): values = object
+    default: throw unwritable(slot, attribute.name, in: layout, row: row)
+    }
+    let descriptions = (description as? NSCompositeAttributeDescription)?.elements ?? []
+    return try attribute.elements.flatMap { element -> [ColumnValue] in
+      guard let description = descriptions.first(where: { $0.name == element.name }) else { return [] }
+      guard let slot = Slot(values[element.name as NSString], for: description) else {
+        throw unwritable(.null, "\(attribute.name).\(element.name)", in: layout, row: row)
+      }
+      return try columns(of: slot, element, description: description, in: layout, row: row)
+    }
+  }
+
+  /// Returns the values of a to-one relationship's columns: the key of its object, and the number of the object's entity,
+  /// where that has a column.
+  package func key(
+    of slot: Slot, _ relationship: RelationshipLayout, _ key: ForeignKeyLayout, in layout: EntityLayout, row: Int64
+  ) throws -> (number: SQLiteValue, entity: SQLiteValue) {
+    switch slot {
+    case .null: return (.null, .null)
+    case .toOne(let id):
+      guard entities.owns(id) else { throw unwritable(slot, relationship.name, in: layout, row: row) }
+      if key.entityColumn == nil { return (.integer(id.key.number), .null) }
+      guard let number = entities.number(of: id.entity) else {
+        throw SchemaProblem.entityNotInStore(entity: id.entity.name ?? "")
+      }
+      return (.integer(id.key.number), .integer(Int64(number)))
+    default: throw unwritable(slot, relationship.name, in: layout, row: row)
+    }
+  }
+
+  private func unwritable(_ slot: Slot, _ property: String, in layout: EntityLayout, row: Int64) -> RowProblem {
+    RowProblem(kind: .unwritableValue(found: "\(slot)"), table: layout.table, primaryKey: row, property: property)
+  }
+}

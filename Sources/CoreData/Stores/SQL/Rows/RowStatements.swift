@@ -1,0 +1,80 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import CoreDataStoreFiles
+
+/// The prepared statements of SQLite that write the rows of one entity.
+final class RowStatements {
+  /// The number of update statements that are kept, one for each set of changed slots.
+  private static let updateLimit = 32
+
+  let plan: RowPlan
+  private let connection: SQLiteConnection
+  private var knownInsertion: SQLiteStatement?
+  private var knownDeletion: SQLiteStatement?
+  private var updates: [SlotSet: SQLiteStatement] = [:]
+
+  init(_ plan: RowPlan, _ connection: SQLiteConnection) {
+    self.plan = plan
+    self.connection = connection
+  }
+
+  /// Returns the statement that inserts a row. Its parameters are key, entity and version, and then the columns.
+  func insertion() throws -> SQLiteStatement {
+    if let knownInsertion { return knownInsertion }
+    let columns = plan.columns
+    let names = (["Z_PK", "Z_ENT", "Z_OPT"] + columns).map(SQLName.quoted).joined(separator: ", ")
+    let marks = (1...columns.count + 3).map { "?\($0)" }.joined(separator: ", ")
+    let made = try connection.prepare(
+      "INSERT INTO \(SQLName.quoted(plan.layout.table)) (\(names)) VALUES (\(marks))", persistent: true)
+    knownInsertion = made
+    return made
+  }
+
+  /// Returns the statement that updates some slots of a row. Parameter 1 is the key, 2 the new version and 3 the old one; the
+  /// columns have the same parameters as in `insertion()`.
+  func update(_ changed: SlotSet) throws -> SQLiteStatement {
+    if let known = updates[changed] { return known }
+    let assignments = changed.flatMap { RowPlan.columns(of: plan.steps[$0]) }
+      .map { "\(SQLName.quoted($0)) = ?\(plan.index(of: $0))" }
+    let made = try connection.prepare(
+      "UPDATE \(SQLName.quoted(plan.layout.table)) SET \((assignments + ["Z_OPT = ?2"]).joined(separator: ", ")) "
+        + "WHERE Z_PK = ?1 AND \(RowVersion.stored) = ?3", persistent: true)
+    if updates.count >= Self.updateLimit { updates = [:] }
+    updates[changed] = made
+    return made
+  }
+
+  /// Returns the statement that deletes a row. Its parameters are the key and the old version.
+  func deletion() throws -> SQLiteStatement {
+    if let knownDeletion { return knownDeletion }
+    let made = try connection.prepare(
+      "DELETE FROM \(SQLName.quoted(plan.layout.table)) WHERE Z_PK = ?1 AND \(RowVersion.stored) = ?2", persistent: true)
+    knownDeletion = made
+    return made
+  }
+}
+
+/// The statements of all entities of a connection, and their plans.
+final class StoreStatements {
+  let plans: RowPlans
+  private let connection: SQLiteConnection
+  private var statements: [ObjectIdentifier: RowStatements] = [:]
+  /// The most recent statements: changes come entity by entity.
+  private var last: RowStatements?
+
+  init(entities: StoredEntities, connection: SQLiteConnection) {
+    plans = RowPlans(entities: entities)
+    self.connection = connection
+  }
+
+  /// - Throws: `SchemaProblem` when the store does not have the entity.
+  func statements(for entity: NSEntityDescription) throws -> RowStatements {
+    if let last, last.plan.entity === entity { return last }
+    let found = try statements[ObjectIdentifier(entity)] ?? RowStatements(plans.plan(for: entity), connection)
+    statements[ObjectIdentifier(entity)] = found
+    last = found
+    return found
+  }
+}
