@@ -48,7 +48,9 @@ extension PostgreSQLStore {
   ///
   /// A transaction of its own is repeated as long as nothing of it can have been committed: after a lost connection, a
   /// deadlock, or a serialization failure.
-  func writing<Result>(_ body: (OpenedSchema) throws -> Result) throws -> Result {
+  ///
+  /// - Parameter repeating: whether the body may be called again.
+  func writing<Result>(repeating: Bool = true, _ body: (OpenedSchema) throws -> Result) throws -> Result {
     var attempt = 1
     while true {
       let state = try writableState()
@@ -59,8 +61,12 @@ extension PostgreSQLStore {
         }
         hasUnsavedMetadata = false
         return result
+      } catch let conflicts as RowConflicts {
+        state.database.forget()
+        throw conflicts
       } catch let error as NSError {
-        guard isOwn, attempt < Self.attempts, let cause = error.userInfo[NSUnderlyingErrorKey] as? PostgreSQLError,
+        state.database.forget()
+        guard isOwn, repeating, attempt < Self.attempts, let cause = error.userInfo[NSUnderlyingErrorKey] as? PostgreSQLError,
           cause.isRepeatable
         else { throw error }
         attempt += 1

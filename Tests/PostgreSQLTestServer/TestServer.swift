@@ -103,19 +103,31 @@ package final class TestServer: @unchecked Sendable {
     try Self.run("/usr/sbin/runuser", ["-u", user, "--", path] + arguments)
   }
 
+  /// Runs a program and waits for it. Not with `Process`, which waits until the server that `pg_ctl` starts has ended, too.
   private static func run(_ program: String, _ arguments: [String]) throws {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: program)
-    process.arguments = arguments
-    process.currentDirectoryURL = URL(fileURLWithPath: "/")
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = FileHandle.nullDevice
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      throw Failure(description: "\(program) \(arguments.joined(separator: " ")) ended with \(process.terminationStatus)")
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    for descriptor in 0...2 as ClosedRange<Int32> {
+      posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_RDWR, 0)
     }
+    // PostgreSQL's programs want a directory that their user may enter.
+    let shell = ["/bin/sh", "-c", "cd / && exec \"$0\" \"$@\"", program]
+    let words: [UnsafeMutablePointer<CChar>?] = (shell + arguments).map { strdup($0) } + [nil]
+    defer { for word in words { free(word) } }
+    let variables = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"]
+    let settings: [UnsafeMutablePointer<CChar>?] = variables.map { strdup($0) } + [nil]
+    defer { for setting in settings { free(setting) } }
+    var process: pid_t = 0
+    let command = "\(program) \(arguments.joined(separator: " "))"
+    guard posix_spawn(&process, shell[0], &actions, nil, words, settings) == 0 else {
+      throw Failure(description: "\(command) could not be started")
+    }
+    var status: Int32 = 0
+    while waitpid(process, &status, 0) < 0 {
+      guard errno == EINTR else { throw Failure(description: "\(command) could not be waited for") }
+    }
+    guard status == 0 else { throw Failure(description: "\(command) ended with \(status >> 8)") }
   }
 
   /// Has a shell stop the server and remove its directory when this process has ended.

@@ -12,6 +12,10 @@ final class OpenedSchema: ReadingConnection {
   private(set) var database: PostgreSQLDatabase
   let entities: StoredEntities
   let plans: PostgreSQLRowPlans
+  /// The plans of shared SQL.
+  let sharedPlans: RowPlans
+  /// How changes appear in persistent history; nil if they are not recorded.
+  var history: StoreHistory?
   private let schema: String
   private let isOwned: Bool
   private var readers: [ReaderKey: PostgreSQLRowReader] = [:]
@@ -31,6 +35,7 @@ final class OpenedSchema: ReadingConnection {
     self.entities = entities
     self.isOwned = isOwned
     plans = PostgreSQLRowPlans(entities: entities)
+    sharedPlans = RowPlans(entities: entities)
   }
 
   /// Whether the connection is in a transaction that the caller has begun.

@@ -23,40 +23,24 @@ struct PostgreSQLRowWriter {
   ///
   /// - Throws: `RowConflicts` with every row that has changed since it was read; the caller must roll back.
   func write(_ changes: [RowChange]) throws {
-    let relationships = RelationshipWriter(database: state.database, entities: state.entities)
+    let relationships = RelationshipWriter(
+      database: state.database, entities: state.entities, plans: state.sharedPlans)
     var conflicting: [Int] = []
-    let (deleted, updated, inserted) = Self.sorted(changes)
-    for (_, positions) in try groups(deleted, changes) {
-      conflicting += try delete(positions, changes, relationships)
+    // In the order of tables and keys: then two saves lock rows in the same order, and do not wait for each other in a circle.
+    for (kind, positions) in WritingOrder(changes).positions {
+      switch kind {
+      case .delete:
+        for (_, part) in try groups(positions, changes) { conflicting += try delete(part, changes, relationships) }
+      case .update: conflicting += try update(positions, changes)
+      case .insert:
+        for (plan, part) in try groups(positions, changes) { try insert(part, changes, plan) }
+      }
     }
-    conflicting += try update(updated, changes)
-    for (plan, positions) in try groups(inserted, changes) { try insert(positions, changes, plan) }
     guard conflicting.isEmpty else {
       throw RowConflicts(conflicts: try conflicting.map { try conflict(changes[$0]) })
     }
-    try relationships.write(changes)
-  }
-
-  /// The positions of changes by kind, each in the order of tables and keys: then two saves lock rows in the same order, and
-  /// do not wait for each other in a circle.
-  private static func sorted(_ changes: [RowChange]) -> (deleted: [Int], updated: [Int], inserted: [Int]) {
-    var (deleted, updated, inserted): ([Int], [Int], [Int]) = ([], [], [])
-    for position in changes.indices {
-      switch changes[position].kind {
-      case .delete: deleted.append(position)
-      case .update: updated.append(position)
-      case .insert: inserted.append(position)
-      }
-    }
-    func isBefore(_ one: Int, _ other: Int) -> Bool {
-      let (one, other) = (changes[one].id.key, changes[other].id.key)
-      return (one.root, one.number) < (other.root, other.number)
-    }
-    func ordered(_ positions: [Int]) -> [Int] {
-      let isSorted = positions.indices.dropFirst().allSatisfy { !isBefore(positions[$0], positions[$0 - 1]) }
-      return isSorted ? positions : positions.sorted(by: isBefore)
-    }
-    return (ordered(deleted), ordered(updated), ordered(inserted))
+    let written = changes.filter { $0.kind != .delete }
+    if !written.isEmpty { try relationships.write(written) }
   }
 
   /// Divides positions by entity, in the order of the first of each.
@@ -112,14 +96,8 @@ struct PostgreSQLRowWriter {
       for position in positions {
         let change = changes[position]
         let plan = try state.plans.plan(for: change.id.entityDescription)
-        let version = change.old?.version ?? 0
-        var sink = ParameterSink()
-        sink.put(integer: change.id.key.number)
-        sink.put(integer: RowVersion.next(after: version))
-        sink.put(integer: version)
-        let slots = change.slots
-        for slot in change.changed { try write(slots[slot], slot, of: change, plan, to: &sink) }
-        try pipeline.send(plan.update(change.changed), sink.values) { rows in
+        let values = try parameters(of: change, from: change.old?.version ?? 0, plan)
+        try pipeline.send(plan.update(change.changed), values) { rows in
           if rows.affected != 1 { conflicting.append(position) }
         }
       }
@@ -142,6 +120,43 @@ struct PostgreSQLRowWriter {
     }
   }
 
+  /// Inserts rows with version 1 for a batch request.
+  func insert(_ rows: [(key: Int64, slots: [Slot], positions: SlotSet)], _ plan: PostgreSQLRowPlan) throws {
+    let columnCount = plan.columns.count
+    let entity = Int64(plan.layout.number)
+    try connection.copyIn(plan.layout.table, columns: plan.columns) { writer in
+      var sink = CopySink(writer: writer)
+      for row in rows {
+        writer.beginRow(fieldCount: columnCount)
+        sink.put(integer: row.key)
+        sink.put(smaller: entity)
+        sink.put(smaller: 1)
+        for position in plan.steps.indices {
+          let slot = row.positions.contains(position) ? row.slots[position] : .null
+          try write(slot, position, key: row.key, plan, to: &sink)
+        }
+      }
+    }
+  }
+
+  /// Updates one row of a version.
+  func update(_ change: RowChange, from version: Int64) throws {
+    let plan = try state.plans.plan(for: change.id.entityDescription)
+    _ = try connection.run(plan.update(change.changed), parameters(of: change, from: version, plan))
+  }
+
+  private func parameters(
+    of change: RowChange, from version: Int64, _ plan: PostgreSQLRowPlan
+  ) throws -> [PostgreSQLValue] {
+    var sink = ParameterSink()
+    sink.put(integer: change.id.key.number)
+    sink.put(integer: RowVersion.next(after: version))
+    sink.put(integer: version)
+    let slots = change.slots
+    for slot in change.changed { try write(slots[slot], slot, key: change.id.key.number, plan, to: &sink) }
+    return sink.values
+  }
+
   private func insertOneByOne(_ positions: [Int], _ changes: [RowChange], _ plan: PostgreSQLRowPlan) throws {
     try connection.pipeline { pipeline in
       for position in positions {
@@ -159,12 +174,12 @@ struct PostgreSQLRowWriter {
     try sink.put(smaller: entity)
     try sink.put(smaller: 1)
     let slots = change.slots
-    for position in plan.steps.indices { try write(slots[position], position, of: change, plan, to: &sink) }
+    for position in plan.steps.indices { try write(slots[position], position, key: change.id.key.number, plan, to: &sink) }
   }
 
   @inline(__always)
   private func write(
-    _ slot: Slot, _ position: Int, of change: RowChange, _ plan: PostgreSQLRowPlan, to sink: inout some ColumnSink
+    _ slot: Slot, _ position: Int, key: Int64, _ plan: PostgreSQLRowPlan, to sink: inout some ColumnSink
   ) throws {
     switch plan.steps[position] {
     case .nothing: return
@@ -172,25 +187,25 @@ struct PostgreSQLRowWriter {
       do {
         try cells.write(slot, plan.entity.slotTable.attribute(at: position), to: &sink)
       } catch let problem as UnwritableValue {
-        throw unwritable(problem, plan.entity.slotTable.names[position], of: change, plan)
+        throw unwritable(problem, plan.entity.slotTable.names[position], key: key, plan)
       }
-    case .key(let relationship, let key):
+    case .key(let relationship, let foreign):
       switch slot {
       case .null, .unread:
         try sink.null()
-        if key.entityColumn != nil { try sink.null() }
+        if foreign.entityColumn != nil { try sink.null() }
       case .toOne(let id) where state.entities.owns(id):
         try sink.put(integer: id.key.number)
-        if key.entityColumn != nil {
+        if foreign.entityColumn != nil {
           try sink.put(smaller: Int64(try state.plans.plan(for: id.entity).layout.number))
         }
-      default: throw unwritable(.wrongType(slot), relationship.name, of: change, plan)
+      default: throw unwritable(.wrongType(slot), relationship.name, key: key, plan)
       }
     }
   }
 
   private func unwritable(
-    _ problem: UnwritableValue, _ property: String, of change: RowChange, _ plan: PostgreSQLRowPlan
+    _ problem: UnwritableValue, _ property: String, key: Int64, _ plan: PostgreSQLRowPlan
   ) -> RowProblem {
     let found: String
     switch problem {
@@ -198,8 +213,7 @@ struct PostgreSQLRowWriter {
     case .zeroCharacter: found = "a text with the character U+0000, which PostgreSQL cannot store"
     }
     return RowProblem(
-      kind: .unwritableValue(found: found), table: plan.layout.table, primaryKey: change.id.key.number,
-      property: property)
+      kind: .unwritableValue(found: found), table: plan.layout.table, primaryKey: key, property: property)
   }
 
   private func conflict(_ change: RowChange) throws -> RowConflicts.Conflict {

@@ -80,8 +80,10 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
           continue
         }
         do {
-          try FileManager.default.createDirectory(
-            at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+          if url.isFileURL {
+            try FileManager.default.createDirectory(
+              at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+          }
         } catch {
           block(description, error)
           continue

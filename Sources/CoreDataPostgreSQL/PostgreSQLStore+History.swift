@@ -1,0 +1,79 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataPostgreSQLClient
+import CoreDataStoreFiles
+import Foundation
+
+extension PostgreSQLStore: HistoryStore {
+  /// Prepares a newly opened store for recording, if an option asks for it.
+  ///
+  /// A store whose history has been recorded is read-only without the option, since clients of the history would not
+  /// learn of changes.
+  func openHistory(_ opened: OpenedSchema, _ settings: StoreOptions) throws {
+    // A migration and a copy write what has been recorded before.
+    if borrowed != nil { return }
+    guard settings.tracksHistory else {
+      if try !isReadOnly && HistoryTables.arePresent(in: opened.database) {
+        isReadOnly = true
+        isForcedReadOnly = true
+        FileHandle.standardError.write(
+          Data(
+            """
+            CoreData: Store opened without NSPersistentHistoryTrackingKey but previously had been opened with \
+            NSPersistentHistoryTrackingKey - Forcing into Read Only mode store at '\(url?.place ?? "")'\n
+            """.utf8))
+      }
+      return
+    }
+    if isReadOnly { return }
+    let history = StoreHistory(opened.entities, .postgreSQL)
+    try opened.connection.transaction {
+      // Others may make the tables at the same time.
+      try SchemaInDatabase(opened.connection, address(), url: url).lock()
+      try HistoryTables.make(in: opened.database, tombstones: history.tombstoneCount)
+      try opened.database.flush()
+    }
+    opened.history = history
+  }
+
+  /// Records the changes of a save, in the transaction that makes them.
+  func recordHistory(_ changes: [RowChange], _ state: OpenedSchema) throws {
+    guard let history = state.history, !changes.isEmpty else { return }
+    let writer = HistoryWriter(state.database, origin: origin)
+    try history.record(changes, with: writer)
+    try writer.finish()
+    // Rows that are deleted must still be there when they are recorded.
+    try state.database.flush()
+  }
+
+  var recordsHistory: Bool { opened?.history != nil }
+
+  var hasHistory: Bool {
+    if recordsHistory { return true }
+    // If the store cannot be read, reading its history throws the reason.
+    return (try? asking { try HistoryTables.arePresent(in: $0.database) }) ?? true
+  }
+
+  func lastTransaction() throws -> Int64? {
+    try asking { state in
+      guard try HistoryTables.arePresent(in: state.database) else { return nil }
+      return try HistoryWriter.greatest(HistoryTables.transaction, state.database)
+    }
+  }
+
+  func readHistory(
+    _ range: HistoryReader.Range, withChanges: Bool,
+    _ body: (HistoryTransaction, [NSPersistentHistoryChange]) throws -> Void
+  ) throws {
+    try asking { state in
+      let history = state.history ?? StoreHistory(state.entities, .postgreSQL)
+      try history.read(range, withChanges: withChanges, in: state.database, of: self, external: nil, body)
+    }
+  }
+
+  func deleteHistory(before limit: HistoryLimit) throws -> Int {
+    try writing { try StoreHistory.delete(before: limit, in: $0.database) }
+  }
+}
