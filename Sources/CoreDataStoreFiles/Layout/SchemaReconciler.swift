@@ -149,7 +149,9 @@ package struct SchemaReconciler {
       let mismatched = columns.contains { types[names[$0.name] ?? ""] != $0.type.rawValue.uppercased() }
       guard mismatched, Set(columns.map(\.type)).count == columns.count else { continue }
       for column in columns {
-        if let fitting = held.first(where: { types[$0] == column.type.rawValue.uppercased() }) { names[column.name] = fitting }
+        if let fitting = held.first(where: { types[$0] == column.type.rawValue.uppercased() }) {
+          names[column.name] = fitting
+        }
       }
     }
     return names

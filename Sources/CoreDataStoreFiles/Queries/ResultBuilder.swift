@@ -181,7 +181,8 @@ private struct ResultBuilder {
       return SQLScalar(dialect.coalesced(predicates.sum(sql, of: value), "0"), .integer, missing: none)
     case (.sum, .real):
       return SQLScalar(
-        "CASE \(count) WHEN 0 THEN 0 ELSE \(predicates.sum(sql, of: value)) END", .real, missing: none, form: value.form)
+        "CASE \(count) WHEN 0 THEN 0 ELSE \(predicates.sum(sql, of: value)) END", .real, missing: none, form: value.form
+      )
     case (.average, .integer), (.average, .real):
       return SQLScalar(predicates.average(sql, of: value), .real, missing: "\(count) = 0")
     case (.sum, .decimal) where dialect == .postgreSQL:

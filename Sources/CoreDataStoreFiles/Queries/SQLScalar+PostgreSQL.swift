@@ -283,7 +283,8 @@ extension PredicateSQL {
   func castInPostgreSQL(_ value: SQLScalar, to kind: SQLOperand.Kind) throws -> SQLScalar {
     guard value.form != .decimal else { throw NotExpressibleInSQL() }
     return SQLScalar(
-      Self.double(value), kind, missing: value.isExactlyNull ? nil : value.missing, form: kind == .real ? .double : .other)
+      Self.double(value), kind, missing: value.isExactlyNull ? nil : value.missing,
+      form: kind == .real ? .double : .other)
   }
 
   // MARK: Texts

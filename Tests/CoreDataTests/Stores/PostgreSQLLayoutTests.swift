@@ -25,10 +25,13 @@ struct PostgreSQLLayoutTests {
   }
 
   private func library() -> ModelDocument {
-    var book = entity("Book", [
-      attribute("title"), attribute("printed", .date), attribute("pages", .integer16), attribute("isLent", .boolean),
-      attribute("price", .decimal), attribute("weight", .float), attribute("code", .uuid), attribute("cover", .binaryData),
-    ])
+    var book = entity(
+      "Book",
+      [
+        attribute("title"), attribute("printed", .date), attribute("pages", .integer16), attribute("isLent", .boolean),
+        attribute("price", .decimal), attribute("weight", .float), attribute("code", .uuid),
+        attribute("cover", .binaryData),
+      ])
     book.relationships = [RelationshipDocument(name: "shelf", destinationEntityName: "Shelf", inverseName: "books")]
     book.indexes = [
       FetchIndexDocument(
@@ -184,9 +187,10 @@ struct PostgreSQLLayoutTests {
     let keys = dates.map { ($0.microseconds, $0.remainder ?? 0) }
     #expect(zip(keys, keys.dropFirst()).allSatisfy { $0 <= $1 })
     // Different dates differ.
-    #expect(zip(seconds, dates).dropFirst().enumerated().allSatisfy { position, pair in
-      pair.0 == seconds[position] || pair.1 != dates[position]
-    })
+    #expect(
+      zip(seconds, dates).dropFirst().enumerated().allSatisfy { position, pair in
+        pair.0 == seconds[position] || pair.1 != dates[position]
+      })
     #expect(StoredDate(seconds: .nan) == nil)
   }
 
@@ -250,8 +254,9 @@ struct PostgreSQLLayoutTests {
     criteria.predicate = try PredicateParser.parse(format)
     let entity = try #require(schema[name])
     let sql = try SelectBuilder(schema: schema, objects: NoKeys()).select(["Z_PK"], of: entity, criteria).sql
-    return String(sql.dropFirst(sql.range(of: " WHERE ").map { sql.distance(from: sql.startIndex, to: $0.upperBound) } ?? 0)
-      .replacing(" ORDER BY t0.Z_PK", with: ""))
+    return String(
+      sql.dropFirst(sql.range(of: " WHERE ").map { sql.distance(from: sql.startIndex, to: $0.upperBound) } ?? 0)
+        .replacing(" ORDER BY t0.Z_PK", with: ""))
   }
 
   private struct NoKeys: ObjectKeys {
@@ -265,7 +270,8 @@ struct PostgreSQLLayoutTests {
       ("isLent = YES", "t0.zislent = (? <> 0)"), ("isLent != 0", "t0.zislent IS DISTINCT FROM (? <> 0)"),
       ("weight < 2.5", "t0.zweight < ?"), ("pages >= 2.5", "t0.zpages >= CAST(? AS numeric)"),
       ("pages = 2.0", "t0.zpages = ?"), ("pages BETWEEN {1, 2}", "(t0.zpages >= ? AND t0.zpages <= ?)"),
-      ("title BEGINSWITH 'a'", "(t0.ztitle >= ? AND t0.ztitle < ?)"), ("title ENDSWITH 'a'", "RIGHT(t0.ztitle, CHAR_LENGTH(?)) = ?"),
+      ("title BEGINSWITH 'a'", "(t0.ztitle >= ? AND t0.ztitle < ?)"),
+      ("title ENDSWITH 'a'", "RIGHT(t0.ztitle, CHAR_LENGTH(?)) = ?"),
       ("title CONTAINS 'a'", "STRPOS(t0.ztitle, ?) > 0"),
       ("printed = nil", "t0.zprinted IS NULL"),
       ("price = 1", "t0.zprice = ?"),
@@ -279,7 +285,8 @@ struct PostgreSQLLayoutTests {
   @Test(
     "What PostgreSQL rounds or folds otherwise is left to memory",
     arguments: [
-      "title =[c] 'x'", "title LIKE 'a*'", "title MATCHES 'a'", "uppercase(title) = 'X'", "price > 1.5", "price * 2 = 4",
+      "title =[c] 'x'", "title LIKE 'a*'", "title MATCHES 'a'", "uppercase(title) = 'X'", "price > 1.5",
+      "price * 2 = 4",
       "pages ** 2 = 4", "ln(pages) > 1",
     ])
   func unanswerable(format: String) {
