@@ -29,7 +29,9 @@ package struct PostgreSQLDefinitions {
   package static let housekeepingStatements = [
     SchemaStatement(
       name: "z_primarykey",
-      sql: "CREATE TABLE z_primarykey (z_ent integer PRIMARY KEY, z_name text COLLATE \"C\", z_super integer, z_max bigint)"),
+      sql:
+        "CREATE TABLE z_primarykey (z_ent integer PRIMARY KEY, z_name text COLLATE \"C\", z_super integer, z_max bigint)"
+    ),
     SchemaStatement(
       name: "z_metadata",
       sql: "CREATE TABLE z_metadata (z_version integer PRIMARY KEY, z_uuid text COLLATE \"C\", z_plist bytea)"),

@@ -37,11 +37,6 @@ extension SQLDialect {
   /// The comparison for which NULL differs from all else.
   package var isDifferent: String { self == .sqlite ? "IS NOT" : "IS DISTINCT FROM" }
 
-  /// A condition as a number, 1 or 0, for a column of a result.
-  package func number(_ condition: BoundSQL) -> BoundSQL {
-    self == .sqlite ? condition : "CAST(\(condition) AS integer)"
-  }
-
   /// A NULL of a primary key or an order key.
   package var missingKey: String { self == .sqlite ? "NULL" : "CAST(NULL AS bigint)" }
 

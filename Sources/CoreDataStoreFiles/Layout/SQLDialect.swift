@@ -43,7 +43,8 @@ package enum SQLDialect: Hashable, Sendable {
 extension StoreSchema {
   /// Returns the same layout with the names and column types of another engine than SQLite: `self` is SQLite's.
   package func named(for dialect: SQLDialect) -> StoreSchema {
-    precondition(self.dialect == .sqlite, "Only the names of a SQLite store can be turned into those of another engine.")
+    precondition(
+      self.dialect == .sqlite, "Only the names of a SQLite store can be turned into those of another engine.")
     guard dialect == .postgreSQL else { return self }
     var schema = self
     schema.splitDates()
@@ -96,7 +97,6 @@ extension AttributeLayout {
 private struct PostgreSQLNames {
   let schema: StoreSchema
   private var register = NameRegister(reserved: StoreSchema.housekeepingNames, dialect: .postgreSQL)
-
 
   init(_ schema: StoreSchema) { self.schema = schema }
 

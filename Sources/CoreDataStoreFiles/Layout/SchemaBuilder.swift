@@ -38,7 +38,8 @@ package struct SchemaBuilder {
     try layOutJoinTables()
     for root in roots { layOutIndexes(of: root) }
     return StoreSchema(
-      dialect: .sqlite, entities: try ordered.map(entityLayout), tables: tables, joinTables: joinTables, indexes: indexes)
+      dialect: .sqlite, entities: try ordered.map(entityLayout), tables: tables, joinTables: joinTables,
+      indexes: indexes)
   }
 
   /// The entity and everything below it, by ascending number.
@@ -334,7 +335,8 @@ extension SchemaBuilder {
     ) {
       guard let elements, !elements.isEmpty, names.insert(name).inserted else { return }
       let suffix = spelled.unique(name.uppercased()).dropFirst(name.uppercased().count)
-      indexes.append(IndexLayout(name: name + suffix, table: table, elements: elements, purpose: purpose, predicate: predicate))
+      indexes.append(
+        IndexLayout(name: name + suffix, table: table, elements: elements, purpose: purpose, predicate: predicate))
     }
     for index in entity.effectiveIndexes where !isInherited(index, by: entity) {
       let columns: [IndexLayout.Element]? = index.elements.reduce(into: []) { columns, element in

@@ -80,6 +80,7 @@ package struct SchemaReconciler {
   private func columnNames(of table: TableLayout, in file: StoreCatalog.Table) throws -> [String: String] {
     var names: [String: String] = [:]
     for column in table.columns {
+      if case .remainder = column.role { continue }
       if let found = file.spelling(of: column.name) {
         names[column.name] = found
         continue
@@ -148,7 +149,9 @@ package struct SchemaReconciler {
       let mismatched = columns.contains { types[names[$0.name] ?? ""] != $0.type.rawValue.uppercased() }
       guard mismatched, Set(columns.map(\.type)).count == columns.count else { continue }
       for column in columns {
-        if let fitting = held.first(where: { types[$0] == column.type.rawValue.uppercased() }) { names[column.name] = fitting }
+        if let fitting = held.first(where: { types[$0] == column.type.rawValue.uppercased() }) {
+          names[column.name] = fitting
+        }
       }
     }
     return names

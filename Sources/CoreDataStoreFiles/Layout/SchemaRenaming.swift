@@ -13,7 +13,8 @@ struct SchemaRenaming {
   /// Returns the schema with the other names. Indexes keep theirs.
   func renamed(_ schema: StoreSchema) -> StoreSchema {
     StoreSchema(
-      dialect: schema.dialect, entities: schema.entities.map(renamed), tables: schema.tables.compactMap { tables[$0.name] },
+      dialect: schema.dialect, entities: schema.entities.map(renamed),
+      tables: schema.tables.compactMap { tables[$0.name] },
       joinTables: schema.joinTables.compactMap { joinTables[$0.name] }, indexes: schema.indexes.map(renamed))
   }
 

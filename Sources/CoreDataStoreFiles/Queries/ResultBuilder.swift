@@ -76,7 +76,7 @@ private struct ResultBuilder {
       let (value, attribute) = try aggregate(function, argument)
       form = attribute.map { .attribute($0.layout, path: $0.path) } ?? computed(value)
       list.append(value.sql)
-      if case .computed(_, hasTest: true) = form { list.append(dialect.number(value.missing)) }
+      if case .computed(_, hasTest: true) = form { list.append(value.missing) }
     } else {
       guard isSingle(column) else { throw NotExpressibleInSQL() }
       form = try appendValue(column.expression)
@@ -113,7 +113,7 @@ private struct ResultBuilder {
     case .constant(let value): return .constant(value)
     case .value(let value):
       list.append(value.sql)
-      if !value.isExactlyNull { list.append(dialect.number(value.missing)) }
+      if !value.isExactlyNull { list.append(value.missing) }
       return computed(value)
     case .object, .list, .tuple, .collection: throw NotExpressibleInSQL()
     }
@@ -181,7 +181,8 @@ private struct ResultBuilder {
       return SQLScalar(dialect.coalesced(predicates.sum(sql, of: value), "0"), .integer, missing: none)
     case (.sum, .real):
       return SQLScalar(
-        "CASE \(count) WHEN 0 THEN 0 ELSE \(predicates.sum(sql, of: value)) END", .real, missing: none, form: value.form)
+        "CASE \(count) WHEN 0 THEN 0 ELSE \(predicates.sum(sql, of: value)) END", .real, missing: none, form: value.form
+      )
     case (.average, .integer), (.average, .real):
       return SQLScalar(predicates.average(sql, of: value), .real, missing: "\(count) = 0")
     case (.sum, .decimal) where dialect == .postgreSQL:

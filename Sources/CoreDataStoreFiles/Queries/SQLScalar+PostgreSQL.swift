@@ -18,13 +18,12 @@ extension SQLScalar {
     case .float: self.init(column: column, readBy: "CAST(\(column) AS double precision)", kind)
     case .date:
       let remainder = attribute.remainderColumn.map { SQLDialect.remainder($0, of: alias) } ?? "0"
-      let whole: BoundSQL = attribute.remainderColumn.map { "\(raw: alias).\(column: $0)" } ?? "NULL"
       self.init(
         column: column,
         readBy: """
           CASE WHEN isfinite(\(column)) \
           THEN CAST((extract(epoch FROM \(column)) - 978307200) * 1000000 AS double precision) / 1e6 \
-          + \(raw: remainder) ELSE \(whole) END
+          + \(raw: remainder) WHEN \(column) IS NOT NULL THEN \(raw: remainder) END
           """,
         kind, date: DateColumns(timestamp: column, remainder: "\(raw: remainder)"))
     default: self.init(column, kind)
@@ -284,7 +283,8 @@ extension PredicateSQL {
   func castInPostgreSQL(_ value: SQLScalar, to kind: SQLOperand.Kind) throws -> SQLScalar {
     guard value.form != .decimal else { throw NotExpressibleInSQL() }
     return SQLScalar(
-      Self.double(value), kind, missing: value.isExactlyNull ? nil : value.missing, form: kind == .real ? .double : .other)
+      Self.double(value), kind, missing: value.isExactlyNull ? nil : value.missing,
+      form: kind == .real ? .double : .other)
   }
 
   // MARK: Texts

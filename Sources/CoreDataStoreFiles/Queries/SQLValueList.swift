@@ -81,7 +81,8 @@ package enum SQLValueList {
       switch value {
       case .null: "NULL"
       case .integer(let number): String(number)
-      case .real(let number): number.isNaN ? "NULL" : number.isInfinite ? (number < 0 ? "-Infinity" : "Infinity") : "\(number)"
+      case .real(let number):
+        number.isNaN ? "NULL" : number.isInfinite ? (number < 0 ? "-Infinity" : "Infinity") : "\(number)"
       case .text(let text): "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
       case .blob(let bytes): "\"\\\\x\(hexadecimal(bytes))\""
       }

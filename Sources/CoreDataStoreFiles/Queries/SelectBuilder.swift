@@ -76,7 +76,8 @@ package struct SelectBuilder {
         "\(raw: scope.alias).Z_PK BETWEEN \(value: .integer(keys.lowerBound)) AND \(value: .integer(keys.upperBound))")
     }
     if !query.excludedKeys.isEmpty {
-      conditions.append("\(raw: scope.alias).Z_PK NOT IN \(try SQLValueList.set(of: query.excludedKeys, schema.dialect))")
+      conditions.append(
+        "\(raw: scope.alias).Z_PK NOT IN \(try SQLValueList.set(of: query.excludedKeys, schema.dialect))")
     }
     if let predicate = query.predicate {
       conditions.append(try builder.condition(predicate, SQLNames(evaluated: scope)))
@@ -97,7 +98,9 @@ package struct SelectBuilder {
 
   /// Whether a query without an order and a limit has a range of an indexed attribute.
   private func searchesRange(_ query: RowCriteria, of entity: EntityLayout) -> Bool {
-    guard schema.dialect == .sqlite, query.order.isEmpty, query.limit == 0, query.offset == 0, let predicate = query.predicate else {
+    guard schema.dialect == .sqlite, query.order.isEmpty, query.limit == 0, query.offset == 0,
+      let predicate = query.predicate
+    else {
       return false
     }
     func isIndexed(_ expression: ExpressionSyntax) -> Bool {
