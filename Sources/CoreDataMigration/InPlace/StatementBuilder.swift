@@ -194,9 +194,9 @@ package struct StatementBuilder {
       change("DELETE FROM \(name)", where: "Z_ENT IN (\(removed.map(String.init).joined(separator: ", ")))")
     }
     for update in columns.updates {
-      let values = update.values.map { "\(SQLName.quoted($0.column)) = \($0.value.sql)" }.joined(separator: ", ")
-      change(
-        "UPDATE \(name) SET \(values)", update.values.flatMap(\.value.values), where: step.condition(update.entity))
+      let values = update.values.map { "\(column: $0.column) = \($0.value.value(of: "\(column: $0.column)"))" as BoundSQL }
+        .joined(", ")
+      change("UPDATE \(name) SET \(values.sql)", values.values, where: step.condition(update.entity))
     }
     let pairs = step.pairs(in: table)
     if let only = pairs.first, step.condition(only.source) == nil {
