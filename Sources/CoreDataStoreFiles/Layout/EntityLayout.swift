@@ -32,13 +32,15 @@ package struct AttributeLayout: Hashable, Sendable {
   package var kind: AttributeKind
   /// The column in the entity's table; nil for a composite attribute.
   package var column: String?
+  /// In PostgreSQL, the column with what a timestamp does not hold of a date (`StoredDate`); nil for other attributes.
+  package var remainderColumn: String?
   /// The elements of a composite attribute, each with a column or elements of its own.
   package var elements: [AttributeLayout]
   package var allowsExternalStorage: Bool
 
   /// All columns that hold a part of the value.
   package var columns: [String] {
-    column.map { [$0] } ?? elements.flatMap(\.columns)
+    column.map { [$0] + [remainderColumn].compactMap { $0 } } ?? elements.flatMap(\.columns)
   }
 }
 

@@ -1,0 +1,102 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+import Foundation
+
+/// A connection to the database of a store: what the SQL that both engines share needs of it.
+///
+/// Statements are SQLite's text, with `?` or `?1` for parameters and Core Data's names, unquoted or quoted as in the
+/// store's schema. An implementation for another engine renders the parameters in its own way. Each parameter has a
+/// value. What the engines spell differently comes from `SQLDialect`.
+///
+/// Like a connection, it is used by one thread at a time.
+package protocol SQLDatabase: AnyObject {
+  var dialect: SQLDialect { get }
+
+  /// Runs a statement whose result nobody needs.
+  ///
+  /// An implementation may send it later: at the latest before the next statement that returns something, and before the
+  /// transaction ends. Errors may be thrown there.
+  func run(_ sql: String, _ values: [SQLiteValue]) throws
+
+  /// Runs a statement, and returns the number of rows that it has inserted, updated or deleted.
+  func change(_ sql: String, _ values: [SQLiteValue]) throws -> Int
+
+  /// Returns all rows of a query.
+  func rows(_ sql: String, _ values: [SQLiteValue]) throws -> [SQLiteRow]
+
+  /// Returns the first column of a query's first row; nil if there is no row.
+  func scalar(_ sql: String, _ values: [SQLiteValue]) throws -> SQLiteValue?
+
+  /// Calls a closure with each row of a query, which need not all be in memory. The closure must not keep the row, and
+  /// may run other statements.
+  func forEachRow(_ sql: String, _ values: [SQLiteValue], _ body: (any SQLRowValues) throws -> Void) throws
+
+  /// Runs a closure in a transaction that may write. Inside another transaction, only the changes of a closure that
+  /// throws are undone.
+  ///
+  /// In PostgreSQL each statement must see what others have committed before it (READ COMMITTED), since
+  /// `HistoryWriter` waits for a lock and then reads the last number.
+  func transaction<Result>(_ body: () throws -> Result) throws -> Result
+
+  /// Runs a closure whose queries all see one state of the store.
+  func snapshot<Result>(_ body: () throws -> Result) throws -> Result
+
+  /// Whether there is a table with a name in any case.
+  func hasTable(_ name: String) throws -> Bool
+
+  /// Returns the catalog of the store, with at least the given tables and their indexes.
+  func catalog(of tables: [String]) throws -> StoreCatalog
+}
+
+extension SQLDatabase {
+  package func run(_ sql: String) throws { try run(sql, []) }
+
+  package func change(_ sql: String) throws -> Int { try change(sql, []) }
+
+  package func rows(_ sql: String) throws -> [SQLiteRow] { try rows(sql, []) }
+
+  package func scalar(_ sql: String) throws -> SQLiteValue? { try scalar(sql, []) }
+}
+
+/// The values of a row that is being read. An index past the last column reads null.
+package protocol SQLRowValues {
+  func isNull(at index: Int) -> Bool
+  /// Returns a column as an integer; 0 for null.
+  func int64(at index: Int) -> Int64
+  /// Returns a column as a number; 0 for null.
+  func double(at index: Int) -> Double
+  /// Returns a column as a text; nil for null.
+  func text(at index: Int) -> String?
+  /// Returns a column as bytes; nil for null.
+  func blob(at index: Int) -> Data?
+  /// Returns a column as a value of its type.
+  func value(at index: Int) -> SQLiteValue
+}
+
+extension SQLiteStatement: SQLRowValues {}
+
+extension SQLiteConnection: SQLDatabase {
+  package var dialect: SQLDialect { .sqlite }
+
+  package func change(_ sql: String, _ values: [SQLiteValue]) throws -> Int {
+    try run(sql, values)
+    return changes
+  }
+
+  package func forEachRow(
+    _ sql: String, _ values: [SQLiteValue], _ body: (any SQLRowValues) throws -> Void
+  ) throws {
+    try cached(sql) { statement in
+      try statement.bind(values)
+      while try statement.step() { try body(statement) }
+    }
+  }
+
+  package func transaction<Result>(_ body: () throws -> Result) throws -> Result { try transaction(.immediate, body) }
+
+  package func snapshot<Result>(_ body: () throws -> Result) throws -> Result { try transaction(.deferred, body) }
+
+  package func catalog(of tables: [String]) throws -> StoreCatalog { StoreCatalog(try catalog()) }
+}
