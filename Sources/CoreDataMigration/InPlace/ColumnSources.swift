@@ -169,18 +169,20 @@ package enum ColumnSource {
   package var isNothing: Bool { if case .constant("NULL") = self { true } else { false } }
 
   /// The value as an expression of a query over the source table.
-  package var expression: BoundSQL { value(of: origin.map { "\(column: $0)" } ?? "NULL") }
+  package var expression: BoundSQL { expression { $0 } }
 
-  /// The value as an expression.
+  /// The value as an expression over columns that have been renamed.
   ///
-  /// - Parameter column: the column of the source table, by the name that it has now.
-  package func value(of column: BoundSQL) -> BoundSQL {
+  /// - Parameter present: returns the name that a column of the source has now.
+  package func expression(_ present: (String) -> String) -> BoundSQL {
     switch self {
-    case .column: column
-    case .filled(let name, let value, name): "COALESCE(\(column), \(value))"
-    case .filled(_, let value, let decisive): "CASE WHEN \(column: decisive) IS NULL THEN \(value) ELSE \(column) END"
-    case .changed(_, let change): change(column)
-    case .constant(let value): value
+    case .column(let name): return "\(column: present(name))"
+    case .filled(let name, let value, let decisive):
+      let column: BoundSQL = "\(column: present(name))"
+      if name == decisive { return "COALESCE(\(column), \(value))" }
+      return "CASE WHEN \(column: present(decisive)) IS NULL THEN \(value) ELSE \(column) END"
+    case .changed(let name, let change): return change("\(column: present(name))")
+    case .constant(let value): return value
     }
   }
 

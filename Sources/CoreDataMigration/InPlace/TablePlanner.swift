@@ -216,6 +216,18 @@ package struct JoinTablePlanner {
         missingKey: step.sourceSchema.dialect.missingKey))
   }
 
+  /// The join table of the source that has the rows of a destination table as they are, possibly under other names.
+  package func renamed(_ table: JoinTableLayout) -> JoinTableLayout? {
+    let (forward, backward) = sources(of: table)
+    guard forward.count == 1, backward.isEmpty, let first = forward.first, case .joinTable(let end) = first.place,
+      let old = step.sourceSchema.joinTables.first(where: { $0.name == end.table }),
+      old.ownerColumn == end.sourceColumn, old.isReflexive == table.isReflexive
+    else { return nil }
+    let hasOrder = table.orderColumn == nil || old.orderColumn != nil
+    let hasInverseOrder = table.inverseOrderColumn == nil || old.inverseOrderColumn != nil
+    return hasOrder && hasInverseOrder ? old : nil
+  }
+
   /// Deletes rows whose objects are gone, or are of an entity that the relationship does not allow.
   package func forgetting(_ table: JoinTableLayout) -> [MigrationStatement] {
     let (forward, backward) = sources(of: table)
