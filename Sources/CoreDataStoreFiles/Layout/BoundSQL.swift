@@ -10,6 +10,9 @@ import CoreDataSQLite
 package struct BoundSQL: Hashable, Sendable, ExpressibleByStringInterpolation {
   package var sql: String
   package var values: [SQLiteValue]
+  /// Whether equal values are one parameter in PostgreSQL, which takes two expressions for the same only then: those of a
+  /// list of results and of GROUP BY.
+  package var sharesParameters = false
 
   package init(_ sql: String, _ values: [SQLiteValue] = []) {
     self.sql = sql

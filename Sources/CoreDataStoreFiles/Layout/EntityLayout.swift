@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
+import CoreDataPredicates
 
 /// The table and columns of one entity, including those of inherited properties.
 package struct EntityLayout: Hashable, Sendable {
@@ -53,6 +54,7 @@ package struct RelationshipLayout: Hashable, Sendable {
   package var inverseName: String?
   package var isToMany: Bool
   package var isOrdered: Bool
+  package var deleteRule: DeleteRuleKind
   package var place: RelationshipPlace
 }
 
@@ -102,14 +104,28 @@ package struct JoinEnd: Hashable, Sendable {
   package var isReflexive: Bool
 }
 
-/// The declared type of a column. The raw values are what Core Data writes into `CREATE TABLE`.
+/// The declared type of a column, as it is written into `CREATE TABLE`.
 package enum ColumnType: String, Hashable, Sendable {
+  // SQLite, as Core Data writes them.
   case integer = "INTEGER"
   case timestamp = "TIMESTAMP"
   case float = "FLOAT"
   case decimal = "DECIMAL"
   case varchar = "VARCHAR"
   case blob = "BLOB"
+
+  // PostgreSQL, as its catalog spells them.
+  case bigint
+  /// A number that Core Data makes itself: an entity's, or a row's version.
+  case smallerInteger = "integer"
+  case boolean
+  case doublePrecision = "double precision"
+  case real
+  case numeric
+  case text
+  case uuid
+  case bytea
+  case timestamptz = "timestamp with time zone"
 }
 
 /// What a column is for.
@@ -121,6 +137,8 @@ package enum ColumnRole: Hashable, Sendable {
   case version
   /// A value; `path` has more than one name inside a composite attribute.
   case attribute(entity: String, path: [String])
+  /// What a timestamp of PostgreSQL does not hold of a date.
+  case remainder(entity: String, path: [String])
   /// The primary key of the object at the other end of a to-one relationship.
   case foreignKey(entity: String, relationship: String)
   /// The entity number of that object, where its entity has sub-entities.
@@ -231,12 +249,16 @@ package struct IndexLayout: Hashable, Sendable {
   package struct Element: Hashable, Sendable {
     package var column: String
     package var isAscending = true
+    /// The second column of a date in PostgreSQL.
+    package var remainderColumn: String?
   }
 
   package var name: String
   package var table: String
   package var elements: [Element]
   package var purpose: Purpose
+  /// The predicate of a partial index, which only PostgreSQL gets: Core Data's indexes in SQLite contain all rows.
+  package var predicate: PredicateSyntax?
 
   package var isUnique: Bool {
     if case .uniqueness = purpose { return true }

@@ -21,8 +21,10 @@ package struct RelationshipPairs {
   package let isReflexive: Bool
   /// Whether the pairs stand in the table of one of the two entities, where rows without a key are no pairs.
   private let isForeignKey: Bool
+  private let dialect: SQLDialect
 
   package init(of relationship: RelationshipLayout, in schema: StoreSchema) {
+    dialect = schema.dialect
     switch relationship.place {
     case .joinTable(let end):
       (table, ownerColumn, memberColumn) = (end.table, end.sourceColumn, end.destinationColumn)
@@ -47,7 +49,8 @@ package struct RelationshipPairs {
   ///   - names: the present names of tables by the names in the schema, for tables that have been renamed.
   package func queries(fromOwner: Bool, names: [String: String] = [:]) -> [String] {
     let (owner, member) = (SQLName.quoted(ownerColumn), SQLName.quoted(memberColumn))
-    let (place, back) = (orderColumn.map(SQLName.quoted) ?? "NULL", inverseOrderColumn.map(SQLName.quoted) ?? "NULL")
+    let place = orderColumn.map(SQLName.quoted) ?? dialect.missingKey
+    let back = inverseOrderColumn.map(SQLName.quoted) ?? dialect.missingKey
     let condition = isForeignKey ? " WHERE \(ownerColumn == "Z_PK" ? member : owner) IS NOT NULL" : ""
     func query(_ owner: String, _ member: String) -> String {
       let values =
@@ -80,11 +83,11 @@ package struct RelationshipPairs {
     let order = isReflexive ? nil : orderColumn.map(SQLName.quoted)
     guard !isForeignKey, !isReflexive else {
       return "SELECT d.Z_PK, d.Z_ENT \(memberRows(of: destination, as: "d", owner: "?1")) "
-        + "ORDER BY \(order.map { "d.\($0), " } ?? "")d.Z_PK"
+        + "ORDER BY \(order.map { "d.\($0)\(dialect.ascending), " } ?? "")d.Z_PK"
     }
     return "SELECT d.Z_PK, d.Z_ENT FROM \(SQLName.quoted(table)) j "
       + "JOIN \(SQLName.quoted(destination.table)) d ON d.Z_PK = j.\(SQLName.quoted(memberColumn)) "
-      + "WHERE j.\(SQLName.quoted(ownerColumn)) = ?1 ORDER BY \(order.map { "j.\($0), " } ?? "")d.Z_PK"
+      + "WHERE j.\(SQLName.quoted(ownerColumn)) = ?1 ORDER BY \(order.map { "j.\($0)\(dialect.ascending), " } ?? "")d.Z_PK"
   }
 
   /// A query for the owners, keys and entity numbers of the members of the owners `?1`, `?2` …, by their places, then by their
@@ -94,7 +97,7 @@ package struct RelationshipPairs {
     let owners = (1...max(ownerCount, 1)).map { "?\($0)" }.joined(separator: ", ")
     let (pairs, members) = isForeignKey ? ("d", "d") : ("j", "d")
     let owner = "\(pairs).\(SQLName.quoted(ownerColumn))"
-    let order = orderColumn.map { "\(pairs).\(SQLName.quoted($0)), " } ?? ""
+    let order = orderColumn.map { "\(pairs).\(SQLName.quoted($0))\(dialect.ascending), " } ?? ""
     let join =
       isForeignKey
       ? "" : " JOIN \(SQLName.quoted(destination.table)) d ON d.Z_PK = j.\(SQLName.quoted(memberColumn))"
@@ -109,7 +112,7 @@ package struct RelationshipPairs {
     let owner = SQLName.quoted(ownerColumn)
     let list = (columns.map(SQLName.quoted) + [owner]).joined(separator: ", ")
     let owners = (1...max(ownerCount, 1)).map { "?\($0)" }.joined(separator: ", ")
-    let order = orderColumn.map { "\(SQLName.quoted($0)), " } ?? ""
+    let order = orderColumn.map { "\(SQLName.quoted($0))\(dialect.ascending), " } ?? ""
     return "SELECT \(list) FROM \(SQLName.quoted(table)) WHERE \(owner) IN (\(owners)) ORDER BY \(owner), \(order)Z_PK"
   }
 

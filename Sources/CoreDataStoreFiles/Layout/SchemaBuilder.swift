@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
-import CoreDataSQLite
+import CoreDataPredicates
 
 /// Computes a `StoreSchema` from the selected entities and their numbers.
 package struct SchemaBuilder {
@@ -19,7 +19,7 @@ package struct SchemaBuilder {
   package var joinTables: [JoinTableLayout] = []
   package var joinTablePositions: [DeclaredRelationship: Int] = [:]
   package var indexes: [IndexLayout] = []
-  package var register = NameRegister(reserved: ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"])
+  package var register = NameRegister(reserved: StoreSchema.housekeepingNames)
 
   package init(selection: SchemaSelection, numbers: [String: Int], joinNames: JoinNames = JoinNames()) {
     self.selection = selection
@@ -38,7 +38,7 @@ package struct SchemaBuilder {
     try layOutJoinTables()
     for root in roots { layOutIndexes(of: root) }
     return StoreSchema(
-      entities: try ordered.map(entityLayout), tables: tables, joinTables: joinTables, indexes: indexes)
+      dialect: .sqlite, entities: try ordered.map(entityLayout), tables: tables, joinTables: joinTables, indexes: indexes)
   }
 
   /// The entity and everything below it, by ascending number.
@@ -77,7 +77,8 @@ package struct SchemaBuilder {
       name: relationship.name, declaringEntity: relationship.entity,
       destinationEntity: relationship.document.destinationEntityName ?? "",
       inverseName: selection.inverse(of: relationship)?.name, isToMany: relationship.document.isToMany,
-      isOrdered: relationship.document.isOrdered, place: place(of: relationship))
+      isOrdered: relationship.document.isOrdered, deleteRule: relationship.document.deleteRule,
+      place: place(of: relationship))
   }
 
   private func place(of relationship: DeclaredRelationship) throws -> RelationshipPlace {
@@ -327,10 +328,13 @@ extension SchemaBuilder {
     var names: Set<String> = []
     // Names in SQLite are case-insensitive, unlike those in models.
     var spelled = NameRegister()
-    func add(_ name: String, _ elements: [IndexLayout.Element]?, _ purpose: IndexLayout.Purpose) {
+    func add(
+      _ name: String, _ elements: [IndexLayout.Element]?, _ purpose: IndexLayout.Purpose,
+      where predicate: PredicateSyntax? = nil
+    ) {
       guard let elements, !elements.isEmpty, names.insert(name).inserted else { return }
       let suffix = spelled.unique(name.uppercased()).dropFirst(name.uppercased().count)
-      indexes.append(IndexLayout(name: name + suffix, table: table, elements: elements, purpose: purpose))
+      indexes.append(IndexLayout(name: name + suffix, table: table, elements: elements, purpose: purpose, predicate: predicate))
     }
     for index in entity.effectiveIndexes where !isInherited(index, by: entity) {
       let columns: [IndexLayout.Element]? = index.elements.reduce(into: []) { columns, element in
@@ -338,7 +342,8 @@ extension SchemaBuilder {
         guard let column else { return columns = nil }
         columns?.append(.init(column: column, isAscending: element.isAscending))
       }
-      add("Z_\(entity.name)_\(index.name)", columns, .fetch(entity: entity.name))
+      add(
+        "Z_\(entity.name)_\(index.name)", columns, .fetch(entity: entity.name), where: index.partialIndexPredicate)
     }
     // Model compilers repeat a fetch index of several elements as a compound index, for old systems.
     let known = Set(entity.indexes.map { $0.elements.map(\.propertyName) })
@@ -376,15 +381,10 @@ extension SchemaBuilder {
   }
 }
 
-extension DatabaseCatalog.Table {
-  /// The column with that name in any case, as the file spells it.
-  package func spelling(of name: String) -> String? {
-    column(named: name)?.name
-  }
-
+extension StoreCatalog.Table {
   /// The only column whose name is `name` once the entity number after its first letters has been left out.
   package func column(likeNumbered name: String) -> String? {
-    let wanted = NumberedName(name)
+    let wanted = NumberedName(name.uppercased())
     let found = columns.filter { NumberedName($0.name.uppercased()).isLike(wanted) }
     return found.count == 1 ? found[0].name : nil
   }
@@ -413,18 +413,21 @@ package struct NumberedName: Equatable {
 
 /// Makes names of tables and columns unique: the second `ZVALUE` becomes `ZVALUE1`, the third `ZVALUE2`.
 package struct NameRegister {
+  private let dialect: SQLDialect
   private var taken: Set<String>
 
-  package init(reserved: [String] = []) {
-    taken = Set(reserved)
+  package init(reserved: [String] = [], dialect: SQLDialect = .sqlite) {
+    self.dialect = dialect
+    taken = Set(reserved.map(dialect.spelling))
   }
 
+  /// Takes the next free form of a name, and returns it in the spelling of the engine.
   package mutating func unique(_ name: String) -> String {
-    var candidate = name
+    var candidate = dialect.spelling(of: name)
     var suffix = 0
     while !taken.insert(candidate).inserted {
       suffix += 1
-      candidate = name + String(suffix)
+      candidate = dialect.spelling(of: name + String(suffix))
     }
     return candidate
   }

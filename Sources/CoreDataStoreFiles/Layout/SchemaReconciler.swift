@@ -2,75 +2,62 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataModelFiles
-import CoreDataSQLite
 
-/// Replaces the names in a computed schema by those of a file.
+/// Replaces the names in a computed schema by those of a database.
 package struct SchemaReconciler {
   package let expected: StoreSchema
-  package let catalog: DatabaseCatalog
+  package let catalog: StoreCatalog
   /// The names in `Z_PRIMARYKEY` by number, which may be outdated after a rename.
   package let storedNames: [Int: String]
-  /// Whether missing tables and columns keep their computed names: SQLite then refuses statements that use them.
+  /// Whether missing tables and columns keep their computed names: the database then refuses statements that use them.
   package var allowsMissing: Bool
 
   package func reconciled() throws -> StoreSchema {
-    var tables: [String: TableLayout] = [:]
-    var names: [String: [String: String]] = [:]
+    var renaming = SchemaRenaming()
     for table in expected.tables {
-      let found: DatabaseCatalog.Table
+      let found: StoreCatalog.Table
       do {
         found = try file(for: table)
       } catch SchemaProblem.tableNotInStore where allowsMissing {
-        tables[table.name] = table
+        renaming.tables[table.name] = table
         continue
       }
-      guard hasNumericKey(found) else {
+      guard found.hasNumericKey else {
         throw SchemaProblem.keyNotPrimary(entity: table.rootEntity, table: found.name)
       }
       let columns = try columnNames(of: table, in: found)
-      names[table.name] = columns
+      renaming.columns[table.name] = columns
       var layout = table
       layout.name = found.name
       layout.columns = inFileOrder(
         table.columns.compactMap { column in
           columns[column.name].map { ColumnLayout(name: $0, type: column.type, role: column.role) }
         }, of: found)
-      tables[table.name] = layout
+      renaming.tables[table.name] = layout
     }
-    let joins = try expected.joinTables.map { join in
+    for join in expected.joinTables {
       do {
-        return try reconciled(join)
+        renaming.joinTables[join.name] = try reconciled(join)
       } catch SchemaProblem.joinTableNotInStore where allowsMissing {
-        return join
+        renaming.joinTables[join.name] = join
       }
     }
-    for join in joins { if let table = catalog.table(named: join.name) { _ = try plain(table) } }
-    let joinNames = Dictionary(uniqueKeysWithValues: zip(expected.joinTables.map(\.name), joins))
-    let entities = expected.entities.map { entity in
-      var entity = entity
-      let columns = names[entity.table] ?? [:]
-      entity.attributes = entity.attributes.mapValues { renamed($0, columns) }
-      entity.relationships = entity.relationships.mapValues { relationship in
-        var relationship = relationship
-        relationship.place = renamed(relationship, columns: columns, tables: tables, allNames: names, joins: joinNames)
-        return relationship
-      }
-      entity.table = tables[entity.table]?.name ?? entity.table
-      return entity
+    for join in renaming.joinTables.values {
+      if let table = catalog.table(named: join.name) { _ = try plain(table) }
     }
-    let indexes = expected.indexes.compactMap { index in
-      var index = index
-      index.table = tables[index.table]?.name ?? joinNames[index.table]?.name ?? index.table
-      return catalog.index(named: index.name) == nil ? nil : index
+    for (name, join) in renaming.joinTables {
+      guard let old = expected.joinTables.first(where: { $0.name == name }) else { continue }
+      renaming.columns[name] = [old.ownerColumn: join.ownerColumn, old.destinationColumn: join.destinationColumn]
     }
-    return StoreSchema(
-      entities: entities, tables: expected.tables.compactMap { tables[$0.name] }, joinTables: joins, indexes: indexes)
+    var schema = renaming.renamed(expected)
+    schema.indexes.removeAll { !catalog.hasIndex($0.name) }
+    return schema
   }
 
-  private func file(for table: TableLayout) throws -> DatabaseCatalog.Table {
+  private func file(for table: TableLayout) throws -> StoreCatalog.Table {
     if let found = catalog.table(named: table.name) { return try plain(found) }
     if let number = expected[table.rootEntity]?.number, let old = storedNames[number],
-      let found = catalog.table(named: "Z" + old.uppercased())
+      let found = catalog.table(named: catalog.dialect.spelling(of: "Z" + old.uppercased()))
     {
       return try plain(found)
     }
@@ -78,31 +65,19 @@ package struct SchemaReconciler {
   }
 
   /// The table; throws if its definition computes values or can remove rows.
-  private func plain(_ table: DatabaseCatalog.Table) throws -> DatabaseCatalog.Table {
+  private func plain(_ table: StoreCatalog.Table) throws -> StoreCatalog.Table {
     if let oddity = table.oddity { throw SchemaProblem.foreignTable(table.name, found: oddity) }
     return table
   }
 
-  /// Whether SQLite guarantees that `Z_PK` is a unique integer, as an alias of the row identifier.
-  private func hasNumericKey(_ table: DatabaseCatalog.Table) -> Bool {
-    guard let key = table.column(named: "Z_PK") else { return true }  // Told as a missing column.
-    // A primary key with an index of its own, or in a WITHOUT ROWID table, can be anything.
-    let hasIndex = catalog.indexes.contains { index in
-      index.table == table.name && index.sql == nil && index.columns.map(\.name) == [key.name]
-    }
-    let words = table.sql.uppercased().split { !$0.isLetter && !$0.isNumber && $0 != "_" }
-    return key.primaryKeyPosition == 1 && key.declaredType.uppercased() == ColumnType.integer.rawValue
-      && table.columns.count { $0.primaryKeyPosition > 0 } == 1 && !hasIndex && !words.contains("ROWID")
-  }
-
-  private func inFileOrder(_ columns: [ColumnLayout], of table: DatabaseCatalog.Table) -> [ColumnLayout] {
+  private func inFileOrder(_ columns: [ColumnLayout], of table: StoreCatalog.Table) -> [ColumnLayout] {
     let positions = Dictionary(
       table.columns.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { first, _ in first })
     return columns.sorted { (positions[$0.name] ?? 0) < (positions[$1.name] ?? 0) }
   }
 
   /// The file's name for each expected column.
-  private func columnNames(of table: TableLayout, in file: DatabaseCatalog.Table) throws -> [String: String] {
+  private func columnNames(of table: TableLayout, in file: StoreCatalog.Table) throws -> [String: String] {
     var names: [String: String] = [:]
     for column in table.columns {
       if let found = file.spelling(of: column.name) {
@@ -127,66 +102,62 @@ package struct SchemaReconciler {
         throw missing(column, entity: entity, property: property, in: file)
       case .primaryKey, .entityNumber, .version:
         throw missing(column, entity: table.rootEntity, property: column.name, in: file)
+      case .remainder: continue
       }
     }
-    return sortedByType(names, of: table, in: file)
+    names = sortedByType(names, of: table, in: file)
+    try addRemainders(to: &names, of: table, in: file)
+    return names
+  }
+
+  /// Adds the names of the second columns of dates, which are named after the first.
+  private func addRemainders(
+    to names: inout [String: String], of table: TableLayout, in file: StoreCatalog.Table
+  ) throws {
+    var free = Set(file.columns.filter { $0.type == ColumnType.doublePrecision.rawValue }.map(\.name))
+    free.subtract(names.values)
+    for column in table.columns {
+      guard case .remainder(let entity, let path) = column.role else { continue }
+      let date = table.columns.first { $0.role == .attribute(entity: entity, path: path) }
+      let name = date.flatMap { names[$0.name] }.map {
+        catalog.dialect.spelling(of: $0 + SQLDialect.remainderSuffix)
+      }
+      let found = [name, column.name].compactMap { $0 }.first(where: free.contains)
+      guard let found = found ?? (allowsMissing ? name : nil) else {
+        throw missing(column, entity: entity, property: path.joined(separator: "."), in: file)
+      }
+      free.remove(found)
+      names[column.name] = found
+    }
   }
 
   /// Properties of one name in several sub-entities share the names `ZVALUE`, `ZVALUE1` …. In a migrated store the declared
   /// types tell which property has which, where they differ.
   private func sortedByType(
-    _ names: [String: String], of table: TableLayout, in file: DatabaseCatalog.Table
+    _ names: [String: String], of table: TableLayout, in file: StoreCatalog.Table
   ) -> [String: String] {
     var names = names
     let types = Dictionary(
-      file.columns.map { ($0.name, $0.declaredType.uppercased()) }, uniquingKeysWith: { first, _ in first })
+      file.columns.map { ($0.name, $0.type.uppercased()) }, uniquingKeysWith: { first, _ in first })
     let rivals = Dictionary(grouping: table.columns) { column -> String in
       if case .attribute(_, let path) = column.role { return path.map { $0.uppercased() }.joined(separator: "_") }
       return ""
     }
     for (base, columns) in rivals where !base.isEmpty && columns.count > 1 {
       let held = columns.compactMap { names[$0.name] }
-      let mismatched = columns.contains { types[names[$0.name] ?? ""] != $0.type.rawValue }
+      let mismatched = columns.contains { types[names[$0.name] ?? ""] != $0.type.rawValue.uppercased() }
       guard mismatched, Set(columns.map(\.type)).count == columns.count else { continue }
       for column in columns {
-        if let fitting = held.first(where: { types[$0] == column.type.rawValue }) { names[column.name] = fitting }
+        if let fitting = held.first(where: { types[$0] == column.type.rawValue.uppercased() }) { names[column.name] = fitting }
       }
     }
     return names
   }
 
   private func missing(
-    _ column: ColumnLayout, entity: String, property: String, in file: DatabaseCatalog.Table
+    _ column: ColumnLayout, entity: String, property: String, in file: StoreCatalog.Table
   ) -> SchemaProblem {
     .columnNotInStore(entity: entity, property: property, table: file.name, column: column.name)
-  }
-
-  private func renamed(_ attribute: AttributeLayout, _ columns: [String: String]) -> AttributeLayout {
-    var attribute = attribute
-    attribute.column = attribute.column.map { columns[$0] ?? $0 }
-    attribute.elements = attribute.elements.map { renamed($0, columns) }
-    return attribute
-  }
-
-  private func renamed(_ key: ForeignKeyLayout, _ columns: [String: String]) -> ForeignKeyLayout {
-    ForeignKeyLayout(
-      column: columns[key.column] ?? key.column, entityColumn: key.entityColumn.flatMap { columns[$0] },
-      orderColumn: key.orderColumn.map { columns[$0] ?? $0 })
-  }
-
-  private func renamed(
-    _ relationship: RelationshipLayout, columns: [String: String], tables: [String: TableLayout],
-    allNames: [String: [String: String]], joins: [String: JoinTableLayout]
-  ) -> RelationshipPlace {
-    switch relationship.place {
-    case .foreignKey(let key): .foreignKey(renamed(key, columns))
-    case .inverseForeignKey(let table, let key):
-      .inverseForeignKey(table: tables[table]?.name ?? table, key: renamed(key, allNames[table] ?? [:]))
-    case .joinTable(let end):
-      joins[end.table].map {
-        .joinTable($0.end(entity: relationship.declaringEntity, relationship: relationship.name))
-      } ?? relationship.place
-    }
   }
 
   /// The join table as the file has it.
@@ -194,10 +165,11 @@ package struct SchemaReconciler {
   /// It is searched under the expected name, then under that of the inverse (the model does not tell which of two names a
   /// table within one entity has), then under both with another number.
   package func reconciled(_ join: JoinTableLayout) throws -> JoinTableLayout {
-    let others = ["Z_\(number(in: join.destinationColumn))\(join.inverse.uppercased())", join.name]
+    let inverse = "Z_\(number(in: join.destinationColumn))\(join.inverse.uppercased())"
+    let others = [catalog.dialect.spelling(of: inverse), join.name]
     let exact = ([join.name] + others).compactMap(catalog.table(named:))
     let alike = catalog.tables.filter { table in
-      others.contains { NumberedName(table.name.uppercased()).isLike(NumberedName($0)) }
+      others.contains { NumberedName(table.name.uppercased()).isLike(NumberedName($0.uppercased())) }
     }
     for table in exact + alike {
       if let found = columns(of: join, in: table) { return found }
@@ -205,9 +177,9 @@ package struct SchemaReconciler {
     throw SchemaProblem.joinTableNotInStore(entity: join.ownerEntity, relationship: join.relationship, table: join.name)
   }
 
-  private func number(in column: String) -> Substring { NumberedName(column).number }
+  private func number(in column: String) -> Substring { NumberedName(column.uppercased()).number }
 
-  private func columns(of join: JoinTableLayout, in table: DatabaseCatalog.Table) -> JoinTableLayout? {
+  private func columns(of join: JoinTableLayout, in table: StoreCatalog.Table) -> JoinTableLayout? {
     let keys = table.columns.map(\.name).filter { !$0.uppercased().hasPrefix("Z_FOK_") }
     guard keys.count == 2, let owner = key(join.ownerColumn, of: join.inverse, among: keys) else { return nil }
     let rest = keys.filter { $0 != owner }
@@ -234,7 +206,7 @@ package struct SchemaReconciler {
     }
   }
 
-  private func order(_ expected: String?, in table: DatabaseCatalog.Table) -> String? {
+  private func order(_ expected: String?, in table: StoreCatalog.Table) -> String? {
     expected.flatMap { table.spelling(of: $0) ?? table.column(likeNumbered: $0) }
   }
 }

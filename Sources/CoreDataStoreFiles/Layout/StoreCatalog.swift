@@ -26,7 +26,7 @@ package struct StoreCatalog: Hashable, Sendable {
 
   package struct Column: Hashable, Sendable {
     package var name: String
-    /// The type as a catalog spells it.
+    /// The type as a catalog spells it, in PostgreSQL that of `format_type`; see `ColumnType`.
     package var type: String
 
     package init(name: String, type: String) { (self.name, self.type) = (name, type) }
@@ -58,7 +58,19 @@ extension StoreCatalog {
       tables: catalog.tables.map { table in
         Table(
           name: table.name, columns: table.columns.map { Column(name: $0.name, type: $0.declaredType) },
-          oddity: table.oddity)
+          hasNumericKey: Self.hasNumericKey(table, catalog), oddity: table.oddity)
       }, indexes: Set(catalog.indexes.map(\.name)))
+  }
+
+  /// Whether SQLite guarantees that `Z_PK` is a unique integer, as an alias of the row identifier.
+  private static func hasNumericKey(_ table: DatabaseCatalog.Table, _ catalog: DatabaseCatalog) -> Bool {
+    guard let key = table.column(named: "Z_PK") else { return true }  // Told as a missing column.
+    // A primary key with an index of its own, or in a WITHOUT ROWID table, can be anything.
+    let hasIndex = catalog.indexes.contains { index in
+      index.table == table.name && index.sql == nil && index.columns.map(\.name) == [key.name]
+    }
+    let words = table.sql.uppercased().split { !$0.isLetter && !$0.isNumber && $0 != "_" }
+    return key.primaryKeyPosition == 1 && key.declaredType.uppercased() == ColumnType.integer.rawValue
+      && table.columns.count { $0.primaryKeyPosition > 0 } == 1 && !hasIndex && !words.contains("ROWID")
   }
 }

@@ -4,11 +4,14 @@
 import CoreDataModelFiles
 import CoreDataSQLite
 
-/// The tables and columns of a model's entities and properties in a SQLite store: Core Data's own layout.
+/// The tables and columns of a model's entities and properties in a SQL store: Core Data's own layout, with the names and
+/// column types of one engine.
 ///
-/// `init(document:configuration:)` computes the layout of a new store. `init(document:configuration:catalog:primaryKeys:)`
+/// `init(document:configuration:dialect:)` computes the layout of a new store. `init(document:configuration:catalog:primaryKeys:)`
 /// is for an existing one, which after migrations may have names that no rule predicts.
 package struct StoreSchema: Hashable, Sendable {
+  /// The engine whose names and column types these are.
+  package internal(set) var dialect: SQLDialect
   /// Entities by ascending number.
   package internal(set) var entities: [EntityLayout]
   /// The entities' tables, by the number of their root entities.
@@ -18,7 +21,11 @@ package struct StoreSchema: Hashable, Sendable {
   private let positions: [String: Int]
   private let positionsByNumber: [Int: Int]
 
-  package init(entities: [EntityLayout], tables: [TableLayout], joinTables: [JoinTableLayout], indexes: [IndexLayout]) {
+  package init(
+    dialect: SQLDialect, entities: [EntityLayout], tables: [TableLayout], joinTables: [JoinTableLayout],
+    indexes: [IndexLayout]
+  ) {
+    self.dialect = dialect
     self.entities = entities
     self.tables = tables
     self.joinTables = joinTables
@@ -30,10 +37,25 @@ package struct StoreSchema: Hashable, Sendable {
   /// The layout of a new store for the entities of a configuration, all entities where it is nil.
   ///
   /// - Throws: `SchemaProblem` where the model names entities or types that cannot be stored.
-  package init(document: ModelDocument, configuration: String? = nil) throws {
+  package init(document: ModelDocument, configuration: String? = nil, dialect: SQLDialect = .sqlite) throws {
     let selection = try SchemaSelection(document: document, configuration: configuration)
     var builder = SchemaBuilder(selection: selection, numbers: selection.freshNumbers())
-    self = try builder.build()
+    self = try builder.build().named(for: dialect)
+  }
+
+  /// The layout of a new store whose entities have the given numbers. Entities without one get the next.
+  ///
+  /// - Throws: as `init(document:configuration:dialect:)`.
+  package init(
+    document: ModelDocument, configuration: String? = nil, numbers: [String: Int], dialect: SQLDialect
+  ) throws {
+    let selection = try SchemaSelection(document: document, configuration: configuration)
+    var all = numbers
+    for (entity, _) in selection.freshNumbers().sorted(by: { $0.value < $1.value }) where all[entity] == nil {
+      all[entity] = (all.values.max() ?? 0) + 1
+    }
+    var builder = SchemaBuilder(selection: selection, numbers: all)
+    self = try builder.build().named(for: dialect)
   }
 
   /// The layout that a store gets by an in-place migration: that of a new store, except for names of join tables and their
@@ -65,6 +87,11 @@ package struct StoreSchema: Hashable, Sendable {
     tables.first { $0.name == name }
   }
 
+  /// Returns a column of an attribute or a relationship with its type; nil where the table has no such column.
+  package func column(named name: String, of entity: EntityLayout) -> ColumnLayout? {
+    table(named: entity.table)?.columns.first { $0.name == name }
+  }
+
   /// The join tables that hold rows for objects of an entity, inherited relationships included.
   package func joinEnds(of entity: EntityLayout) -> [JoinEnd] {
     entity.relationships.values.compactMap {
@@ -83,18 +110,30 @@ extension StoreSchema {
   /// - Parameter allowsMissing: whether missing tables and columns get the names of a new store, instead of being an error.
   /// - Throws: `SchemaProblem` naming what the model needs and the file does not have.
   package init(
-    document: ModelDocument, configuration: String? = nil, catalog: DatabaseCatalog, primaryKeys: [PrimaryKeyRow],
+    document: ModelDocument, configuration: String? = nil, catalog: StoreCatalog, primaryKeys: [PrimaryKeyRow],
     allowsMissing: Bool = false
   ) throws {
     let selection = try SchemaSelection(
       document: document, configuration: configuration, stored: Set(primaryKeys.map(\.name)))
     let numbers = try EntityNumbers(selection: selection, rows: primaryKeys, allowsMissing: allowsMissing).resolved()
     var builder = SchemaBuilder(selection: selection, numbers: numbers)
-    let expected = try builder.build()
+    let expected = try builder.build().named(for: catalog.dialect)
     let oldNames = Dictionary(primaryKeys.map { ($0.number, $0.name) }, uniquingKeysWith: { first, _ in first })
     self = try SchemaReconciler(
       expected: expected, catalog: catalog, storedNames: oldNames, allowsMissing: allowsMissing
     ).reconciled()
+  }
+
+  /// The layout of an existing SQLite store.
+  ///
+  /// - Throws: as for any catalog.
+  package init(
+    document: ModelDocument, configuration: String? = nil, catalog: DatabaseCatalog, primaryKeys: [PrimaryKeyRow],
+    allowsMissing: Bool = false
+  ) throws {
+    try self.init(
+      document: document, configuration: configuration, catalog: StoreCatalog(catalog), primaryKeys: primaryKeys,
+      allowsMissing: allowsMissing)
   }
 }
 
@@ -194,6 +233,9 @@ extension IndexLayout {
 }
 
 extension StoreSchema {
+  /// The names of the tables that every store has.
+  static let housekeepingNames = housekeepingStatements.map(\.name)
+
   /// The tables that every store has, in the order in which Core Data creates them.
   package static let housekeepingStatements = [
     SchemaStatement(

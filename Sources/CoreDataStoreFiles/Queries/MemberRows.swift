@@ -146,6 +146,7 @@ extension PredicateSQL {
       member = try rows.operand(inner.rest, self)
     }
     let isArgument = form == .argument
+    let none = dialect.truth(false)
     // The functions take a missing collection for an empty one only to count it; subqueries of one are empty.
     let missing = isArgument && function == .count || !collection.filters.isEmpty ? nil : collection.ownerMissing
     func select(_ result: BoundSQL) -> BoundSQL { "(SELECT \(result)\(raw: rows.from)\(filters))" }
@@ -163,32 +164,64 @@ extension PredicateSQL {
       let counted: BoundSQL =
         member.isRow(of: rows) || isArgument && collection.keepsMissingValues
         ? "COUNT(*)" : isArgument ? "COUNT(DISTINCT \(key))" : "COUNT(\(key))"
-      return scalar(select(counted), .integer, "0")
+      return scalar(select(counted), .integer, none)
     case .value(let value):
       guard value.isExactlyNull else { throw NotExpressibleInSQL() }
       let (sql, isSet) = (value.sql, isArgument && !collection.keepsMissingValues)
       let values: BoundSQL = isSet ? "DISTINCT \(sql)" : sql
       switch (function, value.kind) {
       case (.count, _):
-        return scalar(select(isArgument && !isSet ? "COUNT(*)" : "COUNT(\(values))"), .integer, "0")
-      case (.minimum, let kind) where kind.isOrdered: return scalar(select("MIN(\(sql))"), kind, nil)
-      case (.maximum, let kind) where kind.isOrdered: return scalar(select("MAX(\(sql))"), kind, nil)
+        return scalar(select(isArgument && !isSet ? "COUNT(*)" : "COUNT(\(values))"), .integer, none)
+      case (.minimum, let kind) where kind.isOrdered: return scalar(select(try extreme("MIN", value)), kind, nil)
+      case (.maximum, let kind) where kind.isOrdered: return scalar(select(try extreme("MAX", value)), kind, nil)
       case (.sum, .integer):
         // An empty sum is 0 in memory, and NULL in SQL.
-        return scalar("IFNULL(\(select("SUM(\(values))")), 0)", .integer, "0")
+        return scalar(dialect.coalesced(select(sum(values, of: value)), "0"), .integer, none)
       case (.sum, .real):
-        return scalar(select("CASE COUNT(\(sql)) WHEN 0 THEN 0 ELSE SUM(\(values)) END"), .real, "0")
-      case (.average, .integer), (.average, .real):
-        // The sum of integers is exact; SQLite's AVG rounds it.
         return scalar(
-          select("CAST(SUM(\(values)) AS REAL) / COUNT(\(values))"), .real, select("COUNT(\(sql)) = 0"))
-      case (.sum, .decimal), (.average, .decimal):
+          select("CASE COUNT(\(sql)) WHEN 0 THEN 0 ELSE \(sum(values, of: value)) END"), .real, none)
+      case (.average, .integer), (.average, .real):
+        return scalar(select(average(values, of: value)), .real, select("COUNT(\(sql)) = 0"))
+      case (.sum, .decimal) where dialect == .sqlite, (.average, .decimal) where dialect == .sqlite:
         let result = ValueFunction.decimals("\(function.rawValue):", select("GROUP_CONCAT(\(values))"))
-        return scalar(result, .calculated, function == .sum ? "0" : nil)
+        return scalar(result, .calculated, function == .sum ? none : nil)
       default: throw NotExpressibleInSQL()
       }
     default: throw NotExpressibleInSQL()
     }
+  }
+}
+
+extension PredicateSQL {
+  /// The least or the greatest of a value.
+  ///
+  /// - Throws: `NotExpressibleInSQL` for values that PostgreSQL orders, but of which it finds no extreme.
+  func extreme(_ name: String, _ value: SQLScalar) throws -> BoundSQL {
+    guard dialect == .postgreSQL else { return "\(raw: name)(\(value.sql))" }
+    switch value.kind {
+    // The digits are in the order of the bytes.
+    case .uuid: return "CAST(\(raw: name)(CAST(\(value.sql) AS text) COLLATE \"C\") AS uuid)"
+    case .data: throw NotExpressibleInSQL()
+    default: return "\(raw: name)(\(value.sql))"
+    }
+  }
+
+  /// The sum of numbers that are no decimals. PostgreSQL reports a sum that is out of range.
+  ///
+  /// - Parameter values: the value, or DISTINCT and the value.
+  func sum(_ values: BoundSQL, of value: SQLScalar) -> BoundSQL {
+    switch (dialect, value.form) {
+    case (.sqlite, _): "SUM(\(values))"
+    case (.postgreSQL, .whole): "CAST(SUM(\(values)) AS bigint)"
+    case (.postgreSQL, _): "NULLIF(SUM(\(values)), 'NaN')"
+    }
+  }
+
+  /// The average of numbers that are no decimals: their sum, which is exact for integers, through their number. SQLite's AVG
+  /// rounds it.
+  func average(_ values: BoundSQL, of value: SQLScalar) -> BoundSQL {
+    let sum: BoundSQL = dialect == .sqlite || value.form == .whole ? "SUM(\(values))" : sum(values, of: value)
+    return "CAST(\(sum) AS \(raw: dialect.realType)) / COUNT(\(values))"
   }
 }
 

@@ -34,11 +34,31 @@ extension PredicateSQL {
     switch operand {
     case .value(let value): return value.missing
     case .object(let key, _): return "\(key) IS NULL"
-    case .constant(let value): return value == .null ? "1" : "0"
-    case .list, .tuple: return "0"
+    case .constant(let value): return dialect.truth(value == .null)
+    case .list, .tuple: return dialect.truth(false)
     case .collection(let collection):
-      guard collection.filters.isEmpty else { return "0" }
-      return collection.ownerMissing ?? "0"
+      guard collection.filters.isEmpty else { return dialect.truth(false) }
+      return collection.ownerMissing ?? dialect.truth(false)
+    }
+  }
+
+  /// Compares two values of comparable kinds by an operator.
+  private func compared(_ left: SQLScalar, _ sign: String, _ right: SQLScalar) throws -> BoundSQL {
+    switch dialect {
+    case .sqlite: "\(left.sql) \(raw: sign) \(right.sql)"
+    case .postgreSQL: try comparedInPostgreSQL(left, sign, right)
+    }
+  }
+
+  /// A constant as it is compared with a value; nil for one of another type, which equals no value of this kind.
+  private func comparand(_ constant: PlainValue, for value: SQLScalar) throws -> SQLScalar? {
+    switch dialect {
+    case .sqlite:
+      guard let bound = value.kind.binding(constant) else { return nil }
+      var scalar = SQLScalar("\(value: bound)", value.kind, missing: "0")
+      scalar.constant = constant
+      return scalar
+    case .postgreSQL: return try value.comparand(postgreSQL: constant)
     }
   }
 
@@ -58,15 +78,16 @@ extension PredicateSQL {
       let areMissing: BoundSQL = "(\(a.missing) AND \(b.missing))"
       guard a.kind.isComparable(with: b.kind) else { return areMissing }
       if a.kind == .string, !options.isEmpty {
-        return "(\(StringFunction.equal.call(a.sql, b.sql, options)) OR \(areMissing))"
+        return "(\(try call(.equal, a.sql, b.sql, options)) OR \(areMissing))"
       }
       if a.kind == .calculated || b.kind == .calculated { return "(\(numberOrder(a, b)) = 0 OR \(areMissing))" }
-      return a.isExactlyNull && b.isExactlyNull ? "\(a.sql) IS \(b.sql)" : "(\(a.sql) = \(b.sql) OR \(areMissing))"
+      return a.isExactlyNull && b.isExactlyNull
+        ? try compared(a, dialect.isSame, b) : "(\(try compared(a, "=", b)) OR \(areMissing))"
     case (.object(let value, let root), .constant(let constant)):
-      return try primaryKey(constant, root: root).map { "\(value) = \(value: $0)" } ?? "0"
+      return try primaryKey(constant, root: root).map { "\(value) = \(value: $0)" } ?? dialect.truth(false)
     case (.object(let a, let root), .object(let b, let other)):
       guard root == other else { throw NotExpressibleInSQL() }
-      return "\(a) IS \(b)"
+      return "\(a) \(raw: dialect.isSame) \(b)"
     default: throw NotExpressibleInSQL()
     }
   }
@@ -76,12 +97,12 @@ extension PredicateSQL {
   ) throws -> BoundSQL {
     guard value.kind != .opaque else { throw NotExpressibleInSQL() }
     if value.kind == .string, !options.isEmpty, case .string(let text) = constant {
-      return StringFunction.equal.call(value.sql, "\(value: .text(text))", options)
+      return try call(.equal, value.sql, "\(value: .text(text))", options)
     }
-    if value.kind == .calculated, let other = SQLScalar(constant) {
-      return other.kind.isNumber ? "\(numberOrder(value, other)) = 0" : "0"
+    if value.kind == .calculated, let other = SQLScalar(constant, dialect) {
+      return other.kind.isNumber ? "\(numberOrder(value, other)) = 0" : dialect.truth(false)
     }
-    return value.kind.binding(constant).map { "\(value.sql) = \(value: $0)" } ?? "0"
+    return try comparand(constant, for: value).map { try compared(value, "=", $0) } ?? dialect.truth(false)
   }
 
   /// A condition that is true where two operands differ.
@@ -96,17 +117,18 @@ extension PredicateSQL {
     case (.value(let value), .constant(let constant))
     where options.isEmpty && value.isExactlyNull && value.kind != .calculated:
       guard value.kind != .opaque else { break }
-      guard let bound = value.kind.binding(constant) else { return "1" }
-      // SQLite binds what is not a number as NULL, from which a missing value would not differ.
-      if case .real(let number) = bound, number.isNaN { return "1" }
-      return "\(value.sql) IS NOT \(value: bound)"
+      // What is not a number is bound as NULL, from which a missing value would not differ.
+      guard let other = try comparand(constant, for: value), !other.isNotANumber else { return dialect.truth(true) }
+      return try compared(value, dialect.isDifferent, other)
     case (.value(let a), .value(let b))
     where options.isEmpty && a.isExactlyNull && b.isExactlyNull && a.kind.isComparable(with: b.kind)
       && a.kind != .calculated && b.kind != .calculated && a.kind != .opaque:
-      return "\(a.sql) IS NOT \(b.sql)"
+      return try compared(a, dialect.isDifferent, b)
     case (.object(let value, let root), .constant(let constant)):
-      return try primaryKey(constant, root: root).map { "\(value) IS NOT \(value: $0)" } ?? "1"
-    case (.object(let a, let root), .object(let b, let other)) where root == other: return "\(a) IS NOT \(b)"
+      return try primaryKey(constant, root: root).map { "\(value) \(raw: dialect.isDifferent) \(value: $0)" }
+        ?? dialect.truth(true)
+    case (.object(let a, let root), .object(let b, let other)) where root == other:
+      return "\(a) \(raw: dialect.isDifferent) \(b)"
     default: break
     }
     return "NOT \(definite(try equality(left, right, options)))"
@@ -122,33 +144,29 @@ extension PredicateSQL {
     ]
     let sign = signs[op] ?? "="
     switch (left, right) {
-    case (.constant(.null), _), (_, .constant(.null)): return "0"
+    case (.constant(.null), _), (_, .constant(.null)): return dialect.truth(false)
     case (.value(let value), .constant(let constant)):
-      if let bound = try bound(constant, for: value, options) {
-        return "\(value.sql) \(raw: sign) \(value: bound)"
-      }
+      if let bound = try bound(constant, for: value, options) { return try compared(value, sign, bound) }
       return try order(value, sign, try scalar(constant), options)
     case (.constant(let constant), .value(let value)):
-      if let bound = try bound(constant, for: value, options) {
-        return "\(value: bound) \(raw: sign) \(value.sql)"
-      }
+      if let bound = try bound(constant, for: value, options) { return try compared(bound, sign, value) }
       return try order(try scalar(constant), sign, value, options)
     case (.value(let a), .value(let b)): return try order(a, sign, b, options)
     default: throw NotExpressibleInSQL()
     }
   }
 
-  /// The column value of a constant that SQLite compares like memory; nil for one that a function must compare.
+  /// A constant that the engine compares like memory; nil for one that a function must compare.
   private func bound(
     _ constant: PlainValue, for value: SQLScalar, _ options: ComparisonSyntax.Options
-  ) throws -> SQLiteValue? {
+  ) throws -> SQLScalar? {
     guard value.kind.isOrdered, options.isEmpty || !value.kind.isText else { return nil }
-    guard let bound = value.kind.binding(constant) else { throw NotExpressibleInSQL() }
+    guard let bound = try comparand(constant, for: value) else { throw NotExpressibleInSQL() }
     return bound
   }
 
   private func scalar(_ constant: PlainValue) throws -> SQLScalar {
-    guard let scalar = SQLScalar(constant) else { throw NotExpressibleInSQL() }
+    guard let scalar = SQLScalar(constant, dialect) else { throw NotExpressibleInSQL() }
     return scalar
   }
 
@@ -160,9 +178,9 @@ extension PredicateSQL {
       return "\(numberOrder(left, right)) \(raw: sign) 0"
     }
     if left.kind.isText, !options.isEmpty {
-      return "\(StringFunction.order.call(left.sql, right.sql, options)) \(raw: sign) 0"
+      return "\(try call(.order, left.sql, right.sql, options)) \(raw: sign) 0"
     }
-    return "\(left.sql) \(raw: sign) \(right.sql)"
+    return try compared(left, sign, right)
   }
 
   /// The order of two numbers as -1, 0 or 1; NULL if either is missing or not a number.
@@ -184,7 +202,8 @@ extension PredicateSQL {
       first != .null, last != .null, let first = try bound(first, for: value, options),
       let last = try bound(last, for: value, options)
     {
-      return "\(value.sql) BETWEEN \(value: first) AND \(value: last)"
+      if dialect == .sqlite { return "\(value.sql) BETWEEN \(first.sql) AND \(last.sql)" }
+      return "(\(try compared(value, ">=", first)) AND \(try compared(value, "<=", last)))"
     }
     return
       "(\(try order(value, .greaterThanOrEqualTo, lower, options)) AND \(try order(value, .lessThanOrEqualTo, upper, options)))"
@@ -196,7 +215,7 @@ extension PredicateSQL {
     _ part: SQLOperand, _ whole: SQLOperand, _ options: ComparisonSyntax.Options
   ) throws -> BoundSQL {
     switch whole {
-    case .constant(.null): return "0"
+    case .constant(.null): return dialect.truth(false)
     case .value(let value) where value.kind == .string: return try text(whole, .contains, part, options)
     case .constant(.string): return try text(whole, .contains, part, options)
     case .collection(let collection):
@@ -205,7 +224,7 @@ extension PredicateSQL {
       return try exists(collection, isFlat: true, ignoresMissing: ignoresMissing) { try equality($0, part, options) }
     case .list(let elements): return try membership(part, elements, options)
     case .tuple(let elements):
-      if elements.isEmpty { return "0" }
+      if elements.isEmpty { return dialect.truth(false) }
       return "(\(try elements.map { try equality($0, part, options) }.joined(" OR ")))"
     default: throw NotExpressibleInSQL()
     }
@@ -215,34 +234,57 @@ extension PredicateSQL {
     _ part: SQLOperand, _ elements: [PlainValue], _ options: ComparisonSyntax.Options
   ) throws -> BoundSQL {
     let present = elements.filter { $0 != .null }
-    let list: [SQLiteValue]
-    let subject: BoundSQL
+    let test: BoundSQL
     switch part {
     case .value(let value)
     where value.kind == .calculated || value.kind == .string && !options.isEmpty:
       guard elements.count <= SQLValueList.longestShortList else { throw NotExpressibleInSQL() }
-      if elements.isEmpty { return "0" }
+      if elements.isEmpty { return dialect.truth(false) }
       return "(\(try elements.map { try equality(part, .constant($0), options) }.joined(" OR ")))"
     case .value(let value):
       guard value.kind != .opaque else { throw NotExpressibleInSQL() }
-      (subject, list) = (value.sql, present.compactMap(value.kind.binding))
+      test = try membership(value, present)
     case .object(let key, let root):
-      (subject, list) = (key, try present.compactMap { try primaryKey($0, root: root) })
+      let keys = try present.compactMap { try primaryKey($0, root: root) }
+      test = "\(key) IN \(try SQLValueList.list(keys, .bigint, dialect))"
     default: throw NotExpressibleInSQL()
     }
-    let test: BoundSQL = "\(subject) IN \(try SQLValueList.list(list))"
     return present.count == elements.count ? test : "(\(test) OR \(try missing(part)))"
+  }
+
+  private func membership(_ value: SQLScalar, _ constants: [PlainValue]) throws -> BoundSQL {
+    switch dialect {
+    case .sqlite:
+      return "\(value.sql) IN \(try SQLValueList.list(constants.compactMap(value.kind.binding), .blob, dialect))"
+    case .postgreSQL:
+      let elements = try constants.compactMap(value.element(postgreSQL:))
+      if let date = value.date {
+        let dates = elements.compactMap { $0.real.flatMap(StoredDate.init(seconds:)) }
+        return "(\(date.timestamp), \(date.remainder)) IN \(try SQLValueList.list(dates))"
+      }
+      return "\(value.sql) IN \(try SQLValueList.list(elements, value.listType, dialect))"
+    }
+  }
+
+  /// Calls a function of strings.
+  private func call(
+    _ function: StringFunction, _ subject: BoundSQL, _ pattern: BoundSQL, _ options: ComparisonSyntax.Options
+  ) throws -> BoundSQL {
+    guard dialect == .postgreSQL else { return function.call(subject, pattern, options) }
+    // Case and diacritics are folded by rules of Foundation.
+    guard options.isEmpty else { throw NotExpressibleInSQL() }
+    return try searchInPostgreSQL(function, subject, pattern)
   }
 
   private func text(
     _ left: SQLOperand, _ op: Operator, _ right: SQLOperand, _ options: ComparisonSyntax.Options
   ) throws -> BoundSQL {
     guard let function = StringFunction(op) else { throw NotExpressibleInSQL() }
-    if case .constant(.null) = left { return "0" }
-    if case .constant(.null) = right { return "0" }
+    if case .constant(.null) = left { return dialect.truth(false) }
+    if case .constant(.null) = right { return dialect.truth(false) }
     let subject = try string(left)
     if op == .beginsWith, options.isEmpty, case .constant(.string(let prefix)) = right,
-      let end = StringFunction.endOfPrefixRange(prefix)
+      let end = StringFunction.endOfPrefixRange(prefix), dialect == .sqlite || SQLScalar.isStorable(prefix)
     {
       return "(\(subject) >= \(value: .text(prefix)) AND \(subject) < \(value: .text(end)))"
     }
@@ -251,13 +293,15 @@ extension PredicateSQL {
       guard case .constant(.string(let pattern)) = right else { throw NotExpressibleInSQL() }
       _ = try TextComparison(options).matches("", pattern: pattern)
     }
-    return function.call(subject, try string(right), options)
+    return try call(function, subject, try string(right), options)
   }
 
   private func string(_ operand: SQLOperand) throws -> BoundSQL {
     switch operand {
     case .value(let value) where value.kind == .string: return value.sql
-    case .constant(.string(let text)): return "\(value: .text(text))"
+    case .constant(.string(let text)):
+      guard dialect == .sqlite || SQLScalar.isStorable(text) else { throw NotExpressibleInSQL() }
+      return "\(value: .text(text))"
     default: throw NotExpressibleInSQL()
     }
   }

@@ -111,10 +111,14 @@ extension PredicateSQL {
       return try value(of: element, Array(rest.dropFirst()), alias)
     }
     guard let column = attribute.column else { throw NotExpressibleInSQL() }
-    let value = SQLScalar(BoundSQL("\(raw: alias).\(raw: SQLName.quoted(column))"), .init(attribute))
+    let value =
+      dialect == .sqlite
+      ? SQLScalar("\(raw: alias).\(column: column)", .init(attribute))
+      : SQLScalar(attribute, column: column, of: alias)
     if rest.isEmpty { return .value(value) }
     let functions = ["length": "length:", "lowercaseString": "lowercase:", "uppercaseString": "uppercase:"]
     guard value.kind == .string, rest.count == 1, let name = functions[rest[0]] else { throw NotExpressibleInSQL() }
+    if dialect == .postgreSQL { return .value(try unaryInPostgreSQL(name, value)) }
     return .value(SQLScalar(ValueFunction.call(name, [value]), rest[0] == "length" ? .integer : .string))
   }
 
@@ -166,13 +170,14 @@ extension PredicateSQL {
     switch try operand(expression, names) {
     case .value(let value): return value
     case .constant(let constant):
-      guard let scalar = SQLScalar(constant) else { throw NotExpressibleInSQL() }
+      guard let scalar = SQLScalar(constant, dialect) else { throw NotExpressibleInSQL() }
       return scalar
     default: throw NotExpressibleInSQL()
     }
   }
 
   private func unary(_ name: String, _ value: SQLScalar) throws -> SQLScalar {
+    if dialect == .postgreSQL { return try unaryInPostgreSQL(name, value) }
     let called = SQLScalar(ValueFunction.call(name, [value]), .real, missing: value.missing)
     func result(_ kind: SQLOperand.Kind) -> SQLScalar {
       SQLScalar(called.sql, kind, missing: value.isExactlyNull && kind != .real ? nil : value.missing)
@@ -198,6 +203,7 @@ extension PredicateSQL {
     let missing: BoundSQL = "(\(left.missing) OR \(right.missing))"
     if left.kind == .date || right.kind == .date { return try dates(name, left, right, missing) }
     guard left.kind.isNumber, right.kind.isNumber else { throw NotExpressibleInSQL() }
+    if dialect == .postgreSQL { return try binaryInPostgreSQL(name, left, right, missing) }
     let areIntegers = left.kind == .integer && right.kind == .integer
     switch name {
     case "add:to:", "from:subtract:", "multiply:by:", "divide:by:", "modulus:by:", "raise:toThePower:", "raise:to:":
@@ -225,29 +231,39 @@ extension PredicateSQL {
     _ name: String, _ left: SQLScalar, _ right: SQLScalar, _ missing: BoundSQL
   ) throws -> SQLScalar {
     func isSeconds(_ value: SQLScalar) -> Bool { value.kind.isNumber && value.kind != .calculated }
+    func calculated(_ sign: String, _ kind: SQLOperand.Kind) throws -> SQLScalar {
+      switch dialect {
+      case .sqlite: SQLScalar("(\(left.sql) \(raw: sign) \(right.sql))", kind, missing: missing)
+      case .postgreSQL: try datesInPostgreSQL(left, sign, right, kind, missing)
+      }
+    }
     switch name {
     case "add:to:" where left.kind == .date && isSeconds(right) || isSeconds(left) && right.kind == .date:
-      return SQLScalar("(\(left.sql) + \(right.sql))", .date, missing: missing)
+      return try calculated("+", .date)
     case "from:subtract:" where left.kind == .date && isSeconds(right):
-      return SQLScalar("(\(left.sql) - \(right.sql))", .date, missing: missing)
+      return try calculated("-", .date)
     case "from:subtract:" where left.kind == .date && right.kind == .date:
-      return SQLScalar("(\(left.sql) - \(right.sql))", .real, missing: missing)
+      return try calculated("-", .real)
     default: throw NotExpressibleInSQL()
     }
   }
 
   private func cast(_ value: SQLScalar, to type: String) throws -> SQLOperand {
-    var result = value
+    var kind = value.kind
     switch (type, value.kind) {
     case ("NSDate", .date), ("Date", .date), ("NSNumber", .integer), ("NSNumber", .real), ("NSNumber", .decimal),
       ("NSNumber", .calculated), ("NSString", .string), ("String", .string):
       break
     case ("NSDate", .integer), ("NSDate", .real), ("Date", .integer), ("Date", .real), ("NSDate", .decimal),
       ("Date", .decimal):
-      result.kind = .date
-    case ("NSNumber", .date): result.kind = .real
+      kind = .date
+    case ("NSNumber", .date): kind = .real
     default: throw NotExpressibleInSQL()
     }
+    if kind == value.kind { return .value(value) }
+    if dialect == .postgreSQL { return .value(try castInPostgreSQL(value, to: kind)) }
+    var result = value
+    result.kind = kind
     return .value(result)
   }
 
@@ -255,22 +271,29 @@ extension PredicateSQL {
     func choice(_ a: BoundSQL, _ b: BoundSQL) -> BoundSQL {
       "CASE WHEN \(condition) THEN \(a) ELSE \(b) END"
     }
+    func scalar(_ sql: BoundSQL, _ kind: SQLOperand.Kind, _ form: SQLScalar.Form, _ missing: BoundSQL) -> SQLOperand {
+      // Constants have no collation of their own in PostgreSQL.
+      let isCollated = dialect == .postgreSQL && (kind == .string || kind == .uri)
+      return .value(SQLScalar(isCollated ? "(\(sql)) COLLATE \"C\"" : sql, kind, missing: missing, form: form))
+    }
     switch (left, right) {
     case (.object(let a, let root), .object(let b, let other)) where root == other:
       return .object(choice(a, b), root: root)
     case (.value(let a), .constant(.null)):
-      return .value(SQLScalar(choice(a.sql, "NULL"), a.kind, missing: choice(a.missing, "1")))
+      return scalar(choice(a.sql, "NULL"), a.kind, a.form, choice(a.missing, dialect.truth(true)))
     case (.constant(.null), .value(let b)):
-      return .value(SQLScalar(choice("NULL", b.sql), b.kind, missing: choice("1", b.missing)))
+      return scalar(choice("NULL", b.sql), b.kind, b.form, choice(dialect.truth(true), b.missing))
     case (.value, .value), (.value, .constant), (.constant, .value), (.constant, .constant):
-      guard let a = left.scalar, let b = right.scalar else { throw NotExpressibleInSQL() }
+      guard let a = left.scalar(dialect), let b = right.scalar(dialect) else { throw NotExpressibleInSQL() }
+      // PostgreSQL would convert the values to one type.
+      guard dialect == .sqlite || a.form == b.form else { throw NotExpressibleInSQL() }
       let kind: SQLOperand.Kind
       switch (a.kind, b.kind) {
       case (let x, let y) where x == y: kind = x
       case (.integer, .real), (.real, .integer): kind = .real
       default: throw NotExpressibleInSQL()
       }
-      return .value(SQLScalar(choice(a.sql, b.sql), kind, missing: choice(a.missing, b.missing)))
+      return scalar(choice(a.sql, b.sql), kind, a.form, choice(a.missing, b.missing))
     default: throw NotExpressibleInSQL()
     }
   }
@@ -278,10 +301,10 @@ extension PredicateSQL {
 
 extension SQLOperand {
   /// The operand as a scalar; nil for null, objects and collections.
-  fileprivate var scalar: SQLScalar? {
+  fileprivate func scalar(_ dialect: SQLDialect) -> SQLScalar? {
     switch self {
     case .value(let value): value
-    case .constant(let constant): SQLScalar(constant)
+    case .constant(let constant): SQLScalar(constant, dialect)
     case .object, .list, .tuple, .collection: nil
     }
   }

@@ -13,6 +13,7 @@ package struct PredicateSQL {
   package let schema: StoreSchema
   package let objects: any ObjectKeys
   package let aliases: AliasNames
+  var dialect: SQLDialect { schema.dialect }
 
   package init(schema: StoreSchema, objects: any ObjectKeys, aliases: AliasNames) {
     self.schema = schema
@@ -22,18 +23,18 @@ package struct PredicateSQL {
 
   package func condition(_ predicate: PredicateSyntax, _ names: SQLNames) throws -> BoundSQL {
     switch predicate {
-    case .constant(let value): return value ? "1" : "0"
-    case .and(let parts): return try combined(parts, " AND ", empty: "1", names)
-    case .or(let parts): return try combined(parts, " OR ", empty: "0", names)
+    case .constant(let value): return dialect.truth(value)
+    case .and(let parts): return try combined(parts, " AND ", empty: true, names)
+    case .or(let parts): return try combined(parts, " OR ", empty: false, names)
     case .not(let part): return "NOT \(definite(try condition(part, names)))"
     case .comparison(let comparison): return try condition(comparison, names)
     }
   }
 
   private func combined(
-    _ parts: [PredicateSyntax], _ word: String, empty: String, _ names: SQLNames
+    _ parts: [PredicateSyntax], _ word: String, empty: Bool, _ names: SQLNames
   ) throws -> BoundSQL {
-    if parts.isEmpty { return BoundSQL(empty) }
+    if parts.isEmpty { return dialect.truth(empty) }
     return Self.joined(try parts.map { try condition($0, names) }, word)
   }
 
@@ -49,7 +50,7 @@ package struct PredicateSQL {
   }
 
   /// Makes a condition that is never NULL: what is unknown in SQL is false in memory.
-  package func definite(_ condition: BoundSQL) -> BoundSQL { "IFNULL(\(condition), 0)" }
+  package func definite(_ condition: BoundSQL) -> BoundSQL { dialect.definite(condition) }
 
   private func condition(_ comparison: ComparisonSyntax, _ names: SQLNames) throws -> BoundSQL {
     try NotExpressibleInSQL.naming(.predicate(.comparison(comparison))) { try translated(comparison, names) }
@@ -70,8 +71,8 @@ package struct PredicateSQL {
     case (let modifier, .list(let elements)):
       return try combined(try Self.flattened(elements).map { try test(.constant($0)) }, modifier)
     case (let modifier, .tuple(let elements)): return try combined(try elements.map(test), modifier)
-    case (.any, .constant(.null)): return "0"
-    case (.all, .constant(.null)): return "1"
+    case (.any, .constant(.null)): return dialect.truth(false)
+    case (.all, .constant(.null)): return dialect.truth(true)
     // A single value is a collection of one, and none if it is missing.
     case (.any, _): return "(NOT (\(try missing(left))) AND \(try test(left)))"
     case (.all, _): return "(\(try missing(left)) OR \(try test(left)))"
@@ -79,7 +80,7 @@ package struct PredicateSQL {
   }
 
   private func combined(_ tests: [BoundSQL], _ modifier: ComparisonSyntax.Modifier) throws -> BoundSQL {
-    if tests.isEmpty { return modifier == .any ? "0" : "1" }
+    if tests.isEmpty { return dialect.truth(modifier != .any) }
     return "(\(tests.joined(modifier == .any ? " OR " : " AND ")))"
   }
 

@@ -27,9 +27,9 @@ extension SelectBuilder {
     }
     let doubt = builder.appendDoubts()
     let list = builder.list.joined(", ")
-    return ResultSelect(
-      statement: "SELECT \(list)\(raw: from(scope))\(condition)\(end)\(limit(of: query))", columns: builder.columns,
-      doubt: doubt)
+    var statement: BoundSQL = "SELECT \(list)\(raw: from(scope))\(condition)\(end)\(limit(of: query))"
+    statement.sharesParameters = builder.groups != nil
+    return ResultSelect(statement: statement, columns: builder.columns, doubt: doubt)
   }
 }
 
@@ -39,6 +39,7 @@ private struct ResultBuilder {
   private let predicates: PredicateSQL
   private let scope: SQLScope
   private var names: SQLNames { SQLNames(evaluated: scope) }
+  private var dialect: SQLDialect { predicates.dialect }
   private(set) var list: [BoundSQL] = []
   private(set) var columns: [ResultSelect.Column] = []
   /// The conditions that are not 0 where aggregates may differ from those in memory.
@@ -75,7 +76,7 @@ private struct ResultBuilder {
       let (value, attribute) = try aggregate(function, argument)
       form = attribute.map { .attribute($0.layout, path: $0.path) } ?? computed(value)
       list.append(value.sql)
-      if case .computed(_, hasTest: true) = form { list.append(value.missing) }
+      if case .computed(_, hasTest: true) = form { list.append(dialect.number(value.missing)) }
     } else {
       guard isSingle(column) else { throw NotExpressibleInSQL() }
       form = try appendValue(column.expression)
@@ -112,7 +113,7 @@ private struct ResultBuilder {
     case .constant(let value): return .constant(value)
     case .value(let value):
       list.append(value.sql)
-      if !value.isExactlyNull { list.append(value.missing) }
+      if !value.isExactlyNull { list.append(dialect.number(value.missing)) }
       return computed(value)
     case .object, .list, .tuple, .collection: throw NotExpressibleInSQL()
     }
@@ -122,10 +123,16 @@ private struct ResultBuilder {
   private func key(_ expression: ExpressionSyntax) throws -> BoundSQL {
     guard expression.summary == nil else { throw NotExpressibleInSQL() }
     switch try predicates.operand(expression, names) {
-    case .object(let key, _): return key
+    case .object(let key, _):
+      guard dialect == .postgreSQL, let path = expression.path,
+        let number = try predicates.reference(path, from: scope)?.number
+      else { return key }
+      // PostgreSQL does not know that a key has one entity number.
+      return "\(key), \(number)"
     case .value(let value) where value.isExactlyNull:
       switch value.kind {
-      case .integer, .real, .string, .date, .uuid, .uri, .data: return value.sql
+      case .integer, .real, .string, .date, .uuid, .uri, .data: return value.keys.joined(", ")
+      case .decimal where dialect == .postgreSQL: return value.sql
       // Several reals may stand for one decimal.
       case .decimal: return ValueFunction.call("noindex:", [value])
       case .calculated, .opaque: throw NotExpressibleInSQL()
@@ -143,20 +150,22 @@ private struct ResultBuilder {
     _ function: PredicateSQL.Aggregate, _ argument: ExpressionSyntax
   ) throws -> (SQLScalar, (layout: AttributeLayout, path: [String])?) {
     switch try predicates.operand(argument, names) {
-    case .object(let key, _) where function == .count: return (SQLScalar("COUNT(\(key))", .integer, missing: "0"), nil)
+    case .object(let key, _) where function == .count: return (SQLScalar("COUNT(\(key))", .integer, missing: none), nil)
     case .collection(let members) where function == .count && !members.rest.contains { $0.hasPrefix("@") }:
       guard case .value(let count) = try predicates.aggregate(.count, members, .argument) else {
         throw NotExpressibleInSQL()
       }
-      return (SQLScalar("IFNULL(SUM(\(count.sql)), 0)", .integer, missing: "0"), nil)
+      return (SQLScalar(dialect.coalesced(predicates.sum(count.sql, of: count), "0"), .integer, missing: none), nil)
     case .value(let value):
       noteDoubts(value)
       let attribute = argument.path.flatMap { path in
         predicates.attribute(path, of: scope.entity).map { (layout: $0, path: path) }
       }
       switch function {
-      case .minimum where value.kind.isOrdered: return (SQLScalar("MIN(\(value.sql))", value.kind), attribute)
-      case .maximum where value.kind.isOrdered: return (SQLScalar("MAX(\(value.sql))", value.kind), attribute)
+      case .minimum where value.kind.isOrdered:
+        return (SQLScalar(try predicates.extreme("MIN", value), value.kind, form: value.form), attribute)
+      case .maximum where value.kind.isOrdered:
+        return (SQLScalar(try predicates.extreme("MAX", value), value.kind, form: value.form), attribute)
       default: return (try total(function, value), nil)
       }
     default: throw NotExpressibleInSQL()
@@ -166,29 +175,44 @@ private struct ResultBuilder {
   private func total(_ function: PredicateSQL.Aggregate, _ value: SQLScalar) throws -> SQLScalar {
     let (sql, count) = (value.sql, "COUNT(\(value.sql))" as BoundSQL)
     switch (function, value.kind) {
-    case (.count, let kind) where kind != .opaque: return SQLScalar(count, .integer, missing: "0")
+    case (.count, let kind) where kind != .opaque: return SQLScalar(count, .integer, missing: none)
     // An empty sum is 0 in memory, and NULL in SQL.
-    case (.sum, .integer): return SQLScalar("IFNULL(SUM(\(sql)), 0)", .integer, missing: "0")
-    case (.sum, .real): return SQLScalar("CASE \(count) WHEN 0 THEN 0 ELSE SUM(\(sql)) END", .real, missing: "0")
+    case (.sum, .integer):
+      return SQLScalar(dialect.coalesced(predicates.sum(sql, of: value), "0"), .integer, missing: none)
+    case (.sum, .real):
+      return SQLScalar(
+        "CASE \(count) WHEN 0 THEN 0 ELSE \(predicates.sum(sql, of: value)) END", .real, missing: none, form: value.form)
     case (.average, .integer), (.average, .real):
-      return SQLScalar("CAST(SUM(\(sql)) AS REAL) / \(count)", .real, missing: "\(count) = 0")
-    case (.sum, .decimal), (.average, .decimal), (.sum, .calculated), (.average, .calculated):
+      return SQLScalar(predicates.average(sql, of: value), .real, missing: "\(count) = 0")
+    case (.sum, .decimal) where dialect == .postgreSQL:
+      return SQLScalar("COALESCE(SUM(\(sql)), 0)", .decimal, missing: none)
+    case (.sum, .decimal) where dialect == .sqlite, (.average, .decimal) where dialect == .sqlite, (.sum, .calculated),
+      (.average, .calculated):
       let result = ValueFunction.decimals("\(function.rawValue):", "GROUP_CONCAT(\(sql))")
-      return SQLScalar(result, .calculated, missing: function == .sum ? "0" : "\(count) = 0")
+      return SQLScalar(result, .calculated, missing: function == .sum ? none : "\(count) = 0")
     default: throw NotExpressibleInSQL()
     }
   }
 
+  private var none: BoundSQL { dialect.truth(false) }
+
   /// Notes the values that SQL aggregates differently: those that are not numbers, and numbers that only a double holds among
   /// decimals.
   private mutating func noteDoubts(_ value: SQLScalar) {
-    if !value.isExactlyNull { doubts.append("TOTAL(\(value.sql) IS NULL AND NOT (\(value.missing)))") }
-    switch value.kind {
-    case .decimal: doubts.append("TOTAL(typeof(\(value.sql)) = 'text')")
-    case .calculated:
-      doubts.append("TOTAL(typeof(\(value.sql)) <> 'text' AND NOT (\(value.missing)) OR \(value.sql) = 'NaN')")
+    if !value.isExactlyNull { noteDoubt("\(value.sql) IS NULL AND NOT (\(value.missing))") }
+    switch (value.kind, dialect) {
+    // Sums of decimals are exact in memory up to 38 digits.
+    case (.decimal, .postgreSQL): noteDoubt("ABS(\(value.sql)) >= 1e18 OR SCALE(\(value.sql)) > 12")
+    case (.decimal, .sqlite): noteDoubt("typeof(\(value.sql)) = 'text'")
+    case (.calculated, _):
+      noteDoubt("typeof(\(value.sql)) <> 'text' AND NOT (\(value.missing)) OR \(value.sql) = 'NaN'")
     default: break
     }
+  }
+
+  /// Counts the rows of a group with a doubtful value.
+  private mutating func noteDoubt(_ condition: BoundSQL) {
+    doubts.append(dialect == .sqlite ? "TOTAL(\(condition))" : "COUNT(CASE WHEN \(condition) THEN 1 END)")
   }
 
   mutating func appendDoubts() -> Int? {

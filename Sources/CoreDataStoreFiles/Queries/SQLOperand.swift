@@ -37,7 +37,7 @@ package enum SQLOperand {
     /// Can only be compared with NULL.
     case opaque
 
-    package init(_ layout: AttributeLayout) {
+    package init(_ layout: AttributeLayout, _ dialect: SQLDialect = .sqlite) {
       switch layout.kind {
       case .integer16, .integer32, .integer64, .boolean: self = .integer
       case .double, .float: self = .real
@@ -46,7 +46,8 @@ package enum SQLOperand {
       case .date: self = .date
       case .uuid: self = .uuid
       case .uri: self = .uri
-      case .binaryData: self = layout.allowsExternalStorage ? .opaque : .data
+      // In PostgreSQL no value is in a file of its own.
+      case .binaryData: self = layout.allowsExternalStorage && dialect == .sqlite ? .opaque : .data
       case .transformable, .undefined, .objectID, .composite: self = .opaque
       }
     }
@@ -112,24 +113,68 @@ package struct SQLScalar {
   package var missing: BoundSQL
   /// Whether `missing` is true exactly where `sql` is NULL.
   package let isExactlyNull: Bool
+  /// The type of a number in PostgreSQL, which converts and calculates by types.
+  package var form: Form
+  /// The column itself, where `sql` is another reading of it; in PostgreSQL only.
+  package var column: BoundSQL?
+  /// The two columns of a date in PostgreSQL; nil for a calculated one.
+  package var date: DateColumns?
+  /// The constant that this is; nil for what rows decide.
+  package var constant: PlainValue?
 
-  package init(_ sql: BoundSQL, _ kind: SQLOperand.Kind, missing: BoundSQL? = nil) {
+  /// The types of numbers in PostgreSQL.
+  package enum Form {
+    case whole
+    case double
+    case decimal
+    /// No number.
+    case other
+
+    fileprivate init(_ kind: SQLOperand.Kind) {
+      switch kind {
+      case .integer: self = .whole
+      case .real: self = .double
+      case .decimal, .calculated: self = .decimal
+      case .string, .date, .uuid, .uri, .data, .opaque: self = .other
+      }
+    }
+  }
+
+  package struct DateColumns {
+    package let timestamp: BoundSQL
+    /// 0 where the timestamp is the whole date.
+    package let remainder: BoundSQL
+  }
+
+  package init(_ sql: BoundSQL, _ kind: SQLOperand.Kind, missing: BoundSQL? = nil, form: Form? = nil) {
     self.sql = sql
     self.kind = kind
     self.missing = missing ?? "\(sql) IS NULL"
+    self.form = form ?? Form(kind)
     isExactlyNull = missing == nil
   }
 
-  /// The scalar of a constant; nil for null, collections and objects.
-  package init?(_ constant: PlainValue) {
+  /// A column, read by `sql`, which is NULL exactly where the column is.
+  init(column: BoundSQL, readBy sql: BoundSQL, _ kind: SQLOperand.Kind, date: DateColumns? = nil) {
+    (self.sql, self.kind, self.column, self.date) = (sql, kind, column, date)
+    missing = "\(column) IS NULL"
+    form = Form(kind)
+    isExactlyNull = true
+  }
+
+  /// The scalar of a constant; nil for null, collections and objects, and for what the engine cannot hold.
+  package init?(_ constant: PlainValue, _ dialect: SQLDialect) {
     guard let kind = SQLOperand.Kind(constant) else { return nil }
-    if case .decimal(let decimal) = constant {
+    if dialect == .postgreSQL {
+      self.init(postgreSQL: constant, kind)
+    } else if case .decimal(let decimal) = constant {
       self.init("\(value: .text(NSDecimalNumber(decimal: decimal).stringValue))", kind, missing: "0")
     } else if let bound = kind.binding(constant) {
       self.init("\(value: bound)", kind, missing: "0")
     } else {
       return nil
     }
+    self.constant = constant
   }
 }
 
@@ -176,10 +221,11 @@ package final class SQLScope {
   /// The joins for to-one relationships, in the order in which key paths needed them.
   package private(set) var joins = ""
 
-  package init(entity: EntityLayout, names: AliasNames) {
+  /// - Parameter alias: the name of the row; nil for a new one.
+  package init(entity: EntityLayout, names: AliasNames, alias: String? = nil) {
     self.entity = entity
     self.names = names
-    alias = names.next("t")
+    self.alias = alias ?? names.next("t")
   }
 
   /// Joins the destination of a to-one relationship, once for each path, and returns its alias.

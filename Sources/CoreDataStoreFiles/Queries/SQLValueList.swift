@@ -6,8 +6,8 @@ import Foundation
 
 /// The right side of `IN`: a question mark for each value of a short list, and one for all values of a long list.
 ///
-/// SQLite limits the number of bound values, and a statement for each length would fill the cache of statements. So a long list
-/// is bound as JSON. SQLite reads it once, into a temporary index.
+/// The number of bound values is limited, and a statement for each length would fill the cache of statements. So a long list is
+/// bound as one text: as JSON, which SQLite reads once, into a temporary index, and in PostgreSQL as an array.
 package enum SQLValueList {
   /// The longest list with a question mark for each value.
   package static let longestShortList = 100
@@ -18,8 +18,10 @@ package enum SQLValueList {
 
   /// Returns `(?, ?)` or a subquery.
   ///
-  /// - Throws: `NotExpressibleInSQL` for more than eight megabytes of values.
-  package static func list(_ values: [SQLiteValue]) throws -> BoundSQL {
+  /// - Parameter type: the type that the values have in PostgreSQL.
+  /// - Throws: `NotExpressibleInSQL` for more than eight megabytes of values in SQLite.
+  package static func list(_ values: [SQLiteValue], _ type: ColumnType, _ dialect: SQLDialect) throws -> BoundSQL {
+    if dialect == .postgreSQL { return postgreSQLList(values, type) }
     if values.count <= longestShortList { return "(\(values: values))" }
     var json = "["
     var hasOnlyIntegers = true
@@ -40,12 +42,54 @@ package enum SQLValueList {
 
   /// Returns a subquery for integers whose text is the same for sets of any size.
   ///
-  /// - Throws: as `list(_:)`.
-  static func set(of numbers: Set<Int64>) throws -> BoundSQL {
+  /// - Throws: as `list(_:_:_:)`.
+  static func set(of numbers: Set<Int64>, _ dialect: SQLDialect) throws -> BoundSQL {
+    if dialect == .postgreSQL {
+      return "(SELECT UNNEST(\(array(numbers.sorted().map { .integer($0) }, .bigint))))"
+    }
     let json = "[\(numbers.sorted().map(String.init).joined(separator: ","))]"
     guard json.utf8.count <= longestJSON else { throw NotExpressibleInSQL() }
     return "(SELECT value FROM json_each(\(value: .text(json))))"
   }
+
+  // MARK: PostgreSQL
+
+  private static func postgreSQLList(_ values: [SQLiteValue], _ type: ColumnType) -> BoundSQL {
+    // PostgreSQL has no empty lists.
+    if values.isEmpty { return "(SELECT CAST(NULL AS \(raw: type.rawValue)) WHERE FALSE)" }
+    if values.count > longestShortList { return "(SELECT UNNEST(\(array(values, type))))" }
+    let needsCast = type == .uuid || type == .numeric
+    return "(\(values.map { needsCast ? "CAST(\(value: $0) AS \(raw: type.rawValue))" : "\(value: $0)" }.joined(", ")))"
+  }
+
+  /// Returns rows of dates: their timestamps and remainders.
+  static func list(_ dates: [StoredDate]) throws -> BoundSQL {
+    if dates.count > longestShortList {
+      let timestamps = array(dates.map { .text($0.text) }, .timestamptz)
+      let remainders = array(dates.map { .real($0.remainder ?? 0) }, .doublePrecision)
+      return "(SELECT t, r FROM UNNEST(\(timestamps), \(remainders)) AS dates (t, r))"
+    }
+    if dates.isEmpty { return "(SELECT CAST(NULL AS timestamptz), CAST(NULL AS double precision) WHERE FALSE)" }
+    let rows: [BoundSQL] = dates.map {
+      "(CAST(\(value: .text($0.text)) AS timestamptz), \(value: .real($0.remainder ?? 0)))"
+    }
+    return "(\(rows.joined(", ")))"
+  }
+
+  private static func array(_ values: [SQLiteValue], _ type: ColumnType) -> BoundSQL {
+    let elements = values.map { value -> String in
+      switch value {
+      case .null: "NULL"
+      case .integer(let number): String(number)
+      case .real(let number): number.isNaN ? "NULL" : number.isInfinite ? (number < 0 ? "-Infinity" : "Infinity") : "\(number)"
+      case .text(let text): "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+      case .blob(let bytes): "\"\\\\x\(hexadecimal(bytes))\""
+      }
+    }
+    return "CAST(\(value: .text("{\(elements.joined(separator: ","))}")) AS \(raw: type.rawValue)[])"
+  }
+
+  // MARK: SQLite
 
   /// A JSON string with a letter for the type, and the bytes in hexadecimal digits: JSON has no exact reals and no bytes.
   private static func encoded(_ value: SQLiteValue) -> String {

@@ -76,7 +76,7 @@ package struct SelectBuilder {
         "\(raw: scope.alias).Z_PK BETWEEN \(value: .integer(keys.lowerBound)) AND \(value: .integer(keys.upperBound))")
     }
     if !query.excludedKeys.isEmpty {
-      conditions.append("\(raw: scope.alias).Z_PK NOT IN \(try SQLValueList.set(of: query.excludedKeys))")
+      conditions.append("\(raw: scope.alias).Z_PK NOT IN \(try SQLValueList.set(of: query.excludedKeys, schema.dialect))")
     }
     if let predicate = query.predicate {
       conditions.append(try builder.condition(predicate, SQLNames(evaluated: scope)))
@@ -97,7 +97,7 @@ package struct SelectBuilder {
 
   /// Whether a query without an order and a limit has a range of an indexed attribute.
   private func searchesRange(_ query: RowCriteria, of entity: EntityLayout) -> Bool {
-    guard query.order.isEmpty, query.limit == 0, query.offset == 0, let predicate = query.predicate else {
+    guard schema.dialect == .sqlite, query.order.isEmpty, query.limit == 0, query.offset == 0, let predicate = query.predicate else {
       return false
     }
     func isIndexed(_ expression: ExpressionSyntax) -> Bool {
@@ -142,12 +142,19 @@ package struct SelectBuilder {
       return value
     }
     let collation = value.kind == .string ? SortCollation.clause(for: term.method) : ""
-    return "\(value.sql)\(raw: collation)\(raw: term.isAscending ? "" : " DESC")"
+    let direction = term.isAscending ? schema.dialect.ascending : schema.dialect.descending
+    // PostgreSQL has no collations of the program.
+    guard schema.dialect == .sqlite || collation.isEmpty else {
+      throw NotExpressibleInSQL(.expression(.keyPath(term.keyPath)))
+    }
+    return value.keys.map { "\($0)\(raw: collation)\(raw: direction)" as BoundSQL }.joined(", ")
   }
 
   func limit(of query: RowCriteria) -> BoundSQL {
     guard query.limit > 0 || query.offset > 0 else { return "" }
-    let limit: BoundSQL = " LIMIT \(value: .integer(query.limit > 0 ? Int64(query.limit) : -1))"
+    // SQLite has no offset without a limit.
+    let hasLimit = query.limit > 0 || schema.dialect == .sqlite
+    let limit: BoundSQL = hasLimit ? " LIMIT \(value: .integer(query.limit > 0 ? Int64(query.limit) : -1))" : ""
     return query.offset > 0 ? "\(limit) OFFSET \(value: .integer(Int64(query.offset)))" : limit
   }
 }

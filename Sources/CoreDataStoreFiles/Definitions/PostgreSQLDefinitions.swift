@@ -1,0 +1,196 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataSQLite
+
+/// The statements of PostgreSQL that create what a store consists of: tables, sequences, indexes and constraints.
+///
+/// `creationStatements` are those of a new store. A migration uses the statements of single tables, columns and indexes.
+package struct PostgreSQLDefinitions {
+  private let schema: StoreSchema
+
+  /// The number of primary keys that a process takes from a sequence at a time.
+  package static let keyBlockSize: Int64 = 1_000
+
+  /// - Parameter schema: the layout of a store in PostgreSQL.
+  package init(_ schema: StoreSchema) {
+    precondition(schema.dialect == .postgreSQL, "The layout has the names of another engine.")
+    self.schema = schema
+  }
+
+  /// All statements that create an empty store. Constraints come last, since they need the tables of each other.
+  package var creationStatements: [SchemaStatement] {
+    schema.tables.flatMap { [statement(of: $0), sequenceStatement(of: $0)] }
+      + schema.joinTables.map(statement) + schema.indexes.map(statement) + foreignKeys.map(\.statement)
+      + Self.housekeepingStatements
+  }
+
+  /// The tables that every store has.
+  package static let housekeepingStatements = [
+    SchemaStatement(
+      name: "z_primarykey",
+      sql: "CREATE TABLE z_primarykey (z_ent integer PRIMARY KEY, z_name text COLLATE \"C\", z_super integer, z_max bigint)"),
+    SchemaStatement(
+      name: "z_metadata",
+      sql: "CREATE TABLE z_metadata (z_version integer PRIMARY KEY, z_uuid text COLLATE \"C\", z_plist bytea)"),
+    SchemaStatement(name: "z_modelcache", sql: "CREATE TABLE z_modelcache (z_content bytea)"),
+  ]
+
+  // MARK: Tables
+
+  /// `CREATE TABLE` for an entity's table.
+  package func statement(of table: TableLayout) -> SchemaStatement {
+    create(table.name, table.columns.map(definition))
+  }
+
+  /// `CREATE TABLE` for a join table.
+  package func statement(of join: JoinTableLayout) -> SchemaStatement {
+    let keys = [join.ownerColumn, join.destinationColumn].map(SQLName.quoted)
+    let orders = [join.inverseOrderColumn, join.orderColumn].compactMap { $0 }.map(SQLName.quoted)
+    return create(
+      join.name,
+      (keys + orders).map { "\($0) \(ColumnType.bigint.rawValue)" } + ["PRIMARY KEY (\(keys.joined(separator: ", ")))"])
+  }
+
+  private func create(_ name: String, _ definitions: [String]) -> SchemaStatement {
+    SchemaStatement(name: name, sql: "CREATE TABLE \(SQLName.quoted(name)) (\(definitions.joined(separator: ", ")))")
+  }
+
+  /// The definition of a column, as in `CREATE TABLE` and `ADD COLUMN`.
+  package func definition(_ column: ColumnLayout) -> String {
+    let constraint =
+      switch column.role {
+      case .primaryKey: " PRIMARY KEY"
+      case .entityNumber, .version: " NOT NULL"
+      case .attribute, .remainder, .foreignKey, .foreignEntity, .ownerKey, .order: ""
+      }
+    return "\(SQLName.quoted(column.name)) \(Self.declaration(of: column.type))\(constraint)"
+  }
+
+  /// A type as it is declared. Texts are in the order of their bytes, as they are in memory and in SQLite.
+  package static func declaration(of type: ColumnType) -> String {
+    type == .text ? "\(type.rawValue) COLLATE \"C\"" : type.rawValue
+  }
+
+  /// `CREATE SEQUENCE` for the primary keys of a hierarchy.
+  package func sequenceStatement(of table: TableLayout) -> SchemaStatement {
+    SchemaStatement(
+      name: table.sequence,
+      sql: "CREATE SEQUENCE \(SQLName.quoted(table.sequence)) AS bigint INCREMENT BY \(Self.keyBlockSize) "
+        + "OWNED BY \(SQLName.quoted(table.name)).z_pk")
+  }
+
+  // MARK: Indexes
+
+  /// Returns the statement that creates an index, or the constraint of a unique one; nil for a name that no index has.
+  package func statement(ofIndex name: String) -> SchemaStatement? {
+    schema.indexes.first { $0.name == name }.map(statement)
+  }
+
+  /// The statement that creates an index, or the constraint of a unique one.
+  package func statement(of index: IndexLayout) -> SchemaStatement {
+    let (name, table) = (SQLName.quoted(index.name), SQLName.quoted(index.table))
+    guard index.isUnique else {
+      let list = index.elements.flatMap { terms(of: $0, isOrdered: index.isOrdered) }.joined(separator: ", ")
+      return SchemaStatement(
+        name: index.name, sql: "CREATE INDEX \(name) ON \(table) (\(list))\(condition(of: index))")
+    }
+    let columns = index.elements.flatMap { terms(of: $0, isOrdered: false) }
+    // A constraint of equal values has columns only. One that excludes equal values may have expressions, as dates need.
+    let isPlain = index.elements.allSatisfy { $0.remainderColumn == nil }
+    let constraint =
+      isPlain
+      ? "UNIQUE (\(columns.joined(separator: ", ")))"
+      : "EXCLUDE USING btree (\(columns.map { "\($0) WITH =" }.joined(separator: ", ")))"
+    return SchemaStatement(
+      name: index.name,
+      sql: "ALTER TABLE \(table) ADD CONSTRAINT \(name) \(constraint) DEFERRABLE INITIALLY DEFERRED")
+  }
+
+  /// The statement that removes an index, or the constraint of a unique one.
+  package func removal(of index: IndexLayout) -> SchemaStatement {
+    let name = SQLName.quoted(index.name)
+    return SchemaStatement(
+      name: index.name,
+      sql: index.isUnique
+        ? "ALTER TABLE \(SQLName.quoted(index.table)) DROP CONSTRAINT \(name)" : "DROP INDEX \(name)")
+  }
+
+  /// The columns of an element. A missing value is less than all others, as it is in memory and in SQLite.
+  private func terms(of element: IndexLayout.Element, isOrdered: Bool) -> [String] {
+    let direction = element.isAscending ? " ASC NULLS FIRST" : " DESC NULLS LAST"
+    let column = SQLName.quoted(element.column)
+    let terms = [column] + [element.remainderColumn].compactMap { $0.map { "(\(SQLDialect.remainder($0)))" } }
+    return terms.map { $0 + (isOrdered ? direction : "") }
+  }
+
+  /// The WHERE clause of a partial index. It is empty, and the index contains all rows, for a predicate that an index
+  /// cannot have.
+  private func condition(of index: IndexLayout) -> String {
+    guard let predicate = index.predicate, case .fetch(let name) = index.purpose, let entity = schema[name],
+      let condition = PredicateSQL.indexCondition(predicate, of: entity, in: schema)
+    else { return "" }
+    return " WHERE \(condition.postgreSQLLiterals)"
+  }
+
+  // MARK: Foreign keys
+
+  /// A constraint by which a column can contain only primary keys of a table.
+  package struct ForeignKey: Hashable, Sendable {
+    package var name: String
+    package var table: String
+    package var column: String
+    package var destination: String
+
+    /// `ALTER TABLE` that adds the constraint.
+    package var statement: SchemaStatement {
+      SchemaStatement(
+        name: name,
+        sql: "ALTER TABLE \(SQLName.quoted(table)) ADD CONSTRAINT \(SQLName.quoted(name)) "
+          + "FOREIGN KEY (\(SQLName.quoted(column))) REFERENCES \(SQLName.quoted(destination)) (z_pk) "
+          + "DEFERRABLE INITIALLY DEFERRED")
+    }
+
+    /// `ALTER TABLE` that removes the constraint.
+    package var removal: SchemaStatement {
+      SchemaStatement(
+        name: name, sql: "ALTER TABLE \(SQLName.quoted(table)) DROP CONSTRAINT \(SQLName.quoted(name))")
+    }
+
+    fileprivate init(table: String, column: String, destination: String) {
+      name = SQLDialect.postgreSQL.spelling(of: column + "_fkey")
+      (self.table, self.column, self.destination) = (table, column, destination)
+    }
+  }
+
+  /// The constraints of to-one relationships whose inverse has another delete rule than No Action, by which the keys of
+  /// deleted objects stay, and those of join tables.
+  package var foreignKeys: [ForeignKey] {
+    let own = schema.entities.flatMap { entity in
+      entity.relationships.values.sorted { $0.name < $1.name }.compactMap { relationship -> ForeignKey? in
+        guard relationship.declaringEntity == entity.name, case .foreignKey(let key) = relationship.place,
+          let destination = schema[relationship.destinationEntity],
+          let inverse = relationship.inverseName.flatMap({ destination.relationships[$0] }),
+          inverse.deleteRule != .noAction
+        else { return nil }
+        return ForeignKey(table: entity.table, column: key.column, destination: destination.table)
+      }
+    }
+    let joins = schema.joinTables.flatMap { join -> [ForeignKey] in
+      guard let owner = schema[join.ownerEntity], let other = schema[join.inverseEntity] else { return [] }
+      return [
+        ForeignKey(table: join.name, column: join.ownerColumn, destination: owner.table),
+        ForeignKey(table: join.name, column: join.destinationColumn, destination: other.table),
+      ]
+    }
+    return own + joins
+  }
+}
+
+extension IndexLayout {
+  /// Whether the order of the index matters to queries.
+  fileprivate var isOrdered: Bool {
+    if case .fetch = purpose { return true }
+    return false
+  }
+}
