@@ -295,8 +295,10 @@ struct ServerStepBuilder {
         let from = relations.name(split.old.name)
         result.append(
           ServerStatement(
-            "INSERT INTO \(column: split.new.name) (\(raw: names)) SELECT Z_PK, \(raw: "\(copy.destination.number)"), "
-              + "Z_OPT\(values) FROM \(column: from) WHERE Z_ENT = \(raw: "\(copy.source.number)")" as BoundSQL,
+            """
+            INSERT INTO \(column: split.new.name) (\(raw: names)) SELECT Z_PK, \(raw: "\(copy.destination.number)"), Z_OPT\
+            \(values) FROM \(column: from) WHERE Z_ENT = \(raw: "\(copy.source.number)")
+            """,
             entity: copy.destination.name, .rows,
             locks: [.init(table: split.new.name, mode: .rowExclusive)]))
       }
@@ -387,7 +389,7 @@ struct ServerStepBuilder {
       for split in tables.split where split.old.name == table.old.name {
         for copy in split.copies {
           var statement = ServerStatement(
-            BoundSQL("DELETE FROM \(SQLName.quoted(table.new.name)) WHERE Z_ENT = \(copy.source.number)"),
+            "DELETE FROM \(column: table.new.name) WHERE Z_ENT = \(raw: "\(copy.source.number)")",
             entity: copy.destination.name, .rows, locks: [.init(table: table.new.name, mode: .rowExclusive)])
           statement.counterpart = result.firstIndex { other in
             other.entity == copy.destination.name && other.work == .rows
@@ -409,7 +411,7 @@ struct ServerStepBuilder {
       let condition = conditions.isEmpty ? "" : " WHERE " + conditions.joined(separator: " AND ")
       result.append(
         ServerStatement(
-          "UPDATE \(column: table.new.name) SET \(values)\(raw: condition)",
+          "UPDATE \(column: table.new.name) SET \(values)\(raw: condition)" as BoundSQL,
           entity: change.entities.count == 1 ? change.entities[0].name : table.new.rootEntity,
           property: change.property, .rows, locks: [.init(table: table.new.name, mode: .rowExclusive)]))
     }
@@ -442,7 +444,7 @@ struct ServerStepBuilder {
 
 extension ColumnLayout {
   /// The property that the column is for; nil for columns that every table has.
-  fileprivate var subject: (entity: String, property: String)? {
+  var subject: (entity: String, property: String)? {
     switch role {
     case .primaryKey, .entityNumber, .version: nil
     case .attribute(let entity, let path), .remainder(let entity, let path): (entity, path.joined(separator: "."))

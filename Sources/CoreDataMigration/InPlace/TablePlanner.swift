@@ -111,7 +111,8 @@ package struct TablePlanner {
       }
       for (pair, value) in given {
         switch value {
-        case .column where replaced != nil, .constant(.null): continue
+        case .column where replaced != nil: continue
+        case _ where value.isNothing: continue
         default: updates[pair.source.number, default: []].append((column.name, value))
         }
       }

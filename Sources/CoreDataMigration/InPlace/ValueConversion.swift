@@ -97,9 +97,10 @@ package enum NumberCast {
     case .float:
       let double: BoundSQL = old == .double ? value : "CAST(\(number) AS double precision)"
       // PostgreSQL refuses what is nearer to 0 than to the least real; half of that rounds to 0 too.
-      return
-        "CASE WHEN abs(\(double)) <= CAST('7.006492321624085e-46' AS double precision) "
-        + "THEN CAST(\(double) * 0 AS real) ELSE CAST(\(double) AS real) END"
+      return """
+        CASE WHEN abs(\(double)) <= CAST('7.006492321624085e-46' AS double precision) \
+        THEN CAST(\(double) * 0 AS real) ELSE CAST(\(double) AS real) END
+        """
     default:
       // Fifteen digits, as for a real in a column of SQLite.
       return old == .float ? "CAST(CAST(\(value) AS double precision) AS numeric)" : "CAST(\(number) AS numeric)"
@@ -136,7 +137,7 @@ package struct StoredDefault {
     case (.integer(let value), _): return .integer(value)
     case (.real(let value), .float): return .real(Double(Float(value)))
     case (.real(let value), _): return .real(value)
-    case (.decimal(let value), .decimal) where dialect == .postgreSQL: return .text(StoredDecimal.text(value))
+    case (.decimal(let value), .decimal) where dialect == .postgreSQL: return .text(StoredDecimal.text(of: value))
     case (.decimal(let value), _): return .real(NSDecimalNumber(decimal: value).doubleValue)
     case (.string(let value), _): return .text(value)
     case (.date(let value), _): return .real(value.timeIntervalSinceReferenceDate)
