@@ -300,6 +300,8 @@ package struct SQLiteRow: Hashable, Sendable {
   /// The values, one for each column.
   package let values: [SQLiteValue]
 
+  package init(columns: [String], values: [SQLiteValue]) { (self.columns, self.values) = (columns, values) }
+
   /// The value of the column at an index, from 0.
   package subscript(index: Int) -> SQLiteValue { values[index] }
 
