@@ -157,6 +157,7 @@ lint:
 	swift format lint --strict --recursive --parallel $(FORMATTED)
 	@Scripts/house-rules.sh
 	@Scripts/rooms.sh
+	@Scripts/libpq-check.sh
 
 format:
 	swift format --in-place --recursive --parallel $(FORMATTED)

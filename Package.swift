@@ -116,8 +116,8 @@ let package = Package(
     .testTarget(
       name: "CoreDataTests",
       dependencies: [
-        "CSQLite", "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataStoreFiles", "CoreDataTestSupport",
-        "FaultInjection",
+        "CSQLite", "CoreData", "CoreDataFileSystem", "CoreDataMigration", "CoreDataPostgreSQL", "CoreDataStoreFiles",
+        "CoreDataTestSupport", "FaultInjection", "PostgreSQLTestServer",
       ],
       resources: [.copy("Resources/Books.xcdatamodeld"), .copy("Resources/Readers.xcdatamodeld")]),
     .testTarget(

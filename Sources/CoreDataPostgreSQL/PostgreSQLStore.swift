@@ -2,3 +2,283 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataModelFiles
+import CoreDataPostgreSQLClient
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// A store in a schema of a PostgreSQL database, with Core Data's layout.
+///
+/// The coordinator's lock is held during all calls but `concurrently(_:)`, and guards the store's properties. What the
+/// program may read on any thread, such as the metadata, has a lock of its own.
+final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable {
+  static let schemes: Set<String> = ["postgresql", "postgres"]
+
+  /// The connection that writes, and that reads in its own transactions.
+  var opened: OpenedSchema?
+  /// The connections that only read.
+  let connections = ReadingConnections<OpenedSchema>()
+  /// Primary keys that this store has taken from the sequences and not used, by root entity.
+  var keys = KeyBlocks()
+  /// Who makes the next changes, for persistent history.
+  var origin = HistoryOrigin()
+  /// Whether a batch request is running, whose handlers must not write.
+  var isInBatch = false
+  /// Waits for notifications of changes by others; nil if the store posts none.
+  var listener: ChangeListener?
+  /// Where the store is, with the password.
+  private var givenAddress: PostgreSQLAddress?
+  private let knownValues = Guarded<[String: Any]>([:])
+  /// Whether the metadata have unsaved changes.
+  var hasUnsavedMetadata = false
+  /// Whether the metadata had unsaved changes when the current transaction began.
+  var hadUnsavedMetadata = false
+  /// The connection of a migration, in whose transaction the store is used; nil for a store of its own.
+  var borrowed: PostgreSQLConnection?
+
+  deinit {
+    listener?.end()
+    connections.end()
+  }
+
+  override var type: String { NSPostgreSQLStoreType }
+
+  private var values: [String: Any] {
+    get { knownValues.value }
+    set {
+      knownValues.value = newValue
+      renewReference()
+    }
+  }
+
+  override var metadata: [String: Any]! {
+    get { values }
+    set {
+      exclusively {
+        // The framework's own keys describe the tables, which setting metadata does not change.
+        values = StoreMetadata.merged(newValue ?? [:], into: values)
+        hasUnsavedMetadata = true
+      }
+    }
+  }
+
+  /// Where the store is.
+  ///
+  /// - Throws: 134080 for a URL that is none of a store.
+  func address() throws -> PostgreSQLAddress {
+    if let givenAddress { return givenAddress }
+    let address = try Self.address(url)
+    givenAddress = address
+    return address
+  }
+
+  private static func address(_ url: URL?) throws -> PostgreSQLAddress {
+    guard let url else { throw StoreErrors.cannotOpen(url: nil, reason: "The store has no URL.") }
+    do {
+      return try PostgreSQLAddress(url)
+    } catch {
+      throw StoreErrors.cannotOpen(url: url, reason: "\(error)")
+    }
+  }
+
+  /// Opens or creates the store.
+  override func loadMetadata() throws {
+    guard let model = persistentStoreCoordinator?.managedObjectModel else {
+      throw StoreErrors.cannotOpen(url: url, reason: "The store has no coordinator and therefore no model.")
+    }
+    let address = try address()
+    try PostgreSQLErrors.translating(url: url, isOpening: true) {
+      let settings = StoreOptions(options)
+      let connection = try borrowed ?? connect(address)
+      do {
+        let schema = SchemaInDatabase(connection, address, url: url)
+        if try !schema.isPresent() {
+          if isReadOnly { throw PostgreSQLStoreErrors.noStore(url: url, schema: address.schema) }
+          let isOwn = try schema.createUnlessPresent(
+            model.document, configuration: customConfigurationName, metadata: values)
+          if !isOwn { try checkVersion(of: model, schema, settings) }
+        }
+        try schema.checkComplete()
+        var found = try schema.metadata()
+        hasUnsavedMetadata = false
+        let layout: StoreSchema
+        var fits = true
+        do {
+          layout = try schema.layout(model.document, configuration: customConfigurationName)
+        } catch let problem as SchemaProblem where settings.ignoresVersioning && problem.isMissing {
+          // Statements that need missing tables or columns fail; others work.
+          layout = try schema.layout(model.document, configuration: customConfigurationName, allowsMissing: true)
+          fits = false
+        }
+        if settings.ignoresVersioning, !isReadOnly, fits {
+          found.merge(
+            try StoreMetadata.ofModel(model.document, configuration: customConfigurationName)
+              .filter { $0.key != StoreMetadata.Key.type }
+          ) { $1 }
+          hasUnsavedMetadata = true
+        }
+        values = found
+        if try !isReadOnly && connection.isReadOnlyServer() { isReadOnly = true }
+        let state = OpenedSchema(
+          connection, schema: address.schema, entities: StoredEntities(schema: layout, model: model, store: self), isOwned: borrowed == nil)
+        try openHistory(state, settings)
+        if borrowed == nil { openReaders(beside: state, address) }
+        // Nothing after this throws: a store whose opening has failed has no connection.
+        opened = state
+        if borrowed == nil { listen(settings, address) }
+      } catch {
+        if borrowed == nil { connection.close() }
+        throw error
+      }
+    }
+  }
+
+  /// Compares a store that another process has made meanwhile with the model.
+  ///
+  /// - Throws: 134100 for another version.
+  private func checkVersion(
+    of model: NSManagedObjectModel, _ schema: SchemaInDatabase, _ settings: StoreOptions
+  ) throws {
+    guard let url, !settings.ignoresVersioning else { return }
+    let found = try schema.metadata()
+    guard model.isConfiguration(withName: customConfigurationName, compatibleWithStoreMetadata: found) else {
+      throw StoreCompatibility.error(metadata: found, model: model, configuration: customConfigurationName, url: url)
+    }
+  }
+
+  private func connect(_ address: PostgreSQLAddress) throws -> PostgreSQLConnection {
+    let connection = try PostgreSQLConnection(address, applicationName: ProcessInfo.processInfo.processName)
+    try connection.setTimeouts(StoreOptions(options))
+    return connection
+  }
+
+  private func openReaders(beside state: OpenedSchema, _ address: PostgreSQLAddress) {
+    let shared = state.entities
+    connections.begin { [unowned self] in
+      let connection = try connect(address)
+      try connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+      return OpenedSchema(connection, schema: address.schema, entities: StoredEntities(sharing: shared), isOwned: true)
+    }
+  }
+
+  override func willRemove(from coordinator: NSPersistentStoreCoordinator?) {
+    listener?.end()
+    listener = nil
+    closeGenerations()
+    connections.end()
+    opened?.end()
+    opened = nil
+  }
+
+  /// The states that contexts still read.
+  var generations: [WeakSchemaGeneration] = []
+
+  /// Returns the state of the open store, with a new connection if the server has closed the old one.
+  func state() throws -> OpenedSchema {
+    guard let opened else { throw StoreErrors.operationFailed(url: url, reason: "The store is not open.") }
+    if opened.connection.isLost {
+      guard borrowed == nil, !opened.isInTransaction else {
+        throw PostgreSQLStoreErrors.connectionLost(url: url, during: "a transaction")
+      }
+      try reconnect(opened)
+    }
+    opened.noteIdentity()
+    return opened
+  }
+
+  /// Connects again, and makes certain that the store is still the one that was open.
+  private func reconnect(_ lost: OpenedSchema) throws {
+    let address = try address()
+    try PostgreSQLErrors.translating(url: url, isOpening: false) {
+      let connection = try connect(address)
+      let found: [String: Any]
+      do {
+        let schema = SchemaInDatabase(connection, address, url: url)
+        guard try schema.isPresent() else {
+          throw StoreErrors.disconnected(url: url, reason: "The store was removed while the connection was lost.")
+        }
+        found = try schema.metadata()
+      } catch {
+        connection.close()
+        throw error
+      }
+      let keys = [StoreMetadata.Key.uuid, StoreMetadata.Key.hashes]
+      guard keys.allSatisfy({ (found[$0] as? NSObject) == (values[$0] as? NSObject) }) else {
+        connection.close()
+        throw StoreErrors.disconnected(
+          url: url, reason: "The store was replaced or migrated while the connection was lost.")
+      }
+      lost.replaceConnection(by: connection)
+    }
+  }
+
+  func writableState() throws -> OpenedSchema {
+    if isReadOnly { throw StoreErrors.readOnly(self) }
+    if isInBatch {
+      throw StoreErrors.operationFailed(
+        url: url, reason: "The handler of a batch request cannot change the store, which the request is changing.")
+    }
+    return try state()
+  }
+
+  /// Runs a body with the state, once more with a new connection if the old one turns out to be lost: a read changes nothing.
+  func asking<Result>(_ body: (OpenedSchema) throws -> Result) throws -> Result {
+    try PostgreSQLErrors.translating(url: url, isOpening: false) {
+      let state = try state()
+      do {
+        return try body(state)
+      } catch let error as PostgreSQLError where error.isConnectionLost && borrowed == nil && !state.isInTransaction {
+        return try body(self.state())
+      }
+    }
+  }
+
+  // MARK: Stores that are not open
+
+  /// Connects for a short time.
+  static func looking<Result>(at url: URL, _ body: (SchemaInDatabase) throws -> Result) throws -> Result {
+    let address = try address(url)
+    return try PostgreSQLErrors.translating(url: url, isOpening: true) {
+      let connection = try PostgreSQLConnection(address, applicationName: ProcessInfo.processInfo.processName)
+      defer { connection.close() }
+      return try body(SchemaInDatabase(connection, address, url: url))
+    }
+  }
+
+  static func hasStore(at url: URL) throws -> Bool { try looking(at: url) { try $0.isPresent() } }
+
+  override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
+    try looking(at: url) { schema in
+      guard try schema.isPresent() else {
+        throw PostgreSQLStoreErrors.noStore(url: url, schema: schema.address.schema)
+      }
+      return try schema.metadata()
+    }
+  }
+
+  override class func setMetadata(_ metadata: [String: Any]?, forPersistentStoreAt url: URL) throws {
+    try looking(at: url) { schema in
+      guard try schema.isPresent() else {
+        throw PostgreSQLStoreErrors.noStore(url: url, schema: schema.address.schema)
+      }
+      let own = try schema.metadata().filter { StoreMetadata.ownKeys.contains($0.key) }
+      // The framework's own keys are kept if the caller leaves them out: without them the store would match no model.
+      try schema.setMetadata((metadata ?? [:]).merging(own) { given, _ in given })
+    }
+  }
+
+  static func carriedModel(at url: URL) throws -> NSManagedObjectModel? {
+    try looking(at: url) { try $0.cachedModel() }.map { try NSManagedObjectModel(document: $0) }
+  }
+
+  static func destroy(at url: URL) throws {
+    try looking(at: url) { schema in
+      guard try schema.isPresent() else { return }
+      try schema.connection.transaction {
+        try schema.lock()
+        try schema.dropTables()
+      }
+    }
+  }
+}

@@ -3,12 +3,77 @@
 
 import Foundation
 
-/// A value for a parameter of a statement.
+/// A value for a parameter of a statement, or from a row.
 package enum PostgreSQLValue: Hashable, Sendable {
+  /// No value. The parameter has no type of its own, so PostgreSQL infers one from where it stands.
   case null
+  /// An `int8`. An `int4` column accepts it in INSERT and UPDATE, and compares with it.
   case integer(Int64)
+  /// A `float8`.
   case real(Double)
+  /// A `bool`.
   case boolean(Bool)
+  /// A `text`.
   case text(String)
+  /// A `bytea`.
   case bytes(Data)
+  /// A `uuid`.
+  case uuid(UUID)
+  /// A `timestamptz` as microseconds since 2000-01-01 UTC; `Int64.max` and `Int64.min` are infinity and -infinity.
+  case timestamp(microseconds: Int64)
+  /// A `numeric`, as a decimal number or `NaN`.
+  case numeric(String)
+  /// An `int8[]`, for `z_pk = ANY ($1)` and `unnest($1)`.
+  case integers([Int64])
+  /// A `text[]`.
+  case texts([String])
+
+  /// The type that is declared for a parameter; nil for null.
+  var type: PostgreSQLType? {
+    switch self {
+    case .null: nil
+    case .integer: .int8
+    case .real: .float8
+    case .boolean: .bool
+    case .text: .text
+    case .bytes: .bytea
+    case .uuid: .uuid
+    case .timestamp: .timestamptz
+    case .numeric: .numeric
+    case .integers: .int8Array
+    case .texts: .textArray
+    }
+  }
+}
+
+extension PostgreSQLValue: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByStringLiteral,
+  ExpressibleByBooleanLiteral
+{
+  package init(integerLiteral value: Int64) { self = .integer(value) }
+  package init(floatLiteral value: Double) { self = .real(value) }
+  package init(stringLiteral value: String) { self = .text(value) }
+  package init(booleanLiteral value: Bool) { self = .boolean(value) }
+}
+
+/// A type of PostgreSQL, by its OID, which is the same on every server.
+package struct PostgreSQLType: RawRepresentable, Hashable, Sendable {
+  package let rawValue: UInt32
+
+  package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  package static let bool = Self(rawValue: 16)
+  package static let bytea = Self(rawValue: 17)
+  package static let name = Self(rawValue: 19)
+  package static let int8 = Self(rawValue: 20)
+  package static let int2 = Self(rawValue: 21)
+  package static let int4 = Self(rawValue: 23)
+  package static let text = Self(rawValue: 25)
+  package static let oid = Self(rawValue: 26)
+  package static let float4 = Self(rawValue: 700)
+  package static let float8 = Self(rawValue: 701)
+  package static let textArray = Self(rawValue: 1009)
+  package static let int8Array = Self(rawValue: 1016)
+  package static let timestamptz = Self(rawValue: 1184)
+  package static let numeric = Self(rawValue: 1700)
+  package static let uuid = Self(rawValue: 2950)
 }

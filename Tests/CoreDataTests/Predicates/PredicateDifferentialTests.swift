@@ -5,6 +5,7 @@ import CoreDataPredicates
 import CoreDataStoreFiles
 import CoreDataTestSupport
 import Foundation
+import PostgreSQLTestServer
 import Testing
 
 @testable import CoreData
@@ -20,6 +21,8 @@ struct PredicateDifferentialTests {
 
   /// The least share that SQL answers, of each kind of predicate and of all.
   private static let (leastShare, leastShareOfAll) = (0.6, 0.9)
+  /// The least share that PostgreSQL answers, which has none of this framework's functions.
+  private static let leastShareOfPostgreSQL = 0.3
 
   @Test("Random predicates and orders find the same objects in the same order", arguments: 0..<8)
   func sameAnswers(part: Int) throws {
@@ -37,6 +40,22 @@ struct PredicateDifferentialTests {
     #expect(run.shareOfAll >= Self.leastShareOfAll)
   }
 
+  @Test(
+    "Random predicates and orders find the same objects in the same order in PostgreSQL",
+    .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."), arguments: 0..<8)
+  func sameAnswersInPostgreSQL(part: Int) throws {
+    let seed = UInt64(Self.number("COREDATA_PREDICATE_SEED", default: 20_260) * 8 + part)
+    let count = Self.number("COREDATA_PREDICATE_CASES", default: 20_800) / 8
+    var run = try PredicateRun(seed: seed, .postgreSQL)
+    for _ in 0..<count {
+      let problem = try run.step()
+      #expect(problem == nil, "COREDATA_PREDICATE_SEED \(seed / 8), part \(part)")
+      if run.problems > 10 { break }
+    }
+    print("Predicates in PostgreSQL, seed \(seed): \(run.summary)")
+    if count >= 1000 { #expect(run.shareOfAll >= Self.leastShareOfPostgreSQL) }
+  }
+
   @Test("A real number without a fraction divides as a real number in SQL too")
   func wholeReal() throws {
     let store = try TemporaryStore()
@@ -52,16 +71,16 @@ struct PredicateDifferentialTests {
 
 private struct PredicateRun {
   private let world: PredicateWorld
-  private let sqlite: SQLiteStore
+  private let store: any RowStore
   private var generator: PredicateGenerator
   private var answered: [PredicateGenerator.Kind: Int] = [:]
   private var asked: [PredicateGenerator.Kind: Int] = [:]
   private(set) var problems = 0
 
-  init(seed: UInt64) throws {
-    world = try PredicateWorld(seed: seed)
-    let store = world.context.persistentStoreCoordinator?.persistentStores.first as? SQLiteStore
-    sqlite = try #require(store)
+  init(seed: UInt64, _ kind: StoreKind = .sqlite) throws {
+    world = try PredicateWorld(seed: seed, kind)
+    let found = world.context.persistentStoreCoordinator?.persistentStores.first as? any RowStore
+    store = try #require(found)
     generator = PredicateGenerator(world: world, random: SeededGenerator(seed: seed &+ 1))
   }
 
@@ -96,16 +115,10 @@ private struct PredicateRun {
   }
 
   private func isSQL(_ entity: NSEntityDescription, _ predicate: PredicateSyntax, _ order: [SortKey]) -> Bool {
-    do {
-      let entities = try sqlite.state().entities
-      var criteria = RowCriteria()
-      criteria.predicate = predicate
-      criteria.order = order
-      _ = try entities.selects.select(["Z_PK"], of: entities.layout(of: entity), criteria)
-      return true
-    } catch {
-      return false
-    }
+    var query = RowQuery(entity: entity)
+    query.predicate = predicate
+    query.order = order
+    return (try? store.identifiers(for: query)) ?? nil != nil
   }
 
   private func difference(

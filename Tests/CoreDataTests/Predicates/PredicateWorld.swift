@@ -46,17 +46,26 @@ final class PredicateWorld {
 
   static let entities = ["Employee", "Manager", "Department", "Project", "Task", "Contract"]
 
-  init(seed: UInt64) throws {
+  /// - Parameter kind: the type of the store, one that lasts.
+  init(seed: UInt64, _ kind: StoreKind = .sqlite) throws {
     store = try TemporaryStore()
     var random = SeededGenerator(seed: seed)
-    let writer = try store.context(CompanyModel.make())
+    let url = kind.url(in: store.folder)
+    func context() throws -> NSManagedObjectContext {
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: CompanyModel.make())
+      try coordinator.addPersistentStore(type: kind.type, at: url)
+      let context = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
+      context.persistentStoreCoordinator = coordinator
+      return context
+    }
+    let writer = try context()
     try Self.fill(writer, &random)
     try writer.save()
-    context = try store.context(CompanyModel.make())
+    self.context = try context()
     for name in Self.entities {
       let request = NSFetchRequest<NSManagedObject>(entityName: name)
       request.returnsObjectsAsFaults = false
-      objects[name] = try context.fetch(request).sorted { $0.objectID.key.number < $1.objectID.key.number }
+      objects[name] = try self.context.fetch(request).sorted { $0.objectID.key.number < $1.objectID.key.number }
     }
   }
 

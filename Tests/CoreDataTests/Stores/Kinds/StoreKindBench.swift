@@ -1,15 +1,19 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataPostgreSQL
 import CoreDataTestSupport
 import Foundation
+import PostgreSQLTestServer
 import Synchronization
 import Testing
 
 @testable import CoreData
 
 /// The types of stores that the behaviour tests run over, two of them with classes of a program.
-enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
+///
+/// The last one is left out where there is no server.
+enum StoreKind: String, CustomTestStringConvertible {
   case sqlite = "SQLite"
   case sqliteInMemory = "SQLite in memory"
   case xml = "XML"
@@ -17,11 +21,16 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
   case inMemory = "InMemory"
   case atomic = "TestAtomicStore"
   case incremental = "TestIncrementalStore"
+  case postgreSQL = "PostgreSQL"
+
+  static let allCases: [StoreKind] =
+    [.sqlite, .sqliteInMemory, .xml, .binary, .inMemory, .atomic, .incremental] + servers
+  static let servers: [StoreKind] = TestServer.isAvailable ? [.postgreSQL] : []
 
   var testDescription: String { rawValue }
 
   static let withFile: [StoreKind] = [.sqlite, .xml, .binary, .atomic]
-  static let lasting: [StoreKind] = withFile + [.incremental]
+  static let lasting: [StoreKind] = withFile + [.incremental] + servers
 
   var isLasting: Bool { Self.lasting.contains(self) }
 
@@ -33,6 +42,7 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
     switch self {
     case .sqliteInMemory: URL(fileURLWithPath: "/dev/null")
     case .incremental: folder.appendingPathComponent("\(name).backend")
+    case .postgreSQL: TestServer.shared.schemaURL()
     default: folder.appendingPathComponent("\(name).\(rawValue.lowercased())")
     }
   }

@@ -1,0 +1,135 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataPostgreSQLClient
+import CoreDataStoreFiles
+import Foundation
+
+/// User info key: the five characters of PostgreSQL's SQLSTATE. An addition to Apple's keys.
+public let PostgreSQLStateErrorKey = "PostgreSQLState"
+
+/// Errors of stores in PostgreSQL, translated from those of the layers below.
+enum PostgreSQLErrors {
+  /// Runs a closure, and translates the errors that it throws to `NSError`. Row conflicts pass through.
+  static func translating<Result>(url: URL?, isOpening: Bool, _ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let failure as PostgreSQLError {
+      throw error(failure, url: url, isOpening: isOpening)
+    } catch {
+      return try SQLiteStoreErrors.translating(url: url, isOpening: isOpening) { throw error }
+    }
+  }
+
+  private struct Kind {
+    var code: Int
+    var description: String
+    var suggestion: String
+  }
+
+  private static func error(_ failure: PostgreSQLError, url: URL?, isOpening: Bool) -> NSError {
+    var info: [String: Any] = [:]
+    info[PostgreSQLStateErrorKey] = failure.sqlState
+    info[ErrorDetail.url] = url
+    let kind = kind(of: failure, isOpening: isOpening)
+    let place = url.map { " The store is '\($0.place)'." } ?? ""
+    let end = failure.description.hasSuffix(".") ? "" : "."
+    return NSError.cocoa(
+      kind.code, kind.description, reason: "PostgreSQL: \(failure.description)\(end)\(place)",
+      suggestion: kind.suggestion, underlying: failure, info)
+  }
+
+  private static func kind(of failure: PostgreSQLError, isOpening: Bool) -> Kind {
+    if failure.isCommitUnknown {
+      return Kind(
+        code: NSPersistentStoreSaveError, description: "It is not known whether the changes were saved.",
+        suggestion: "The connection ended while the server was committing. Fetch the objects again, and compare.")
+    }
+    if failure.isConnectionLost {
+      return isOpening
+        ? Kind(
+          code: NSPersistentStoreOpenError, description: "The persistent store could not be opened.",
+          suggestion: "Check that the server runs, and that the host, the port and the user in the URL are right.")
+        : Kind(
+          code: NSPersistentStoreOperationError, description: "The connection to the persistent store was lost.",
+          suggestion: "Nothing was changed. Try again; the store connects by itself when the server is back.")
+    }
+    if failure.isUniqueViolation {
+      return Kind(
+        code: NSManagedObjectConstraintMergeError, description: "A uniqueness constraint is violated.",
+        suggestion: "Change the values, or delete one of the objects.")
+    }
+    if failure.isForeignKeyViolation {
+      return Kind(
+        code: NSManagedObjectReferentialIntegrityError,
+        description: "An object of a relationship is not in the store.",
+        suggestion: "Another process has deleted it. Refresh the objects, and set the relationship again.")
+    }
+    if failure.isSerializationFailure || failure.isDeadlock {
+      return Kind(
+        code: NSPersistentStoreTimeoutError, description: "Others were changing the same rows of the store.",
+        suggestion: "Nothing was changed. Save again.")
+    }
+    if failure.isLockTimeout {
+      return Kind(
+        code: NSPersistentStoreTimeoutError, description: "The persistent store is in use.",
+        suggestion: "Nothing was changed. Close other programs that use the store, or try again later.")
+    }
+    if failure.isCancelled {
+      return Kind(
+        code: CocoaError.Code.userCancelled.rawValue, description: "The operation was cancelled.",
+        suggestion: "Nothing was changed. Execute it again, or set a longer statement_timeout.")
+    }
+    if failure.isDiskFull {
+      return Kind(
+        code: CocoaError.Code.fileWriteOutOfSpace.rawValue,
+        description: "There is no space left for the persistent store.",
+        suggestion: "Free some space on the server's disk and try again; nothing was changed.")
+    }
+    if failure.isReadOnly {
+      return Kind(
+        code: CocoaError.Code.fileWriteNoPermission.rawValue,
+        description: "The persistent store cannot be written.",
+        suggestion: "The server is a standby, or the role may only read. Connect to the primary server.")
+    }
+    if failure.isPrivilege {
+      return Kind(
+        code: CocoaError.Code.fileWriteNoPermission.rawValue,
+        description: "The role of the connection lacks a privilege.",
+        suggestion: "Grant the privilege to the role, or let a role that owns the tables do this; nothing was changed.")
+    }
+    if failure.isUndefinedTable || failure.isUndefinedColumn {
+      return Kind(
+        code: NSPersistentStoreIncompatibleSchemaError,
+        description: "The store's tables do not match the model.",
+        suggestion: "Someone has changed the tables. Restore what is missing, or restore the database from a backup.")
+    }
+    if isOpening {
+      return Kind(
+        code: NSPersistentStoreOpenError, description: "The persistent store could not be opened.",
+        suggestion: "Check the URL of the store, the server and the privileges of the role.")
+    }
+    return Kind(
+      code: NSPersistentStoreOperationError, description: "The persistent store failed.",
+      suggestion: "See PostgreSQL's message in the reason. Nothing was changed.")
+  }
+}
+
+/// Errors of stores in PostgreSQL.
+enum PostgreSQLStoreErrors {
+  /// 260: there is no store in the schema.
+  static func noStore(url: URL?, schema: String) -> NSError {
+    var info: [String: Any] = [:]
+    info[ErrorDetail.url] = url
+    return .cocoa(
+      CocoaError.Code.fileReadNoSuchFile.rawValue, "The persistent store could not be opened because there is none.",
+      reason: "The schema '\(schema)' at '\(url?.place ?? "")' has no table z_metadata.",
+      suggestion: "Check the parameter 'schema' of the URL, or create the store first.", info)
+  }
+
+  /// 134070: the connection ended within a transaction.
+  static func connectionLost(url: URL?, during work: String) -> NSError {
+    StoreErrors.operationFailed(url: url, reason: "The connection to the server ended during \(work).")
+  }
+}

@@ -1,0 +1,60 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataPostgreSQLClient
+import CoreDataStoreFiles
+
+/// An open connection to a store, and what is known of the store's layout.
+final class OpenedSchema: ReadingConnection {
+  private(set) var connection: PostgreSQLConnection
+  /// The connection as shared SQL uses it.
+  private(set) var database: PostgreSQLDatabase
+  let entities: StoredEntities
+  let plans: PostgreSQLRowPlans
+  private let schema: String
+  private let isOwned: Bool
+  private var readers: [ReaderKey: PostgreSQLRowReader] = [:]
+  /// The most recent reader and its key: faults come entity by entity.
+  private var last: (key: ReaderKey, reader: PostgreSQLRowReader)?
+
+  private struct ReaderKey: Hashable {
+    let entity: ObjectIdentifier
+    let includesSubentities: Bool
+  }
+
+  /// - Parameter isOwned: whether the connection ends with this state.
+  init(_ connection: PostgreSQLConnection, schema: String, entities: StoredEntities, isOwned: Bool) {
+    self.connection = connection
+    self.schema = schema
+    database = PostgreSQLDatabase(connection, schema: schema)
+    self.entities = entities
+    self.isOwned = isOwned
+    plans = PostgreSQLRowPlans(entities: entities)
+  }
+
+  /// Whether the connection is in a transaction that the caller has begun.
+  var isInTransaction = false
+
+  func replaceConnection(by new: PostgreSQLConnection) {
+    connection.close()
+    connection = new
+    database = PostgreSQLDatabase(new, schema: schema)
+  }
+
+  func noteIdentity() { entities.noteIdentity() }
+
+  func end() { if isOwned { connection.close() } }
+
+  func reader(for entity: NSEntityDescription, includesSubentities: Bool) throws -> PostgreSQLRowReader {
+    let key = ReaderKey(entity: ObjectIdentifier(entity), includesSubentities: includesSubentities)
+    if let last, last.key == key { return last.reader }
+    let reader =
+      try readers[key]
+      ?? PostgreSQLRowReader(
+        entity: entities.layout(of: entity), includesSubentities: includesSubentities, entities: entities)
+    readers[key] = reader
+    last = (key, reader)
+    return reader
+  }
+}

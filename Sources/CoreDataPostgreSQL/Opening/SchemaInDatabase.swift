@@ -1,0 +1,200 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataModelFiles
+import CoreDataPostgreSQLClient
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// A schema of a database that has, or will have, a store: its housekeeping tables, which can be read without a model.
+struct SchemaInDatabase {
+  let connection: PostgreSQLConnection
+  let address: PostgreSQLAddress
+  let url: URL?
+
+  init(_ connection: PostgreSQLConnection, _ address: PostgreSQLAddress, url: URL?) {
+    self.connection = connection
+    self.address = address
+    self.url = url
+  }
+
+  /// Whether there is a store.
+  func isPresent() throws -> Bool { try has("z_metadata") }
+
+  private func has(_ table: String) throws -> Bool {
+    let sql =
+      "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+      + "WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind IN ('r', 'p', 'v')"
+    return try connection.query(sql, [.text(address.schema), .text(table)]).count > 0
+  }
+
+  /// Waits until this transaction alone may make or change the tables of the store.
+  ///
+  /// The lock ends with the transaction.
+  func lock() throws {
+    _ = try connection.query(
+      "SELECT pg_advisory_xact_lock($1::int, $2::int)",
+      [.integer(Self.lockSpace), .integer(Int64(Int32(bitPattern: Self.hash(address.schema))))])
+  }
+
+  /// Names the advisory locks of this framework.
+  private static let lockSpace: Int64 = 0x0C0D_DA7A
+
+  /// A hash that is the same in every process.
+  private static func hash(_ name: String) -> UInt32 {
+    name.utf8.reduce(0x811C_9DC5) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
+  }
+
+  // MARK: Creating and removing
+
+  /// Creates an empty store, unless another process has created one meanwhile.
+  ///
+  /// - Returns: whether this call has created it.
+  func createUnlessPresent(
+    _ document: ModelDocument, configuration: String?, metadata: [String: Any]
+  ) throws -> Bool {
+    try connection.transaction {
+      try lock()
+      if try isPresent() { return false }
+      try makeSchema()
+      try create(document, configuration: configuration, metadata: metadata)
+      return true
+    }
+  }
+
+  private func makeSchema() throws {
+    let known = try connection.query("SELECT 1 FROM pg_namespace WHERE nspname = $1", [.text(address.schema)])
+    if known.count == 0 { try connection.execute("CREATE SCHEMA \(SQLName.quoted(address.schema))") }
+  }
+
+  /// Creates the tables of a store in the caller's transaction.
+  func create(_ document: ModelDocument, configuration: String?, metadata: [String: Any]) throws {
+    let schema = try StoreSchema(document: document, configuration: configuration, dialect: .postgreSQL)
+    for statement in PostgreSQLDefinitions(schema).creationStatements { try connection.execute(statement.sql) }
+    var metadata = metadata.merging(try StoreMetadata.ofModel(document, configuration: configuration)) { $1 }
+    metadata[StoreMetadata.Key.type] = NSPostgreSQLStoreType
+    metadata[StoreMetadata.Key.autoVacuum] = nil
+    let identifier = metadata.removeValue(forKey: StoreMetadata.Key.uuid) as? String ?? UUID().uuidString
+    for entity in schema.entities {
+      _ = try connection.run(
+        "INSERT INTO z_primarykey (z_ent, z_name, z_super, z_max) VALUES ($1, $2, $3, 0)",
+        [.integer(Int64(entity.number)), .text(entity.name), .integer(Int64(entity.parentNumber))])
+    }
+    _ = try connection.run(
+      "INSERT INTO z_metadata (z_version, z_uuid, z_plist) VALUES (1, $1, $2)",
+      [.text(identifier), .bytes(try StoreMetadata.encode(metadata))])
+    _ = try connection.run(
+      "INSERT INTO z_modelcache (z_content) VALUES ($1)", [.bytes(try StoreFile.modelCache(of: document))])
+  }
+
+  /// Removes the tables of the store, and nothing that others have put beside them.
+  func dropTables() throws {
+    let names = try ownTables()
+    if !names.isEmpty {
+      try connection.execute("DROP TABLE \(names.map(SQLName.quoted).joined(separator: ", "))")
+    }
+    for sequence in try ownSequences() { try connection.execute("DROP SEQUENCE \(SQLName.quoted(sequence))") }
+  }
+
+  /// The tables that the store's model has, and those of the framework.
+  private func ownTables() throws -> [String] {
+    var wanted: Set<String> = ["z_metadata", "z_modelcache", "z_primarykey"]
+    wanted.formUnion(
+      [HistoryTables.change, HistoryTables.transaction, HistoryTables.string].map { $0.table.lowercased() })
+    if let document = try cachedModel() {
+      // A configuration has some of them.
+      let schema = try layout(document, configuration: nil, allowsMissing: true)
+      wanted.formUnion(schema.tables.map(\.name) + schema.joinTables.map(\.name))
+    }
+    let found = try connection.query(
+      "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        + "WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') ORDER BY 1", [.text(address.schema)])
+    return (0..<found.count).map { found.string($0, 0) }.filter(wanted.contains)
+  }
+
+  private func ownSequences() throws -> [String] {
+    let found = try connection.query(
+      "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        + "WHERE n.nspname = $1 AND c.relkind = 'S' AND c.relname LIKE '%\\_z\\_pk\\_seq' ORDER BY 1",
+      [.text(address.schema)])
+    return (0..<found.count).map { found.string($0, 0) }
+  }
+
+  /// The layout of a model's entities in the schema.
+  ///
+  /// - Parameter allowsMissing: whether missing tables and columns get the names of a new store, instead of being an error.
+  func layout(
+    _ document: ModelDocument, configuration: String?, allowsMissing: Bool = false
+  ) throws -> StoreSchema {
+    try StoreSchema(
+      document: document, configuration: configuration, catalog: database.catalog(), primaryKeys: primaryKeys(),
+      allowsMissing: allowsMissing)
+  }
+
+  var database: PostgreSQLDatabase { PostgreSQLDatabase(connection, schema: address.schema) }
+
+  /// Has nobody else write to the tables of the store until the transaction ends.
+  func lockTables() throws {
+    let names = try ownTables().map(SQLName.quoted).joined(separator: ", ")
+    if !names.isEmpty { try connection.execute("LOCK TABLE \(names) IN SHARE ROW EXCLUSIVE MODE") }
+  }
+
+  // MARK: Housekeeping tables
+
+  /// All metadata, the UUID included.
+  ///
+  /// - Throws: `StoreFileProblem.unreadableMetadata` if there are none, or they cannot be read.
+  func metadata() throws -> [String: Any] {
+    let rows = try connection.query("SELECT z_uuid, z_plist FROM z_metadata ORDER BY z_version DESC LIMIT 1")
+    guard rows.count == 1, !rows.isNull(0, 0), !rows.isNull(0, 1) else {
+      throw StoreFileProblem.unreadableMetadata(path: place, found: "the table z_metadata holds none")
+    }
+    do {
+      var metadata = try StoreMetadata.decode(rows.data(0, 1))
+      metadata[StoreMetadata.Key.uuid] = rows.string(0, 0)
+      metadata[StoreMetadata.Key.type] = NSPostgreSQLStoreType
+      return metadata
+    } catch let problem as PropertyLists.Unreadable {
+      throw StoreFileProblem.unreadableMetadata(
+        path: place, found: "z_metadata.z_plist is damaged. \(problem.description)")
+    }
+  }
+
+  /// Replaces all metadata; the UUID only where the dictionary has one.
+  func setMetadata(_ metadata: [String: Any]) throws {
+    let list = PostgreSQLValue.bytes(try StoreMetadata.encode(metadata))
+    if let identifier = metadata[StoreMetadata.Key.uuid] as? String {
+      _ = try connection.run("UPDATE z_metadata SET z_uuid = $1, z_plist = $2", [.text(identifier), list])
+    } else {
+      _ = try connection.run("UPDATE z_metadata SET z_plist = $1", [list])
+    }
+  }
+
+  /// The rows of `z_primarykey`, by entity number.
+  ///
+  /// - Throws: `StoreFileProblem` if they contradict each other.
+  func primaryKeys() throws -> [PrimaryKeyRow] {
+    do {
+      return try PrimaryKeyRow.read(database)
+    } catch let problem as PrimaryKeyProblem {
+      throw StoreFileProblem.contradictoryEntities(path: place, problem)
+    }
+  }
+
+  /// The model that the store carries; nil if it has none.
+  func cachedModel() throws -> ModelDocument? {
+    guard try has("z_modelcache") else { return nil }
+    let rows = try connection.query("SELECT z_content FROM z_modelcache LIMIT 1")
+    guard rows.count == 1, !rows.isNull(0, 0) else { return nil }
+    return try ModelCache.decode(rows.data(0, 0))
+  }
+
+  func setCachedModel(_ document: ModelDocument) throws {
+    _ = try connection.run(
+      "UPDATE z_modelcache SET z_content = $1", [.bytes(try StoreFile.modelCache(of: document))])
+  }
+
+  private var place: String { url?.place ?? address.redacted }
+}

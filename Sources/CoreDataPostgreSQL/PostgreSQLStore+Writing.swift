@@ -1,0 +1,162 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataPostgreSQLClient
+import CoreDataStoreFiles
+import Foundation
+
+extension PostgreSQLStore {
+  func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
+    let state = try writableState()
+    return try PostgreSQLErrors.translating(url: url, isOpening: false) {
+      // New objects mostly come entity by entity.
+      var runs: [(layout: EntityLayout, count: Int)] = []
+      for object in objects {
+        let layout = try state.plans.plan(for: object.entity).layout
+        if runs.last?.layout.number == layout.number {
+          runs[runs.count - 1].count += 1
+        } else {
+          runs.append((layout, 1))
+        }
+      }
+      var ids: [NSManagedObjectID] = []
+      ids.reserveCapacity(objects.count)
+      for (layout, count) in runs {
+        guard let root = state.entities.schema.entity(number: layout.rootNumber) else { continue }
+        for range in try keys.take(count, of: root, state.connection) {
+          for key in range {
+            if let id = state.entities.id(entity: layout.number, primaryKey: key) { ids.append(id) }
+          }
+        }
+      }
+      return ids
+    }
+  }
+
+  func write(_ changes: [RowChange], for context: NSManagedObjectContext) throws {
+    try writing { state in
+      try recordHistory(changes, state)
+      try PostgreSQLRowWriter(state: state).write(changes)
+    }
+  }
+
+  func writeMetadata() throws { try writing { _ in } }
+
+  /// Runs a body that writes, in a transaction of its own or in one that `beginWriting()` has begun, and then writes unsaved
+  /// metadata, checks constraints, and notifies others.
+  ///
+  /// A transaction of its own is repeated as long as nothing of it can have been committed: after a lost connection, a
+  /// deadlock, or a serialization failure.
+  func writing<Result>(_ body: (OpenedSchema) throws -> Result) throws -> Result {
+    var attempt = 1
+    while true {
+      let state = try writableState()
+      let isOwn = !state.isInTransaction
+      do {
+        let result = try PostgreSQLErrors.translating(url: url, isOpening: false) {
+          try transaction(state) { try write(body, state) }
+        }
+        hasUnsavedMetadata = false
+        return result
+      } catch let error as NSError {
+        guard isOwn, attempt < Self.attempts, let cause = error.userInfo[NSUnderlyingErrorKey] as? PostgreSQLError,
+          cause.isRepeatable
+        else { throw error }
+        attempt += 1
+      }
+    }
+  }
+
+  /// How often a transaction is tried that others prevent.
+  private static let attempts = 5
+
+  private func write<Result>(_ body: (OpenedSchema) throws -> Result, _ state: OpenedSchema) throws -> Result {
+    let result = try body(state)
+    if hasUnsavedMetadata {
+      try SchemaInDatabase(state.connection, address(), url: url).setMetadata(metadata ?? [:])
+    }
+    try state.database.flush()
+    // Deferred constraints would fail at the commit, where a merge policy could not resolve the conflict.
+    try state.connection.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+    try ChangeListener.notify(state.connection, schema: address().schema)
+    return result
+  }
+
+  /// Runs a body in a transaction, or in a part of one that can be rolled back alone.
+  private func transaction<Result>(_ state: OpenedSchema, _ body: () throws -> Result) throws -> Result {
+    guard !state.isInTransaction, borrowed == nil else { return try state.connection.transaction(body) }
+    var (number, result): (String?, Result?)
+    do {
+      return try state.connection.transaction {
+        let made = try body()
+        // Tells after a lost connection whether the server has committed.
+        number = try state.connection.query("SELECT pg_current_xact_id()::text").string(0, 0)
+        result = made
+        return made
+      }
+    } catch let failure as PostgreSQLError where failure.isCommitUnknown {
+      guard let number, let result, let isCommitted = try isCommitted(number) else { throw failure }
+      if isCommitted { return result }
+      throw failure.withoutCommit
+    }
+  }
+
+  /// Asks the server whether a transaction was committed; nil if it does not know any more.
+  ///
+  /// - Throws: the errors of connecting.
+  private func isCommitted(_ number: String) throws -> Bool? {
+    for _ in 0..<Self.questions {
+      let rows = try state().connection.query("SELECT pg_xact_status($1::text::xid8)", [.text(number)])
+      switch rows.isNull(0, 0) ? nil : rows.string(0, 0) {
+      case "committed": return true
+      case "aborted": return false
+      case nil: return nil
+      default: Thread.sleep(forTimeInterval: 0.1)
+      }
+    }
+    return nil
+  }
+
+  /// How often the server is asked about a transaction that it has not ended yet, ten times a second.
+  private static let questions = 50
+
+  // MARK: Transactions around several writes
+
+  func beginWriting() throws {
+    try asking { state in
+      if isReadOnly { throw StoreErrors.readOnly(self) }
+      try state.connection.begin()
+      connections.pause()
+      state.isInTransaction = true
+      hadUnsavedMetadata = hasUnsavedMetadata
+    }
+  }
+
+  func commitWriting() throws {
+    try PostgreSQLErrors.translating(url: url, isOpening: false) {
+      guard let opened else { return }
+      try opened.connection.commit()
+      opened.isInTransaction = false
+      connections.resume()
+    }
+  }
+
+  func rollBackWriting() throws {
+    try PostgreSQLErrors.translating(url: url, isOpening: false) {
+      guard let opened else { return }
+      defer {
+        opened.isInTransaction = false
+        connections.resume()
+        hasUnsavedMetadata = hasUnsavedMetadata || hadUnsavedMetadata
+      }
+      try opened.connection.rollback()
+    }
+  }
+}
+
+extension PostgreSQLError {
+  /// Whether a transaction that this error has ended can be repeated: nothing of it was committed, and the next try may
+  /// succeed.
+  var isRepeatable: Bool { !isCommitUnknown && (isConnectionLost || isSerializationFailure || isDeadlock) }
+}

@@ -1,0 +1,55 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataPostgreSQLClient
+import CoreDataSQLite
+import CoreDataStoreFiles
+
+/// Primary keys for new rows, which are taken from sequences in blocks, so that few inserts have to ask the server.
+///
+/// Keys that a process does not use are lost, which leaves gaps.
+struct KeyBlocks {
+  /// What is left of blocks, by root entity.
+  private var left: [Int: [ClosedRange<Int64>]] = [:]
+
+  /// Returns unused keys of a root entity, in ascending order, as ranges.
+  mutating func take(_ count: Int, of root: EntityLayout, _ connection: PostgreSQLConnection) throws
+    -> [ClosedRange<Int64>]
+  {
+    var found: [ClosedRange<Int64>] = []
+    var missing = Int64(count)
+    func use(_ block: ClosedRange<Int64>) -> ClosedRange<Int64>? {
+      let size = min(missing, block.upperBound - block.lowerBound + 1)
+      found.append(block.lowerBound...(block.lowerBound + size - 1))
+      missing -= size
+      let rest = block.lowerBound + size
+      return rest <= block.upperBound ? rest...block.upperBound : nil
+    }
+    var blocks = left[root.number] ?? []
+    if Int64(count) > blocks.reduce(0, { $0 + $1.upperBound - $1.lowerBound + 1 }) {
+      let have = blocks.reduce(0) { $0 + $1.upperBound - $1.lowerBound + 1 }
+      blocks += try Self.fetch(missing - have, of: root, connection)
+    }
+    var position = 0
+    while missing > 0, position < blocks.count {
+      if let rest = use(blocks[position]) { blocks[position] = rest } else { position += 1 }
+    }
+    left[root.number] = Array(blocks[position...])
+    return found
+  }
+
+  private static func fetch(
+    _ count: Int64, of root: EntityLayout, _ connection: PostgreSQLConnection
+  ) throws -> [ClosedRange<Int64>] {
+    let size = PostgreSQLDefinitions.keyBlockSize
+    let rows = try connection.query(
+      "SELECT nextval($1::text::regclass) FROM generate_series(1, $2)",
+      [.text(SQLName.quoted(TableLayout.sequence(ofTable: root.table))), .integer((count + size - 1) / size)])
+    return (0..<rows.count).map { rows.int64($0, 0)...(rows.int64($0, 0) + size - 1) }.sorted {
+      $0.lowerBound < $1.lowerBound
+    }
+  }
+
+  /// Forgets all keys, since the sequences may have been changed.
+  mutating func removeAll() { left = [:] }
+}

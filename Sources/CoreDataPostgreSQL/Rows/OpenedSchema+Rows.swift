@@ -1,0 +1,233 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataPostgreSQLClient
+import CoreDataPredicates
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+extension OpenedSchema: RowSource {
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? {
+    let reader = try reader(for: query.entity, includesSubentities: query.includesSubentities)
+    return try answer {
+      let select = try entities.selects.select(
+        reader.columns, of: entities.layout(of: query.entity), query.criteria)
+      return try reader.snapshots(self.query(select))
+    }
+  }
+
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
+    try answer {
+      let layout = try entities.layout(of: query.entity)
+      let rows = try self.query(entities.selects.select(["z_pk", "z_ent"], of: layout, query.criteria))
+      return try (0..<rows.count).map { try id(key: rows.int64($0, 0), number: rows.int64($0, 1), like: layout) }
+    }
+  }
+
+  func count(for query: RowQuery) throws -> Int? {
+    try answer {
+      let rows = try self.query(entities.selects.count(of: entities.layout(of: query.entity), query.criteria))
+      return Int(rows.int64(0, 0))
+    }
+  }
+
+  // A store needs no objects and no context for what it is asked for.
+
+  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+    guard entities.owns(id) else { return nil }
+    // The identifier of a to-one relationship's destination may have an ancestor of the row's entity.
+    let reader = try reader(for: id.entityDescription, includesSubentities: true)
+    let rows = try connection.query(reader.rowSelect, [.integer(id.key.number)])
+    return rows.count == 0 ? nil : try reader.snapshot(rows, 0)
+  }
+
+  func members(
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+  ) throws -> [NSManagedObjectID] {
+    guard entities.owns(id), let layout = try entities.layout(of: id.entity).relationships[relationship.name]
+    else { return [] }
+    return try members.members(of: layout, primaryKey: id.key.number)
+  }
+
+  func members(
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
+  ) throws -> [ObjectKey: [NSManagedObjectID]] {
+    var members: [ObjectKey: [NSManagedObjectID]] = [:]
+    let owned = ids.filter(entities.owns)
+    for (_, group) in Dictionary(grouping: owned, by: { ObjectIdentifier($0.entityDescription) }) {
+      guard let layout = try entities.layout(of: group[0].entity).relationships[relationship.name] else { continue }
+      let found = try self.members.members(of: layout, primaryKeys: group.map(\.key.number))
+      for id in group { members[id.key] = found[id.key.number] }
+    }
+    return members
+  }
+
+  private var members: MemberReader { MemberReader(database: database, entities: entities) }
+
+  func memberRows(
+    of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
+  ) throws -> RowGroups? {
+    guard let layout = try entities.layout(of: entity).relationships[relationship.name],
+      let destination = entities.schema[layout.destinationEntity],
+      let description = entities.description(number: destination.number)
+    else { return nil }
+    let reader = try reader(for: description, includesSubentities: true)
+    let pairs = RelationshipPairs(of: layout, in: entities.schema)
+    guard pairs.isForeignKey, pairs.memberColumn == "z_pk" else { return nil }
+    let owner = SQLName.quoted(pairs.ownerColumn)
+    let list = (reader.columns.map(SQLName.quoted) + [owner]).joined(separator: ", ")
+    let order = pairs.orderColumn.map { "\(SQLName.quoted($0)), " } ?? ""
+    let sql =
+      "SELECT \(list) FROM \(SQLName.quoted(pairs.table)) WHERE \(owner) = ANY($1) "
+      + "ORDER BY \(owner), \(order)z_pk"
+    let rows = try connection.query(sql, [.integers(primaryKeys)])
+    var members = RowGroups()
+    members.rows = try reader.snapshots(rows)
+    // The rows of an owner follow each other.
+    var start = 0
+    for row in 0..<rows.count {
+      let owner = rows.int64(row, reader.columns.count)
+      guard row + 1 == rows.count || rows.int64(row + 1, reader.columns.count) != owner else { continue }
+      members.ranges[owner] = start..<(row + 1)
+      start = row + 1
+    }
+    return members
+  }
+
+  func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? {
+    let reader = try reader(for: entity, includesSubentities: false)
+    let layout = try entities.layout(of: entity)
+    let columns = reader.columns.map(SQLName.quoted).joined(separator: ", ")
+    var sql = "SELECT \(columns) FROM \(SQLName.quoted(layout.table)) WHERE z_pk = ANY($1)"
+    if entities.schema.entity(number: layout.rootNumber)?.numbers.count != 1 { sql += " AND z_ent = \(layout.number)" }
+    return try reader.snapshots(connection.query(sql, [.integers(primaryKeys)]))
+  }
+
+  func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {
+    try answer {
+      let select = try entities.selects.select(results, of: entities.layout(of: query.entity), query.criteria)
+      let reader = try ResultReader(select, of: query.entity, entities: entities)
+      let rows = try self.query(select.statement)
+      return try (0..<rows.count).map { try reader.dictionary(rows, $0) }
+    }
+  }
+
+  func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? {
+    try answer {
+      let keys = [.evaluatedObject] + query.order.map { ExpressionSyntax.keyPath($0.keyPath) }
+      let columns = keys.map { ResultCriteria.Column(name: "", expression: $0) }
+      let select = try entities.selects.select(
+        ResultCriteria(columns: columns), of: entities.layout(of: query.entity), query.criteria)
+      let reader = try ResultReader(select, of: query.entity, entities: entities)
+      let rows = try self.query(select.statement)
+      return try (0..<rows.count).map { row in
+        let values = try reader.values(rows, row)
+        guard let id = values.first as? NSManagedObjectID else { throw NotExpressibleInSQL() }
+        return PlacedIdentifier(id: id, values: Array(values.dropFirst()))
+      }
+    }
+  }
+
+  /// Runs a statement of the layout's dialect.
+  func query(_ statement: BoundSQL) throws -> PostgreSQLRows {
+    let statement = statement.postgreSQL
+    return try connection.query(statement.sql, statement.values.map(PostgreSQLValue.init))
+  }
+
+  func id(key: Int64, number: Int64, like layout: EntityLayout) throws -> NSManagedObjectID {
+    guard let entity = entities.number(ofRow: number, like: layout), let id = entities.id(entity: entity, primaryKey: key)
+    else { throw RowProblem(kind: .unknownEntity(number: number), table: layout.table, primaryKey: key, property: "") }
+    return id
+  }
+
+  /// Runs a query; returns nil if it cannot be expressed in SQL.
+  private func answer<Result>(_ body: () throws -> Result) throws -> Result? {
+    do {
+      return try body()
+    } catch is NotExpressibleInSQL {
+      return nil
+    } catch let error as InvalidPattern {
+      throw EvaluationError.invalidPattern(error.pattern)
+    } catch let error as PostgreSQLError where !isInTransaction && error.isOfValues {
+      // A sum beyond 64 bits is a double in memory, and predicates have no greatest depth there. In a transaction of the
+      // caller's, which such an error ends, it is reported.
+      return nil
+    }
+  }
+}
+
+extension PostgreSQLError {
+  /// Whether memory computes what the server has refused: a number out of range, a division by zero, a statement that is too
+  /// complex.
+  fileprivate var isOfValues: Bool { ["22003", "22012", "54001", "54000", "42803", "22P02"].contains(sqlState) }
+}
+
+extension PostgreSQLValue {
+  init(_ value: SQLiteValue) {
+    switch value {
+    case .null: self = .null
+    case .integer(let number): self = .integer(number)
+    case .real(let number): self = .real(number)
+    case .text(let text): self = .text(text)
+    case .blob(let data): self = .bytes(data)
+    }
+  }
+}
+
+extension PostgreSQLStore {
+  func rows(for query: RowQuery) throws -> [RowSnapshot]? { try asking { try $0.rows(for: query) } }
+
+  func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
+    try asking { try $0.identifiers(for: query) }
+  }
+
+  func placedIdentifiers(for query: RowQuery) throws -> [PlacedIdentifier]? {
+    try asking { try $0.placedIdentifiers(for: query) }
+  }
+
+  func count(for query: RowQuery) throws -> Int? { try asking { try $0.count(for: query) } }
+
+  func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {
+    try asking { try $0.dictionaries(for: query, results) }
+  }
+
+  func row(for id: NSManagedObjectID, in context: NSManagedObjectContext) throws -> RowSnapshot? {
+    try asking { try $0.row(for: id, in: context) }
+  }
+
+  func members(
+    of relationship: NSRelationshipDescription, for id: NSManagedObjectID, in context: NSManagedObjectContext
+  ) throws -> [NSManagedObjectID] {
+    try asking { try $0.members(of: relationship, for: id, in: context) }
+  }
+
+  func members(
+    of relationship: NSRelationshipDescription, forAll ids: [NSManagedObjectID], in context: NSManagedObjectContext
+  ) throws -> [ObjectKey: [NSManagedObjectID]] {
+    try asking { try $0.members(of: relationship, forAll: ids, in: context) }
+  }
+
+  func memberRows(
+    of relationship: NSRelationshipDescription, entity: NSEntityDescription, primaryKeys: [Int64]
+  ) throws -> RowGroups? {
+    try asking { try $0.memberRows(of: relationship, entity: entity, primaryKeys: primaryKeys) }
+  }
+
+  func rows(of entity: NSEntityDescription, primaryKeys: [Int64]) throws -> [RowSnapshot]? {
+    try asking { try $0.rows(of: entity, primaryKeys: primaryKeys) }
+  }
+
+  func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { connections.reading(body) }
+
+  func hasPlace(for entity: NSEntityDescription) -> Bool { opened?.entities.number(of: entity) != nil }
+
+  func identifier(entityName: String, reference: String) -> NSManagedObjectID? {
+    guard let entities = opened?.entities, let entity = entities.schema[entityName], reference.hasPrefix("p"),
+      let key = Int64(reference.dropFirst()), key > 0
+    else { return nil }
+    entities.noteIdentity()
+    return entities.id(entity: entity.number, primaryKey: key)
+  }
+}

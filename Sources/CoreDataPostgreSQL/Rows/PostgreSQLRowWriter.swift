@@ -1,0 +1,211 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataPostgreSQLClient
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+/// Writes row changes in the transaction of its caller: deletions by arrays of keys, updates in a pipeline, and insertions by
+/// COPY, or in the pipeline if they are few.
+struct PostgreSQLRowWriter {
+  /// From this number on, the rows of an entity are inserted by COPY, which takes two round trips.
+  private static let copyFrom = 20
+  /// The number of rows that one statement deletes.
+  private static let deletionsPerStatement = 10_000
+
+  let state: OpenedSchema
+
+  private var connection: PostgreSQLConnection { state.connection }
+
+  /// Writes the changes, and the relationships that are stored outside the rows.
+  ///
+  /// - Throws: `RowConflicts` with every row that has changed since it was read; the caller must roll back.
+  func write(_ changes: [RowChange]) throws {
+    let relationships = RelationshipWriter(database: state.database, entities: state.entities)
+    var conflicting: [Int] = []
+    let (deleted, updated, inserted) = Self.sorted(changes)
+    for (_, positions) in try groups(deleted, changes) {
+      conflicting += try delete(positions, changes, relationships)
+    }
+    conflicting += try update(updated, changes)
+    for (plan, positions) in try groups(inserted, changes) { try insert(positions, changes, plan) }
+    guard conflicting.isEmpty else {
+      throw RowConflicts(conflicts: try conflicting.map { try conflict(changes[$0]) })
+    }
+    try relationships.write(changes)
+  }
+
+  /// The positions of changes by kind, each in the order of tables and keys: then two saves lock rows in the same order, and
+  /// do not wait for each other in a circle.
+  private static func sorted(_ changes: [RowChange]) -> (deleted: [Int], updated: [Int], inserted: [Int]) {
+    var (deleted, updated, inserted): ([Int], [Int], [Int]) = ([], [], [])
+    for position in changes.indices {
+      switch changes[position].kind {
+      case .delete: deleted.append(position)
+      case .update: updated.append(position)
+      case .insert: inserted.append(position)
+      }
+    }
+    func isBefore(_ one: Int, _ other: Int) -> Bool {
+      let (one, other) = (changes[one].id.key, changes[other].id.key)
+      return (one.root, one.number) < (other.root, other.number)
+    }
+    func ordered(_ positions: [Int]) -> [Int] {
+      let isSorted = positions.indices.dropFirst().allSatisfy { !isBefore(positions[$0], positions[$0 - 1]) }
+      return isSorted ? positions : positions.sorted(by: isBefore)
+    }
+    return (ordered(deleted), ordered(updated), ordered(inserted))
+  }
+
+  /// Divides positions by entity, in the order of the first of each.
+  private func groups(
+    _ positions: [Int], _ changes: [RowChange]
+  ) throws -> [(plan: PostgreSQLRowPlan, positions: [Int])] {
+    var groups: [(plan: PostgreSQLRowPlan, positions: [Int])] = []
+    var known: [ObjectIdentifier: Int] = [:]
+    for position in positions {
+      let plan = try state.plans.plan(for: changes[position].id.entityDescription)
+      if let group = known[ObjectIdentifier(plan)] {
+        groups[group].positions.append(position)
+      } else {
+        known[ObjectIdentifier(plan)] = groups.count
+        groups.append((plan, [position]))
+      }
+    }
+    return groups
+  }
+
+  // MARK: Deleting
+
+  /// - Returns: the positions of rows that have changed since they were read.
+  private func delete(
+    _ positions: [Int], _ changes: [RowChange], _ relationships: RelationshipWriter
+  ) throws -> [Int] {
+    let plan = try state.plans.plan(for: changes[positions[0]].id.entityDescription)
+    var conflicting: [Int] = []
+    for start in stride(from: 0, to: positions.count, by: Self.deletionsPerStatement) {
+      let part = positions[start...].prefix(Self.deletionsPerStatement)
+      let keys = part.map { changes[$0].id.key.number }
+      let versions = part.map { changes[$0].old?.version ?? 0 }
+      let gone = try connection.query(
+        "DELETE FROM \(SQLName.quoted(plan.layout.table)) t "
+          + "USING unnest($1, $2) AS d(key, version) "
+          + "WHERE t.z_pk = d.key AND t.z_opt = d.version RETURNING t.z_pk", [.integers(keys), .integers(versions)])
+      if gone.count < part.count {
+        let found = Set((0..<gone.count).map { gone.int64($0, 0) })
+        conflicting += part.filter { !found.contains(changes[$0].id.key.number) }
+      }
+    }
+    if conflicting.isEmpty { try relationships.forget(positions.map { changes[$0].id.key.number }, plan.layout) }
+    return conflicting
+  }
+
+  // MARK: Updating
+
+  /// - Returns: the positions of rows that have changed since they were read.
+  private func update(_ positions: [Int], _ changes: [RowChange]) throws -> [Int] {
+    if positions.isEmpty { return [] }
+    var conflicting: [Int] = []
+    try connection.pipeline { pipeline in
+      for position in positions {
+        let change = changes[position]
+        let plan = try state.plans.plan(for: change.id.entityDescription)
+        let version = change.old?.version ?? 0
+        var sink = ParameterSink()
+        sink.put(integer: change.id.key.number)
+        sink.put(integer: RowVersion.next(after: version))
+        sink.put(integer: version)
+        let slots = change.slots
+        for slot in change.changed { try write(slots[slot], slot, of: change, plan, to: &sink) }
+        try pipeline.send(plan.update(change.changed), sink.values) { rows in
+          if rows.affected != 1 { conflicting.append(position) }
+        }
+      }
+    }
+    return conflicting
+  }
+
+  // MARK: Inserting
+
+  private func insert(_ positions: [Int], _ changes: [RowChange], _ plan: PostgreSQLRowPlan) throws {
+    if positions.count < Self.copyFrom { return try insertOneByOne(positions, changes, plan) }
+    let columnCount = plan.columns.count
+    let entity = Int64(plan.layout.number)
+    try connection.copyIn(plan.layout.table, columns: plan.columns) { writer in
+      var sink = CopySink(writer: writer)
+      for position in positions {
+        writer.beginRow(fieldCount: columnCount)
+        try writeRow(changes[position], entity: entity, plan, to: &sink)
+      }
+    }
+  }
+
+  private func insertOneByOne(_ positions: [Int], _ changes: [RowChange], _ plan: PostgreSQLRowPlan) throws {
+    try connection.pipeline { pipeline in
+      for position in positions {
+        var sink = ParameterSink()
+        try writeRow(changes[position], entity: Int64(plan.layout.number), plan, to: &sink)
+        try pipeline.send(plan.insert, sink.values) { _ in }
+      }
+    }
+  }
+
+  private func writeRow(
+    _ change: RowChange, entity: Int64, _ plan: PostgreSQLRowPlan, to sink: inout some ColumnSink
+  ) throws {
+    try sink.put(integer: change.id.key.number)
+    try sink.put(smaller: entity)
+    try sink.put(smaller: 1)
+    let slots = change.slots
+    for position in plan.steps.indices { try write(slots[position], position, of: change, plan, to: &sink) }
+  }
+
+  @inline(__always)
+  private func write(
+    _ slot: Slot, _ position: Int, of change: RowChange, _ plan: PostgreSQLRowPlan, to sink: inout some ColumnSink
+  ) throws {
+    switch plan.steps[position] {
+    case .nothing: return
+    case .attribute(let cells):
+      do {
+        try cells.write(slot, plan.entity.slotTable.attribute(at: position), to: &sink)
+      } catch let problem as UnwritableValue {
+        throw unwritable(problem, plan.entity.slotTable.names[position], of: change, plan)
+      }
+    case .key(let relationship, let key):
+      switch slot {
+      case .null, .unread:
+        try sink.null()
+        if key.entityColumn != nil { try sink.null() }
+      case .toOne(let id) where state.entities.owns(id):
+        try sink.put(integer: id.key.number)
+        if key.entityColumn != nil {
+          try sink.put(smaller: Int64(try state.plans.plan(for: id.entity).layout.number))
+        }
+      default: throw unwritable(.wrongType(slot), relationship.name, of: change, plan)
+      }
+    }
+  }
+
+  private func unwritable(
+    _ problem: UnwritableValue, _ property: String, of change: RowChange, _ plan: PostgreSQLRowPlan
+  ) -> RowProblem {
+    let found: String
+    switch problem {
+    case .wrongType(let slot): found = "\(slot)"
+    case .zeroCharacter: found = "a text with the character U+0000, which PostgreSQL cannot store"
+    }
+    return RowProblem(
+      kind: .unwritableValue(found: found), table: plan.layout.table, primaryKey: change.id.key.number,
+      property: property)
+  }
+
+  private func conflict(_ change: RowChange) throws -> RowConflicts.Conflict {
+    let reader = try state.reader(for: change.id.entityDescription, includesSubentities: true)
+    let rows = try connection.query(reader.rowSelect, [.integer(change.id.key.number)])
+    let stored = rows.count == 0 ? nil : try reader.snapshot(rows, 0)
+    return RowConflicts.Conflict(id: change.id, expectedVersion: change.old?.version ?? 0, stored: stored)
+  }
+}
