@@ -52,23 +52,38 @@ package struct ColumnSources {
       }
       return
     }
-    let fallback = try document.defaultValue.map {
-      try StoredDefault(document, entity: destination.name, values: step.values).value(of: $0)
-    }
+    let constants = try constants(for: layout, document)
     guard let old, let oldColumn = old.column, let oldDocument else {
-      result[column] = .constant(fallback ?? .null)
+      for column in layout.columns { result[column] = constants[column].map { .constant($0) } ?? .nothing }
       return
     }
-    let conversion = try ValueConversion(from: oldDocument, to: document, entity: destination.name)
-    let needsValue = oldDocument.isOptional && !document.isOptional ? fallback : nil
-    guard !conversion.keepsValues || needsValue != nil else {
+    let conversion = try ValueConversion(
+      from: oldDocument, to: document, entity: destination.name, dialect: step.destinationSchema.dialect)
+    let needsValue = oldDocument.isOptional && !document.isOptional
+    guard conversion.keepsValues else {
+      let fallback = needsValue ? constants[column] : nil
+      result[column] = .changed(column: oldColumn) { value in
+        let converted = conversion.sql(value)
+        return fallback.map { "COALESCE(\(converted), \($0))" } ?? converted
+      }
+      return
+    }
+    for (column, oldColumn) in zip(layout.columns, old.columns) {
       result[column] = .column(oldColumn)
-      return
+      if needsValue, let constant = constants[column] {
+        result[column] = .filled(column: oldColumn, with: constant, whereNull: old.columns[0])
+      }
     }
-    result[column] = .changed(column: oldColumn) { value in
-      let converted = conversion.sql(value)
-      return needsValue.map { "IFNULL(\(converted), \(value: $0))" } ?? converted
-    }
+  }
+
+  /// The default value by the columns that get it; empty for none.
+  private func constants(for layout: AttributeLayout, _ document: AttributeDocument) throws -> [String: BoundSQL] {
+    guard let plain = document.defaultValue else { return [:] }
+    let schema = step.destinationSchema
+    let value = try StoredDefault(document, entity: destination.name, values: step.values, dialect: schema.dialect)
+      .value(of: plain)
+    let assignments = schema.assignments(of: value, to: layout, of: destination)
+    return Dictionary(assignments.filter { $0.value.values != [.null] }) { first, _ in first }
   }
 
   // MARK: Relationships
@@ -88,13 +103,13 @@ package struct ColumnSources {
       // Where only the inverse existed before, its column has the key.
       old = (key, layout.declaringEntity)
     }
-    result[key.column] = old.map { .column($0.key.column) } ?? .constant(.null)
+    result[key.column] = old.map { .column($0.key.column) } ?? .nothing
     if let entityColumn = key.entityColumn {
-      result[entityColumn] = old.flatMap { entityNumber($0.key, $0.target) } ?? .constant(.null)
+      result[entityColumn] = old.flatMap { entityNumber($0.key, $0.target) } ?? .nothing
     }
     if let orderColumn = key.orderColumn {
       let kept = plan.keepsOrder ? old?.key.orderColumn : nil
-      result[orderColumn] = kept.map { .column($0) } ?? .constant(.null)
+      result[orderColumn] = kept.map { .column($0) } ?? .nothing
     }
   }
 
@@ -122,10 +137,10 @@ package struct ColumnSources {
         if case .columns(of: let layout) = plan.filling, case .inverseForeignKey(source.table, let key) = layout.place {
           old = key
         }
-        result[key.column] = old.map { .column($0.column) } ?? .constant(.null)
+        result[key.column] = old.map { .column($0.column) } ?? .nothing
         if let orderColumn = key.orderColumn {
           let kept = plan.keepsOrder ? old?.orderColumn : nil
-          result[orderColumn] = kept.map { .column($0) } ?? .constant(.null)
+          result[orderColumn] = kept.map { .column($0) } ?? .nothing
         }
       }
     }
@@ -140,25 +155,41 @@ package struct ColumnSources {
 package enum ColumnSource {
   /// A column of the source table as it is.
   case column(String)
+  /// A column of the source table, with a constant where another one, often the same, is NULL.
+  case filled(column: String, with: BoundSQL, whereNull: String)
   /// A column of the source table, changed by an expression over it.
   case changed(column: String, (BoundSQL) -> BoundSQL)
   /// The same value in all rows.
-  case constant(SQLiteValue)
+  case constant(BoundSQL)
+
+  /// NULL in all rows.
+  package static var nothing: ColumnSource { .constant("NULL") }
+
+  /// Whether it is NULL in all rows.
+  package var isNothing: Bool { if case .constant("NULL") = self { true } else { false } }
 
   /// The value as an expression of a query over the source table.
-  package var expression: BoundSQL {
+  package var expression: BoundSQL { expression { $0 } }
+
+  /// The value as an expression over columns that have been renamed.
+  ///
+  /// - Parameter present: returns the name that a column of the source has now.
+  package func expression(_ present: (String) -> String) -> BoundSQL {
     switch self {
-    case .column(let name): "\(column: name)"
-    case .changed(let column, let change): change("\(column: column)")
-    case .constant(.null): "NULL"
-    case .constant(let value): "\(value: value)"
+    case .column(let name): return "\(column: present(name))"
+    case .filled(let name, let value, let decisive):
+      let column: BoundSQL = "\(column: present(name))"
+      if name == decisive { return "COALESCE(\(column), \(value))" }
+      return "CASE WHEN \(column: present(decisive)) IS NULL THEN \(value) ELSE \(column) END"
+    case .changed(let name, let change): return change("\(column: present(name))")
+    case .constant(let value): return value
     }
   }
 
   /// The source column that the value is taken from; nil for a constant.
   package var origin: String? {
     switch self {
-    case .column(let name), .changed(let name, _): name
+    case .column(let name), .filled(let name, _, _), .changed(let name, _): name
     case .constant: nil
     }
   }

@@ -12,6 +12,8 @@ import Foundation
 /// The forms that Core Data supports are written as SQL: key paths, aggregates over a to-many relationship, one of the text
 /// functions, and `now()`, which is set only where there is no value. Any other expression is computed when its object is
 /// next saved.
+///
+/// In a file, all of them are computed. A server has only changed values computed, since that takes a look at each row.
 package struct DerivedColumns {
   /// The SQL function that calls a text function. Its arguments are the function's name and the text.
   package static let textFunction = "Z_MIGRATION_TEXT"
@@ -26,47 +28,69 @@ package struct DerivedColumns {
     }
   }
 
-  package func statements() -> [MigrationStatement] {
-    let statements = step.destinationSchema.entities.flatMap { entity in
-      entity.attributes.values.sorted { $0.name < $1.name }.compactMap { statement(for: $0, of: entity) }
+  /// - Throws: `ServerStepObstacle` for an expression that PostgreSQL does not compute as objects do.
+  package func statements() throws -> [MigrationStatement] {
+    let statements = try step.destinationSchema.entities.flatMap { entity in
+      try entity.attributes.values.sorted { $0.name < $1.name }.compactMap { try statement(for: $0, of: entity) }
     }
     // A derived value may depend on another one.
     return statements.count > 1 ? statements + statements : statements
   }
 
-  private func statement(for attribute: AttributeLayout, of entity: EntityLayout) -> MigrationStatement? {
-    guard !entity.isAbstract, let column = attribute.column.map(SQLName.quoted),
-      let expression = step.destination.attribute(attribute.name, of: entity.name)?.derivation.map(
-        PredicatePrinter.withOperators)
+  private var dialect: SQLDialect { step.destinationSchema.dialect }
+
+  private func statement(for attribute: AttributeLayout, of entity: EntityLayout) throws -> MigrationStatement? {
+    guard !entity.isAbstract, step.mapping.sourceEntity(of: entity.name) != nil,
+      let column = attribute.column.map(SQLName.quoted),
+      let document = step.destination.attribute(attribute.name, of: entity.name),
+      let expression = document.derivation.map(PredicatePrinter.withOperators),
+      dialect == .sqlite || DerivedChange(step: step, entity: entity).mayChange(document)
     else { return nil }
     let table = SQLName.quoted(entity.table)
     let hierarchy = step.destinationSchema.entity(number: entity.rootNumber)?.numbers ?? []
     let own = hierarchy.count == 1 ? "" : "Z_ENT = \(entity.number) AND "
     if case .function(nil, "now", _) = expression {
+      let now = SQLiteValue.real(Date().timeIntervalSinceReferenceDate)
+      let values = step.destinationSchema.assignments(of: now, to: attribute, of: entity)
+        .map { "\(column: $0.column) = \($0.value)" as BoundSQL }.joined(", ")
       return MigrationStatement(
-        eachRowOf: entity.table, "UPDATE \(table) SET \(column) = ?",
-        [.real(Date().timeIntervalSinceReferenceDate)], where: "\(own)\(column) IS NULL", in: entity.table)
+        eachRowOf: entity.table, "UPDATE \(table) SET \(values.sql)", values.values,
+        where: "\(own)\(column) IS NULL", in: entity.table)
     }
-    guard let value = value(of: expression, entity, kind: attribute.kind) else { return nil }
+    guard let value = try value(of: expression, entity, kind: attribute.kind) else { return nil }
+    if attribute.kind == .date { try refuse("A date that is derived from others has two columns", entity, attribute.name) }
     return MigrationStatement(
       eachRowOf: entity.table, "UPDATE \(table) SET \(column) = \(value)",
-      where: "\(own)\(column) IS NOT \(value)", in: entity.table)
+      where: "\(own)\(column) \(dialect.isDifferent) \(value)", in: entity.table)
   }
 
-  private func value(of expression: ExpressionSyntax, _ entity: EntityLayout, kind: AttributeKind) -> String? {
+  /// Throws if the store is in a server.
+  private func refuse(_ reason: String, _ entity: EntityLayout, _ property: String) throws {
+    if dialect == .sqlite { return }
+    throw ServerStepObstacle(entity: entity.name, property: property, reason: "\(reason).")
+  }
+
+  private func value(
+    of expression: ExpressionSyntax, _ entity: EntityLayout, kind: AttributeKind
+  ) throws -> String? {
     switch expression {
     case .keyPath(let path):
       let names = path.split(separator: ".").map(String.init)
-      guard let found = value(at: names[...], of: entity, row: SQLName.quoted(entity.table), depth: 0) else {
+      guard let found = try value(at: names[...], of: entity, row: SQLName.quoted(entity.table), depth: 0) else {
         return nil
       }
       if found.kind == kind { return found.sql }
       guard found.kind.isNumeric, kind.isNumeric, kind != .boolean else { return nil }
+      if dialect != .sqlite {
+        return NumberCast(from: found.kind, to: kind, dialect: dialect).sql(BoundSQL(found.sql)).sql
+      }
       let isWhole = [.integer16, .integer32, .integer64].contains(kind)
       return isWhole ? "CAST(\(found.sql) AS INTEGER)" : found.sql
     case .function(nil, let name, let arguments)
     where ["canonical:", "uppercase:", "lowercase:"].contains(name) && arguments.count == 1 && kind == .string:
-      return value(of: arguments[0], entity, kind: .string).map { "\(Self.textFunction)('\(name)', \($0))" }
+      let value = try value(of: arguments[0], entity, kind: .string)
+      if value != nil { try refuse("PostgreSQL does not compute \(name) as objects do", entity, "\(arguments[0])") }
+      return value.map { "\(Self.textFunction)('\(name)', \($0))" }
     default: return nil
     }
   }
@@ -74,11 +98,12 @@ package struct DerivedColumns {
   /// The value at the end of a key path, as a scalar of a query over a row, and its type.
   private func value(
     at path: ArraySlice<String>, of entity: EntityLayout, row: String, depth: Int
-  ) -> (sql: String, kind: AttributeKind)? {
+  ) throws -> (sql: String, kind: AttributeKind)? {
     guard let name = path.first else { return nil }
     let rest = path.dropFirst()
     if let attribute = entity.attributes[name] {
-      guard rest.isEmpty, let column = attribute.column, !attribute.allowsExternalStorage else { return nil }
+      let isInRow = dialect != .sqlite || !attribute.allowsExternalStorage
+      guard rest.isEmpty, let column = attribute.column, isInRow else { return nil }
       return ("\(row).\(SQLName.quoted(column))", attribute.kind)
     }
     guard let relationship = entity.relationships[name],
@@ -87,19 +112,19 @@ package struct DerivedColumns {
     let alias = "d\(depth)"
     switch relationship.place {
     case .foreignKey(let key):
-      guard let value = value(at: rest, of: destination, row: alias, depth: depth + 1) else { return nil }
+      guard let value = try value(at: rest, of: destination, row: alias, depth: depth + 1) else { return nil }
       let condition = "\(alias).Z_PK = \(row).\(SQLName.quoted(key.column))"
       return ("(SELECT \(value.sql) FROM \(SQLName.quoted(destination.table)) \(alias) WHERE \(condition))", value.kind)
     case .inverseForeignKey, .joinTable:
       let members = RelationshipPairs(of: relationship, in: step.destinationSchema)
         .memberRows(of: destination, as: alias, owner: "\(row).Z_PK")
-      return aggregate(rest, of: destination, alias, members, depth)
+      return try aggregate(rest, of: destination, alias, members, depth)
     }
   }
 
   private func aggregate(
     _ path: ArraySlice<String>, of entity: EntityLayout, _ alias: String, _ rows: String, _ depth: Int
-  ) -> (sql: String, kind: AttributeKind)? {
+  ) throws -> (sql: String, kind: AttributeKind)? {
     if Array(path) == ["@count"] { return ("(SELECT COUNT(*) \(rows))", .integer64) }
     // Both `books.@sum.pages` and `books.pages.@sum` are written.
     guard let position = path.firstIndex(where: { $0.hasPrefix("@") }) else { return nil }
@@ -107,11 +132,65 @@ package struct DerivedColumns {
     let name = names.remove(at: position)
     let functions = ["@sum": "SUM", "@min": "MIN", "@max": "MAX", "@avg": "AVG"]
     guard let function = functions[name],
-      let value = value(at: names, of: entity, row: alias, depth: depth + 1),
+      let value = try value(at: names, of: entity, row: alias, depth: depth + 1),
       value.kind.isNumeric || value.kind == .date
     else { return nil }
+    let isWhole = [.integer16, .integer32, .integer64].contains(value.kind)
+    let isExact = function == "SUM" ? isWhole : function != "AVG" && value.kind != .boolean
+    if !isExact { try refuse("PostgreSQL does not compute \(name) as objects do", entity, names.joined(separator: ".")) }
+    if function == "SUM", dialect != .sqlite {
+      return ("CAST((SELECT COALESCE(SUM(\(value.sql)), 0) \(rows)) AS bigint)", .integer64)
+    }
     let sql = "(SELECT \(function)(\(value.sql)) \(rows))"
     return (function == "SUM" ? "IFNULL(\(sql), 0)" : sql, function == "AVG" ? .double : value.kind)
+  }
+}
+
+/// Whether a step may change the value of a derived attribute.
+private struct DerivedChange {
+  let step: InPlaceStep
+  let entity: EntityLayout
+
+  func mayChange(_ attribute: AttributeDocument) -> Bool {
+    guard let source = step.mapping.sourceEntity(of: entity.name),
+      let name = step.mapping.sourceAttribute(of: attribute.name, in: entity.name),
+      let old = step.source.attribute(name, of: source), let expression = attribute.derivation
+    else { return true }
+    guard old.kind == attribute.kind, old.derivation == expression else { return true }
+    return paths(of: expression).contains { path in
+      mayChange(path.split(separator: ".").map(String.init).filter { !$0.hasPrefix("@") }[...], of: entity)
+    }
+  }
+
+  private func paths(of expression: ExpressionSyntax) -> [String] {
+    switch expression {
+    case .keyPath(let path): [path]
+    case .function(nil, _, let arguments): arguments.flatMap(paths)
+    default: []
+    }
+  }
+
+  private func mayChange(_ path: ArraySlice<String>, of entity: EntityLayout) -> Bool {
+    guard let name = path.first else { return false }
+    if entity.attributes[name] != nil { return mayChangeAttribute(name, of: entity) }
+    guard let relationship = entity.relationships[name],
+      let destination = step.destinationSchema[relationship.destinationEntity]
+    else { return false }
+    let layouts = step.sourceLayouts(
+      of: name, in: relationship.declaringEntity, inverse: relationship.inverseName, in: destination.name)
+    guard layouts.own.count == 1, layouts.inverse.isEmpty, let old = layouts.own.first,
+      !step.losesObjects(from: old.destinationEntity, to: destination.name)
+    else { return true }
+    return mayChange(path.dropFirst(), of: destination)
+  }
+
+  private func mayChangeAttribute(_ name: String, of entity: EntityLayout) -> Bool {
+    guard let source = step.mapping.sourceEntity(of: entity.name),
+      let oldName = step.mapping.sourceAttribute(of: name, in: entity.name),
+      let old = step.source.attribute(oldName, of: source), let new = step.destination.attribute(name, of: entity.name)
+    else { return true }
+    let isFilled = old.isOptional && !new.isOptional && new.defaultValue != nil
+    return old.kind != new.kind || isFilled || new.derivation != nil
   }
 }
 

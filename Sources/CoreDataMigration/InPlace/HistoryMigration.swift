@@ -9,12 +9,11 @@ import Foundation
 /// Adapts the tables of persistent history to another version: entity numbers, the bits of updated properties, and the
 /// places of values of deleted rows. Changes of removed entities are deleted.
 struct HistoryMigration {
-  /// The name of the SQL function that converts bits.
-  private static let function = "CDHistoryColumns"
+  /// The table that has the bits of updated properties before and after the step.
+  private static let bits = "Z_MIGRATION_BITS"
 
   let step: InPlaceStep
-  let connection: SQLiteConnection
-  let catalog: DatabaseCatalog
+  let database: any SQLDatabase
 
   /// An entity in both versions.
   private struct Match {
@@ -25,10 +24,10 @@ struct HistoryMigration {
   }
 
   func run() throws {
-    guard catalog.table(named: HistoryTables.change.table) != nil else { return }
+    guard try database.hasTable(HistoryTables.change.table) else { return }
     let removed = step.removedEntities.map { String($0.number) }
     if !removed.isEmpty {
-      try connection.run("DELETE FROM ACHANGE WHERE ZENTITY IN (\(removed.joined(separator: ", ")))")
+      try database.run("DELETE FROM ACHANGE WHERE ZENTITY IN (\(removed.joined(separator: ", ")))")
     }
     let matches = step.sourceSchema.entities.compactMap(match)
     try convertBits(matches)
@@ -72,20 +71,22 @@ struct HistoryMigration {
         new.bytes(of: old.properties(in: bytes).compactMap { names[$0] })
       }
     }
-    let hasColumn = catalog.table(named: HistoryTables.change.table)?.column(named: "ZCOLUMNS") != nil
-    guard hasColumn, !converters.isEmpty else { return }
-    let known = converters
-    try connection.register(function: Self.function, argumentCount: 2) { arguments in
-      guard let entity = arguments[0].integer, let bytes = arguments[1].blob, let converter = known[entity] else {
-        return arguments[1]
-      }
-      return .blob(converter(bytes))
-    }
+    guard !converters.isEmpty, try hasColumn("ZCOLUMNS") else { return }
+    let bytes = database.dialect == .sqlite ? "BLOB" : "bytea"
+    try database.run(
+      step.creatingTemporaryTable(Self.bits) + " (ENTITY \(step.keyType), OLD \(bytes), NEW \(bytes), "
+        + "PRIMARY KEY (ENTITY, OLD))")
     let numbers = converters.keys.sorted().map(String.init).joined(separator: ", ")
-    try connection.run(
-      "UPDATE ACHANGE SET ZCOLUMNS = \(Self.function)(ZENTITY, ZCOLUMNS) "
-        + "WHERE ZCOLUMNS IS NOT NULL AND ZENTITY IN (\(numbers))")
-    try connection.unregister(function: Self.function, argumentCount: 2)
+    let updates = "ZCOLUMNS IS NOT NULL AND ZENTITY IN (\(numbers))"
+    for row in try database.rows("SELECT DISTINCT ZENTITY, ZCOLUMNS FROM ACHANGE WHERE \(updates)") {
+      guard let entity = row[0].integer, let old = row[1].blob, let converter = converters[entity] else { continue }
+      try database.run(
+        "INSERT INTO \(Self.bits) (ENTITY, OLD, NEW) VALUES (?, ?, ?)", [row[0], row[1], .blob(converter(old))])
+    }
+    try database.run(
+      "UPDATE ACHANGE SET ZCOLUMNS = (SELECT NEW FROM \(Self.bits) WHERE ENTITY = ZENTITY AND OLD = ZCOLUMNS) "
+        + "WHERE \(updates) AND EXISTS (SELECT 1 FROM \(Self.bits) WHERE ENTITY = ZENTITY AND OLD = ZCOLUMNS)")
+    try database.run("DROP TABLE \(Self.bits)")
   }
 
   /// The attributes of an entity whose values are kept when a row is deleted, in the order of their columns.
@@ -104,20 +105,22 @@ struct HistoryMigration {
       let source = new.indices.contains(position) ? old.firstIndex { match.names[$0] == new[position] } : nil
       if try !hasColumn(column) {
         if source == nil { continue }
-        try connection.run("ALTER TABLE ACHANGE ADD COLUMN \(column) BLOB")
+        let type = database.dialect == .sqlite ? "BLOB" : "bytea"
+        try database.run("ALTER TABLE ACHANGE ADD COLUMN \(column) \(type)")
       }
       var value = "NULL"
       if let source, try hasColumn(HistoryTables.tombstone(source)) { value = HistoryTables.tombstone(source) }
       assignments.append("\(column) = \(value)")
     }
     if assignments.isEmpty { return }
-    try connection.run(
+    try database.run(
       "UPDATE ACHANGE SET \(assignments.joined(separator: ", ")) WHERE ZENTITY = \(match.source.number)")
   }
 
   /// Whether the table of changes has a column now.
   private func hasColumn(_ name: String) throws -> Bool {
-    try connection.scalar("SELECT 1 FROM pragma_table_info('ACHANGE') WHERE name = ?", [.text(name)]) != nil
+    let table = HistoryTables.change.table
+    return try database.catalog(of: [table]).table(named: table)?.spelling(of: name) != nil
   }
 
   private func renumber(_ matches: [Match]) throws {
@@ -125,7 +128,7 @@ struct HistoryMigration {
       .filter { $0.old != $0.new }
     guard !renumbering.isEmpty else { return }
     let list = renumbering.map { String($0.old) }.joined(separator: ", ")
-    try connection.run(
+    try database.run(
       "UPDATE ACHANGE SET ZENTITY = CASE ZENTITY \(InPlaceStep.cases(renumbering)) END WHERE ZENTITY IN (\(list))")
   }
 }

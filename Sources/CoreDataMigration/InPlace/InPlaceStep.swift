@@ -111,6 +111,30 @@ package struct InPlaceStep {
     return "(SELECT Z_PK FROM \(SQLName.quoted(entity.table))\(condition))"
   }
 
+  /// The condition that a key is not NULL and none of those of a destination entity's objects after the step.
+  ///
+  /// - Parameter column: a column of a table whose name is not `k`.
+  package func isMissing(_ column: String, from destination: String) -> String {
+    guard destinationSchema.dialect == .postgreSQL, let entity = destinationSchema[destination] else {
+      return "\(column) NOT IN \(keys(of: destination))"
+    }
+    // PostgreSQL joins for this, at any number of keys.
+    let hierarchy = destinationSchema.entity(number: entity.rootNumber)?.numbers ?? []
+    let list = entity.numbers.map(String.init).joined(separator: ", ")
+    let condition = hierarchy == entity.numbers ? "" : " AND k.Z_ENT IN (\(list))"
+    return "\(column) IS NOT NULL AND NOT EXISTS "
+      + "(SELECT 1 FROM \(SQLName.quoted(entity.table)) k WHERE k.Z_PK = \(column)\(condition))"
+  }
+
+  /// The type of keys and of order keys.
+  package var keyType: String { destinationSchema.dialect == .sqlite ? "INTEGER" : "bigint" }
+
+  /// The words that create a table for the time of the step.
+  package func creatingTemporaryTable(_ name: String) -> String {
+    // A file gets the space of the table back, and another table may have it then.
+    destinationSchema.dialect == .sqlite ? "CREATE TABLE \(name)" : "CREATE TEMP TABLE \(name)"
+  }
+
   /// The numbers of a source entity and its sub-entities, without those that are removed.
   package func renumbering(of sourceEntity: String) -> [Renumbering] {
     guard let layout = sourceSchema[sourceEntity] else { return [] }

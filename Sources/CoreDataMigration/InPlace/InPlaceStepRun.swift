@@ -57,15 +57,14 @@ package struct InPlaceStepRun {
     _ running: RunningStatement = RunningStatement(),
     _ progress: (_ table: String?, _ done: Int, _ total: Int, _ isStepDone: Bool) throws -> Void
   ) throws -> (statements: [String], counts: [Count], isCounted: Bool) {
-    try checkRequiredValues()
-    try NumberRanges(step: step, connection: connection).check()
+    let checks = StepChecks(step: step, database: connection)
+    try checks.values()
     let counter = try RowCounter(step: step, connection: connection)
     if counter.movesRows { try integrity.willMoveRows() }
     // Counting takes little time compared with moving rows, or with the check, which has read the whole file.
     let countsEverything = countsAllRows || counter.movesRows || integrity.hasChecked
     var before = try counter.before(includingAll: countsEverything, allowsStrays: !countsAllRows, known: known)
-    try checkAbstractEntities(before)
-    try checkConfiguration(before)
+    try checks.entities { before[$0.name] }
     try dropped.note(step)
     let maxima = Dictionary(primaryKeys.map { ($0.number, $0.maximum) }) { $1 }
     let shifts = try KeyShifts(step: step, connection: connection, rows: before, maxima: maxima)
@@ -85,7 +84,7 @@ package struct InPlaceStepRun {
     }
     try numberStrays(counter)
     try writePrimaryKeys(maxima, shifts)
-    try HistoryMigration(step: step, connection: connection, catalog: catalog).run()
+    try HistoryMigration(step: step, database: connection).run()
     try integrity.didMake(counter.madeTables)
     let counts = try checkedCounts(before: before, after: counter.after(before, includingAll: countsEverything))
     try progress(nil, total, total, true)
@@ -115,19 +114,11 @@ package struct InPlaceStepRun {
       }
     } catch let error as SQLiteError where error.isUniqueConstraint {
       switch statement.purpose {
-      case .index: throw try duplicates() ?? error
+      case .index: throw try StepChecks(step: step, database: connection).duplicates() ?? error
       case .link(let check):
         throw try LinkProblem(check: check, step: step, shifts: shifts, connection: connection).problem() ?? error
       case .structure, .rows, .keys, .housekeeping: throw error
       }
-    }
-  }
-
-  private func duplicates() throws -> InPlaceProblem? {
-    try DuplicateValues.first(in: step.destinationSchema, on: connection).map {
-      InPlaceProblem(
-        kind: .notUnique(properties: $0.properties), entity: $0.entity, reason: $0.summary,
-        suggestion: "Remove the duplicates first.")
     }
   }
 
@@ -153,69 +144,7 @@ package struct InPlaceStepRun {
     }
   }
 
-  // MARK: Checks
-
-  /// Throws if rows have no value for an attribute that is required after the step and has no default value.
-  private func checkRequiredValues() throws {
-    for destination in step.destinationSchema.entities {
-      guard let sourceName = step.mapping.sourceEntity(of: destination.name),
-        let source = step.sourceSchema[sourceName]
-      else { continue }
-      for (name, layout) in destination.attributes.sorted(by: { $0.key < $1.key }) where layout.column != nil {
-        guard let wanted = step.destination.attribute(name, of: destination.name), !wanted.isOptional,
-          wanted.defaultValue == nil, wanted.derivation == nil
-        else { continue }
-        var isNull: String?
-        if let oldName = step.mapping.sourceAttribute(of: name, in: destination.name) {
-          guard step.source.attribute(oldName, of: sourceName)?.isOptional == true,
-            let column = source.attributes[oldName]?.column
-          else { continue }
-          isNull = "\(SQLName.quoted(column)) IS NULL"
-        }
-        let condition = InPlaceStep.whereClause(step.condition(source), isNull)
-        if try connection.scalar("SELECT 1 FROM \(SQLName.quoted(source.table))\(condition) LIMIT 1") != nil {
-          let counts = try connection.rows(
-            "SELECT count(*), min(Z_PK) FROM \(SQLName.quoted(source.table))\(condition)")[0].values
-          let isOne = counts[0] == .integer(1)
-          throw InPlaceProblem(
-            kind: .missingValues, entity: destination.name, property: name,
-            reason: isOne
-              ? "\(sourceName)/p\(counts[1].shortLiteral) is"
-              : "\(counts[0].shortLiteral) rows, the first of them \(sourceName)/p\(counts[1].shortLiteral), are",
-            suggestion: "Give the attribute a default value.")
-        }
-      }
-    }
-  }
-
-  /// Throws if rows of an entity that becomes abstract could not be read any more.
-  private func checkAbstractEntities(_ before: [String: Int]) throws {
-    for entity in step.destinationSchema.entities where entity.isAbstract {
-      guard let source = step.mapping.sourceEntity(of: entity.name), let count = before[source], count > 0 else {
-        continue
-      }
-      throw InPlaceProblem(
-        entity: entity.name,
-        reason: "'\(entity.name)' is abstract in the destination, but the store has \(count) of its objects.",
-        suggestion:
-          "Delete the objects first, leave the entity as it was, or write a mapping model that turns them into "
-          + "objects of another entity.")
-    }
-  }
-
-  /// Throws if the store has objects of an entity that leaves its configuration: they would be dropped.
-  private func checkConfiguration(_ before: [String: Int]) throws {
-    for entity in step.sourceSchema.entities {
-      guard let name = step.mapping.destinationEntity(of: entity.name), step.destinationSchema[name] == nil,
-        let count = before[entity.name], count > 0
-      else { continue }
-      throw InPlaceProblem(
-        entity: name,
-        reason:
-          "'\(name)' does not belong to the store's configuration any more, but the store has \(count) of its objects.",
-        suggestion: "Leave the entity in the configuration, or delete its objects first.")
-    }
-  }
+  // MARK: Counts
 
   /// The problem of rows that were lost.
   package static func loss(of entity: String, before: Int, after: Int) -> InPlaceProblem {

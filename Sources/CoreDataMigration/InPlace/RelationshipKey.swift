@@ -103,16 +103,18 @@ package struct RelationshipKey {
   /// Collects the pairs of owners and members before anything is changed.
   package func collecting(into link: String) -> [MigrationStatement] {
     guard case .links(let sources, let own) = filling else { return [] }
+    let nothing = step.sourceSchema.dialect.missingKey
     // Only the owners' relationship has order keys for the members.
     let known = own.flatMap { RelationshipPairs(of: $0, in: step.sourceSchema).queries(fromOwner: false) }
-      .map { "SELECT OWNER, MEMBER, NULL AS PLACE, NULL AS OWNERPLACE FROM (\($0))" }
+      .map { "SELECT OWNER, MEMBER, \(nothing) AS PLACE, \(nothing) AS OWNERPLACE FROM (\($0)) AS p" }
     let queries = sources.flatMap { RelationshipPairs(of: $0, in: step.sourceSchema).queries(fromOwner: true) } + known
     let tables = (sources + own).map { RelationshipPairs(of: $0, in: step.sourceSchema).table }
     return [
-      MigrationStatement("CREATE TABLE \(link) (MEMBER INTEGER, OWNER INTEGER, PLACE INTEGER)"),
+      MigrationStatement(
+        "\(step.creatingTemporaryTable(link)) (MEMBER \(step.keyType), OWNER \(step.keyType), PLACE \(step.keyType))"),
       MigrationStatement(
         "INSERT INTO \(link) (MEMBER, OWNER, PLACE) SELECT MEMBER, OWNER, MAX(PLACE) FROM "
-          + "(\(queries.joined(separator: " UNION ALL "))) GROUP BY MEMBER, OWNER", reading: tables),
+          + "(\(queries.joined(separator: " UNION ALL "))) AS l GROUP BY MEMBER, OWNER", reading: tables),
     ]
   }
 
@@ -135,7 +137,8 @@ package struct RelationshipKey {
     }
     return [
       MigrationStatement(
-        "DELETE FROM \(link) WHERE OWNER NOT IN \(step.keys(of: ownerEntity)) OR MEMBER NOT IN \(step.keys(of: memberEntity))"
+        "DELETE FROM \(link) WHERE \(step.isMissing("OWNER", from: ownerEntity)) "
+          + "OR \(step.isMissing("MEMBER", from: memberEntity))"
       ),
       MigrationStatement(
         "CREATE UNIQUE INDEX \(link)_INDEX ON \(link) (MEMBER)", [],
@@ -159,7 +162,7 @@ package struct RelationshipKey {
     return [
       MigrationStatement(
         "UPDATE \(quotedTable) SET \(columns) WHERE \(quotedColumn) IS NOT NULL AND "
-          + "\(quotedColumn) NOT IN \(step.keys(of: ownerEntity))", [], .rows(table: table))
+          + step.isMissing("\(quotedTable).\(quotedColumn)", from: ownerEntity), [], .rows(table: table))
     ]
   }
 
@@ -184,7 +187,8 @@ package struct RelationshipKey {
       sorting = "\(SQLName.quoted(order)) IS NULL, \(SQLName.quoted(order)), Z_PK"
     }
     return [
-      MigrationStatement("CREATE TABLE \(places) (MEMBER INTEGER PRIMARY KEY, PLACE INTEGER)"),
+      MigrationStatement(
+        "\(step.creatingTemporaryTable(places)) (MEMBER \(step.keyType) PRIMARY KEY, PLACE \(step.keyType))"),
       MigrationStatement(
         "INSERT INTO \(places) (MEMBER, PLACE) SELECT Z_PK, 1024 + 1024 * ROW_NUMBER() OVER (PARTITION BY \(quotedColumn) "
           + "ORDER BY \(sorting)) FROM \(quotedTable) WHERE \(quotedColumn) IS NOT NULL"),
@@ -214,13 +218,13 @@ package struct LinkProblem {
   package let check: LinkCheck
   package let step: InPlaceStep
   package let shifts: KeyShifts
-  package let connection: SQLiteConnection
+  package let connection: any SQLDatabase
 
   /// The problem, with one of the objects and those that it has; nil where every object has one.
   package func problem() throws -> InPlaceProblem? {
     let several = "SELECT MEMBER FROM \(check.table) GROUP BY MEMBER HAVING COUNT(*) > 1"
     guard let member = try connection.scalar("\(several) ORDER BY MEMBER LIMIT 1")?.integer else { return nil }
-    let count = try connection.scalar("SELECT COUNT(*) FROM (\(several))")?.integer ?? 1
+    let count = try connection.scalar("SELECT COUNT(*) FROM (\(several)) AS s")?.integer ?? 1
     let owners = try connection.rows(
       "SELECT OWNER FROM \(check.table) WHERE MEMBER = ? ORDER BY OWNER LIMIT 6", [.integer(member)]
     ).compactMap(\.[0].integer)

@@ -46,7 +46,7 @@ package struct StatementBuilder {
     statements += try entityTableStatements(&obsolete)
     statements += joinPlans.flatMap { JoinTablePlanner(step: step).forgetting($0.table) }
     statements += keys.flatMap { $1.settling(from: Self.linkTable($0), places: Self.temporaryPrefix + "PLACES") }
-    statements += DerivedColumns(step: step).statements()
+    statements += try DerivedColumns(step: step).statements()
     statements += obsolete.map { MigrationStatement("DROP TABLE \(SQLName.quoted($0))") }
     statements += step.destinationSchema.indexes.filter { !keptIndexes.contains($0.name) }
       .map { MigrationStatement($0.statement.sql, [], .index, reading: sources(ofTable: $0.table)) }
@@ -194,9 +194,10 @@ package struct StatementBuilder {
       change("DELETE FROM \(name)", where: "Z_ENT IN (\(removed.map(String.init).joined(separator: ", ")))")
     }
     for update in columns.updates {
-      let values = update.values.map { "\(SQLName.quoted($0.column)) = \($0.value.sql)" }.joined(separator: ", ")
-      change(
-        "UPDATE \(name) SET \(values)", update.values.flatMap(\.value.values), where: step.condition(update.entity))
+      let values = update.values.map { column, value in
+        "\(column: column) = \(value.expression { _ in column })" as BoundSQL
+      }.joined(", ")
+      change("UPDATE \(name) SET \(values.sql)", values.values, where: step.condition(update.entity))
     }
     let pairs = step.pairs(in: table)
     if let only = pairs.first, step.condition(only.source) == nil {

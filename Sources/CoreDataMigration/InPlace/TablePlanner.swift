@@ -18,8 +18,12 @@ package enum TablePlan {
 package struct AlteredColumns {
   package var renamed: [(old: String, new: String)] = []
   package var added: [ColumnLayout] = []
+  /// The columns that no property uses any more, sorted.
+  package var removed: [String] = []
   /// The new values of columns, for the rows of a source entity.
-  package var updates: [(entity: EntityLayout, values: [(column: String, value: BoundSQL)])] = []
+  package var updates: [(entity: EntityLayout, values: [(column: String, value: ColumnSource)])] = []
+  /// New columns with values that are computed from columns that do not become theirs, by name. They are among `added`.
+  package var recomputed: Set<String> = []
 
   /// Whether the table's definition stays as it is.
   package var isEmpty: Bool { renamed.isEmpty && added.isEmpty }
@@ -44,11 +48,11 @@ package struct TablePlanner {
     let pairs = step.pairs(in: table)
     let names = Set(pairs.map(\.source.table)).sorted()
     guard let name = names.first, let old = step.sourceSchema.table(named: name) else { return .create(table) }
-    if names.count == 1, step.cleanup.spares(name, step.extraColumns[name] ?? []), tablesBySource[name]?.count == 1,
-      nameIsFree(table.name, insteadOf: name),
-      let columns = try alteredColumns(of: table, from: old, pairs)
+    if names.count == 1, step.cleanup.spares(name, step.extraColumns[name] ?? []), isOnlyTable(of: old, table),
+      nameIsFree(table.name, insteadOf: name)
     {
-      return .alter(table, from: old, columns)
+      let columns = try alteredColumns(of: table, from: old)
+      if staysInPlace(columns, of: old) { return .alter(table, from: old, columns) }
     }
     return .rebuild(table, from: names.compactMap { step.sourceSchema.table(named: $0) })
   }
@@ -58,47 +62,63 @@ package struct TablePlanner {
     name == old || step.sourceSchema.table(named: name) == nil
   }
 
-  /// The changes to columns; nil where the rows must be copied.
-  private func alteredColumns(
-    of table: TableLayout, from old: TableLayout,
-    _ pairs: [(source: EntityLayout, destination: EntityLayout)]
-  ) throws -> AlteredColumns? {
+  /// Whether no other table gets rows of a source table.
+  package func isOnlyTable(of source: TableLayout, _ table: TableLayout) -> Bool {
+    tablesBySource[source.name] == [table.name]
+  }
+
+  /// Whether columns of the source are NULL in the rows of entities that do not use them. Files may be from anywhere.
+  private var hasNoStrayValues: Bool { step.sourceSchema.dialect != .sqlite }
+
+  /// Whether SQLite can make the changes without copying the rows.
+  private func staysInPlace(_ columns: AlteredColumns, of old: TableLayout) -> Bool {
+    guard columns.recomputed.isEmpty, columns.removed.isEmpty || step.cleanup == .deferred else { return false }
+    let taken = Set(old.columns.map(\.name)).union(step.extraColumns[old.name] ?? [])
+    // A new name that another column still has would need a temporary name: copying is simpler and as safe.
+    return columns.renamed.allSatisfy { !taken.contains($0.new) } && columns.added.allSatisfy { !taken.contains($0.name) }
+  }
+
+  /// The changes to the columns of a table that gets its rows from one source table.
+  ///
+  /// - Throws: `InPlaceProblem` for values that cannot be converted.
+  package func alteredColumns(of table: TableLayout, from old: TableLayout) throws -> AlteredColumns {
+    let pairs = step.pairs(in: table)
     let sources = try pairs.map { pair in
       (pair, try ColumnSources(step: step, source: pair.source, destination: pair.destination).all())
     }
     var result = AlteredColumns()
     var used: Set<String> = []
-    var updates: [Int: [(column: String, value: BoundSQL)]] = [:]
-    for column in table.columns.dropFirst(TableLayout.housekeepingColumns.count) {
+    var updates: [Int: [(column: String, value: ColumnSource)]] = [:]
+    let isHousekeeping = Set(TableLayout.housekeepingColumns.map(\.role))
+    for column in table.columns where !isHousekeeping.contains(column.role) {
       let values = sources.map { pair, columns in (pair, columns[column.name]) }
       let given = values.compactMap { pair, value in value.map { (pair, $0) } }
-      if let origin = given.lazy.compactMap(\.1.origin).first,
-        let oldColumn = old.columns.first(where: { $0.name == origin })
-      {
-        // Rows of entities that do not continue the old column must not keep its values, and only one column can replace it.
-        guard oldColumn.type == column.type, used.insert(origin).inserted,
-          values.allSatisfy({ pair, value in value.map { $0.origin == origin } ?? !uses(pair.source, origin) })
-        else { return nil }
-        if origin != column.name { result.renamed.append((origin, column.name)) }
+      let origins = Set(given.compactMap(\.1.origin))
+      // Rows of entities that do not continue the old column must not keep its values, and only one column can replace it.
+      let replaced = origins.count != 1 ? nil : old.columns.first { oldColumn in
+        oldColumn.type == column.type && origins.contains(oldColumn.name) && !used.contains(oldColumn.name)
+          && values.allSatisfy { pair, value in
+            if let origin = value?.origin { return origin == oldColumn.name }
+            return (value == nil || hasNoStrayValues) && !uses(pair.source, oldColumn.name)
+          }
+      }
+      if let replaced {
+        used.insert(replaced.name)
+        if replaced.name != column.name { result.renamed.append((replaced.name, column.name)) }
       } else {
         result.added.append(column)
+        if !origins.isEmpty { result.recomputed.insert(column.name) }
       }
       for (pair, value) in given {
         switch value {
-        case .column, .constant(.null): continue
-        case .changed(_, let change):
-          updates[pair.source.number, default: []].append((column.name, change("\(column: column.name)")))
-        case .constant(let constant):
-          updates[pair.source.number, default: []].append((column.name, "\(value: constant)"))
+        case .column where replaced != nil: continue
+        case _ where value.isNothing: continue
+        default: updates[pair.source.number, default: []].append((column.name, value))
         }
       }
     }
-    let kept = Set(old.columns.map(\.name)).subtracting(TableLayout.housekeepingColumns.map(\.name))
-    guard kept == used || step.cleanup == .deferred else { return nil }
-    let taken = Set(old.columns.map(\.name)).union(step.extraColumns[old.name] ?? [])
-    // A new name that another column still has would need a temporary name: copying is simpler and as safe.
-    guard result.renamed.allSatisfy({ !taken.contains($0.new) }), result.added.allSatisfy({ !taken.contains($0.name) })
-    else { return nil }
+    result.removed = old.columns.filter { !isHousekeeping.contains($0.role) && !used.contains($0.name) }
+      .map(\.name).sorted()
     result.updates = pairs.compactMap { pair in updates[pair.source.number].map { (pair.source, $0) } }
     return result
   }
@@ -136,12 +156,14 @@ package struct JoinTableQuery {
   package let values: [String]
   /// The source relationships with pairs for the table, each with whether it is the owner's side.
   package let pairs: [(pairs: RelationshipPairs, fromOwner: Bool)]
+  /// A NULL of an order key.
+  package let missingKey: String
 
   /// The tables that have the pairs.
   package var tables: [String] { Set(pairs.map(\.pairs.table)).sorted() }
 
   package func sql(names: [String: String]) -> String {
-    "SELECT \(values.joined(separator: ", ")) FROM (\(source(names)))"
+    "SELECT \(values.joined(separator: ", ")) FROM (\(source(names))) AS j"
   }
 
   private func source(_ names: [String: String]) -> String {
@@ -151,12 +173,13 @@ package struct JoinTableQuery {
     // A pair that both sides had becomes one row, with the order keys of either side.
     let told = pairs.flatMap { known in
       known.pairs.queries(fromOwner: known.fromOwner, names: names).map { query in
-        let places = known.fromOwner ? "PLACE, NULL AS OWNERPLACE" : "NULL AS PLACE, OWNERPLACE"
-        return "SELECT OWNER, MEMBER, \(places) FROM (\(query))"
+        let places =
+          known.fromOwner ? "PLACE, \(missingKey) AS OWNERPLACE" : "\(missingKey) AS PLACE, OWNERPLACE"
+        return "SELECT OWNER, MEMBER, \(places) FROM (\(query)) AS q"
       }
     }
     return "SELECT OWNER, MEMBER, MAX(PLACE) AS PLACE, MAX(OWNERPLACE) AS OWNERPLACE FROM "
-      + "(\(told.joined(separator: " UNION ALL "))) GROUP BY OWNER, MEMBER"
+      + "(\(told.joined(separator: " UNION ALL "))) AS t GROUP BY OWNER, MEMBER"
   }
 }
 
@@ -190,7 +213,20 @@ package struct JoinTablePlanner {
       JoinTableQuery(
         values: values,
         pairs: forward.map { (RelationshipPairs(of: $0, in: step.sourceSchema), true) }
-          + backward.map { (RelationshipPairs(of: $0, in: step.sourceSchema), false) }))
+          + backward.map { (RelationshipPairs(of: $0, in: step.sourceSchema), false) },
+        missingKey: step.sourceSchema.dialect.missingKey))
+  }
+
+  /// The join table of the source that has the rows of a destination table as they are, possibly under other names.
+  package func renamed(_ table: JoinTableLayout) -> JoinTableLayout? {
+    let (forward, backward) = sources(of: table)
+    guard forward.count == 1, backward.isEmpty, let first = forward.first, case .joinTable(let end) = first.place,
+      let old = step.sourceSchema.joinTables.first(where: { $0.name == end.table }),
+      old.ownerColumn == end.sourceColumn, old.isReflexive == table.isReflexive
+    else { return nil }
+    let hasOrder = table.orderColumn == nil || old.orderColumn != nil
+    let hasInverseOrder = table.inverseOrderColumn == nil || old.inverseOrderColumn != nil
+    return hasOrder && hasInverseOrder ? old : nil
   }
 
   /// Deletes rows whose objects are gone, or are of an entity that the relationship does not allow.
@@ -198,17 +234,19 @@ package struct JoinTablePlanner {
     let (forward, backward) = sources(of: table)
     let owners = forward.map(\.declaringEntity) + backward.map(\.destinationEntity)
     let members = forward.map(\.destinationEntity) + backward.map(\.declaringEntity)
+    let name = SQLName.quoted(table.name)
     var conditions: [String] = []
     if owners.contains(where: { step.losesObjects(from: $0, to: table.ownerEntity) }) {
-      conditions.append("\(SQLName.quoted(table.ownerColumn)) NOT IN \(step.keys(of: table.ownerEntity))")
+      conditions.append(step.isMissing("\(name).\(SQLName.quoted(table.ownerColumn))", from: table.ownerEntity))
     }
     if members.contains(where: { step.losesObjects(from: $0, to: table.inverseEntity) }) {
-      conditions.append("\(SQLName.quoted(table.destinationColumn)) NOT IN \(step.keys(of: table.inverseEntity))")
+      conditions.append(
+        step.isMissing("\(name).\(SQLName.quoted(table.destinationColumn))", from: table.inverseEntity))
     }
     guard !conditions.isEmpty else { return [] }
     return [
       MigrationStatement(
-        "DELETE FROM \(SQLName.quoted(table.name)) WHERE \(conditions.joined(separator: " OR "))", [],
+        "DELETE FROM \(name) WHERE \(conditions.joined(separator: " OR "))", [],
         .rows(table: table.name))
     ]
   }

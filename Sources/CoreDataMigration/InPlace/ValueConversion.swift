@@ -20,9 +20,13 @@ package struct ValueConversion {
   private let change: Change
 
   /// - Throws: `InPlaceProblem` for types that cannot be converted, which inference refuses before.
-  package init(from old: AttributeDocument, to new: AttributeDocument, entity: String) throws {
+  package init(
+    from old: AttributeDocument, to new: AttributeDocument, entity: String, dialect: SQLDialect = .sqlite
+  ) throws {
     if old.kind == new.kind {
-      let movesValues = old.allowsExternalBinaryDataStorage != new.allowsExternalBinaryDataStorage
+      // Only SQLite stores have files of their own for large values.
+      let movesValues =
+        dialect == .sqlite && old.allowsExternalBinaryDataStorage != new.allowsExternalBinaryDataStorage
       change =
         old.kind != .binaryData || !movesValues
         ? .number(.none) : new.allowsExternalBinaryDataStorage ? .intoFiles : .outOfFiles
@@ -34,7 +38,7 @@ package struct ValueConversion {
         reason: "The type of '\(new.name)' changes from \(old.kind) to \(new.kind), and no conversion is defined.",
         suggestion: "Write a mapping model, or give the attribute another name.")
     }
-    change = .number(NumberCast(from: old.kind, to: new.kind))
+    change = .number(NumberCast(from: old.kind, to: new.kind, dialect: dialect))
   }
 
   /// Whether the stored values serve as they are.
@@ -55,8 +59,14 @@ package struct ValueConversion {
 /// The conversion of a stored number to another numeric type, as setting it on an object would convert it.
 package enum NumberCast {
   case none, boolean, integer, real
+  /// To a column of PostgreSQL, whose types differ where those of SQLite do not.
+  case typed(from: AttributeKind, to: AttributeKind)
 
-  package init(from old: AttributeKind, to new: AttributeKind) {
+  package init(from old: AttributeKind, to new: AttributeKind, dialect: SQLDialect = .sqlite) {
+    if dialect == .postgreSQL {
+      self = old.isWhole && new.isWhole ? .none : .typed(from: old, to: new)
+      return
+    }
     self =
       switch new {
       case .boolean: .boolean
@@ -72,8 +82,34 @@ package enum NumberCast {
     case .boolean: "(\(value) <> 0)"
     case .integer: "CAST(\(value) AS INTEGER)"
     case .real: "CAST(\(value) AS REAL)"
+    case .typed(let old, let new): Self.sql(value, from: old, to: new)
     }
   }
+
+  private static func sql(_ value: BoundSQL, from old: AttributeKind, to new: AttributeKind) -> BoundSQL {
+    // A Boolean is 0 or 1.
+    let number: BoundSQL = old == .boolean ? "CAST(\(value) AS integer)" : value
+    switch new {
+    case .boolean: return "(\(value) <> 0)"
+    case .integer16, .integer32, .integer64:
+      return old == .boolean ? "CAST(\(number) AS bigint)" : "CAST(trunc(\(value)) AS bigint)"
+    case .double: return "CAST(\(number) AS double precision)"
+    case .float:
+      let double: BoundSQL = old == .double ? value : "CAST(\(number) AS double precision)"
+      // PostgreSQL refuses what is nearer to 0 than to the least real; half of that rounds to 0 too.
+      return """
+        CASE WHEN abs(\(double)) <= CAST('7.006492321624085e-46' AS double precision) \
+        THEN CAST(\(double) * 0 AS real) ELSE CAST(\(double) AS real) END
+        """
+    default:
+      // Fifteen digits, as for a real in a column of SQLite.
+      return old == .float ? "CAST(CAST(\(value) AS double precision) AS numeric)" : "CAST(\(number) AS numeric)"
+    }
+  }
+}
+
+extension AttributeKind {
+  fileprivate var isWhole: Bool { [.integer16, .integer32, .integer64].contains(self) }
 }
 
 /// Converts default values to the form in which a store keeps them.
@@ -81,11 +117,15 @@ package struct StoredDefault {
   private let attribute: AttributeDocument
   private let entity: String
   private let values: any ProgramValues
+  private let dialect: SQLDialect
 
-  package init(_ attribute: AttributeDocument, entity: String, values: any ProgramValues) {
+  package init(
+    _ attribute: AttributeDocument, entity: String, values: any ProgramValues, dialect: SQLDialect = .sqlite
+  ) {
     self.attribute = attribute
     self.entity = entity
     self.values = values
+    self.dialect = dialect
   }
 
   package func value(of plain: PlainValue) throws -> SQLiteValue {
@@ -97,12 +137,15 @@ package struct StoredDefault {
     case (.integer(let value), _): return .integer(value)
     case (.real(let value), .float): return .real(Double(Float(value)))
     case (.real(let value), _): return .real(value)
+    case (.decimal(let value), .decimal) where dialect == .postgreSQL: return .text(StoredDecimal.text(of: value))
     case (.decimal(let value), _): return .real(NSDecimalNumber(decimal: value).doubleValue)
     case (.string(let value), _): return .text(value)
     case (.date(let value), _): return .real(value.timeIntervalSinceReferenceDate)
     case (.uuid(let value), _): return .blob(withUnsafeBytes(of: value.uuid) { Data($0) })
     case (.url(let value), _): return .text(value.absoluteString)
-    case (.data(let value), _): return .blob(attribute.allowsExternalBinaryDataStorage ? Data([1]) + value : value)
+    case (.data(let value), _):
+      let isMarked = dialect == .sqlite && attribute.allowsExternalBinaryDataStorage
+      return .blob(isMarked ? Data([1]) + value : value)
     default: throw unwritable("")
     }
   }
@@ -129,12 +172,14 @@ package struct NumberConversion {
   private let column: String
   private let old: AttributeKind
   private let new: AttributeKind
+  private let dialect: SQLDialect
 
   /// - Parameter column: the column, quoted.
-  package init(column: String, from old: AttributeKind, to new: AttributeKind) {
+  package init(column: String, from old: AttributeKind, to new: AttributeKind, dialect: SQLDialect = .sqlite) {
     self.column = column
     self.old = old
     self.new = new
+    self.dialect = dialect
   }
 
   private var isReal: Bool { [.double, .float, .decimal].contains(old) }
@@ -144,8 +189,8 @@ package struct NumberConversion {
   package var refused: String? {
     guard areNumbers else { return nil }
     var conditions: [String] = []
-    // NaN is stored as text in a decimal column.
-    if old == .decimal { conditions.append("typeof(\(column)) = 'text'") }
+    // NaN is stored as text in a decimal column of SQLite.
+    if old == .decimal { conditions.append(dialect == .sqlite ? "typeof(\(column)) = 'text'" : "\(column) = 'NaN'") }
     switch new {
     case .integer16: conditions.append("\(column) >= 32768 OR \(column) <= -32769")
     case .integer32 where old != .integer16: conditions.append("\(column) >= 2147483648 OR \(column) <= -2147483649")
@@ -188,7 +233,7 @@ package struct NumberConversion {
 /// Truncating fractions and rounding digits is what a conversion of numbers does. A value out of range is an error.
 package struct NumberRanges {
   package let step: InPlaceStep
-  package let connection: SQLiteConnection
+  package let connection: any SQLDatabase
 
   /// - Throws: `InPlaceProblem` for the first attribute with such values, naming one of them.
   package func check() throws {
@@ -218,7 +263,8 @@ package struct NumberRanges {
       }
       return
     }
-    let conversion = NumberConversion(column: SQLName.quoted(column), from: old.kind, to: new.kind)
+    let conversion = NumberConversion(
+      column: SQLName.quoted(column), from: old.kind, to: new.kind, dialect: connection.dialect)
     guard let misfit = conversion.refused else { return }
     let rows =
       "FROM \(SQLName.quoted(source.table))" + InPlaceStep.whereClause(step.condition(source), "(\(misfit))")

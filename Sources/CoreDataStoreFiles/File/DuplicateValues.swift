@@ -16,7 +16,7 @@ package struct DuplicateValues {
   package let rowCount: Int
 
   /// The first constraint of a schema that rows of the database violate; nil where none is.
-  package static func first(in schema: StoreSchema, on connection: SQLiteConnection) throws -> DuplicateValues? {
+  package static func first(in schema: StoreSchema, on connection: any SQLDatabase) throws -> DuplicateValues? {
     for index in schema.indexes {
       if let found = try DuplicateValues(violating: index, of: schema, on: connection) {
         return found
@@ -29,7 +29,7 @@ package struct DuplicateValues {
   ///
   /// - Parameter usesIndexes: whether the indexes of the file agree with their tables.
   package init?(
-    violating index: IndexLayout, of schema: StoreSchema, on connection: SQLiteConnection, usesIndexes: Bool = true
+    violating index: IndexLayout, of schema: StoreSchema, on connection: any SQLDatabase, usesIndexes: Bool = true
   ) throws {
     guard case .uniqueness(let entity) = index.purpose else { return nil }
     let columns = index.elements.map { SQLName.quoted($0.column) }
@@ -45,7 +45,7 @@ package struct DuplicateValues {
     var parts = found.prefix(Self.shownCount).map { row in
       row.values.dropLast().map(\.literal).joined(separator: ", ") + " (\(row.values.last?.literal ?? "") rows)"
     }
-    let total = try connection.rows("SELECT COUNT(*), SUM(N) FROM (\(groups))")[0]
+    let total = try connection.rows("SELECT COUNT(*), SUM(N) FROM (\(groups)) AS g")[0]
     if found.count > Self.shownCount {
       parts.append("\(total[0].literal) values in \(total[1].literal) rows in all")
     }

@@ -80,6 +80,7 @@ package struct SchemaReconciler {
   private func columnNames(of table: TableLayout, in file: StoreCatalog.Table) throws -> [String: String] {
     var names: [String: String] = [:]
     for column in table.columns {
+      // Those are named after others, when all of these are known.
       if case .remainder = column.role { continue }
       if let found = file.spelling(of: column.name) {
         names[column.name] = found

@@ -55,6 +55,20 @@ package struct SchemaSelection {
     index.subentities(of: name).filter { names.contains($0.name) }
   }
 
+  /// The entity numbers of a store that keeps those it has. New entities get the next ones.
+  package func numbers(after source: StoreSchema, _ mapping: some EarlierNames) -> [String: Int] {
+    var numbers: [String: Int] = [:]
+    for entity in entities {
+      numbers[entity.name] = mapping.sourceEntity(of: entity.name).flatMap { source[$0]?.number }
+    }
+    var last = source.entities.map(\.number).max() ?? 0
+    for (name, _) in freshNumbers().sorted(by: { $0.value < $1.value }) where numbers[name] == nil {
+      last += 1
+      numbers[name] = last
+    }
+    return numbers
+  }
+
   /// Entity numbers as Core Data assigns them in a new store: from 1, parents before children, siblings sorted ignoring case.
   package func freshNumbers() -> [String: Int] {
     var numbers: [String: Int] = [:]

@@ -59,17 +59,19 @@ package struct StoreSchema: Hashable, Sendable {
   }
 
   /// The layout that a store gets by an in-place migration: that of a new store, except for names of join tables and their
-  /// columns that no rule predicts, which stay.
+  /// columns that no rule predicts, which stay. In a server, entities keep their numbers too.
   ///
   /// - Throws: as `init(document:configuration:)`.
   package init(document: ModelDocument, configuration: String?, after source: StoreSchema, mapping: some EarlierNames)
     throws
   {
     let selection = try SchemaSelection(document: document, configuration: configuration)
+    let isRenumbered = source.dialect == .sqlite
     var builder = SchemaBuilder(
-      selection: selection, numbers: selection.freshNumbers(),
+      selection: selection,
+      numbers: isRenumbered ? selection.freshNumbers() : selection.numbers(after: source, mapping),
       joinNames: try JoinNames(selection, from: source, mapping: mapping))
-    self = try builder.build()
+    self = try builder.build().named(for: source.dialect)
   }
 
   package subscript(name: String) -> EntityLayout? {

@@ -1,0 +1,96 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataStoreFiles
+
+/// Finds the rows with which a step cannot be carried out.
+package struct StepChecks {
+  package let step: InPlaceStep
+  package let database: any SQLDatabase
+
+  /// - Throws: `InPlaceProblem` if rows have no value for a required attribute, or a number that its new type cannot hold.
+  package func values() throws {
+    try requiredValues()
+    try NumberRanges(step: step, connection: database).check()
+  }
+
+  /// - Parameter count: returns the number of rows of a source entity; nil if there are none.
+  /// - Throws: `InPlaceProblem` if the store has objects of an entity that becomes abstract or leaves the configuration.
+  package func entities(_ count: (EntityLayout) throws -> Int?) throws {
+    try abstractEntities(count)
+    try configuration(count)
+  }
+
+  /// Throws if rows have no value for an attribute that is required after the step and has no default value.
+  private func requiredValues() throws {
+    for destination in step.destinationSchema.entities {
+      guard let sourceName = step.mapping.sourceEntity(of: destination.name),
+        let source = step.sourceSchema[sourceName]
+      else { continue }
+      for (name, layout) in destination.attributes.sorted(by: { $0.key < $1.key }) where layout.column != nil {
+        guard let wanted = step.destination.attribute(name, of: destination.name), !wanted.isOptional,
+          wanted.defaultValue == nil, wanted.derivation == nil
+        else { continue }
+        var isNull: String?
+        if let oldName = step.mapping.sourceAttribute(of: name, in: destination.name) {
+          guard step.source.attribute(oldName, of: sourceName)?.isOptional == true,
+            let column = source.attributes[oldName]?.column
+          else { continue }
+          isNull = "\(SQLName.quoted(column)) IS NULL"
+        }
+        let condition = InPlaceStep.whereClause(step.condition(source), isNull)
+        if try database.scalar("SELECT 1 FROM \(SQLName.quoted(source.table))\(condition) LIMIT 1") != nil {
+          let counts = try database.rows(
+            "SELECT count(*), min(Z_PK) FROM \(SQLName.quoted(source.table))\(condition)")[0].values
+          let isOne = counts[0] == .integer(1)
+          throw InPlaceProblem(
+            kind: .missingValues, entity: destination.name, property: name,
+            reason: isOne
+              ? "\(sourceName)/p\(counts[1].shortLiteral) is"
+              : "\(counts[0].shortLiteral) rows, the first of them \(sourceName)/p\(counts[1].shortLiteral), are",
+            suggestion: "Give the attribute a default value.")
+        }
+      }
+    }
+  }
+
+  /// Throws if rows of an entity that becomes abstract could not be read any more.
+  private func abstractEntities(_ count: (EntityLayout) throws -> Int?) throws {
+    for entity in step.destinationSchema.entities where entity.isAbstract {
+      guard let source = step.mapping.sourceEntity(of: entity.name).flatMap({ step.sourceSchema[$0] }),
+        let count = try count(source), count > 0
+      else { continue }
+      throw InPlaceProblem(
+        entity: entity.name,
+        reason: "'\(entity.name)' is abstract in the destination, but the store has \(count) of its objects.",
+        suggestion:
+          "Delete the objects first, leave the entity as it was, or write a mapping model that turns them into "
+          + "objects of another entity.")
+    }
+  }
+
+  /// Throws if the store has objects of an entity that leaves its configuration: they would be dropped.
+  private func configuration(_ count: (EntityLayout) throws -> Int?) throws {
+    for entity in step.sourceSchema.entities {
+      guard let name = step.mapping.destinationEntity(of: entity.name), step.destinationSchema[name] == nil,
+        let count = try count(entity), count > 0
+      else { continue }
+      throw InPlaceProblem(
+        entity: name,
+        reason:
+          "'\(name)' does not belong to the store's configuration any more, but the store has \(count) of its objects.",
+        suggestion: "Leave the entity in the configuration, or delete its objects first.")
+    }
+  }
+
+  /// The problem of duplicates under a uniqueness constraint of the destination; nil if there are none.
+  package func duplicates() throws -> InPlaceProblem? {
+    try DuplicateValues.first(in: step.destinationSchema, on: database).map {
+      InPlaceProblem(
+        kind: .notUnique(properties: $0.properties), entity: $0.entity, reason: $0.summary,
+        suggestion: "Remove the duplicates first.")
+    }
+  }
+}
