@@ -232,8 +232,10 @@ struct DeferredCleanup {
 }
 
 /// Values of value transformers and predicate functions for an in-place migration.
-struct FrameworkValues: ProgramValues {
-  func archivedDefault(of attribute: AttributeDocument) throws -> Data? {
+package struct FrameworkValues: ProgramValues {
+  package init() {}
+
+  package func archivedDefault(of attribute: AttributeDocument) throws -> Data? {
     let description = NSAttributeDescription.make(from: attribute)
     guard let value = description.defaultValue, case .object(let object)? = Slot(value, for: description) else {
       throw UnwritableDefault(reason: "")
@@ -245,7 +247,7 @@ struct FrameworkValues: ProgramValues {
     }
   }
 
-  func text(_ function: String, of text: String) throws -> String? {
+  package func text(_ function: String, of text: String) throws -> String? {
     try FunctionLibrary.call(function, [text]) as? String
   }
 }
@@ -282,7 +284,7 @@ public enum StoreIntegrityCheck: String, Sendable {
   case never
 
   /// The corresponding policy of `CoreDataMigration`.
-  var policy: IntegrityGuard.Policy {
+  package var policy: IntegrityGuard.Policy {
     switch self {
     case .automatic: .automatic
     case .always: .always

@@ -1,0 +1,57 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataMigration
+import CoreDataModelFiles
+import CoreDataPostgreSQLClient
+import CoreDataStoreFiles
+
+/// Inferred steps inside the server, as statements, in the transaction of a migration.
+struct SchemaMigration {
+  let schema: SchemaInDatabase
+  let configuration: String?
+
+  init(_ schema: SchemaInDatabase, configuration: String?) {
+    (self.schema, self.configuration) = (schema, configuration)
+  }
+
+  /// Plans all steps from one model to the next; nil if a step needs more than statements.
+  ///
+  /// - Throws: the errors of reading the catalogue; those of the steps.
+  func steps(through documents: [ModelDocument]) throws -> [ServerStep]? {
+    guard let first = documents.first else { return [] }
+    var layout = try schema.layout(first, configuration: first.configuration(configuration))
+    var keys = try schema.primaryKeys()
+    var steps: [ServerStep] = []
+    for (source, destination) in zip(documents, documents.dropFirst()) {
+      do {
+        let step = try ServerStep(
+          from: source, schema: layout, primaryKeys: keys, to: destination, configuration: configuration,
+          values: FrameworkValues())
+        (layout, keys) = (step.schema, step.primaryKeys)
+        steps.append(step)
+      } catch is ServerStepObstacle {
+        return nil
+      }
+    }
+    return steps
+  }
+
+  /// Carries the steps out, and writes the metadata and the model of the last version.
+  ///
+  /// - Returns: false if a step needs more than statements; nothing has been changed then.
+  func run(through documents: [ModelDocument]) throws -> Bool {
+    guard let last = documents.last, let steps = try steps(through: documents) else { return false }
+    let database = schema.database
+    for step in steps { try ServerStepRun(step, on: database).run() }
+    try database.flush()
+    var metadata = try schema.metadata()
+    metadata.merge(try StoreMetadata.ofModel(last, configuration: last.configuration(configuration))) { $1 }
+    metadata[StoreMetadata.Key.type] = NSPostgreSQLStoreType
+    metadata[StoreMetadata.Key.autoVacuum] = nil
+    try schema.setMetadata(metadata)
+    try schema.setCachedModel(last)
+    return true
+  }
+}
