@@ -92,7 +92,11 @@ final class PostgreSQLMigration: ServerMigration {
   }
 
   private func translating<Result>(_ body: () throws -> Result) throws -> Result {
-    try PostgreSQLErrors.translating(url: url, isOpening: false, body)
+    do {
+      return try PostgreSQLErrors.translating(url: url, isOpening: false, body)
+    } catch let problem as InPlaceProblem {
+      throw problem.error(url: url)
+    }
   }
 }
 

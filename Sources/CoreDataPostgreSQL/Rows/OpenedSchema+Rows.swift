@@ -143,25 +143,28 @@ extension OpenedSchema: RowSource {
   }
 
   /// Runs a query; returns nil if it cannot be expressed in SQL.
+  ///
+  /// Within a transaction, a statement that fails must not end it.
   private func answer<Result>(_ body: () throws -> Result) throws -> Result? {
     do {
-      return try body()
+      return try connection.isInTransaction ? connection.transaction(body) : body()
     } catch is NotExpressibleInSQL {
       return nil
     } catch let error as InvalidPattern {
       throw EvaluationError.invalidPattern(error.pattern)
-    } catch let error as PostgreSQLError where !isInTransaction && error.isOfValues {
-      // A sum beyond 64 bits is a double in memory, and predicates have no greatest depth there. In a transaction of the
-      // caller's, which such an error ends, it is reported.
+    } catch let error as PostgreSQLError where error.isOfValues {
+      // A sum beyond 64 bits is a double in memory, and predicates have no greatest depth there.
       return nil
     }
   }
 }
 
 extension PostgreSQLError {
-  /// Whether memory computes what the server has refused: a number out of range, a division by zero, a statement that is too
-  /// complex.
-  fileprivate var isOfValues: Bool { ["22003", "22012", "54001", "54000", "42803", "22P02"].contains(sqlState) }
+  /// Whether memory computes what the server has refused: a number out of range, a division by zero, the root of a negative
+  /// number, a statement that is too complex.
+  fileprivate var isOfValues: Bool {
+    sqlState.map { $0.hasPrefix("22") || ["54000", "54001", "42803"].contains($0) } ?? false
+  }
 }
 
 extension PostgreSQLValue {

@@ -51,7 +51,7 @@ package struct SelectBuilder {
   package func count(of entity: EntityLayout, _ query: RowCriteria) throws -> BoundSQL {
     let (scope, condition, _) = try parts(of: entity, query, isOrdered: false)
     guard query.limit > 0 || query.offset > 0 else { return "SELECT COUNT(*)\(raw: from(scope))\(condition)" }
-    return "SELECT COUNT(*) FROM (SELECT 1\(raw: from(scope))\(condition)\(limit(of: query)))"
+    return "SELECT COUNT(*) FROM (SELECT 1\(raw: from(scope))\(condition)\(limit(of: query))) c"
   }
 
   private func parts(

@@ -172,7 +172,7 @@ struct InPlaceMigration {
 
 extension InPlaceProblem {
   /// The error for the caller.
-  func error(url: URL) -> NSError {
+  package func error(url: URL) -> NSError {
     switch kind {
     case .unsupported:
       MigrationErrors.failed(url: url, reason: reason, suggestion: suggestion, entity: entity, attribute: property)

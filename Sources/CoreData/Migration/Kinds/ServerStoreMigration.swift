@@ -61,7 +61,7 @@ struct ServerStoreMigration {
     } else {
       let planned = try copy.naming { try plan(copy, fill) }
       let isInPlace = planned.steps.allSatisfy(\.isInPlace)
-      if isInPlace, !isFilled,
+      if isInPlace,
         try work.migrate(
           through: planned.steps.map(\.sourceModel) + [destination], configuration: configuration)
       {
@@ -91,7 +91,8 @@ struct ServerStoreMigration {
       return migration
     }
     let first = try planned()
-    guard first.beginsWithOwnModel else { return first }
+    // A store that no known version has written must lose nothing, which depends on its rows.
+    guard first.beginsWithOwnModel, !first.droppable.isEmpty else { return first }
     try fill()
     return try planned()
   }

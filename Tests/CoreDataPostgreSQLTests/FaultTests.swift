@@ -1,0 +1,143 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTestSupport
+import Foundation
+import PostgreSQLTestServer
+import Synchronization
+import Testing
+
+@testable import CoreData
+@testable import CoreDataPostgreSQL
+@testable import CoreDataPostgreSQLClient
+
+@Suite("Faults of the server", .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."))
+struct FaultTests {
+  private let bench = ServerBench()
+
+  @Test("Saves whose connection is cut at any moment are saved once or not at all, and no row is lost")
+  func cutConnections() throws {
+    let coordinator = try bench.coordinator()
+    let context = bench.context(coordinator)
+    let store = try #require(coordinator.persistentStores.first as? PostgreSQLStore)
+    let killer = try bench.connection()
+    let isDone = Mutex(false)
+    let count = Mutex(0)
+    let pids = Mutex<[Int]>([])
+    let thread = Thread {
+      var generator = SystemRandomNumberGenerator()
+      while !isDone.withLock({ $0 }) {
+        Thread.sleep(forTimeInterval: Double.random(in: 0.0005...0.02, using: &generator))
+        guard let pid = pids.withLock({ $0.last }) else { continue }
+        _ = try? killer.query("SELECT pg_terminate_backend($1::int)", [.integer(Int64(pid))])
+        count.withLock { $0 += 1 }
+      }
+    }
+    thread.start()
+    var saved: Set<String> = []
+    var (failures, unknown) = (0, 0)
+    for number in 0..<300 {
+      pids.withLock { $0 = [store.opened?.connection.processID ?? 0] }
+      let name = "save \(number)"
+      for part in 0..<(number % 3 == 0 ? 40 : 3) { context.make("Employee", ["name": name, "age": part]) }
+      do {
+        try context.save()
+        saved.insert(name)
+      } catch {
+        failures += 1
+        if (error as NSError).code == NSPersistentStoreSaveError { unknown += 1 }
+        context.rollback()
+      }
+    }
+    isDone.withLock { $0 = true }
+    let rows = try bench.connection().query("SELECT zname, count(*) FROM zemployee GROUP BY zname")
+    let found = Dictionary(
+      uniqueKeysWithValues: (0..<rows.count).map { (rows.string($0, 0), Int(rows.int64($0, 1))) })
+    for number in 0..<300 {
+      let (name, size) = ("save \(number)", number % 3 == 0 ? 40 : 3)
+      let stored = found[name] ?? 0
+      #expect(stored == 0 || stored == size, "\(name) is half there: \(stored) rows")
+      if saved.contains(name) { #expect(stored == size, "\(name) was lost") }
+    }
+    let strays = found.keys.filter { !saved.contains($0) }.count
+    #expect(strays <= unknown, "\(strays) saves are there that were reported as failed")
+    print(
+      "Cut connections: \(count.withLock { $0 }) cuts, 300 saves, \(saved.count) saved, \(failures) failed, "
+        + "\(unknown) unknown, 0 rows lost")
+    #expect(saved.count > 100)
+  }
+
+  @Test("A role without rights, a read-only role and changed tables are errors that say so; nothing is half done")
+  func rights() throws {
+    let coordinator = try bench.coordinator()
+    let context = bench.context(coordinator)
+    context.make("Employee", ["name": "Ada"])
+    try context.save()
+    let schema = try PostgreSQLAddress(bench.url).schema
+    let owner = try bench.connection()
+    try owner.execute("CREATE ROLE \(schema)_reader LOGIN; GRANT USAGE ON SCHEMA \(schema) TO \(schema)_reader")
+    let other = TestServer.shared.url(user: "\(schema)_reader", "schema=\(schema)")
+    let model = CompanyModel.make()
+    let refused = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let error = try #require(throws: (any Error).self) {
+      try refused.addPersistentStore(type: .postgreSQL, at: other)
+    } as NSError
+    #expect(error.code == CocoaError.Code.fileWriteNoPermission.rawValue && error.reasonText.contains("z_metadata"))
+    try owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA \(schema) TO \(schema)_reader")
+    try refused.addPersistentStore(type: .postgreSQL, at: other)
+    let reader = bench.context(refused)
+    let ada = try #require(try reader.all("Employee").first)
+    ada["age"] = 2
+    let denied = try #require(throws: (any Error).self) { try reader.save() } as NSError
+    #expect(denied.code == CocoaError.Code.fileWriteNoPermission.rawValue && denied.reasonText.contains("zemployee"))
+    try owner.execute("ALTER ROLE \(schema)_reader SET default_transaction_read_only = on")
+    #expect(try NSPersistentStoreCoordinator(managedObjectModel: model).addPersistentStore(
+      type: .postgreSQL, at: other).isReadOnly)
+    try owner.execute("ALTER TABLE zemployee DROP COLUMN zage")
+    context.reset()
+    let changed = try #require(throws: (any Error).self) { try context.all("Employee") } as NSError
+    #expect(changed.code == NSPersistentStoreIncompatibleSchemaError && changed.reasonText.contains("zage"))
+    let opening = try #require(throws: (any Error).self) { try bench.coordinator() } as NSError
+    #expect(opening.code == NSPersistentStoreIncompatibleSchemaError && opening.userInfo["property"] as? String == "age")
+    try owner.execute("DROP OWNED BY \(schema)_reader; DROP ROLE \(schema)_reader")
+  }
+
+  @Test("Eight threads in two coordinators save to the same objects: every conflict is found, and no update is lost")
+  func manyWriters() throws {
+    let setUp = bench.context(try bench.coordinator())
+    for number in 0..<10 { setUp.make("Employee", ["name": "e\(number)", "steps": 0]) }
+    try setUp.save()
+    let coordinators = [try bench.coordinator(), try bench.coordinator()]
+    let totals = Mutex((added: 0, conflicts: 0, others: [String]()))
+    let end = Date().addingTimeInterval(5)
+    DispatchQueue.concurrentPerform(iterations: 8) { thread in
+      let context = bench.context(coordinators[thread % 2])
+      context.performAndWait {
+        var generator = SystemRandomNumberGenerator()
+        while Date() < end {
+          do {
+            context.reset()
+            var objects = try context.all("Employee")
+            objects.shuffle(using: &generator)
+            for object in objects.prefix(3) { object["steps"] = (object["steps"] as? Int ?? 0) + 1 }
+            try context.save()
+            totals.withLock { $0.added += 3 }
+          } catch let error as NSError where error.code == NSManagedObjectMergeError {
+            totals.withLock { $0.conflicts += 1 }
+          } catch {
+            totals.withLock { $0.others.append("\(error)") }
+          }
+        }
+      }
+    }
+    let (added, conflicts, others) = totals.withLock { $0 }
+    setUp.refreshAllObjects()
+    let sum = try setUp.all("Employee").reduce(0) { $0 + ($1["steps"] as? Int ?? 0) }
+    print("Many writers: \(added) additions saved, \(conflicts) conflicts found, \(others.count) other errors, 0 lost")
+    #expect(sum == added && conflicts > 0 && others.isEmpty, "\(others.first ?? "")")
+  }
+}
+
+extension NSError {
+  fileprivate var reasonText: String { localizedFailureReason ?? "" }
+}

@@ -1,0 +1,111 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataModelFiles
+import CoreDataTestSupport
+import CoreDataTesting
+import Foundation
+import PostgreSQLTestServer
+import Testing
+
+@testable import CoreData
+@testable import CoreDataPostgreSQL
+
+@Suite("Migration in PostgreSQL", .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."))
+struct MigrationTests {
+  private let bench = ServerBench()
+
+  private func model(_ change: (NSManagedObjectModel) -> Void = { _ in }) -> NSManagedObjectModel {
+    let model = CompanyModel.make()
+    change(model)
+    return model
+  }
+
+  private var options: [AnyHashable: Any] {
+    [NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true]
+  }
+
+  private func addAttribute(_ model: NSManagedObjectModel) {
+    let attribute = NSAttributeDescription()
+    attribute.name = "level"
+    attribute.attributeType = .integer16AttributeType
+    attribute.isOptional = false
+    attribute.defaultValue = 7
+    model.entitiesByName["Employee"]?.properties.append(attribute)
+  }
+
+  @Test("An added attribute with a default is a change of the catalogue; keys, the UUID and rows stay")
+  func added() throws {
+    let before = bench.context(try bench.coordinator())
+    for number in 0..<100 { before.make(number % 2 == 0 ? "Employee" : "Manager", ["name": "e\(number)"]) }
+    try before.save()
+    let uuid = before.persistentStoreCoordinator?.persistentStores[0].identifier
+    let keys = try before.all("Employee", by: "name").map { $0.objectID.uriRepresentation().lastPathComponent }
+    let file = try bench.connection().query("SELECT pg_relation_filenode('zemployee')").int64(0, 0)
+    #expect(throws: (any Error).self) { try bench.coordinator(nil, model(addAttribute)) }
+    let after = bench.context(try bench.coordinator(options, model(addAttribute)))
+    let found = try after.all("Employee", by: "name")
+    #expect(found.count == 100 && found.allSatisfy { $0["level"] as? Int == 7 })
+    #expect(found.map { $0.objectID.uriRepresentation().lastPathComponent } == keys)
+    #expect(after.persistentStoreCoordinator?.persistentStores[0].identifier == uuid)
+    // The table has not been rewritten.
+    #expect(try bench.connection().query("SELECT pg_relation_filenode('zemployee')").int64(0, 0) == file)
+    found[0]["level"] = 8
+    try after.save()
+  }
+
+  @Test("Of many servers with the new model, one migrates, and the others wait and go on")
+  func atOnce() throws {
+    let before = bench.context(try bench.coordinator())
+    before.make("Employee", ["name": "Ada"])
+    try before.save()
+    let model = model(addAttribute)
+    DispatchQueue.concurrentPerform(iterations: 8) { _ in
+      do {
+        let context = bench.context(try bench.coordinator(options, NSManagedObjectModel(document: model.document)))
+        #expect(try context.all("Employee").map { $0["level"] as? Int } == [7])
+      } catch {
+        Issue.record(error)
+      }
+    }
+  }
+
+  @Test("A migration that fails leaves the old version, with all rows")
+  func failing() throws {
+    let before = bench.context(try bench.coordinator())
+    for _ in 0..<2 { before.make("Employee", ["name": "same"]) }
+    try before.save()
+    let unique = model { $0.entitiesByName["Employee"]?.uniquenessConstraints = [["name"]] }
+    let error = try #require(throws: (any Error).self) { try bench.coordinator(options, unique) } as NSError
+    #expect(error.code == 134_111 || error.code == NSManagedObjectConstraintMergeError, "\(error)")
+    #expect(try bench.context(try bench.coordinator()).all("Employee").count == 2)
+  }
+
+  @Test("Stores of all fixture models are migrated from each version to the last")
+  func fixtures() throws {
+    var migrated = 0
+    for family in VersionFamily.all {
+      guard let last = family.versions.last else { continue }
+      for version in family.versions.dropLast() {
+        // Versions without an inferred mapping are refused as in SQLite, and models that no store can have are tested elsewhere.
+        guard let old = try? NSManagedObjectModel(document: version.document),
+          let new = try? NSManagedObjectModel(document: last.document),
+          (try? NSMappingModel.inferredMappingModel(forSourceModel: old, destinationModel: new)) != nil
+        else { continue }
+        let place = ServerBench()
+        let (source, destination) = (try MigrationStack.plainCopy(of: old), try MigrationStack.plainCopy(of: new))
+        let coordinator = try place.coordinator(nil, source)
+        try coordinator.remove(coordinator.persistentStores[0])
+        do {
+          _ = try place.coordinator(options, destination)
+          migrated += 1
+        } catch {
+          Issue.record("\(family) \(version.name) -> \(last.name): \(error)")
+        }
+        try coordinator.destroyPersistentStore(at: place.url, type: .postgreSQL)
+      }
+    }
+    print("Migrations in PostgreSQL: \(migrated)")
+    #expect(migrated > 50)
+  }
+}
