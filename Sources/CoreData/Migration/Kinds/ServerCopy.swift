@@ -49,7 +49,7 @@ package final class ServerCopy {
   package func fill(from open: (NSPersistentStoreCoordinator) throws -> any RowStore) throws {
     try withStore(nil) { copy, coordinator in
       let source = try open(coordinator)
-      try StoreCopy(source: source, destination: copy, coordinator: coordinator, keepsNumbers: true).run()
+      try StoreCopy(source: source, destination: copy, coordinator: coordinator).run()
     }
   }
 
@@ -71,7 +71,7 @@ package final class ServerCopy {
     try naming { try copy.loadMetadata() }
     defer { copy.willRemove(from: coordinator) }
     let destination = try open(coordinator, copy.metadata ?? [:])
-    try StoreCopy(source: copy, destination: destination, coordinator: coordinator, keepsNumbers: true).run()
+    try StoreCopy(source: copy, destination: destination, coordinator: coordinator).run()
   }
 
   private func withStore(

@@ -127,6 +127,9 @@ extension RowTables {
     for (key, wanted) in ordered { arrange(key, as: wanted) }
   }
 
+  /// Adds the members of rows that have been inserted.
+  package func connectCopies(_ rows: [RowChange]) { connect(rows) }
+
   /// Adds and removes the members that the context has added and removed, and keeps those that others have added since.
   private func connect(
     _ change: RowChange, _ position: Int, _ wanted: [NSManagedObjectID], _ key: ListKey,

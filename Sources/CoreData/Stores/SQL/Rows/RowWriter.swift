@@ -12,6 +12,10 @@ struct RowWriter {
   let external: ExternalData
   let plans: RowPlans
 
+  init(connection: SQLiteConnection, entities: StoredEntities, external: ExternalData, plans: RowPlans) {
+    (self.connection, self.entities, self.external, self.plans) = (connection, entities, external, plans)
+  }
+
   /// Writes the changes: deletions first, to free unique values, then updates, insertions, and the relationships that are
   /// stored outside the rows.
   ///
@@ -52,6 +56,16 @@ struct RowWriter {
     outside.sort()
     try writeRelationships(of: outside.map { changes[$0] })
   }
+
+  /// Inserts rows without what is stored beside them, which `connectCopies(_:)` writes.
+  func insertCopies(_ rows: [RowChange]) throws {
+    for position in rows.indices {
+      try insert(rows[position], try plans.plan(for: rows[position].id.entityDescription))
+    }
+  }
+
+  /// Writes the members of relationships of rows that have none yet.
+  func connectCopies(_ rows: [RowChange]) throws { try writeRelationships(of: rows, positionsFollow: true) }
 
   /// The positions of changes in the order in which they are written.
   private struct WritingOrder {
@@ -282,8 +296,10 @@ struct RowWriter {
   /// Writes the parts of relationships outside the changed rows: join tables, keys of relationships without inverse, and
   /// positions in ordered relationships.
   ///
-  /// - Parameter changes: insertions and updates.
-  private func writeRelationships(of changes: [RowChange]) throws {
+  /// - Parameters:
+  ///   - changes: insertions and updates.
+  ///   - positionsFollow: whether other changes write the positions in ordered relationships of members that these write.
+  private func writeRelationships(of changes: [RowChange], positionsFollow: Bool = false) throws {
     // Positions come last: they belong to rows whose keys must be there.
     var ordered: [(RelationshipLayout, owner: Int64, members: [NSManagedObjectID])] = []
     let arranged = try arrangedOwners(of: changes)
@@ -294,7 +310,8 @@ struct RowWriter {
         switch change.slots[position] {
         case .toMany(let members) where relationship.isToMany:
           let before = try membersBefore(change, position, relationship)
-          try replace(before, by: members.ids, of: relationship, owner: owner, arranged)
+          try replace(
+            before, by: members.ids, of: relationship, owner: owner, positionsFollow ? nil : arranged)
           if relationship.isOrdered { ordered.append((relationship, owner, members.ids)) }
         case .toOne(let id):
           guard case .foreignKey(let key) = relationship.place, let order = key.orderColumn else { continue }
@@ -371,7 +388,7 @@ struct RowWriter {
 
   private func replace(
     _ before: [NSManagedObjectID], by after: [NSManagedObjectID], of relationship: RelationshipLayout, owner: Int64,
-    _ arranged: Set<ArrangedOwner>
+    _ arranged: Set<ArrangedOwner>?
   ) throws {
     let kept = Set(before.map(\.key)).intersection(after.map(\.key))
     let removed = before.filter { !kept.contains($0.key) }.map(\.key.number)
@@ -398,7 +415,9 @@ struct RowWriter {
 
   /// Adds a pair to a join table, unless the inverse's change has already added it. Members that are arranged afterwards get no
   /// positions here.
-  private func connect(_ end: JoinEnd, _ owner: Int64, _ member: Int64, _ arranged: Set<ArrangedOwner>) throws {
+  ///
+  /// - Parameter arranged: nil if all are.
+  private func connect(_ end: JoinEnd, _ owner: Int64, _ member: Int64, _ arranged: Set<ArrangedOwner>?) throws {
     let table = SQLName.quoted(end.table)
     let (source, target) = (SQLName.quoted(end.sourceColumn), SQLName.quoted(end.destinationColumn))
     if end.isReflexive {
@@ -408,7 +427,7 @@ struct RowWriter {
     var columns = [source, target]
     var values = ["?1", "?2"]
     let inverse = ArrangedOwner(table: end.table, column: end.destinationColumn, owner: member)
-    if let order = end.inverseOrderColumn.map(SQLName.quoted), !arranged.contains(inverse) {
+    if let order = end.inverseOrderColumn.map(SQLName.quoted), arranged?.contains(inverse) == false {
       columns.append(order)
       values.append("(SELECT \(OrderKeys.next(order)) FROM \(table) WHERE \(target) = ?2)")
     }
