@@ -13,6 +13,13 @@ package protocol CopyDestination: RowStore {
   /// Has new objects of an entity's hierarchy get numbers greater than the given one.
   func reserveNumbers(of entity: NSEntityDescription, through number: Int64) throws
 
+  /// Called in the first transaction of a copy, or of one that is continued. A destination can leave out constraints and
+  /// indexes until `finishCopies()`: parts are committed whose rows refer to rows that follow.
+  func prepareForCopies() throws
+
+  /// Called in the last transaction of a copy, when all rows and members have been written.
+  func finishCopies() throws
+
   /// Inserts rows. Members of to-many relationships, and positions in ordered relationships, follow with
   /// `connectCopies(_:in:)`.
   ///
@@ -29,6 +36,10 @@ package protocol CopyDestination: RowStore {
 }
 
 extension CopyDestination {
+  package func prepareForCopies() throws {}
+
+  package func finishCopies() throws {}
+
   package static var roundsDecimals: Bool { false }
 }
 

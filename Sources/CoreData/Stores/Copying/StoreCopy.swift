@@ -163,12 +163,14 @@ private final class RowCopy {
   func run() throws -> StoreCopyResult {
     try destination.beginWriting()
     do {
+      try destination.prepareForCopies()
       if done.phase == .rows {
         try copyRows()
         (done.phase, done.entity, done.last) = (.members, "", nil)
       }
       try copyMembers()
       try reserveNumbers()
+      try destination.finishCopies()
       if copy.settings.checks { try check() }
       copy.copyMetadata()
       try partial?.recordCopy(nil)

@@ -72,7 +72,8 @@ package class MemoryStore: NSPersistentStore, RowTableStore, CopyDestination, @u
   }
 
   package func insertCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
-    try write(rows, for: context)
+    if isReadOnly { throw StoreErrors.readOnly(url: url, byOption: StoreOptions(options).isReadOnly) }
+    try openTables().insertCopies(rows)
   }
 
   package func connectCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {

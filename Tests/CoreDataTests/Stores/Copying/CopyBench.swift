@@ -116,22 +116,73 @@ final class CopyBench {
   }
 }
 
-/// An XML store that commits copies in parts, and fails when it is told to.
-final class PartialStore: FileStore, PartialCopyDestination, @unchecked Sendable {
+/// A store that commits copies in parts, and fails when it is told to. What it has committed outlives it, by its location.
+final class PartialStore: MemoryStore, PartialCopyDestination, @unchecked Sendable {
   struct Failure: Error {}
+
+  /// What has been committed.
+  struct Saved {
+    var metadata: [String: Any]
+    var rows: [RowSnapshot]
+    var members: [(owner: NSManagedObjectID, relationship: String, ids: [NSManagedObjectID])]
+  }
+
+  private static let disk = Guarded<[URL: Saved]>([:])
+
+  static func saved(at url: URL) -> Saved? { disk.value[url] }
 
   /// The number of writes that succeed; nil for all.
   var allowedWrites: Int?
   private(set) var writes = 0
   private(set) var commits = 0
 
-  override var type: String { NSXMLStoreType }
-  override class var format: any StoreFormat.Type { XMLStoreFormat.self }
+  override var type: String { "PartialStore" }
+
+  override class func hasContents(at url: URL) -> Bool { saved(at: url) != nil }
+
+  override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
+    try #require(saved(at: url)).metadata
+  }
+
+  override func loadMetadata() throws {
+    try super.loadMetadata()
+    if let saved = url.flatMap(Self.saved(at:)) { take(saved.metadata) }
+  }
+
+  override func finishOpening() throws {
+    try super.finishOpening()
+    guard let saved = url.flatMap(Self.saved(at:)) else { return }
+    let tables = try openTables()
+    func own(_ id: NSManagedObjectID) -> NSManagedObjectID { tables.id(id.entityDescription, id.key.number) }
+    let rows = saved.rows.map { row in
+      let slots = row.slots.map { slot -> Slot in
+        if case .toOne(let id) = slot { return .toOne(own(id)) }
+        return slot
+      }
+      return RowSnapshot(id: own(row.id), version: row.version, slots: slots)
+    }
+    tables.load(rows, members: saved.members.map { (own($0.owner), $0.relationship, $0.ids.map(own)) })
+  }
 
   func recordCopy(_ progress: CopyProgress?) throws {
     var metadata: [String: Any] = self.metadata ?? [:]
     metadata[StoreMetadata.Key.unfinishedCopy] = progress?.propertyList
     take(metadata)
+  }
+
+  override func saveFile() throws {
+    let tables = try openTables()
+    let rows = tables.allRows
+    var saved = Saved(metadata: metadata ?? [:], rows: rows, members: [])
+    for row in rows {
+      for relationship in row.entity.relationshipsByName.values where relationship.isToMany {
+        let ids = tables.members(of: relationship.name, owner: row.id.key)
+        if !ids.isEmpty { saved.members.append((row.id, relationship.name, ids)) }
+      }
+    }
+    let made = saved
+    if let url { Self.disk.update { $0[url] = made } }
+    commits += 1
   }
 
   private func count() throws {
@@ -147,11 +198,6 @@ final class PartialStore: FileStore, PartialCopyDestination, @unchecked Sendable
   override func connectCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
     try count()
     try super.connectCopies(rows, in: context)
-  }
-
-  override func saveFile() throws {
-    try super.saveFile()
-    commits += 1
   }
 }
 
