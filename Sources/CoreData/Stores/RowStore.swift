@@ -138,6 +138,21 @@ extension RowStore {
 
   package func endReading() throws {}
 
+  /// Runs a body all of whose reads see the same state of the store.
+  package func readingOneState<Result>(_ body: () throws -> Result) throws -> Result {
+    try beginReading()
+    let result: Result
+    do {
+      result = try body()
+    } catch {
+      // Nothing was written. What went wrong before is the error to report.
+      try? endReading()
+      throw error
+    }
+    try endReading()
+    return result
+  }
+
   package func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { nil }
 
   package func members(

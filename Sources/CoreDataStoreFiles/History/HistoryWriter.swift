@@ -32,6 +32,8 @@ package enum HistoryChangeKind: Int64, Sendable {
 package final class HistoryWriter {
   private let connection: SQLiteConnection
   private let origin: HistoryOrigin
+  /// The number and time of a transaction that is copied; nil for a new one.
+  private let given: (number: Int64, time: Double)?
   /// The number of the transaction; nil before the first change.
   package private(set) var transaction: Int64?
   private var lastChange: Int64 = 0
@@ -39,6 +41,32 @@ package final class HistoryWriter {
   package init(_ connection: SQLiteConnection, origin: HistoryOrigin) {
     self.connection = connection
     self.origin = origin
+    given = nil
+  }
+
+  /// Copies a transaction of another store, whose number must be greater than all numbers in this one.
+  package init(_ connection: SQLiteConnection, copying transaction: HistoryTransaction) {
+    self.connection = connection
+    origin = transaction.origin
+    given = (transaction.number, transaction.time)
+  }
+
+  /// Copies a change, with its number.
+  ///
+  /// - Parameter entity: the number of the entity in this store.
+  package func copy(_ change: HistoryChange, entity: Int) throws {
+    let transaction = try begun()
+    lastChange = max(lastChange, change.number)
+    let kept = change.tombstones.indices
+    let names = kept.map { ", \(HistoryTables.tombstone($0))" }.joined()
+    let marks = kept.map { _ in ", ?" }.joined()
+    try connection.run(
+      "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS\(names)) "
+        + "VALUES (?, \(HistoryTables.change.number), ?, ?, ?, ?, ?\(marks))",
+      [
+        .integer(change.number), .integer(change.kind.rawValue), .integer(Int64(entity)), .integer(change.key),
+        .integer(transaction), change.columns.map { .blob($0) } ?? .null,
+      ] + change.tombstones)
   }
 
   /// Records the change of one row.
@@ -94,7 +122,7 @@ package final class HistoryWriter {
   private func begun() throws -> Int64 {
     if let transaction { return transaction }
     lastChange = try Self.greatest(HistoryTables.change, connection)
-    let number = try next(after: Self.greatest(HistoryTables.transaction, connection))
+    let number = try given?.number ?? next(after: Self.greatest(HistoryTables.transaction, connection))
     let strings = [
       (HistoryTables.author, origin.author), (HistoryTables.bundle, origin.bundle),
       (HistoryTables.contextName, origin.contextName), (HistoryTables.process, origin.process),
@@ -104,7 +132,7 @@ package final class HistoryWriter {
     try connection.run(
       "INSERT INTO ATRANSACTION (Z_PK, Z_ENT, \(names), ZTIMESTAMP) "
         + "VALUES (?, \(HistoryTables.transaction.number), ?, ?, ?, ?, ?)",
-      [.integer(number)] + references + [.real(Date().timeIntervalSinceReferenceDate)])
+      [.integer(number)] + references + [.real(given?.time ?? Date().timeIntervalSinceReferenceDate)])
     transaction = number
     return number
   }

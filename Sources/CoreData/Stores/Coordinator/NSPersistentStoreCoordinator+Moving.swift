@@ -166,7 +166,9 @@ extension NSPersistentStoreCoordinator {
       let isTaken = try Self.isTaken(storeURL, kind)
       guard kind == InMemoryStore.self || RegularFile.isNullDevice(storeURL) || !isTaken else {
         throw StoreErrors.operationFailed(
-          url: storeURL, reason: "There is already a file at the new location of the store; it was not changed.")
+          url: storeURL,
+          reason: "There is already a \(kind is any ServerStore.Type ? "store" : "file") at the new location of the "
+            + "store; it was not changed.")
       }
       try writeMetadata()
       guard kind == SQLiteStore.self, store is SQLiteStore, let source = store.url, !RegularFile.isNullDevice(source),

@@ -77,6 +77,38 @@ extension NSPersistentStoreCoordinator {
     }
   }
 
+  /// Counts the objects of a store, and hashes what they hold.
+  ///
+  /// - Parameters:
+  ///   - store: a store of this coordinator.
+  ///   - progress: called after each page of rows. An error ends the reading.
+  /// - Throws: 134070 for a store whose rows cannot be listed; the store's errors.
+  package func digest(
+    of store: NSPersistentStore, progress: (CopyStage) throws -> Void = { _ in }
+  ) throws -> StoreDigest {
+    guard let store = store as? any RowStore else {
+      throw StoreErrors.operationFailed(url: store.url, reason: "The rows of the store cannot be listed.")
+    }
+    return try withLock {
+      try store.readingOneState {
+        let keys = try PresentKeys(of: store, managedObjectModel)
+        return try StoreDigest(of: store, keys) { entity, done in
+          try progress(CopyStage(step: .check, entity: entity.name ?? "", done: done, total: keys.count))
+        }
+      }
+    }
+  }
+
+  /// Opens a store for reading that is no store of this coordinator.
+  ///
+  /// - Throws: the errors of opening a store.
+  package func openStore(_ kind: any ServerStore.Type, at url: URL) throws -> any RowStore {
+    let store = kind.init(
+      persistentStoreCoordinator: self, configurationName: nil, at: url, options: [NSReadOnlyPersistentStoreOption: true])
+    try finishOpening(store)
+    return store
+  }
+
   /// Removes what is left of a copy, unless it can be continued. The caller needs the error of the copy, not one of the
   /// cleanup.
   private func removeFailedCopy(_ kind: NSPersistentStore.Type, at url: URL) {
@@ -102,7 +134,10 @@ extension NSPersistentStoreCoordinator {
     }
     let moved = kind.init(
       persistentStoreCoordinator: self, configurationName: store.customConfigurationName, at: url, options: options)
-    if let moved = moved as? MemoryStore, let store = store as? MemoryStore {
+    // A store in a server keeps its rows.
+    if let moved = moved as? MemoryStore, let store = store as? MemoryStore, !(store is any ServerStore),
+      !(moved is any ServerStore)
+    {
       try moved.takeRows(of: store)
       return (moved, nil)
     }

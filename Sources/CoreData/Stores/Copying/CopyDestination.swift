@@ -15,7 +15,10 @@ package protocol CopyDestination: RowStore {
 
   /// Called in the first transaction of a copy, or of one that is continued. A destination can leave out constraints and
   /// indexes until `finishCopies()`: parts are committed whose rows refer to rows that follow.
-  func prepareForCopies() throws
+  ///
+  /// - Parameter recordsHistory: false if inserted rows are no part of the destination's history, because that of the
+  ///   source is copied.
+  func prepareForCopies(recordsHistory: Bool) throws
 
   /// Called in the last transaction of a copy, when all rows and members have been written.
   func finishCopies() throws
@@ -36,7 +39,7 @@ package protocol CopyDestination: RowStore {
 }
 
 extension CopyDestination {
-  package func prepareForCopies() throws {}
+  package func prepareForCopies(recordsHistory: Bool) throws {}
 
   package func finishCopies() throws {}
 

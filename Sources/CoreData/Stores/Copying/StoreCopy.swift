@@ -16,6 +16,8 @@ package struct StoreCopyResult {
 package struct CopySettings {
   /// Whether the destination is read again at the end, and compared with what was copied.
   package var checks = true
+  /// Whether persistent history is copied too, with its numbers and times.
+  package var copiesHistory = false
   /// The greatest number of rows that are read at once.
   package var pageLimit = RowPages.greatestCount
   /// The number of rows after which a part is committed, if the destination can.
@@ -69,11 +71,7 @@ package struct StoreCopy {
   ///   stores. The destination then has no rows, or those of an unfinished copy.
   @discardableResult
   package func run() throws -> StoreCopyResult {
-    try source.beginReading()
-    let result = Result { try copy() }
-    // Nothing was written to the source. What went wrong before is the error to report.
-    if case .success = result { try source.endReading() } else { try? source.endReading() }
-    return try result.get()
+    try source.readingOneState { try copy() }
   }
 
   private func copy() throws -> StoreCopyResult {
@@ -163,7 +161,10 @@ private final class RowCopy {
   func run() throws -> StoreCopyResult {
     try destination.beginWriting()
     do {
-      try destination.prepareForCopies()
+      let histories = try histories()
+      try destination.prepareForCopies(recordsHistory: histories == nil)
+      // From here on the destination is no store of its own, and the copy can be continued.
+      if partial != nil { try commit() }
       if done.phase == .rows {
         try copyRows()
         (done.phase, done.entity, done.last) = (.members, "", nil)
@@ -171,6 +172,7 @@ private final class RowCopy {
       try copyMembers()
       try reserveNumbers()
       try destination.finishCopies()
+      if let histories { try copyHistory(from: histories.source, to: histories.destination) }
       if copy.settings.checks { try check() }
       copy.copyMetadata()
       try partial?.recordCopy(nil)
@@ -183,6 +185,26 @@ private final class RowCopy {
       throw error
     }
     return StoreCopyResult(keepsNumbers: keepsNumbers, digest: done.digest)
+  }
+
+  /// Returns both stores, if the history is copied.
+  ///
+  /// - Throws: 134091 if one of them cannot have any, or the source has none.
+  private func histories() throws -> (source: any HistoryCopying, destination: any HistoryCopying)? {
+    guard copy.settings.copiesHistory else { return nil }
+    guard let source = copy.source as? any HistoryCopying, source.hasHistory else {
+      throw HistoryErrors.notRecorded(url: copy.source.url)
+    }
+    guard let destination = destination as? any HistoryCopying else {
+      throw StoreErrors.operationFailed(
+        url: destination.url, reason: "A store of the type '\(destination.type)' cannot have persistent history.")
+    }
+    return (source, destination)
+  }
+
+  private func copyHistory(from source: any HistoryCopying, to destination: any HistoryCopying) throws {
+    let last = try source.readStoredHistory { try destination.insertHistory($0, $1) }
+    try destination.continueHistory(after: last)
   }
 
   private func isDone(_ entity: NSEntityDescription) -> Bool { (entity.name ?? "") < done.entity }
@@ -242,11 +264,15 @@ private final class RowCopy {
   private func commitPart(after last: Int64, count: Int) throws {
     done.last = last
     uncommitted += count
-    guard let partial, uncommitted >= copy.settings.partSize else { return }
-    try partial.recordCopy(done)
-    try partial.commitWriting()
+    if partial != nil, uncommitted >= copy.settings.partSize { try commit() }
+  }
+
+  /// Commits a part, and begins the next one.
+  private func commit() throws {
+    try partial?.recordCopy(done)
+    try destination.commitWriting()
     uncommitted = 0
-    try partial.beginWriting()
+    try destination.beginWriting()
   }
 
   private func reserveNumbers() throws {

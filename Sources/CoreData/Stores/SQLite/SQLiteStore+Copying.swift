@@ -14,6 +14,10 @@ extension RowWriter {
 extension SQLiteStore: CopyDestination {
   package static var roundsDecimals: Bool { true }
 
+  package func prepareForCopies(recordsHistory: Bool) throws { recordsCopies = recordsHistory }
+
+  package func finishCopies() throws { recordsCopies = true }
+
   package func reserveNumbers(of entity: NSEntityDescription, through number: Int64) throws {
     guard let own = self.number(of: entity), let root = rootNumber(ofEntity: own) else {
       throw StoreErrors.operationFailed(
@@ -24,7 +28,7 @@ extension SQLiteStore: CopyDestination {
 
   package func insertCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
     try copying { state in
-      try recordHistory(rows, state)
+      if recordsCopies { try recordHistory(rows, state) }
       try RowWriter(state).insertCopies(rows)
     }
   }

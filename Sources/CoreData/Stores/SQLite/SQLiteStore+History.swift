@@ -33,6 +33,24 @@ package protocol HistoryStore: RowStore {
   func deleteHistory(before limit: HistoryLimit) throws -> Int
 }
 
+/// A store whose history can be copied to another one with the same numbers of objects.
+package protocol HistoryCopying: HistoryStore {
+  /// Calls a closure with all transactions and their changes, as they are stored, and the number of the last transaction,
+  /// even if it has been deleted.
+  ///
+  /// - Parameter body: gets the name of each change's entity; changes of entities that the store does not have any more are
+  ///   left out.
+  func readStoredHistory(
+    _ body: (HistoryTransaction, [(change: HistoryChange, entity: String)]) throws -> Void
+  ) throws -> Int64
+
+  /// Adds a transaction of another store, with its numbers and its time, in the order of the numbers.
+  func insertHistory(_ transaction: HistoryTransaction, _ changes: [(change: HistoryChange, entity: String)]) throws
+
+  /// Has new transactions get numbers greater than the given one.
+  func continueHistory(after number: Int64) throws
+}
+
 /// Where deleted history ends.
 package enum HistoryLimit {
   case number(Int64)
@@ -78,11 +96,15 @@ extension SQLiteStore: HistoryStore {
   /// Continues the numbers of another store's history, which this one replaces.
   package func continueNumbers(of other: SQLiteStore) throws {
     guard let last = try other.lastTransaction(), last > 0 else { return }
+    try continueHistory(after: last)
+  }
+
+  package func continueHistory(after number: Int64) throws {
     try asking { state in
       let entity = HistoryTables.transaction
       try state.connection.run(
         "INSERT OR REPLACE INTO Z_PRIMARYKEY (Z_ENT, Z_NAME, Z_SUPER, Z_MAX) VALUES (?, ?, 0, ?)",
-        [.integer(entity.number), .text(entity.name), .integer(last)])
+        [.integer(entity.number), .text(entity.name), .integer(number)])
     }
   }
 
@@ -167,6 +189,39 @@ extension SQLiteStore: HistoryStore {
       case .number(let number): return try reader.remove(beforeNumber: number)
       case .time(let time): return try reader.remove(beforeTime: time)
       }
+    }
+  }
+}
+
+extension SQLiteStore: HistoryCopying {
+  package func readStoredHistory(
+    _ body: (HistoryTransaction, [(change: HistoryChange, entity: String)]) throws -> Void
+  ) throws -> Int64 {
+    try asking { state in
+      let reader = try HistoryReader(state.connection)
+      try reader.transactions(.all) { transaction in
+        let changes = try reader.changes(of: transaction.number).compactMap { change in
+          state.entities.schema.entity(number: change.entity).map { (change, $0.name) }
+        }
+        try body(transaction, changes)
+      }
+      return try reader.lastNumber()
+    }
+  }
+
+  package func insertHistory(
+    _ transaction: HistoryTransaction, _ changes: [(change: HistoryChange, entity: String)]
+  ) throws {
+    try asking { state in
+      let history = state.history ?? StoreHistory(state.entities)
+      try HistoryTables.make(in: state.connection, tombstones: history.tombstoneCount)
+      let writer = HistoryWriter(state.connection, copying: transaction)
+      try writer.recordTransaction()
+      for (change, name) in changes {
+        guard let entity = state.entities.schema[name] else { throw SchemaProblem.entityNotInStore(entity: name) }
+        try writer.copy(change, entity: entity.number)
+      }
+      try writer.finish()
     }
   }
 }

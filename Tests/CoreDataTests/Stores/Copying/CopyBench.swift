@@ -122,9 +122,8 @@ final class PartialStore: MemoryStore, PartialCopyDestination, @unchecked Sendab
 
   /// What has been committed.
   struct Saved {
-    var metadata: [String: Any]
-    var rows: [RowSnapshot]
-    var members: [(owner: NSManagedObjectID, relationship: String, ids: [NSManagedObjectID])]
+    let metadata: [String: Any]
+    let tables: RowTables
   }
 
   private static let disk = Guarded<[URL: Saved]>([:])
@@ -152,16 +151,7 @@ final class PartialStore: MemoryStore, PartialCopyDestination, @unchecked Sendab
   override func finishOpening() throws {
     try super.finishOpening()
     guard let saved = url.flatMap(Self.saved(at:)) else { return }
-    let tables = try openTables()
-    func own(_ id: NSManagedObjectID) -> NSManagedObjectID { tables.id(id.entityDescription, id.key.number) }
-    let rows = saved.rows.map { row in
-      let slots = row.slots.map { slot -> Slot in
-        if case .toOne(let id) = slot { return .toOne(own(id)) }
-        return slot
-      }
-      return RowSnapshot(id: own(row.id), version: row.version, slots: slots)
-    }
-    tables.load(rows, members: saved.members.map { (own($0.owner), $0.relationship, $0.ids.map(own)) })
+    tables = try saved.tables.copied(for: self)
   }
 
   func recordCopy(_ progress: CopyProgress?) throws {
@@ -171,17 +161,8 @@ final class PartialStore: MemoryStore, PartialCopyDestination, @unchecked Sendab
   }
 
   override func saveFile() throws {
-    let tables = try openTables()
-    let rows = tables.allRows
-    var saved = Saved(metadata: metadata ?? [:], rows: rows, members: [])
-    for row in rows {
-      for relationship in row.entity.relationshipsByName.values where relationship.isToMany {
-        let ids = tables.members(of: relationship.name, owner: row.id.key)
-        if !ids.isEmpty { saved.members.append((row.id, relationship.name, ids)) }
-      }
-    }
-    let made = saved
-    if let url { Self.disk.update { $0[url] = made } }
+    let saved = Saved(metadata: metadata ?? [:], tables: try openTables().copied(for: self))
+    if let url { Self.disk.update { $0[url] = saved } }
     commits += 1
   }
 
