@@ -67,6 +67,7 @@ enum CommandLineTool {
   }
 
   private static func run(_ command: any Command.Type, _ invocation: CommandInvocation) throws -> ExitStatus {
+    defer { invocation.copies.removeAll() }
     do {
       try invocation.prepareResult()
       try invocation.loadPolicies()
@@ -75,7 +76,7 @@ enum CommandLineTool {
       return status
     } catch {
       invocation.result.abandon()
-      guard let done = invocation.result.workDone else { throw error }
+      guard let done = invocation.result.workDone else { throw invocation.copies.naming(error) }
       throw CommandFailure(
         .unreported, "\(done) Only the report could not be written. \(CommandFailure(error).message)")
     }

@@ -67,7 +67,7 @@ extension NSError {
       switch value {
       case let url as URL where url.path == copy.path: result = original
       case let text as String where text.contains(copy.path):
-        result = text.replacingOccurrences(of: copy.path, with: original.path)
+        result = text.replacingOccurrences(of: copy.path, with: original.place)
       case let error as NSError: result = error.moved(from: copy, to: original)
       case let list as [NSError]:
         let errors = list.map { $0.moved(from: copy, to: original) }

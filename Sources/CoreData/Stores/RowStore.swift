@@ -108,6 +108,12 @@ package protocol RowStore: NSPersistentStore, RowSource {
   /// Writes the metadata.
   func writeMetadata() throws
 
+  /// Has all reads until `endReading()` see the same state of the store, if others may write to it meanwhile.
+  func beginReading() throws
+
+  /// Ends what `beginReading()` began.
+  func endReading() throws
+
   /// Begins a transaction for the following writes.
   func beginWriting() throws
 
@@ -127,6 +133,25 @@ package protocol RowStore: NSPersistentStore, RowSource {
 
 extension RowStore {
   package func finishOpening() throws {}
+
+  package func beginReading() throws {}
+
+  package func endReading() throws {}
+
+  /// Runs a body all of whose reads see the same state of the store.
+  package func readingOneState<Result>(_ body: () throws -> Result) throws -> Result {
+    try beginReading()
+    let result: Result
+    do {
+      result = try body()
+    } catch {
+      // Nothing was written. What went wrong before is the error to report.
+      try? endReading()
+      throw error
+    }
+    try endReading()
+    return result
+  }
 
   package func concurrently<Result>(_ body: (any RowSource) throws -> Result) -> Result? { nil }
 

@@ -6,7 +6,7 @@ import Foundation
 /// A store in a database server, at a URL of the server's scheme.
 ///
 /// The target that has such a store registers its class (`StoreKinds`); the coordinator knows no more of it than this.
-package protocol ServerStore: RowStore {
+package protocol ServerStore: CopyDestination {
   /// The schemes of the URLs of such stores, in lower case.
   static var schemes: Set<String> { get }
 

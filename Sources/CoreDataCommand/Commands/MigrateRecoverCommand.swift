@@ -16,7 +16,7 @@ enum MigrateRecoverCommand: Command {
       "The store itself is always complete, either the old one or the new one; recovery removes what is left beside "
       + "it. Opening the store does the same. With --set-aside, the store is moved to a dated directory in "
       + "Incompatible beside it, and replaced by an empty store of the model's current version.",
-    positionals: [.store],
+    positionals: [.storeFile],
     options: [
       .flag("inspect", summary: "Change nothing; exit with status 7 if there is unfinished work."),
       .flag("set-aside", summary: "Set the store aside; requires --model."),
@@ -26,7 +26,7 @@ enum MigrateRecoverCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let arguments = invocation.arguments
-    let url = invocation.url("STORE")
+    let url = try invocation.file("STORE")
     guard FileManager.default.fileExists(atPath: url.path) else {
       throw CommandFailure(.unreadableStore, "There is no file \(url.path). Check the path of the store.")
     }
@@ -138,7 +138,7 @@ enum MigrateRestoreCommand: Command {
     options: [.format(.text, .json)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let (store, backup) = (invocation.url("STORE"), invocation.url("BACKUP"))
+    let (store, backup) = (try invocation.file("STORE"), try invocation.file("BACKUP"))
     do {
       _ = try StoreReader(url: backup)
     } catch let problem as StoreProblem where problem.kind == .missing {

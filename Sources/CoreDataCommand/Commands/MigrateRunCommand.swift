@@ -28,10 +28,7 @@ enum MigrateRunCommand: Command {
         "integrity-check", .oneOf(["automatic", "always", "never"]),
         summary:
           "Whether SQLite checks the pages of the store before the migration (default: automatic, if that is quick)."),
-      OptionSpecification(
-        "progress", .oneOf(ProgressWriter.Mode.allCases.map(\.rawValue)),
-        summary:
-          "How to show progress on standard error (default: auto, a bar on a terminal, otherwise a line per step)."),
+      .progress,
       .format(.text, .json),
     ])
 
@@ -40,14 +37,15 @@ enum MigrateRunCommand: Command {
     guard !(arguments.flag("no-backup") && arguments.flag("backup")) else {
       throw CommandFailure(.usage, "--backup and --no-backup cannot be used together.")
     }
-    let url = invocation.url("STORE")
+    let place = try StorePlace(arguments.argument("STORE"))
+    let url = place.url
     let allowances = try invocation.allowances()
     let (plan, target, known) = try invocation.withModel { model in
       let target = try model.version(arguments.value("to"))
       let known = try model.modelVersions()
-      try recover(url, invocation)
+      if case .file = place { try recover(url, invocation) }
       let plan = try MigrationPlan(
-        storeAt: url, known: known, version: target.name, mappings: invocation.mappings, allowances: allowances)
+        storeAt: invocation.located(arguments.argument("STORE")).file, known: known, version: target.name, mappings: invocation.mappings, allowances: allowances)
       return (plan, target, known)
     }
     invocation.remarkAllowances(plan)
@@ -74,6 +72,12 @@ enum MigrateRunCommand: Command {
       throw CommandFailure(
         .migrationImpossible, "\(url.lastPathComponent) was not migrated to \(plan.to). \(refusal) Nothing was changed."
       )
+    }
+    if case .server = place {
+      let rows = try migrate(serverAt: url, plan, to: target, allowances, invocation)
+      invocation.result.workDone = "\(url.lastPathComponent) was migrated to \(plan.to)."
+      try write(plan, backup: nil, rows, invocation)
+      return .done
     }
     guard FileManager.default.isWritableFile(atPath: url.path) else {
       throw CommandFailure(.failed, "\(url.path) is read-only and cannot be migrated. Check its permissions.")
@@ -140,10 +144,7 @@ enum MigrateRunCommand: Command {
   private static func migrate(
     _ migration: StoreMigration, _ stop: StopSignal, _ invocation: CommandInvocation
   ) throws -> [String: (before: Int, after: Int)]? {
-    let mode: ProgressWriter.Mode =
-      invocation.arguments.choice("progress") ?? (invocation.options.isQuiet ? .none : .auto)
-    let streams = invocation.streams
-    let writer = ProgressWriter(mode, isTerminal: streams.isErrorTerminal, width: streams.columns, write: streams.error)
+    let writer = invocation.progressWriter()
     defer { writer.finish() }
     let steps = migration.steps
     let report = try migration.run { progress in
@@ -157,9 +158,33 @@ enum MigrateRunCommand: Command {
     if report.wasDoneByOthers { return nil }
     if invocation.options.isVerbose {
       writer.finish()
-      for statement in report.statements { streams.say(statement + ";\n") }
+      for statement in report.statements { invocation.streams.say(statement + ";\n") }
     }
     return report.rows.mapValues { (before: $0.before, after: $0.after) }
+  }
+
+  /// Migrates a store in a server by opening it, in one transaction of the server. There is no backup.
+  private static func migrate(
+    serverAt url: URL, _ plan: MigrationPlan, to target: ModelArgument.Version, _ allowances: FindingAllowances,
+    _ invocation: CommandInvocation
+  ) throws -> [String: (before: Int, after: Int)] {
+    guard !invocation.arguments.flag("backup") else {
+      throw CommandFailure(.usage, "--backup is for stores in files. Back up \(url.lastPathComponent) with the server's tools.")
+    }
+    let coordinator = NSPersistentStoreCoordinator(
+      managedObjectModel: try NSManagedObjectModel(document: target.document))
+    let store = try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: url,
+      options: [
+        NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
+        MigrationOption.models: [try invocation.model().url], MigrationOption.mappings: invocation.mappings,
+        MigrationOption.allowsLoss: allowances.losses,
+      ])
+    let after = try coordinator.digest(of: store).entities.mapValues(\.count)
+    try coordinator.remove(store)
+    var rows: [String: (before: Int, after: Int)] = [:]
+    for name in Set(plan.rows.keys).union(after.keys) { rows[name] = (plan.rows[name] ?? 0, after[name] ?? 0) }
+    return rows
   }
 
   /// Backs up the store, after removing what killed runs left in the backup directory.

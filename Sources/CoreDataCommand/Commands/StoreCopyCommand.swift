@@ -26,18 +26,66 @@ enum StoreCopyCommand: Command {
   static let specification = CommandSpecification(
     ["store", "copy"], summary: "Copy a store, also as one of another type.",
     discussion:
-      "The store is opened read-only and copied with its external data. An existing file is never replaced. The rows are "
-      + "counted before and after.",
-    positionals: [.store, PositionalSpecification("TO", summary: "The path of the copy.")],
+      "The store is opened read-only and copied with its external data. An existing store is never replaced. At the end "
+      + "the copy is read again: the number of objects and a hash of everything that they hold must be those of the store."
+      + "\n\nA copy into a database server that was interrupted goes on where it ended when the same command is run "
+      + "again, if the store has not been changed meanwhile.",
+    positionals: [
+      .store, PositionalSpecification("TO", summary: "The path of the copy, or the URL of its place in a server."),
+    ],
     options: [
       OptionSpecification(
-        "type", .oneOf(Kind.allCases.map(\.rawValue)), summary: "The type of the copy (default: sqlite)."),
+        "type", .oneOf(Kind.allCases.map(\.rawValue)), summary: "The type of the file (default: sqlite)."),
       OptionSpecification("model", .text("MODEL"), summary: "The model of a store that contains none."),
+      .flag(
+        "history",
+        summary: "Copy persistent history too. A SQLite file that is a copy of a SQLite file always has it."),
+      .progress,
       .format(.text, .json),
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let target = invocation.url("TO")
+    let target = try StorePlace(invocation.arguments.argument("TO"))
+    let kind: Kind = invocation.arguments.choice("type") ?? .sqlite
+    switch target {
+    case .file(let url): try checkFree(url)
+    case .server:
+      guard invocation.arguments.value("type") == nil else {
+        throw CommandFailure(.usage, "--type is for files, and TO names a database server. Omit it.")
+      }
+    }
+    let stop = StopSignal()
+    defer { stop.end() }
+    let writer = invocation.progressWriter()
+    defer { writer.finish() }
+    let copy = Copy(target: target, kind: kind, copiesHistory: invocation.arguments.flag("history")) { stage in
+      try stop.check()
+      writer.update(
+        ProgressEvent(
+          step: stage.step.rawValue, of: CopyStage.Step.check.rawValue, title: title(stage.step), entity: stage.entity,
+          done: stage.done, total: stage.total))
+    }
+    let source = try StorePlace(invocation.arguments.argument("STORE"))
+    let digest: StoreDigest
+    switch source {
+    case .file: digest = try copyFile(copy, invocation)
+    case .server(let url, let kind): digest = try copyServer(url, kind, copy, invocation)
+    }
+    writer.finish()
+    invocation.result.workDone = "\(target.name) was written."
+    try write(digest, from: source, copy, invocation)
+    return .done
+  }
+
+  private static func title(_ step: CopyStage.Step) -> String {
+    switch step {
+    case .rows: "Rows"
+    case .members: "Relationships"
+    case .check: "Check"
+    }
+  }
+
+  private static func checkFree(_ target: URL) throws {
     guard !FileManager.default.fileExists(atPath: target.path) else {
       throw CommandFailure(.failed, "\(target.path) already exists. Choose another name, or move it away first.")
     }
@@ -45,6 +93,9 @@ enum StoreCopyCommand: Command {
     guard FileManager.default.isWritableFile(atPath: folder) else {
       throw CommandFailure(.failed, "The copy cannot be created: \(folder) does not exist or is not writable.")
     }
+  }
+
+  private static func copyFile(_ copy: Copy, _ invocation: CommandInvocation) throws -> StoreDigest {
     let opened = try OpenedStore(invocation)
     opened.remark(invocation)
     let reader = opened.reader
@@ -53,63 +104,120 @@ enum StoreCopyCommand: Command {
       throw CommandFailure(
         .unreadableStore, "\(name) contains no model. Name the one it was created with: --model MODEL.")
     }
-    let kind: Kind = invocation.arguments.choice("type") ?? .sqlite
-    let expected = try reader.counts().rows.filter { $0.value > 0 }
-    // The copy has its name when it is complete, and nobody else reads it before it has the permissions of the store.
-    let directory = try CopyDirectory.make(for: target)
-    defer {
-      // A leftover is private, and the next copy to this place removes it.
-      try? directory.remove()
-    }
-    let draft = directory.url.appendingPathComponent(target.lastPathComponent)
-    let copied = try reader.withCopy { copy in
+    let expected = try reader.rowCounts().filter { $0.value > 0 }
+    return try reader.withCopy { file in
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
       let store = try coordinator.addPersistentStore(
-        ofType: NSSQLiteStoreType, configurationName: nil, at: copy, options: nil)
-      let made = try coordinator.migratePersistentStore(store, to: draft, options: nil, type: kind.storeType)
-      let counts = try rows(coordinator, model)
-      try coordinator.remove(made)
-      return counts
+        ofType: NSSQLiteStoreType, configurationName: nil, at: file, options: nil)
+      return try copy.carryOut(store, coordinator, permissionsOf: reader.url) { digest in
+        guard digest.entities.mapValues(\.count) == expected else { throw copy.failure(name) }
+      }
     }
-    guard copied == expected else {
-      throw CommandFailure(
-        .failed, "\(target.lastPathComponent) does not have the rows of \(name). Do not use it. \(name) is as it was.")
-    }
-    try StoreFiles.takePermissions(of: reader.url, for: draft)
-    guard try StoreFiles.move(draft, to: target, holdsValues: kind == .sqlite) else {
-      throw CommandFailure(.failed, "\(target.path) was made meanwhile. Choose another name, or move it away first.")
-    }
-    invocation.result.workDone = "\(target.lastPathComponent) was written."
-    let count = copied.values.reduce(0, +)
-    if invocation.options.format == .json {
-      try invocation.write([
-        "format": "coredata.store-copy/1", "store": .string(reader.url.path), "copy": .string(target.path),
-        "type": .string(kind.rawValue),
-        "rows": .object(copied.sorted { $0.key < $1.key }.map { .init($0.key, .integer($0.value)) }),
-      ])
-    } else {
-      let entities = NumberText.counted(copied.count, "entity", "entities")
-      try invocation.result.write(
-        "\(target.lastPathComponent): \(NumberText.counted(count, "row")) of \(entities), \(kind.rawValue)\n")
-    }
-    return .done
   }
 
-  /// Rows of exactly each entity that has some.
-  private static func rows(
-    _ coordinator: NSPersistentStoreCoordinator, _ model: NSManagedObjectModel
-  ) throws -> [String: Int] {
-    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    context.persistentStoreCoordinator = coordinator
-    return try context.performAndWait {
-      var counts: [String: Int] = [:]
-      for entity in model.entities where !entity.isAbstract {
-        let request = NSFetchRequest<NSManagedObject>(entityName: entity.name ?? "")
-        request.includesSubentities = false
-        let count = try context.count(for: request)
-        if count > 0 { counts[entity.name ?? ""] = count }
-      }
-      return counts
+  private static func copyServer(
+    _ url: URL, _ server: any ServerStore.Type, _ copy: Copy, _ invocation: CommandInvocation
+  ) throws -> StoreDigest {
+    let named = try invocation.arguments.value("model").map { try invocation.serverModel($0, url, server) }
+    let model = try named ?? PrivateCopies.model(at: url, server)
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let store = try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType, configurationName: nil, at: url, options: [NSReadOnlyPersistentStoreOption: true])
+    return try copy.carryOut(store, coordinator, permissionsOf: nil) { _ in }
+  }
+
+  /// A copy to a place.
+  private struct Copy {
+    let target: StorePlace
+    let kind: Kind
+    let copiesHistory: Bool
+    let progress: (CopyStage) throws -> Void
+
+    /// A store with history is read-only if it is opened without recording it.
+    private var options: [AnyHashable: Any]? { copiesHistory ? [NSPersistentHistoryTrackingKey: true] : nil }
+
+    func failure(_ name: String) -> CommandFailure {
+      CommandFailure(.failed, "\(target.name) does not have the rows of \(name). Do not use it. \(name) is as it was.")
     }
+
+    /// Copies a store, which is removed from its coordinator.
+    ///
+    /// - Parameters:
+    ///   - original: the file whose permissions the copy gets; nil for those of a new file.
+    ///   - check: checks the copy before it gets its name.
+    /// - Returns: the digest of the copy.
+    func carryOut(
+      _ store: NSPersistentStore, _ coordinator: NSPersistentStoreCoordinator, permissionsOf original: URL?,
+      check: (StoreDigest) throws -> Void
+    ) throws -> StoreDigest {
+      var settings = CopySettings()
+      settings.progress = progress
+      settings.copiesHistory = copiesHistory
+      switch target {
+      case .file(let url):
+        // What the file holds is compared.
+        settings.checks = false
+        return try copy(store, coordinator, to: url, permissionsOf: original, settings, check)
+      case .server(let url, _):
+        let (made, result) = try coordinator.copyPersistentStore(
+          store, to: url, options: options, type: .sqlite, settings)
+        let digest = try result?.digest ?? coordinator.digest(of: made)
+        try coordinator.remove(made)
+        try check(digest)
+        return digest
+      }
+    }
+
+    private func copy(
+      _ store: NSPersistentStore, _ coordinator: NSPersistentStoreCoordinator, to url: URL,
+      permissionsOf original: URL?, _ settings: CopySettings, _ check: (StoreDigest) throws -> Void
+    ) throws -> StoreDigest {
+      let name = store.url?.lastPathComponent ?? ""
+      // The copy has its name when it is complete, and nobody else reads it before it has the permissions of the store.
+      let directory = try CopyDirectory.make(for: url)
+      defer {
+        // A leftover is private, and the next copy to this place removes it.
+        try? directory.remove()
+      }
+      let draft = directory.url.appendingPathComponent(url.lastPathComponent)
+      let copiesFile = kind == .sqlite && original != nil
+      let before = copiesFile ? try coordinator.digest(of: store) : nil
+      let (made, result) = try coordinator.copyPersistentStore(
+        store, to: draft, options: options, type: kind.storeType, settings)
+      try coordinator.remove(made)
+      let reopened = try coordinator.addPersistentStore(
+        ofType: kind.storeType.rawValue, configurationName: nil, at: draft,
+        options: [NSReadOnlyPersistentStoreOption: true])
+      let digest = try coordinator.digest(of: reopened, progress: progress)
+      try coordinator.remove(reopened)
+      guard digest == before ?? result?.digest else { throw failure(name) }
+      try check(digest)
+      if let original { try StoreFiles.takePermissions(of: original, for: draft) }
+      guard try StoreFiles.move(draft, to: url, holdsValues: kind == .sqlite) else {
+        throw CommandFailure(.failed, "\(url.path) was made meanwhile. Choose another name, or move it away first.")
+      }
+      return digest
+    }
+  }
+
+  private static func write(
+    _ digest: StoreDigest, from source: StorePlace, _ copy: Copy, _ invocation: CommandInvocation
+  ) throws {
+    let type: String
+    if case .server(let url, _) = copy.target { type = url.scheme ?? "" } else { type = copy.kind.rawValue }
+    let copied = digest.entities.mapValues(\.count)
+    if invocation.options.format == .json {
+      return try invocation.write([
+        "format": "coredata.store-copy/1", "store": .string(source.text), "copy": .string(copy.target.text),
+        "type": .string(type),
+        "rows": .object(copied.sorted { $0.key < $1.key }.map { .init($0.key, .integer($0.value)) }),
+        "digests": .object(
+          digest.entities.sorted { $0.key < $1.key }.map { .init($0.key, .string($0.value.hash.text)) }),
+      ])
+    }
+    let entities = NumberText.counted(copied.count, "entity", "entities")
+    try invocation.result.write(
+      "\(copy.target.name): \(NumberText.counted(digest.count, "row")) of \(entities), \(type)\n"
+        + "Checked: the copy has the objects of \(source.name), with the same values and relationships.\n")
   }
 }

@@ -19,7 +19,7 @@ enum StoreCreateCommand: Command {
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let url = invocation.url("STORE")
+    let url = try invocation.file("STORE")
     let model = try invocation.model()
     let version = try model.version(invocation.arguments.value("version"))
     guard !FileManager.default.fileExists(atPath: url.path) else {

@@ -34,8 +34,8 @@ enum StoreDiffCommand: Command {
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let arguments = invocation.arguments
     let model = arguments.value("model")
-    let old = try OpenedStore(invocation, invocation.url("A"), model: model)
-    let new = try OpenedStore(invocation, invocation.url("B"), model: model)
+    let old = try OpenedStore(invocation, arguments.argument("A"), model: model)
+    let new = try OpenedStore(invocation, arguments.argument("B"), model: model)
     old.remark(invocation)
     new.remark(invocation)
     let difference = try StoreDifference(
@@ -140,7 +140,7 @@ enum StoreDiffCommand: Command {
 
   private static func json(_ difference: StoreDifference, _ old: OpenedStore, _ new: OpenedStore) -> JSONText {
     [
-      "format": "coredata.store-diff/1", "a": .string(old.reader.url.path), "b": .string(new.reader.url.path),
+      "format": "coredata.store-diff/1", "a": .string(old.place.text), "b": .string(new.place.text),
       "matching": .string(difference.matching.rawValue), "isEqual": .bool(difference.isEqual),
       "entities": .array(
         difference.entities.map { entity in

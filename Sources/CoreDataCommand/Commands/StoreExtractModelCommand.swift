@@ -16,7 +16,7 @@ enum StoreExtractModelCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let file = try NewFile(invocation, "model source", extensions: "xcdatamodel")
-    let store = invocation.url("STORE")
+    let store = try invocation.located(invocation.arguments.argument("STORE"), hasRows: false).file
     let metadata = try StoreReader(url: store).metadata
     let name = store.lastPathComponent
     guard let document = metadata.model else {

@@ -11,7 +11,8 @@ enum StoreMatchCommand: Command {
     positionals: [.store, .model], options: [.format(.text, .json, .markdown)])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    let reader = try StoreReader(url: invocation.url("STORE"))
+    let reader = try StoreReader(
+      url: invocation.located(invocation.arguments.argument("STORE"), hasRows: false).file)
     let (model, match) = try invocation.withModel { model in
       try model.requireNoVersion()
       return (

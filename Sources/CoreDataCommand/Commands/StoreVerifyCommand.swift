@@ -42,7 +42,7 @@ enum StoreVerifyCommand: Command {
       throw CommandFailure(.usage, "--backup can only be used with --repair.")
     }
     let opened = try OpenedStore(
-      invocation, invocation.url("STORE"), model: arguments.optionalArgument("MODEL"))
+      invocation, arguments.argument("STORE"), model: arguments.optionalArgument("MODEL"))
     let limit = arguments.integer("limit") ?? defaultLimit
     guard arguments.flag("repair") else {
       let verdict = try StoreVerifier(opened.reader, limit: limit).run()
@@ -58,7 +58,7 @@ enum StoreVerifyCommand: Command {
   }
 
   private static func repair(_ opened: OpenedStore, limit: Int, _ invocation: CommandInvocation) throws -> StoreRepair {
-    let url = opened.reader.url
+    let url = try invocation.file("STORE")
     guard try StoreRecovery.inspect(storeAt: url) == nil else {
       throw CommandFailure(
         .interruptedWorkFound, "Earlier work on \(url.lastPathComponent) was interrupted. Nothing was repaired.",

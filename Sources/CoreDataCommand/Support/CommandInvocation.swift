@@ -27,6 +27,8 @@ struct CommandInvocation {
   let options: CommonOptions
   let streams: CommandStreams
   let result: ResultWriter
+  /// What the command reads of stores in servers.
+  let copies = PrivateCopies()
   /// Applies styles to the text of the result.
   let styler: TextStyler
 
@@ -127,6 +129,12 @@ struct CommandInvocation {
 
   func write(_ report: TextReport) throws { try result.write(safe: report.text) }
 
+  /// Writes progress to standard error, in the form that `--progress` names.
+  func progressWriter() -> ProgressWriter {
+    let mode: ProgressWriter.Mode = arguments.choice("progress") ?? (options.isQuiet ? .none : .auto)
+    return ProgressWriter(mode, isTerminal: streams.isErrorTerminal, width: streams.columns, write: streams.error)
+  }
+
   /// Writes a note to standard error, unless `--quiet` was given.
   func remark(_ text: String) {
     guard !options.isQuiet else { return }
@@ -164,7 +172,10 @@ struct CommandStreams {
 
 /// Arguments that several commands have.
 extension PositionalSpecification {
-  static let store = PositionalSpecification("STORE", summary: "An SQLite store.")
+  static let store = PositionalSpecification(
+    "STORE", summary: "A SQLite store, or the URL of a store in a database server.")
+  /// A store that the command works on in its file.
+  static let storeFile = PositionalSpecification("STORE", summary: "A SQLite store.")
   static let model = PositionalSpecification(
     "MODEL",
     summary:
@@ -187,6 +198,10 @@ extension OptionSpecification {
   static let policies = OptionSpecification(
     "policies", .text("LIB.so"), repeats: true,
     summary: "A shared library with the app's migration policies, of the module that it is named after.")
+  static let progress = OptionSpecification(
+    "progress", .oneOf(ProgressWriter.Mode.allCases.map(\.rawValue)),
+    summary:
+      "How to show progress on standard error (default: auto, a bar on a terminal, otherwise a line per step).")
   static let allowDowngrade = OptionSpecification.flag(
     "allow-downgrade", summary: "Allow migrating to an earlier version, which can hold less.")
 

@@ -25,6 +25,8 @@ package enum StoreMetadata {
     package static let deferredCleanup = "NSPersistentStoreDeferredLightweightMigrationOptionKey"
     /// Set in a store whose staged migration is incomplete.
     package static let pendingStage = "OpenCoreDataPendingMigrationStage"
+    /// Set in a store into which rows of another are being copied in parts.
+    package static let unfinishedCopy = "OpenCoreDataUnfinishedCopy"
   }
 
   /// The type of a SQLite store, as in its metadata.
@@ -51,7 +53,7 @@ package enum StoreMetadata {
   package static let ownKeys: Set<String> = [
     Key.frameworkVersion, Key.maximumFrameworkVersion, Key.hashes, Key.hashesVersion, Key.digest,
     Key.checksum, Key.identifiers, Key.type, Key.autoVacuum,
-    Key.deferredCleanup, Key.pendingStage,
+    Key.deferredCleanup, Key.pendingStage, Key.unfinishedCopy,
   ]
 
   /// Encodes metadata for `Z_PLIST`. The UUID has a column of its own.

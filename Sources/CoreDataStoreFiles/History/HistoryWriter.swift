@@ -35,6 +35,8 @@ package enum HistoryChangeKind: Int64, Sendable {
 package final class HistoryWriter {
   private let database: any SQLDatabase
   private let origin: HistoryOrigin
+  /// The number and time of a transaction that is copied; nil for a new one.
+  private let given: (number: Int64, time: Double)?
   /// The number of the transaction; nil before the first change.
   package private(set) var transaction: Int64?
   private var lastChange: Int64 = 0
@@ -42,6 +44,32 @@ package final class HistoryWriter {
   package init(_ database: any SQLDatabase, origin: HistoryOrigin) {
     self.database = database
     self.origin = origin
+    given = nil
+  }
+
+  /// Copies a transaction of another store, whose number must be greater than all numbers in this one.
+  package init(_ database: any SQLDatabase, copying transaction: HistoryTransaction) {
+    self.database = database
+    origin = transaction.origin
+    given = (transaction.number, transaction.time)
+  }
+
+  /// Copies a change, with its number.
+  ///
+  /// - Parameter entity: the number of the entity in this store.
+  package func copy(_ change: HistoryChange, entity: Int) throws {
+    let transaction = try begun()
+    lastChange = max(lastChange, change.number)
+    let kept = change.tombstones.indices
+    let names = kept.map { ", \(HistoryTables.tombstone($0))" }.joined()
+    let marks = kept.map { _ in ", ?" }.joined()
+    try database.run(
+      "INSERT INTO ACHANGE (Z_PK, Z_ENT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID, ZCOLUMNS\(names)) "
+        + "VALUES (?, \(HistoryTables.change.number), ?, ?, ?, ?, ?\(marks))",
+      [
+        .integer(change.number), .integer(change.kind.rawValue), .integer(Int64(entity)), .integer(change.key),
+        .integer(transaction), change.columns.map { .blob($0) } ?? .null,
+      ] + change.tombstones)
   }
 
   /// Records the change of one row.
@@ -117,7 +145,7 @@ package final class HistoryWriter {
     if let transaction { return transaction }
     try HistoryTables.lock(database)
     lastChange = try Self.greatest(HistoryTables.change, database)
-    let number = try next(after: Self.greatest(HistoryTables.transaction, database))
+    let number = try given?.number ?? next(after: Self.greatest(HistoryTables.transaction, database))
     let strings = [
       (HistoryTables.author, origin.author), (HistoryTables.bundle, origin.bundle),
       (HistoryTables.contextName, origin.contextName), (HistoryTables.process, origin.process),
@@ -127,7 +155,7 @@ package final class HistoryWriter {
     try database.run(
       "INSERT INTO ATRANSACTION (Z_PK, Z_ENT, \(names), ZTIMESTAMP) "
         + "VALUES (?, \(HistoryTables.transaction.number), ?, ?, ?, ?, ?)",
-      [.integer(number)] + references + [.real(Date().timeIntervalSinceReferenceDate)])
+      [.integer(number)] + references + [.real(given?.time ?? Date().timeIntervalSinceReferenceDate)])
     transaction = number
     return number
   }

@@ -31,7 +31,10 @@ package final class ServerCopy {
     self.original = original.withoutPassword
     self.model = try MigrationStack.plainCopy(of: model)
     self.configuration = configuration
-    let place = FileManager.default.temporaryDirectory.appendingPathComponent("Store.sqlite")
+    // Messages about the copy name it like the database.
+    let name = original.lastPathComponent
+    let place = FileManager.default.temporaryDirectory.appendingPathComponent(
+      name.isEmpty || name == "/" ? "Store.sqlite" : name)
     directory = try FileStoreErrors.translating(place) { try CopyDirectory.make(for: place) }
     url = directory.url.appendingPathComponent(place.lastPathComponent)
     do {
@@ -49,7 +52,7 @@ package final class ServerCopy {
   package func fill(from open: (NSPersistentStoreCoordinator) throws -> any RowStore) throws {
     try withStore(nil) { copy, coordinator in
       let source = try open(coordinator)
-      try StoreCopy(source: source, destination: copy, coordinator: coordinator, keepsNumbers: true).run()
+      try StoreCopy(source: source, destination: copy, coordinator: coordinator).run()
     }
   }
 
@@ -71,7 +74,7 @@ package final class ServerCopy {
     try naming { try copy.loadMetadata() }
     defer { copy.willRemove(from: coordinator) }
     let destination = try open(coordinator, copy.metadata ?? [:])
-    try StoreCopy(source: copy, destination: destination, coordinator: coordinator, keepsNumbers: true).run()
+    try StoreCopy(source: copy, destination: destination, coordinator: coordinator).run()
   }
 
   private func withStore(
@@ -99,8 +102,10 @@ package final class ServerCopy {
     do {
       return try body()
     } catch {
-      guard let named = (error as NSError).moved(from: url, to: original) else { throw error }
-      throw named
+      throw named(error) ?? error
     }
   }
+
+  /// Returns an error of this framework that names the original store instead of the SQLite store; nil for any other.
+  package func named(_ error: any Error) -> (any Error)? { (error as NSError).moved(from: url, to: original) }
 }

@@ -24,6 +24,7 @@ struct ServerStoreMigration {
     let work = try kind.beginMigration(of: url, options: options)
     do {
       let metadata = try work.metadata()
+      try CopyProgress.check(metadata, url: url)
       // Another process may have migrated the store while this one waited.
       if !isCurrent(metadata) { try migrate(work, metadata) }
       try work.commit()

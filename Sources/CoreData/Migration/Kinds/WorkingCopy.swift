@@ -71,7 +71,7 @@ final class WorkingCopy {
       copy.metadata = source.metadata.filter { !StoreMetadata.ownKeys.contains($0.key) }
       try copy.loadMetadata()
       defer { copy.willRemove(from: coordinator) }
-      try StoreCopy(source: source, destination: copy, coordinator: coordinator, keepsNumbers: true).run()
+      try StoreCopy(source: source, destination: copy, coordinator: coordinator).run()
     }
     self.source = source
   }
@@ -94,8 +94,8 @@ final class WorkingCopy {
     let result = kind.init(
       persistentStoreCoordinator: coordinator, configurationName: configuration, at: original, options: nil)
     try result.begin(inPlaceOf: source, identifier: copy.identifier)
-    let rows = StoreCopy(source: copy, destination: result, coordinator: coordinator, keepsNumbers: true)
-    return try naming { try rows.run() }
+    let rows = StoreCopy(source: copy, destination: result, coordinator: coordinator)
+    return try naming { try rows.run().keepsNumbers }
   }
 
   /// Copies the file of the original store, as it was read, to a free name beside it.

@@ -142,8 +142,18 @@ extension NSPersistentStoreCoordinator {
   }
 
   /// Opens a store.
-  func finishOpening(_ store: NSPersistentStore) throws {
+  ///
+  /// - Parameter continuesCopy: whether the store may have an unfinished copy of another one.
+  func finishOpening(_ store: NSPersistentStore, continuesCopy: Bool = false) throws {
     try store.loadMetadata()
+    if !continuesCopy {
+      do {
+        try CopyProgress.check(store.metadata ?? [:], url: store.url)
+      } catch {
+        store.willRemove(from: self)
+        throw error
+      }
+    }
     if !StoreKinds.isOwn(Swift.type(of: store)) { try completeMetadata(of: store) }
     try (store as? any RowStore)?.finishOpening()
   }

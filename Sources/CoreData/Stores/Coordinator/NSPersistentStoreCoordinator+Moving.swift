@@ -147,24 +147,36 @@ extension NSPersistentStoreCoordinator {
     _ store: NSPersistentStore, to storeURL: URL, options: [AnyHashable: Any]? = nil,
     type storeType: NSPersistentStore.StoreType
   ) throws -> NSPersistentStore {
+    try copyPersistentStore(store, to: storeURL, options: options, type: storeType).store
+  }
+
+  /// As `migratePersistentStore(_:to:options:type:)`, with settings for the copying of rows.
+  ///
+  /// - Returns: the new store, and what was copied; nil if the file was copied, or the rows were taken over as they are.
+  package func copyPersistentStore(
+    _ store: NSPersistentStore, to storeURL: URL, options: [AnyHashable: Any]? = nil,
+    type storeType: NSPersistentStore.StoreType, _ settings: CopySettings = CopySettings()
+  ) throws -> (store: NSPersistentStore, result: StoreCopyResult?) {
     let kind = try StoreKinds.kind(of: storeType.rawValue, at: storeURL)
-    let moved = try withLock {
+    let (moved, result) = try withLock { () -> (NSPersistentStore, StoreCopyResult?) in
       guard store.persistentStoreCoordinator === self else {
         throw StoreErrors.operationFailed(
           url: store.url, reason: "The store does not belong to this coordinator, which cannot move it.")
       }
-      let isTaken = try (kind as? any ServerStore.Type)?.hasStore(at: storeURL) ?? kind.hasContents(at: storeURL)
+      let isTaken = try Self.isTaken(storeURL, kind)
       guard kind == InMemoryStore.self || RegularFile.isNullDevice(storeURL) || !isTaken else {
         throw StoreErrors.operationFailed(
-          url: storeURL, reason: "There is already a file at the new location of the store; it was not changed.")
+          url: storeURL,
+          reason: "There is already a \(kind is any ServerStore.Type ? "store" : "file") at the new location of the "
+            + "store; it was not changed.")
       }
       try writeMetadata()
       guard kind == SQLiteStore.self, store is SQLiteStore, let source = store.url, !RegularFile.isNullDevice(source),
         !RegularFile.isNullDevice(storeURL)
       else {
-        let moved = try copy(store, into: kind, at: storeURL, options)
+        let (moved, result) = try copy(store, into: kind, at: storeURL, options, settings)
         exchange(store, for: moved)
-        return moved
+        return (moved, result)
       }
       try replacePersistentStore(
         at: storeURL, destinationOptions: options, withPersistentStoreFrom: source, sourceOptions: store.options,
@@ -180,12 +192,19 @@ extension NSPersistentStoreCoordinator {
         throw error
       }
       replace(store, by: moved)
-      return moved
+      return (moved, nil)
     }
     NotificationCenter.default.post(
       name: .NSPersistentStoreCoordinatorStoresDidChange, object: self,
       userInfo: [NSAddedPersistentStoresKey: [moved], NSRemovedPersistentStoresKey: [store]])
-    return moved
+    return (moved, result)
+  }
+
+  /// Whether there is a store at a location, other than one with an unfinished copy.
+  private static func isTaken(_ url: URL, _ kind: NSPersistentStore.Type) throws -> Bool {
+    guard try (kind as? any ServerStore.Type)?.hasStore(at: url) ?? kind.hasContents(at: url) else { return false }
+    guard kind is any PartialCopyDestination.Type else { return true }
+    return try kind.metadataForPersistentStore(with: url)[StoreMetadata.Key.unfinishedCopy] == nil
   }
 
   /// Copies a store of this coordinator to another location, as `migratePersistentStore(_:to:options:type:)`.

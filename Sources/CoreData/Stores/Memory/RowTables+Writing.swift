@@ -155,6 +155,85 @@ extension RowTables {
     setList(key, wanted.filter { known.contains($0.key) } + current.filter { !placed.contains($0.key) })
   }
 
+  // MARK: Copying
+
+  /// Members that are added to lists all at once: adding one after the other would copy each list as many times.
+  private struct Additions {
+    private var members: [ListKey: [NSManagedObjectID]] = [:]
+
+    mutating func add(_ id: NSManagedObjectID, to key: ListKey) { members[key, default: []].append(id) }
+
+    /// Adds the members that a list does not have yet.
+    func carryOut(in tables: RowTables) {
+      for (key, ids) in members {
+        let list = tables.list(key)
+        var known = Set(list.map(\.key))
+        tables.setList(key, list + ids.filter { known.insert($0.key).inserted })
+      }
+    }
+  }
+
+  /// Inserts rows, and makes them members of the inverses of their to-one relationships.
+  ///
+  /// - Throws: as `write(_:)`.
+  package func insertCopies(_ rows: [RowChange]) throws {
+    let conflicts = rows.compactMap(conflict)
+    guard conflicts.isEmpty else { throw RowConflicts(conflicts: conflicts) }
+    let mark = mark
+    do {
+      beginCheckingUniqueness()
+      var additions = Additions()
+      for row in rows { try insertCopy(row, &additions) }
+      additions.carryOut(in: self)
+      try checkUniqueness()
+    } catch {
+      rollBack(to: mark)
+      throw error
+    }
+  }
+
+  private func insertCopy(_ row: RowChange, _ additions: inout Additions) throws {
+    let plan = plan(row.id.entityDescription)
+    var slots = plan.emptySlots
+    for position in row.changed {
+      switch plan.steps[position] {
+      case .transient, .members: continue
+      case .attribute(let attribute): slots[position] = try Self.stored(row.slots[position], of: attribute)
+      case .toOne(let inverse):
+        slots[position] = row.slots[position].withPermanentID
+        if let inverse, case .toOne(let owner) = slots[position] {
+          additions.add(row.id, to: ListKey(owner: owner.key, relationship: inverse))
+        }
+      }
+    }
+    setRow(row.id.key, RowSnapshot(id: row.id, version: 1, slots: slots))
+  }
+
+  /// Adds the members of rows that have been inserted, and puts ordered ones in order.
+  package func connectCopies(_ rows: [RowChange]) {
+    var additions = Additions()
+    var ordered: [(ListKey, [NSManagedObjectID])] = []
+    for row in rows {
+      let plan = plan(row.id.entityDescription)
+      for position in row.changed {
+        guard case .members(let number, let membership) = plan.steps[position],
+          case .toMany(let members) = row.slots[position]
+        else { continue }
+        let key = ListKey(owner: row.id.key, relationship: number)
+        if members.isOrdered { ordered.append((key, members.ids)) }
+        if case .ofToOne = membership { continue }
+        for member in members.ids where self.row(member.key) != nil {
+          additions.add(member, to: key)
+          if case .ofToMany(let inverse) = membership {
+            additions.add(row.id, to: ListKey(owner: member.key, relationship: inverse))
+          }
+        }
+      }
+    }
+    additions.carryOut(in: self)
+    for (key, wanted) in ordered { arrange(key, as: wanted) }
+  }
+
   // MARK: Loading
 
   /// Fills the tables with rows from a file.
@@ -169,11 +248,14 @@ extension RowTables {
       setRow(row.id.key, row)
       reserve(from: row.id.key.number == .max ? .max : row.id.key.number + 1)
     }
+    var additions = Additions()
     for row in rows {
       for (position, step) in plan(row.id.entityDescription).steps.enumerated() {
-        if case .toOne(let inverse?) = step { move(row.id, from: .null, to: row.slots[position], inverse) }
+        guard case .toOne(let inverse?) = step, case .toOne(let owner) = row.slots[position] else { continue }
+        additions.add(row.id, to: ListKey(owner: owner.key, relationship: inverse))
       }
     }
+    additions.carryOut(in: self)
     for (owner, name, ids) in members {
       let plan = plan(owner.entityDescription)
       guard let position = plan.table.position(of: name),

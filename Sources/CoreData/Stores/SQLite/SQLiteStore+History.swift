@@ -34,8 +34,12 @@ extension SQLiteStore: HistoryStore {
   /// Continues the numbers of another store's history, which this one replaces.
   package func continueNumbers(of other: SQLiteStore) throws {
     guard let last = try other.lastTransaction(), last > 0 else { return }
+    try continueHistory(after: last)
+  }
+
+  package func continueHistory(after number: Int64) throws {
     try asking { state in
-      try HistoryWriter.setGreatest(HistoryTables.transaction, last, state.connection)
+      try HistoryWriter.setGreatest(HistoryTables.transaction, number, state.connection)
     }
   }
 
@@ -77,6 +81,39 @@ extension SQLiteStore: HistoryStore {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       try StoreHistory.delete(before: limit, in: state.connection)
+    }
+  }
+}
+
+extension SQLiteStore: HistoryCopying {
+  package func readStoredHistory(
+    _ body: (HistoryTransaction, [(change: HistoryChange, entity: String)]) throws -> Void
+  ) throws -> Int64 {
+    try asking { state in
+      let reader = try HistoryReader(state.connection)
+      try reader.transactions(.all) { transaction in
+        let changes = try reader.changes(of: transaction.number).compactMap { change in
+          state.entities.schema.entity(number: change.entity).map { (change, $0.name) }
+        }
+        try body(transaction, changes)
+      }
+      return try reader.lastNumber()
+    }
+  }
+
+  package func insertHistory(
+    _ transaction: HistoryTransaction, _ changes: [(change: HistoryChange, entity: String)]
+  ) throws {
+    try asking { state in
+      let history = state.history ?? StoreHistory(state.entities, .sqlite)
+      try HistoryTables.make(in: state.connection, tombstones: history.tombstoneCount)
+      let writer = HistoryWriter(state.connection, copying: transaction)
+      try writer.recordTransaction()
+      for (change, name) in changes {
+        guard let entity = state.entities.schema[name] else { throw SchemaProblem.entityNotInStore(entity: name) }
+        try writer.copy(change, entity: entity.number)
+      }
+      try writer.finish()
     }
   }
 }

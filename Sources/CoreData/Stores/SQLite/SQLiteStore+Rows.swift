@@ -187,6 +187,18 @@ extension SQLiteStore.Opened {
   /// In KiB.
   private static let cacheForDeletions: Int64 = 8_192
 
+  /// Runs a body that writes rows, and keeps the files of values that the rows have afterwards.
+  func keepingFiles(_ body: () throws -> Void) throws {
+    let mark = external.mark
+    do {
+      try body()
+      external.didCommit { try connection.synchronizeCommit() }
+    } catch {
+      external.didRollBack(to: mark)
+      throw error
+    }
+  }
+
   /// Writes changes with a page cache for their kind and number.
   ///
   /// Rows are deleted in their order in the table, which is not that of the indexes. With SQLite's usual cache of 2 MB, the
@@ -324,8 +336,7 @@ extension SQLiteStore {
     let state = try writableState()
     return try SQLiteStoreErrors.translating(url: url, isOpening: false) {
       if let behind, !hasUnsavedMetadata, try behind.write(changes, url: url) { return }
-      let mark = state.external.mark
-      do {
+      try state.keepingFiles {
         let writer = state.writer
         if let willSearch, try writer.relationships.isSearching(for: changes) { try willSearch(state) }
         try state.withCache(for: changes) {
@@ -335,12 +346,8 @@ extension SQLiteStore {
             if hasUnsavedMetadata { try state.file.setMetadata(metadata) }
           }
         }
-        state.external.didCommit { try state.connection.synchronizeCommit() }
-        hasUnsavedMetadata = false
-      } catch {
-        state.external.didRollBack(to: mark)
-        throw error
       }
+      hasUnsavedMetadata = false
     }
   }
 

@@ -67,6 +67,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   private let knownValues = Guarded<[String: Any]>([:])
   /// Who makes the next changes, for persistent history.
   var origin = HistoryOrigin()
+  /// Whether rows that are copied from another store are recorded in history.
+  var recordsCopies = true
   /// Whether a batch request is running, whose handlers must not write.
   var isInBatch = false
   /// Whether the metadata have unsaved changes.

@@ -32,6 +32,24 @@ package protocol HistoryStore: RowStore {
   func deleteHistory(before limit: HistoryLimit) throws -> Int
 }
 
+/// A store whose history can be copied to another one with the same numbers of objects.
+package protocol HistoryCopying: HistoryStore {
+  /// Calls a closure with all transactions and their changes, as they are stored, and the number of the last transaction,
+  /// even if it has been deleted.
+  ///
+  /// - Parameter body: gets the name of each change's entity; changes of entities that the store does not have any more are
+  ///   left out.
+  func readStoredHistory(
+    _ body: (HistoryTransaction, [(change: HistoryChange, entity: String)]) throws -> Void
+  ) throws -> Int64
+
+  /// Adds a transaction of another store, with its numbers and its time, in the order of the numbers.
+  func insertHistory(_ transaction: HistoryTransaction, _ changes: [(change: HistoryChange, entity: String)]) throws
+
+  /// Has new transactions get numbers greater than the given one.
+  func continueHistory(after number: Int64) throws
+}
+
 /// Where deleted history ends.
 package enum HistoryLimit {
   case number(Int64)

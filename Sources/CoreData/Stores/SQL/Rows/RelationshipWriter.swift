@@ -30,8 +30,10 @@ package struct RelationshipWriter {
   /// Writes the parts of relationships outside the changed rows: join tables, keys of relationships without inverse, and
   /// positions in ordered relationships.
   ///
-  /// - Parameter changes: insertions and updates.
-  package func write(_ changes: [RowChange]) throws {
+  /// - Parameters:
+  ///   - changes: insertions and updates.
+  ///   - positionsFollow: whether other changes write the positions in ordered relationships of members that these write.
+  package func write(_ changes: [RowChange], positionsFollow: Bool = false) throws {
     // Positions come last: they belong to rows whose keys must be there.
     var ordered: [(RelationshipLayout, owner: Int64, members: [NSManagedObjectID])] = []
     let arranged = try arrangedOwners(of: changes)
@@ -42,7 +44,8 @@ package struct RelationshipWriter {
         switch change.slots[position] {
         case .toMany(let members) where relationship.isToMany:
           let before = try membersBefore(change, position, relationship)
-          try replace(before, by: members.ids, of: relationship, owner: owner, arranged)
+          try replace(
+            before, by: members.ids, of: relationship, owner: owner, positionsFollow ? nil : arranged)
           if relationship.isOrdered { ordered.append((relationship, owner, members.ids)) }
         case .toOne(let id):
           guard case .foreignKey(let key) = relationship.place, let order = key.orderColumn else { continue }
@@ -127,7 +130,7 @@ package struct RelationshipWriter {
 
   private func replace(
     _ before: [NSManagedObjectID], by after: [NSManagedObjectID], of relationship: RelationshipLayout, owner: Int64,
-    _ arranged: Set<ArrangedOwner>
+    _ arranged: Set<ArrangedOwner>?
   ) throws {
     let kept = Set(before.map(\.key)).intersection(after.map(\.key))
     let removed = before.filter { !kept.contains($0.key) }.map(\.key.number)
@@ -154,7 +157,7 @@ package struct RelationshipWriter {
 
   /// Adds a pair to a join table, unless the inverse's change has already added it. Members that are arranged afterwards get no
   /// positions here.
-  private func connect(_ end: JoinEnd, _ owner: Int64, _ member: Int64, _ arranged: Set<ArrangedOwner>) throws {
+  private func connect(_ end: JoinEnd, _ owner: Int64, _ member: Int64, _ arranged: Set<ArrangedOwner>?) throws {
     let table = SQLName.quoted(end.table)
     let (source, target) = (SQLName.quoted(end.sourceColumn), SQLName.quoted(end.destinationColumn))
     if end.isReflexive {
@@ -164,7 +167,7 @@ package struct RelationshipWriter {
     var columns = [source, target]
     var values = ["?1", "?2"]
     let inverse = ArrangedOwner(table: end.table, column: end.destinationColumn, owner: member)
-    if let order = end.inverseOrderColumn.map(SQLName.quoted), !arranged.contains(inverse) {
+    if let order = end.inverseOrderColumn.map(SQLName.quoted), arranged?.contains(inverse) == false {
       columns.append(order)
       values.append("(SELECT \(OrderKeys.next(order, database.dialect)) FROM \(table) WHERE \(target) = ?2)")
     }

@@ -61,6 +61,16 @@ struct RowWriter {
     try relationships.write(outside.map { changes[$0] })
   }
 
+  /// Inserts rows without what is stored beside them, which `connectCopies(_:)` writes.
+  func insertCopies(_ rows: [RowChange]) throws {
+    for position in rows.indices {
+      try insert(rows[position], try statements.statements(for: rows[position].id.entityDescription))
+    }
+  }
+
+  /// Writes the members of relationships of rows that have none yet.
+  func connectCopies(_ rows: [RowChange]) throws { try relationships.write(rows, positionsFollow: true) }
+
   private func insert(_ change: RowChange, _ rows: RowStatements) throws {
     let (plan, statement) = (rows.plan, try rows.insertion())
     try run(statement) {

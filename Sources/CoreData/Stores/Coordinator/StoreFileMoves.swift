@@ -1,0 +1,156 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataFileSystem
+import CoreDataStoreFiles
+import Foundation
+
+/// Whole files of stores that are not SQLite databases.
+enum StoreFileMoves {
+  /// Removes the file of a store.
+  static func destroy(_ kind: NSPersistentStore.Type, at url: URL) throws {
+    if kind is NSIncrementalStore.Type { throw unsupported(kind, "destroy", url) }
+    guard kind != InMemoryStore.self, !RegularFile.isNullDevice(url) else { return }
+    try FileStoreErrors.translating(url) {
+      try check(url)
+      try WholeFile(url).remove()
+    }
+  }
+
+  /// Replaces the file of a store by a copy of another.
+  static func replace(_ kind: NSPersistentStore.Type, at url: URL, from source: URL) throws {
+    guard kind is FileStore.Type || kind is NSAtomicStore.Type else { throw unsupported(kind, "copy", url) }
+    let data = try FileStoreErrors.translating(source) {
+      guard let data = try WholeFile(source).read(limit: FileStore.largest) else {
+        throw StoreFileProblem.missing(path: source.path)
+      }
+      if let kind = kind as? FileStore.Type { _ = try kind.format.init(data, url: source) }
+      return data
+    }
+    try FileStoreErrors.translating(url) {
+      try check(url)
+      try WholeFile(url, replacesUnread: true).write(data)
+    }
+  }
+
+  /// Refuses a SQLite database, which has more files than one.
+  private static func check(_ url: URL) throws {
+    guard FileCalls.isRegular(url), try RegularFile.firstBytes(15, of: url) == Data("SQLite format 3".utf8) else {
+      return
+    }
+    throw StoreErrors.typeMismatch(url: url, reason: "'\(url.path)' is a store of the type '\(NSSQLiteStoreType)'.")
+  }
+
+  private static func unsupported(_ kind: NSPersistentStore.Type, _ operation: String, _ url: URL) -> NSError {
+    StoreErrors.operationFailed(
+      url: url,
+      reason: "The framework cannot \(operation) stores of the class \(kind), since it does not know where "
+        + "they keep their rows.")
+  }
+}
+
+extension NSPersistentStoreCoordinator {
+  /// Changes the location of a store.
+  ///
+  /// A SQLite store opens the store that is at the new location; it must have the same model version and entity
+  /// numbers. Any other store with a file writes it there at the next save, and replaces what is there.
+  ///
+  /// - Parameters:
+  ///   - url: the new location.
+  ///   - store: a store of this coordinator.
+  /// - Returns: whether the location has been changed. False for an incremental store, for a store of another
+  ///   coordinator, and if there is no suitable SQLite store at the new location.
+  @discardableResult
+  public func setURL(_ url: URL, for store: NSPersistentStore) -> Bool {
+    withLock {
+      guard store.persistentStoreCoordinator === self else { return false }
+      switch store {
+      case let store as SQLiteStore: return store.reopen(at: url)
+      case let store as FileStore: store.setDestination(url)
+      case let store as NSAtomicStore:
+        store.url = url
+        store.hasUnsavedMetadata = true
+      case is NSIncrementalStore: return false
+      default: store.url = url
+      }
+      return true
+    }
+  }
+
+  /// Counts the objects of a store, and hashes what they hold.
+  ///
+  /// - Parameters:
+  ///   - store: a store of this coordinator.
+  ///   - progress: called after each page of rows. An error ends the reading.
+  /// - Throws: 134070 for a store whose rows cannot be listed; the store's errors.
+  package func digest(
+    of store: NSPersistentStore, progress: (CopyStage) throws -> Void = { _ in }
+  ) throws -> StoreDigest {
+    guard let store = store as? any RowStore else {
+      throw StoreErrors.operationFailed(url: store.url, reason: "The rows of the store cannot be listed.")
+    }
+    return try withLock {
+      try store.readingOneState {
+        let keys = try PresentKeys(of: store, managedObjectModel)
+        return try StoreDigest(of: store, keys) { entity, done in
+          try progress(CopyStage(step: .check, entity: entity.name ?? "", done: done, total: keys.count))
+        }
+      }
+    }
+  }
+
+  /// Opens a store for reading that is no store of this coordinator.
+  ///
+  /// - Throws: the errors of opening a store.
+  package func openStore(_ kind: any ServerStore.Type, at url: URL) throws -> any RowStore {
+    let store = kind.init(
+      persistentStoreCoordinator: self, configurationName: nil, at: url, options: [NSReadOnlyPersistentStoreOption: true])
+    try finishOpening(store)
+    return store
+  }
+
+  /// Removes what is left of a copy, unless it can be continued. The caller needs the error of the copy, not one of the
+  /// cleanup.
+  private func removeFailedCopy(_ kind: NSPersistentStore.Type, at url: URL) {
+    // Others may have begun to use a store in a server, which has none of the rows.
+    if kind is any PartialCopyDestination.Type || kind is any ServerStore.Type { return }
+    if kind == SQLiteStore.self {
+      try? StoreFiles.remove(at: url)
+    } else {
+      try? StoreFileMoves.destroy(kind, at: url)
+    }
+  }
+
+  /// Moves the rows of a store into a new one of another type, or of the same type if there are no SQLite files to
+  /// copy.
+  ///
+  /// - Parameter settings: how rows are copied.
+  func copy(
+    _ store: NSPersistentStore, into kind: NSPersistentStore.Type, at url: URL, _ options: [AnyHashable: Any]?,
+    _ settings: CopySettings
+  ) throws -> (store: NSPersistentStore, result: StoreCopyResult?) {
+    guard let source = store as? any RowStore else {
+      throw StoreErrors.operationFailed(url: store.url, reason: "The rows of the store cannot be listed.")
+    }
+    let moved = kind.init(
+      persistentStoreCoordinator: self, configurationName: store.customConfigurationName, at: url, options: options)
+    // A store in a server keeps its rows.
+    if let moved = moved as? MemoryStore, let store = store as? MemoryStore, !(store is any ServerStore),
+      !(moved is any ServerStore)
+    {
+      try moved.takeRows(of: store)
+      return (moved, nil)
+    }
+    do {
+      try finishOpening(moved, continuesCopy: true)
+      guard let destination = moved as? any RowStore else {
+        throw StoreErrors.operationFailed(url: url, reason: "Rows cannot be written to a store of the class \(kind).")
+      }
+      return (moved, try StoreCopy(source: source, destination: destination, coordinator: self, settings).run())
+    } catch {
+      moved.willRemove(from: self)
+      removeFailedCopy(kind, at: url)
+      throw error
+    }
+  }
+}

@@ -1,0 +1,232 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataStoreFiles
+import Foundation
+
+/// A row as it is copied: references to rows that are gone are left out.
+package struct CopiedRow {
+  package let entity: NSEntityDescription
+  /// The number in the destination.
+  package let number: Int64
+  /// The slots, with identifiers of the destination. To-many relationships have not been read.
+  package let slots: [Slot]
+  /// The positions of slots with a value.
+  package let values: SlotSet
+  package let hash: ContentHash
+}
+
+/// The members of to-many relationships of a row as they are copied.
+package struct CopiedMembers {
+  package let entity: NSEntityDescription
+  /// The number of the owner in the destination.
+  package let number: Int64
+  /// The members with identifiers of the destination, by the positions of relationships. All have members.
+  package let members: [(position: Int, slot: Slot)]
+  package let hash: ContentHash
+}
+
+/// Reads the rows of a store as a copy of it has them.
+package final class CopiedRows {
+  /// Where rows go; nil if they are only read.
+  package struct Target {
+    package let store: any CopyDestination
+    /// The numbers that differ from those in the source.
+    package let renumbered: [[Int64: Int64]]
+    /// The number of each entity's root in the identifiers of the destination.
+    fileprivate let roots: [UInt32]
+    fileprivate let number: UInt32
+    fileprivate let reference: StoreReference
+
+    /// - Throws: 134070 if the store has no place for an entity.
+    package init(_ store: any CopyDestination, _ entities: [NSEntityDescription], renumbered: [[Int64: Int64]]) throws {
+      self.store = store
+      self.renumbered = renumbered
+      roots = try entities.map { entity in
+        let name = entity.name ?? ""
+        guard let id = store.identifier(entityName: name, reference: "p1") else {
+          throw StoreErrors.operationFailed(
+            url: store.url, reason: "The store has no place for objects of the entity '\(name)'.")
+        }
+        return id.key.root
+      }
+      (number, reference) = store.numberAndReference
+    }
+
+    func identifier(_ entity: NSEntityDescription, _ position: Int, _ number: Int64) -> NSManagedObjectID {
+      NSManagedObjectID(
+        entity: entity, key: ObjectKey(store: self.number, root: roots[position], number: number), store: reference)
+    }
+  }
+
+  private let store: any RowStore
+  private let keys: PresentKeys
+  private let target: Target?
+  private let roundsDecimals: Bool
+  private let context: NSManagedObjectContext
+  /// By entity: a hash of its name.
+  private let seeds: [UInt64]
+
+  package init(_ store: any RowStore, _ keys: PresentKeys, to target: Target? = nil, roundsDecimals: Bool = false) {
+    (self.store, self.keys, self.target, self.roundsDecimals) = (store, keys, target, roundsDecimals)
+    context = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
+    context.persistentStoreCoordinator = store.persistentStoreCoordinator
+    seeds = keys.entities.map { entity in
+      var hash = ContentHash()
+      hash.add(entity.name ?? "")
+      return hash.word
+    }
+  }
+
+  /// Returns the identifier in the destination of a row of an entity; the target must not be nil.
+  package func identifier(_ position: Int, _ number: Int64) -> NSManagedObjectID {
+    guard let target else { preconditionFailure("Rows that are only read have no identifiers elsewhere.") }
+    return target.identifier(keys.entities[position], position, number)
+  }
+
+  /// The greatest number in the destination of an entity's rows; nil for none.
+  package func greatestNumber(_ position: Int) -> Int64? {
+    guard let own = keys[position].runs.last?.upperBound else { return nil }
+    return max(own, target?.renumbered[position].values.max() ?? own)
+  }
+
+  private func number(_ entity: Int, _ number: Int64) -> Int64 { target?.renumbered[entity][number] ?? number }
+
+  /// Converts a row.
+  ///
+  /// - Parameter position: the position of its entity.
+  /// - Throws: 134060 for a value that cannot be archived.
+  package func row(_ row: RowSnapshot, _ position: Int) throws -> CopiedRow {
+    let entity = keys.entities[position]
+    let table = entity.slotTable
+    var slots = row.slots
+    var values = SlotSet()
+    let number = number(position, row.key.number)
+    var hash = ContentHash(seed: seeds[position])
+    hash.add(UInt64(bitPattern: number))
+    for index in slots.indices {
+      if table.isTransient(at: index) { continue }
+      switch table.properties[index] {
+      case .attribute(let attribute):
+        if case .object(let value) = slots[index] { slots[index] = try stored(value, of: attribute) }
+        if slots[index].isNull { continue }
+        hash.add(slots[index], at: index, of: attribute)
+        values.insert(index)
+      case .relationship(let relationship):
+        if relationship.isToMany {
+          slots[index] = .unread
+          continue
+        }
+        guard case .toOne(let id) = slots[index], let destination = keys.entity(of: id) else {
+          slots[index] = .null
+          continue
+        }
+        let other = self.number(destination, id.key.number)
+        hash.add(reference: other, entity: seeds[destination], at: index)
+        values.insert(index)
+        if let target {
+          slots[index] = .toOne(target.identifier(keys.entities[destination], destination, other))
+        }
+      }
+    }
+    return CopiedRow(entity: entity, number: number, slots: slots, values: values, hash: hash)
+  }
+
+  /// Returns an object as the destination keeps it.
+  private func stored(_ value: NSObject, of attribute: NSAttributeDescription) throws -> Slot {
+    if attribute.attributeType == .transformableAttributeType {
+      return try TransformableValues.encode(value, of: attribute).map { .archived($0) } ?? .null
+    }
+    return .object(roundsDecimals ? rounded(value, of: attribute) : value)
+  }
+
+  private func rounded(_ value: NSObject, of attribute: NSAttributeDescription) -> NSObject {
+    switch value {
+    case let value as NSDecimalNumber: return StoredDecimal.kept(value)
+    case let value as NSDictionary:
+      guard let composite = attribute as? NSCompositeAttributeDescription else { return value }
+      var parts: [String: Any] = [:]
+      for element in composite.elements {
+        guard let part = value[element.name as NSString] else { continue }
+        parts[element.name] = (part as? NSDecimalNumber).map(StoredDecimal.kept) ?? part
+      }
+      return parts as NSDictionary
+    default: return value
+    }
+  }
+
+  /// The number of rows whose members are read at once, and of members that are wanted then.
+  private static let (ownerCount, memberCount) = (64, 16_384)
+
+  /// Calls a body with the members of an entity's rows, in the order of the rows.
+  ///
+  /// - Parameters:
+  ///   - position: the position of the entity.
+  ///   - last: only the members of rows with greater numbers in the source are read; nil for all.
+  ///   - limit: the greatest number of rows at once.
+  ///   - body: gets the rows that have members, and the number in the source of the last row that was read.
+  package func forEachMembers(
+    of position: Int, after last: Int64? = nil, limit: Int = RowPages.greatestCount,
+    _ body: ([CopiedMembers], Int64) throws -> Void
+  ) throws {
+    let entity = keys.entities[position]
+    let wanted = entity.slotTable.copiedWithMembers
+    let numbers = keys[position]
+    guard !wanted.isEmpty, let first = numbers.runs.first?.lowerBound else { return }
+    guard let sample = store.identifier(entityName: entity.name ?? "", reference: "p1") else {
+      throw StoreErrors.operationFailed(
+        url: store.url, reason: "The row \(first) of the entity '\(entity.name ?? "")' cannot be identified.")
+    }
+    let (storeNumber, reference) = store.numberAndReference
+    try numbers.inParts(after: last, of: min(limit, Self.ownerCount)) { part in
+      let ids = part.map { number in
+        NSManagedObjectID(
+          entity: entity, key: ObjectKey(store: storeNumber, root: sample.key.root, number: number), store: reference)
+      }
+      var found: [[ObjectKey: [NSManagedObjectID]]] = []
+      for index in wanted {
+        guard let relationship = entity.slotTable.relationship(at: index) else { continue }
+        found.append(try store.members(of: relationship, forAll: ids, in: context))
+      }
+      let members = ids.compactMap { self.members($0, position, wanted, found) }
+      if let last = part.last { try body(members, last) }
+      let count = found.reduce(0) { $0 + $1.values.reduce(0) { $0 + $1.count } }
+      return min(limit, 2 * part.count, max(1, Self.memberCount * part.count / max(1, count)))
+    }
+  }
+
+  /// Returns the members of a row that exist; nil for none.
+  private func members(
+    _ id: NSManagedObjectID, _ position: Int, _ wanted: [Int], _ found: [[ObjectKey: [NSManagedObjectID]]]
+  ) -> CopiedMembers? {
+    let entity = keys.entities[position]
+    let number = number(position, id.key.number)
+    var hash = ContentHash(seed: seeds[position])
+    hash.add(UInt64(bitPattern: number))
+    var slots: [(Int, Slot)] = []
+    for (index, members) in zip(wanted, found) {
+      var present: [(entity: Int, number: Int64)] = []
+      for member in members[id.key] ?? [] {
+        if let entity = keys.entity(of: member) { present.append((entity, self.number(entity, member.key.number))) }
+      }
+      if present.isEmpty { continue }
+      let isOrdered = entity.slotTable.relationship(at: index)?.isOrdered ?? false
+      hash.add(members: present.map { (seeds[$0.entity], $0.number) }, isOrdered: isOrdered, at: index)
+      guard let target else {
+        slots.append((index, .unread))
+        continue
+      }
+      let ids = present.map { target.identifier(keys.entities[$0.entity], $0.entity, $0.number) }
+      slots.append((index, .toMany(ToMany(ids, isOrdered: isOrdered))))
+    }
+    return slots.isEmpty ? nil : CopiedMembers(entity: entity, number: number, members: slots, hash: hash)
+  }
+}
+
+extension StoredDecimal {
+  /// Returns a number as it is read after `number(_:)` has been stored.
+  fileprivate static func kept(_ value: NSDecimalNumber) -> NSDecimalNumber {
+    guard case .real(let real) = number(value) else { return value }
+    return decimal(real: real).map { NSDecimalNumber(decimal: $0) } ?? value
+  }
+}

@@ -1,0 +1,77 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A store that takes the rows of another one, with the numbers that they have there.
+///
+/// The calls come between `beginWriting()` and `commitWriting()`.
+package protocol CopyDestination: RowStore {
+  /// Whether a decimal number is stored as an integer or a real, and loses digits after the fifteenth.
+  static var roundsDecimals: Bool { get }
+
+  /// Has new objects of an entity's hierarchy get numbers greater than the given one.
+  func reserveNumbers(of entity: NSEntityDescription, through number: Int64) throws
+
+  /// Called in the first transaction of a copy, or of one that is continued. A destination can leave out constraints and
+  /// indexes until `finishCopies()`: parts are committed whose rows refer to rows that follow.
+  ///
+  /// - Parameter recordsHistory: false if inserted rows are no part of the destination's history, because that of the
+  ///   source is copied.
+  func prepareForCopies(recordsHistory: Bool) throws
+
+  /// Called in the last transaction of a copy, when all rows and members have been written.
+  func finishCopies() throws
+
+  /// Inserts rows. Members of to-many relationships, and positions in ordered relationships, follow with
+  /// `connectCopies(_:in:)`.
+  ///
+  /// - Parameter rows: insertions of rows of one entity, in the order of their numbers.
+  func insertCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws
+
+  /// Writes the members of to-many relationships of rows that have been inserted, and have no members yet. The rows keep
+  /// their versions.
+  ///
+  /// - Parameter rows: insertions of which only to-many relationships are changed: ordered ones, and those whose inverse
+  ///   is not a to-one relationship. If neither end of a many-to-many relationship is ordered, only one of both ends is
+  ///   written. The rows are of one entity, in the order of their numbers.
+  func connectCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws
+}
+
+extension CopyDestination {
+  package func prepareForCopies(recordsHistory: Bool) throws {}
+
+  package func finishCopies() throws {}
+
+  package static var roundsDecimals: Bool { false }
+}
+
+/// A destination that commits a copy in parts, so that it can be continued after an interruption.
+///
+/// Its metadata have a `CopyProgress` with the key `StoreMetadata.Key.unfinishedCopy` until the copy is complete. Until then
+/// a coordinator opens the store only to continue the copy.
+package protocol PartialCopyDestination: CopyDestination {
+  /// Writes the progress into the metadata, in the transaction of the part.
+  ///
+  /// - Parameter progress: nil removes it, because the copy is complete.
+  func recordCopy(_ progress: CopyProgress?) throws
+}
+
+extension NSRelationshipDescription {
+  /// Whether a copy writes the members of this relationship. Those of others follow from the rows, or from the other end.
+  package var isCopiedWithMembers: Bool {
+    guard isToMany, !isTransient else { return false }
+    guard let inverse = inverseRelationship, !inverse.isTransient else { return true }
+    if isOrdered { return true }
+    guard inverse.isToMany, !inverse.isOrdered else { return false }
+    func place(_ end: NSRelationshipDescription) -> (String, String) { (end.entity.name ?? "", end.name) }
+    return place(self) <= place(inverse)
+  }
+}
+
+extension SlotTable {
+  /// The positions of the relationships whose members a copy writes.
+  package var copiedWithMembers: [Int] {
+    (firstRelationship..<count).filter { relationship(at: $0)?.isCopiedWithMembers == true }
+  }
+}

@@ -1,0 +1,92 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataStoreFiles
+import Foundation
+
+/// How far a copy has come whose parts have been committed.
+package struct CopyProgress: Equatable {
+  package enum Phase: String {
+    /// Rows are being inserted.
+    case rows
+    /// All rows are there, and members of relationships are being written.
+    case members
+  }
+
+  /// The UUID of the source.
+  package let source: String
+  /// What the source held: a hash of the numbers and versions of its rows.
+  package let state: ContentHash
+  /// The number from which rows get new numbers, in a destination that numbers all entities together.
+  package let firstFree: Int64
+  package internal(set) var phase = Phase.rows
+  /// The entity whose rows are copied; empty before the first.
+  package internal(set) var entity = ""
+  /// The number of the last row in the source that has been copied; nil if none of the entity has been.
+  package internal(set) var last: Int64?
+  /// What has been copied.
+  package internal(set) var digest = StoreDigest()
+
+  package init(source: String, state: ContentHash, firstFree: Int64) {
+    (self.source, self.state, self.firstFree) = (source, state, firstFree)
+  }
+
+  /// As a property list.
+  package var propertyList: [String: Any] {
+    var list: [String: Any] = [
+      "source": source, "state": state.text, "firstFree": firstFree, "phase": phase.rawValue, "entity": entity,
+      "digest": digest.propertyList,
+    ]
+    list["last"] = last
+    return list
+  }
+
+  /// Reads a property list; nil for any other.
+  package init?(propertyList: Any?) {
+    guard let list = propertyList as? [String: Any], let source = list["source"] as? String,
+      let state = (list["state"] as? String).flatMap(ContentHash.init(text:)),
+      let firstFree = (list["firstFree"] as? NSNumber)?.int64Value,
+      let phase = (list["phase"] as? String).flatMap(Phase.init(rawValue:)), let entity = list["entity"] as? String,
+      let digest = StoreDigest(propertyList: list["digest"])
+    else { return nil }
+    self.init(source: source, state: state, firstFree: firstFree)
+    (self.phase, self.entity, last, self.digest) = (phase, entity, (list["last"] as? NSNumber)?.int64Value, digest)
+  }
+
+  /// Throws 134080 if the metadata are those of a store with an unfinished copy, which must not be taken for a complete
+  /// one.
+  package static func check(_ metadata: [String: Any], url: URL?) throws {
+    guard let found = metadata[StoreMetadata.Key.unfinishedCopy] else { return }
+    throw CopyErrors.unfinished(url: url, CopyProgress(propertyList: found))
+  }
+}
+
+/// Errors of copies.
+package enum CopyErrors {
+  /// 134080: a store with a part of the rows of another.
+  package static func unfinished(url: URL?, _ progress: CopyProgress?) -> NSError {
+    StoreErrors.cannotOpen(
+      url: url,
+      reason: "The copy of another store into this one was interrupted"
+        + (progress.map { " after \($0.digest.count) objects; the UUID of the source is \($0.source)" } ?? "")
+        + ". To continue it, copy the same store again. To begin anew, destroy this store first.")
+  }
+
+  /// 134070: a copy that cannot be continued.
+  package static func cannotContinue(url: URL?, reason: String) -> NSError {
+    StoreErrors.operationFailed(
+      url: url,
+      reason: "The store has a part of the rows of another one, because a copy was interrupted. \(reason) "
+        + "Destroy the store to begin anew.")
+  }
+
+  /// 134070: the destination does not have what was copied.
+  package static func differs(url: URL?, _ difference: StoreDigest.Difference) -> NSError {
+    let (expected, found) = (difference.expected, difference.found)
+    let counts =
+      expected == found
+      ? "\(found) objects as the source, but with other values" : "\(found) objects, and the source \(expected)"
+    return StoreErrors.operationFailed(
+      url: url, reason: "The copy differs from its source: of the entity '\(difference.entity)' it has \(counts).")
+  }
+}

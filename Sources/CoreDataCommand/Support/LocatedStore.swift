@@ -1,0 +1,138 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataModelFiles
+import CoreDataStoreFiles
+import CoreDataTerminal
+import Foundation
+
+/// The place of a store that an argument names: a path, or a URL of a database server.
+enum StorePlace {
+  case file(URL)
+  case server(URL, any ServerStore.Type)
+
+  /// - Throws: 134080 for a URL of a scheme that no type of store has.
+  init(_ argument: String) throws {
+    guard argument.contains("://"), let url = URL(string: argument), let scheme = url.scheme else {
+      self = .file(URL(fileURLWithPath: argument))
+      return
+    }
+    if url.isFileURL {
+      self = .file(url)
+    } else if let kind = StoreKinds.server(at: url) {
+      self = .server(url, kind)
+    } else {
+      throw StoreErrors.unknownServer(url: url, scheme: scheme)
+    }
+  }
+
+  var url: URL {
+    switch self {
+    case .file(let url), .server(let url, _): url
+    }
+  }
+
+  /// The name of the file or database.
+  var name: String { url.lastPathComponent }
+
+  /// The path, or the URL without its password.
+  var text: String { url.place }
+}
+
+/// A store that a command reads: a file, or a private copy of a store in a database server.
+struct LocatedStore {
+  let place: StorePlace
+  /// The SQLite store to read.
+  let file: URL
+}
+
+/// The private copies of stores that a command has made. They are removed when the command ends.
+final class PrivateCopies {
+  private var copies: [ServerCopy] = []
+
+  /// Copies a store in a server.
+  ///
+  /// - Parameters:
+  ///   - model: the model to read it with; nil for the one that it carries.
+  ///   - hasRows: false to copy only the metadata and the model.
+  /// - Throws: `CommandFailure` if there is no store, or no model; the errors of the server and the file system.
+  func copy(
+    _ url: URL, _ kind: any ServerStore.Type, model: NSManagedObjectModel?, hasRows: Bool
+  ) throws -> URL {
+    let model = try model ?? Self.model(at: url, kind)
+    let copy = try ServerCopy(
+      of: url, metadata: kind.metadataForPersistentStore(with: url), model, configuration: nil)
+    copies.append(copy)
+    if hasRows { try copy.fill { try $0.openStore(kind, at: url) } }
+    return copy.url
+  }
+
+  /// Returns the model that a store in a server carries.
+  static func model(at url: URL, _ kind: any ServerStore.Type) throws -> NSManagedObjectModel {
+    guard try kind.hasStore(at: url) else {
+      throw CommandFailure(.unreadableStore, "There is no store at \(url.place). Check the URL.")
+    }
+    if let model = try kind.carriedModel(at: url) { return model }
+    throw CommandFailure(
+      .unreadableStore,
+      "\(url.lastPathComponent) contains no model. Name the one it was created with: --model MODEL.")
+  }
+
+  /// Returns an error that names the store in the server instead of its copy.
+  func naming(_ error: any Error) -> any Error {
+    for copy in copies {
+      if let named = copy.named(error) { return named }
+    }
+    return error
+  }
+
+  func removeAll() {
+    for copy in copies { copy.remove() }
+    copies = []
+  }
+}
+
+extension CommandInvocation {
+  /// Finds the store that an argument names, and copies it if it is in a server.
+  ///
+  /// - Parameters:
+  ///   - argument: the value of the argument.
+  ///   - hasRows: false if the command reads no rows.
+  /// - Throws: the errors of `StorePlace.init(_:)` and `PrivateCopies.copy(_:_:model:hasRows:)`.
+  func located(_ argument: String, model path: String? = nil, hasRows: Bool = true) throws -> LocatedStore {
+    let place = try StorePlace(argument)
+    switch place {
+    case .file(let url): return LocatedStore(place: place, file: url)
+    case .server(let url, let kind):
+      let model = try path.map { try serverModel($0, url, kind) }
+      return LocatedStore(place: place, file: try copies.copy(url, kind, model: model, hasRows: hasRows))
+    }
+  }
+
+  /// Returns the version of a model that wrote a store in a server.
+  ///
+  /// - Throws: `CommandFailure` if none did.
+  func serverModel(_ path: String, _ url: URL, _ kind: any ServerStore.Type) throws -> NSManagedObjectModel {
+    let metadata = try kind.metadataForPersistentStore(with: url)
+    return try withModel(path) { model in
+      for name in model.names {
+        let version = try NSManagedObjectModel(document: model.version(name).document)
+        if version.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata) { return version }
+      }
+      throw CommandFailure(.unreadableStore, "No version of \(model.name) wrote \(url.lastPathComponent).")
+    }
+  }
+
+  /// Returns the path that an argument names.
+  ///
+  /// - Throws: `CommandFailure` for the URL of a server.
+  func file(_ name: String) throws -> URL {
+    switch try StorePlace(arguments.argument(name)) {
+    case .file(let url): return url
+    case .server(let url, _):
+      let command = arguments.specification.path.joined(separator: " ")
+      throw CommandFailure(.usage, "\(command) works on files, and \(url.place) is in a database server.")
+    }
+  }
+}

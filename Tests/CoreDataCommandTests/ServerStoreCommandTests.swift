@@ -1,0 +1,122 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataTestSupport
+import Foundation
+import Testing
+
+@testable import CoreDataCommand
+
+/// Commands with the URL of a store in a server, which is one in this process.
+@Suite("coredata with stores in servers", .serialized)
+struct ServerStoreCommandTests {
+  private let workshop: Workshop
+  private let store: String
+  private let server: String
+
+  init() throws {
+    _ = TestServerStore.registration
+    workshop = try Workshop()
+    store = workshop.path("Shop.sqlite")
+    try workshop.makeStore(at: store, ["Order": 3, "Customer": 1])
+    server = "teststore://user:secret@host/shop-\(UUID().uuidString)"
+  }
+
+  private var name: String { server.split(separator: "/").last.map(String.init) ?? "" }
+
+  /// The objects of a store as lines of JSON without identifiers: the server numbers all objects together.
+  private func objects(_ store: String) throws -> [String] {
+    let run = CommandRun(["store", "export", store])
+    try #require(run.status == .done, "\(run.error)")
+    return run.output.split(separator: "\n").map { String($0.replacing(/"id":"[^"]*",/, with: "")) }
+  }
+
+  private func copyToServer() {
+    let run = CommandRun(["store", "copy", store, server])
+    #expect(run.status == .done, "\(run.error)")
+    #expect(run.output.hasPrefix("\(name): 4 rows of 2 entities, teststore\nChecked: the copy has the objects of Shop."))
+  }
+
+  @Test("A store is copied into a server and back, and exports of both are equal but for the store")
+  func thereAndBack() throws {
+    copyToServer()
+    let taken = CommandRun(["store", "copy", store, server])
+    #expect(taken.status == .failed && !taken.error.contains("secret"))
+    for type in ["sqlite", "xml"] {
+      let back = workshop.path("Back.\(type)")
+      let run = CommandRun(["store", "copy", server, back, "--type", type])
+      #expect(run.status == .done, "\(run.error)")
+      #expect(run.output.contains("4 rows of 2 entities, \(type)\nChecked: the copy has the objects of \(name)"))
+    }
+    let exports = try [store, server, workshop.path("Back.sqlite")].map(objects)
+    #expect(Set(exports).count == 1 && exports[0].count == 4)
+    let other = server + "-2"
+    let json = try CommandRun(["store", "copy", server, other, "--format", "json"]).json
+    #expect(json["type"] as? String == "teststore" && (json["rows"] as? [String: Int])?["Order"] == 3)
+    #expect((json["store"] as? String)?.contains("secret") == false)
+    #expect(CommandRun(["store", "copy", store, server + "-3", "--type", "xml"]).status == .usage)
+  }
+
+  @Test("Commands that read a store read one in a server, and leave no copy behind")
+  func reading() throws {
+    copyToServer()
+    let folder = FileManager.default.temporaryDirectory.path
+    func leftovers() throws -> [String] {
+      try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.contains(name) }
+    }
+    let info = CommandRun(["store", "info", server])
+    #expect(info.status == .done && info.output.hasPrefix(name), "\(info.error)")
+    #expect(info.output.contains("Order") && !info.output.contains("secret"))
+    let match = CommandRun(["store", "match", server, workshop.model])
+    #expect(match.status == .done && match.output.hasPrefix("\(name) was written by Shop 2"), "\(match.error)")
+    #expect(CommandRun(["store", "verify", server]).status == .done)
+    #expect(CommandRun(["store", "verify", server, "--repair"]).status == .usage)
+    #expect(CommandRun(["store", "diff", store, server, "--exit-code"]).status == .done)
+    #expect(CommandRun(["migrate", "status", server, workshop.model]).status == .done)
+    let page = CommandRun(["store", "report", server])
+    #expect(page.status == .done && page.output.contains("Order, 3 of 3"))
+    #expect(
+      CommandRun(["store", "extract-model", server, "--output", workshop.path("Found.xcdatamodel")]).status == .done)
+    #expect(CommandRun(["migrate", "recover", server]).status == .usage)
+    #expect(try leftovers().isEmpty)
+  }
+
+  @Test("A store in a server is planned, rehearsed and migrated")
+  func migrating() throws {
+    copyToServer()
+    let to = ["--to", "Shop", "--allow-loss", "--allow-downgrade"]
+    let plan = CommandRun(["migrate", "plan", server, workshop.model] + to)
+    #expect(plan.status == .done && plan.output.contains("Shop 2 -> Shop"), "\(plan.error)\(plan.output)")
+    let refused = CommandRun(["migrate", "plan", server, workshop.model, "--to", "Shop 3"])
+    #expect(refused.error.contains("teststore://user@host/\(name)"), "\(refused.error)")
+    let rehearsal = CommandRun(["migrate", "rehearse", server, workshop.model, "--to", "Shop"])
+    #expect(rehearsal.status == .done, "\(rehearsal.error) \(rehearsal.output)")
+    #expect(CommandRun(["migrate", "run", server, workshop.model, "--backup", "."] + to).status == .usage)
+    let run = CommandRun(["migrate", "run", server, workshop.model] + to)
+    #expect(run.status == .done, "\(run.error)")
+    let match = CommandRun(["store", "match", server, workshop.model])
+    #expect(match.output.hasPrefix("\(name) was written by Shop of"), "\(match.error)")
+    // The first version has no customers.
+    #expect(CommandRun(["store", "export", server]).output.split(separator: "\n").count == 3)
+  }
+
+  @Test("A copy into a server that failed goes on when the command is run again")
+  func resuming() throws {
+    TestServerStore.allowedWrites.value = 1
+    let failed = CommandRun(["store", "copy", store, server])
+    TestServerStore.allowedWrites.value = nil
+    #expect(failed.status == .failed)
+    copyToServer()
+    #expect(try objects(server) == objects(store))
+  }
+
+  @Test("A URL of an unknown scheme, and one without a store, are errors that name it without its password")
+  func unknown() {
+    for arguments in [["store", "info", "nothing://u:secret@h/d"], ["store", "info", server]] {
+      let run = CommandRun(arguments)
+      #expect(run.status == .unreadableStore && !run.error.contains("secret"), "\(run.error)")
+      #expect(run.error.contains(arguments[2].split(separator: "@")[1]))
+    }
+  }
+}

@@ -1,0 +1,116 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataTestSupport
+import Foundation
+
+@testable import CoreData
+@testable import CoreDataStoreFiles
+
+/// A store in a server that is this process: what has been written outlives the store, by its URL.
+final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @unchecked Sendable {
+  private static let kept = Guarded<[String: TestServerStore]>([:])
+  /// The number of writes of copies that succeed; nil for all.
+  static let allowedWrites = Guarded<Int?>(nil)
+
+  static let schemes: Set<String> = ["teststore"]
+  static let registration: Void = StoreKinds.register(server: TestServerStore.self, for: "TestServer")
+
+  struct Failure: Error {}
+
+  private static func kept(at url: URL) throws -> TestServerStore {
+    if let store = kept.value[url.withoutPassword.absoluteString] { return store }
+    throw StoreErrors.cannotOpen(url: url, reason: "There is no such database.")
+  }
+
+  fileprivate static func keep(_ store: TestServerStore?, at url: URL) {
+    kept.update { $0[url.withoutPassword.absoluteString] = store }
+  }
+
+  static func hasStore(at url: URL) throws -> Bool { kept.value[url.withoutPassword.absoluteString] != nil }
+
+  static func carriedModel(at url: URL) throws -> NSManagedObjectModel? { try kept(at: url).openTables().model }
+
+  static func destroy(at url: URL) throws { keep(nil, at: url) }
+
+  override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
+    try kept(at: url).metadata ?? [:]
+  }
+
+  static func beginMigration(of url: URL, options: [AnyHashable: Any]) throws -> any ServerMigration {
+    TestServerMigration(url)
+  }
+
+  override var type: String { "TestServer" }
+
+  override func loadMetadata() throws {
+    try super.loadMetadata()
+    if let url, try Self.hasStore(at: url) { take(try Self.metadataForPersistentStore(with: url)) }
+  }
+
+  override func finishOpening() throws {
+    try super.finishOpening()
+    guard let url else { return }
+    if try Self.hasStore(at: url) {
+      tables = try Self.kept(at: url).openTables().copied(for: self)
+    }
+    Self.keep(self, at: url)
+  }
+
+  override func willRemove(from coordinator: NSPersistentStoreCoordinator?) {}
+
+  func recordCopy(_ progress: CopyProgress?) throws {
+    var metadata: [String: Any] = self.metadata ?? [:]
+    metadata[StoreMetadata.Key.unfinishedCopy] = progress?.propertyList
+    take(metadata)
+  }
+
+  override func insertCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
+    let isAllowed = Self.allowedWrites.update { left in
+      guard let count = left else { return true }
+      left = count - 1
+      return count > 0
+    }
+    guard isAllowed else { throw Failure() }
+    try super.insertCopies(rows, in: context)
+  }
+}
+
+/// A migration that writes the new version beside the old one.
+private final class TestServerMigration: ServerMigration {
+  private let url: URL
+  private var draft: TestServerStore?
+
+  init(_ url: URL) { self.url = url }
+
+  private var draftURL: URL { URL(string: url.absoluteString + "-draft") ?? url }
+
+  func metadata() throws -> [String: Any] { try TestServerStore.metadataForPersistentStore(with: url) }
+
+  func source(
+    _ model: NSManagedObjectModel, configuration: String?, coordinator: NSPersistentStoreCoordinator
+  ) throws -> any RowStore { try coordinator.openStore(TestServerStore.self, at: url) }
+
+  func migrate(through models: [NSManagedObjectModel], configuration: String?) throws -> Bool { false }
+
+  func destination(
+    _ model: NSManagedObjectModel, configuration: String?, coordinator: NSPersistentStoreCoordinator,
+    metadata: [String: Any]
+  ) throws -> any RowStore {
+    let store = TestServerStore(
+      persistentStoreCoordinator: coordinator, configurationName: configuration, at: draftURL, options: nil)
+    try coordinator.finishOpening(store)
+    var own: [String: Any] = store.metadata ?? [:]
+    own[NSStoreUUIDKey] = metadata[NSStoreUUIDKey]
+    store.take(own)
+    draft = store
+    return store
+  }
+
+  func commit() throws {
+    if let draft { TestServerStore.keep(draft, at: url) }
+    rollBack()
+  }
+
+  func rollBack() { TestServerStore.keep(nil, at: draftURL) }
+}
