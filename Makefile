@@ -56,6 +56,7 @@ demo: libraries
 	@Examples/Done/demo.sh --scratch-path $(abspath $(SCRATCH))/example $(BUILD_FLAGS)
 
 test: libraries
+	@Scripts/postgresql.sh install
 	swift test --disable-xctest --scratch-path $(SCRATCH) $(BUILD_FLAGS) $(EXPORTS)
 	@Examples/Finding/check.sh --scratch-path $(abspath $(SCRATCH))/finding $(BUILD_FLAGS)
 	@COREDATA=$(abspath $(SCRATCH))/debug/coredata Examples/Splitting/check.sh --scratch-path $(abspath $(SCRATCH))/splitting $(BUILD_FLAGS)

@@ -13,8 +13,13 @@ let package = Package(
   targets: [
     .systemLibrary(
       name: "SystemSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"]), .brew(["sqlite"])]),
+    .systemLibrary(
+      name: "SystemPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
     .executableTarget(
       name: "Benchmarks",
-      dependencies: ["SystemSQLite", .product(name: "CoreData", package: "OpenCoreData")]),
+      dependencies: [
+        "SystemPostgreSQL", "SystemSQLite", .product(name: "CoreData", package: "OpenCoreData"),
+        .product(name: "CoreDataPostgreSQL", package: "OpenCoreData"),
+      ]),
   ]
 )

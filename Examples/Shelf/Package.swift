@@ -12,7 +12,9 @@ let package = Package(
   targets: [
     .executableTarget(
       name: "shelf",
-      dependencies: [.product(name: "CoreData", package: "OpenCoreData")],
+      dependencies: [
+        .product(name: "CoreData", package: "OpenCoreData"), .product(name: "CoreDataPostgreSQL", package: "OpenCoreData"),
+      ],
       path: ".",
       exclude: ["README.md", "check.sh", "expected.txt"],
       sources: ["Sources"],

@@ -13,8 +13,14 @@ build() {
 # SwiftPM does not notice added or removed sources in a package that the example depends on, unless its plan is removed.
 rm -f "$(build "$@" --show-bin-path)"/../../debug.yaml
 build "$@"
-if ! "$(build "$@" --show-bin-path)/shelf" | diff expected.txt -; then
+shelf=$(build "$@" --show-bin-path)/shelf
+if ! "$shelf" | diff expected.txt -; then
   printf 'Examples/Shelf: the output differs.\n' >&2
+  exit 1
+fi
+# shellcheck disable=SC2016
+if ! ../../Scripts/postgresql.sh run bash -c 'set -o pipefail; SHELF_STORE="$SERVER&schema=shelf" "$1" | diff expected.txt -' - "$shelf"; then
+  printf 'Examples/Shelf: the output over PostgreSQL differs.\n' >&2
   exit 1
 fi
 printf 'Examples/Shelf: books were imported, listed, edited and undone.\n'

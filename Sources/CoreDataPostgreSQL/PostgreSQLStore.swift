@@ -25,6 +25,8 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
   var origin = HistoryOrigin()
   /// Whether a batch request is running, whose handlers must not write.
   var isInBatch = false
+  /// Whether rows that a copy inserts become a part of the history.
+  var recordsCopies = true
   /// Waits for notifications of changes by others; nil if the store posts none.
   var listener: ChangeListener?
   /// Where the store is, with the password.
@@ -62,6 +64,9 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
       }
     }
   }
+
+  /// Sets metadata of the framework, which an app cannot set.
+  func setOwnMetadata(_ key: String, _ value: Any?) { values[key] = value }
 
   /// Where the store is.
   ///

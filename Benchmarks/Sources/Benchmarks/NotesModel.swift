@@ -13,6 +13,15 @@ enum NotesModel {
     model { note in note.append(attribute("subtitle", .stringAttributeType, optional: true)) }
   }
 
+  /// With an additional required attribute with a default value.
+  static func withRequired() -> NSManagedObjectModel {
+    model { note in
+      let rating = attribute("rating", .integer16AttributeType, optional: false)
+      rating.defaultValue = 3
+      note.append(rating)
+    }
+  }
+
   /// With a renamed attribute, and an additional required one with a default value.
   static func withRenamedAndRequired() -> NSManagedObjectModel {
     model { note in

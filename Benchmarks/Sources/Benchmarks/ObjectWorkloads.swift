@@ -99,7 +99,7 @@ enum ObjectWorkloads {
     }
   }
 
-  private static func fill(_ object: NSManagedObject, with note: DataSet.Note) {
+  static func fill(_ object: NSManagedObject, with note: DataSet.Note) {
     object.setValue(note.title, forKey: "title")
     object.setValue(note.body, forKey: "body")
     object.setValue(note.fullName, forKey: "fullName")

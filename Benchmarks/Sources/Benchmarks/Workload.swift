@@ -49,6 +49,7 @@ struct Workload: Sendable {
   }
 
   static let all = InPlaceWorkloads.all + CopyWorkloads.all + ObjectWorkloads.all + VersionWorkloads.all
+    + PostgreSQLWorkloads.all
 
   static func named(_ name: String) -> Workload? { all.first { $0.name == name } }
 }

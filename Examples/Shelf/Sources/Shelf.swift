@@ -11,7 +11,9 @@ struct Shelf {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     // The system cleans up the temporary directory.
     defer { try? FileManager.default.removeItem(at: folder) }
-    let store = try ShelfStore(at: folder.appendingPathComponent("Shelf.sqlite"))
+    // A URL of a database server, or a file.
+    let place = ProcessInfo.processInfo.environment["SHELF_STORE"].flatMap { URL(string: $0) }
+    let store = try ShelfStore(at: place ?? folder.appendingPathComponent("Shelf.sqlite"))
     let context = store.container.viewContext
     let list = try BookList(context)
     list.show("an empty shelf")

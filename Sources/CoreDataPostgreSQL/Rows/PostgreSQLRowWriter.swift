@@ -139,6 +139,11 @@ struct PostgreSQLRowWriter {
     }
   }
 
+  /// Inserts rows of one entity without what is stored beside them.
+  func insertCopies(_ rows: [RowChange], _ plan: PostgreSQLRowPlan) throws {
+    try insert(Array(rows.indices), rows, plan)
+  }
+
   /// Updates one row of a version.
   func update(_ change: RowChange, from version: Int64) throws {
     let plan = try state.plans.plan(for: change.id.entityDescription)

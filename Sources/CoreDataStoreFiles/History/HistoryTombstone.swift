@@ -64,6 +64,20 @@ package enum HistoryTombstone {
     }
   }
 
+  /// Returns what a column holds for a value.
+  static func stored(_ value: SQLiteValue, _ dialect: SQLDialect) -> SQLiteValue {
+    guard dialect == .postgreSQL else { return value }
+    func marked(_ mark: Mark, _ bytes: Data) -> SQLiteValue { .blob(Data([mark.rawValue]) + bytes) }
+    func bytes(_ number: UInt64) -> Data { withUnsafeBytes(of: number.bigEndian) { Data($0) } }
+    switch value {
+    case .null: return .null
+    case .integer(let number): return marked(.integer, bytes(UInt64(bitPattern: number)))
+    case .real(let number): return marked(.real, bytes(number.bitPattern))
+    case .text(let text): return marked(.text, Data(text.utf8))
+    case .blob(let data): return marked(.bytes, data)
+    }
+  }
+
   /// Reads eight bytes, the most significant first.
   private static func number(_ bytes: Data) -> UInt64? {
     bytes.count == 8 ? bytes.reduce(0) { $0 << 8 | UInt64($1) } : nil

@@ -69,7 +69,7 @@ package final class HistoryWriter {
       [
         .integer(change.number), .integer(change.kind.rawValue), .integer(Int64(entity)), .integer(change.key),
         .integer(transaction), change.columns.map { .blob($0) } ?? .null,
-      ] + change.tombstones)
+      ] + change.tombstones.map { HistoryTombstone.stored($0, database.dialect) })
   }
 
   /// Records the change of one row.

@@ -17,7 +17,7 @@ package enum OrderKeys {
 
   /// Returns ascending positions for a list. Ascending positions are kept, and new members get positions between their
   /// neighbours; where there is no gap left, all are renumbered.
-  static func arranged(_ current: [Int64?]) -> [Int64] {
+  package static func arranged(_ current: [Int64?]) -> [Int64] {
     let fixed = current.compactMap { $0 }
     let isGrowing = zip(fixed, fixed.dropFirst()).allSatisfy { $0 < $1 }
     guard isGrowing, !fixed.isEmpty else { return renumbered(current.count) }

@@ -1,0 +1,164 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreData
+import CoreDataPostgreSQLClient
+import CoreDataSQLite
+import CoreDataStoreFiles
+import Foundation
+
+extension PostgreSQLStore: PartialCopyDestination {
+  func reserveNumbers(of entity: NSEntityDescription, through number: Int64) throws {
+    try asking { state in
+      let table = try state.plans.plan(for: entity).layout.table
+      let sequence = SQLName.quoted(TableLayout.sequenceName(ofTable: table))
+      _ = try state.connection.query(
+        "SELECT setval($1::text::regclass, GREATEST($2 + 1, last_value + CASE WHEN is_called THEN \(Self.block) ELSE 0 END), "
+          + "false) FROM \(sequence)", [.text(sequence), .integer(number)])
+      keys.removeAll()
+    }
+  }
+
+  private static let block = PostgreSQLDefinitions.keyBlockSize
+
+  /// Leaves out what would slow down the inserts, or refuse parts whose rows refer to rows that follow.
+  func prepareForCopies(recordsHistory: Bool) throws {
+    recordsCopies = recordsHistory
+    try asking { state in
+      let definitions = PostgreSQLDefinitions(state.entities.schema)
+      for key in definitions.foreignKeys {
+        try state.connection.execute(
+          "ALTER TABLE \(SQLName.quoted(key.table)) DROP CONSTRAINT IF EXISTS \(SQLName.quoted(key.name))")
+      }
+      for index in state.entities.schema.indexes where !index.isUnique {
+        try state.connection.execute("DROP INDEX IF EXISTS \(SQLName.quoted(index.name))")
+      }
+    }
+  }
+
+  func finishCopies() throws {
+    recordsCopies = true
+    try asking { state in
+      let definitions = PostgreSQLDefinitions(state.entities.schema)
+      for index in state.entities.schema.indexes where !index.isUnique {
+        try state.connection.execute(definitions.statement(of: index).sql)
+      }
+      for key in definitions.foreignKeys { try state.connection.execute(key.statement.sql) }
+      for table in state.entities.schema.tables {
+        try state.connection.execute("ANALYZE \(SQLName.quoted(table.name))")
+      }
+    }
+  }
+
+  func insertCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
+    guard let entity = rows.first?.id.entityDescription else { return }
+    try copying { state in
+      if recordsCopies { try recordHistory(rows, state) }
+      try PostgreSQLRowWriter(state: state).insertCopies(rows, state.plans.plan(for: entity))
+    }
+  }
+
+  func connectCopies(_ rows: [RowChange], in context: NSManagedObjectContext) throws {
+    try copying { try CopiedPairs(state: $0).connect(rows) }
+  }
+
+  func recordCopy(_ progress: CopyProgress?) throws {
+    try copying { state in
+      setOwnMetadata(StoreMetadata.Key.unfinishedCopy, progress?.propertyList)
+      try SchemaInDatabase(state.connection, address(), url: url).setMetadata(metadata ?? [:])
+    }
+  }
+
+  /// Writes in the transaction of the part that is copied.
+  private func copying(_ body: (OpenedSchema) throws -> Void) throws {
+    let state = try writableState()
+    try PostgreSQLErrors.translating(url: url, isOpening: false) {
+      try body(state)
+      try state.database.flush()
+    }
+  }
+}
+
+/// Writes the members of relationships of rows that have none yet: the pairs of join tables by COPY.
+private struct CopiedPairs {
+  let state: OpenedSchema
+
+  func connect(_ rows: [RowChange]) throws {
+    guard let entity = rows.first?.id.entityDescription else { return }
+    let plan = try state.sharedPlans.plan(for: entity)
+    var others = SlotSet()
+    for (position, relationship) in plan.outside {
+      if case .joinTable(let end) = relationship.place, !end.isReflexive, end.inverseOrderColumn == nil {
+        try copy(rows, position, end)
+      } else {
+        others.insert(position)
+      }
+    }
+    if others.isEmpty { return }
+    let rest = rows.compactMap { row -> RowChange? in
+      let changed = SlotSet(others.filter { row.changed.contains($0) })
+      if changed.isEmpty { return nil }
+      return RowChange(kind: row.kind, id: row.id, old: row.old, slots: row.slots, changed: changed)
+    }
+    try RelationshipWriter(database: state.database, entities: state.entities, plans: state.sharedPlans)
+      .write(rest, positionsFollow: true)
+  }
+
+  private func copy(_ rows: [RowChange], _ position: Int, _ end: JoinEnd) throws {
+    let columns = [end.sourceColumn, end.destinationColumn] + [end.orderColumn].compactMap { $0 }
+    try state.connection.copyIn(end.table, columns: columns) { writer in
+      for row in rows where row.changed.contains(position) {
+        guard case .toMany(let members) = row.slots[position] else { continue }
+        let ids = members.ids
+        let places = end.orderColumn == nil ? [] : OrderKeys.arranged(Array(repeating: nil, count: ids.count))
+        for (number, member) in ids.enumerated() {
+          writer.beginRow(fieldCount: columns.count)
+          writer.field(int64: row.id.key.number)
+          writer.field(int64: member.key.number)
+          if !places.isEmpty { writer.field(int64: places[number]) }
+        }
+      }
+    }
+  }
+}
+
+extension PostgreSQLStore: HistoryCopying {
+  func readStoredHistory(
+    _ body: (HistoryTransaction, [(change: HistoryChange, entity: String)]) throws -> Void
+  ) throws -> Int64 {
+    try asking { state in
+      let reader = try HistoryReader(state.database)
+      try reader.transactions(.all) { transaction in
+        let changes = try reader.changes(of: transaction.number).compactMap { change in
+          state.entities.schema.entity(number: change.entity).map { (change, $0.name) }
+        }
+        try body(transaction, changes)
+      }
+      return try reader.lastNumber()
+    }
+  }
+
+  func insertHistory(
+    _ transaction: HistoryTransaction, _ changes: [(change: HistoryChange, entity: String)]
+  ) throws {
+    try asking { state in
+      let history = state.history ?? StoreHistory(state.entities, .postgreSQL)
+      try HistoryTables.make(in: state.database, tombstones: history.tombstoneCount)
+      let writer = HistoryWriter(state.database, copying: transaction)
+      try writer.recordTransaction()
+      for (change, name) in changes {
+        guard let entity = state.entities.schema[name] else { throw SchemaProblem.entityNotInStore(entity: name) }
+        try writer.copy(change, entity: entity.number)
+      }
+      try writer.finish()
+      try state.database.flush()
+    }
+  }
+
+  func continueHistory(after number: Int64) throws {
+    try asking { state in
+      try HistoryWriter.setGreatest(HistoryTables.transaction, number, state.database)
+      try state.database.flush()
+    }
+  }
+}
