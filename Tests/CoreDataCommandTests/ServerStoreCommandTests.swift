@@ -35,7 +35,8 @@ struct ServerStoreCommandTests {
   private func copyToServer() {
     let run = CommandRun(["store", "copy", store, server])
     #expect(run.status == .done, "\(run.error)")
-    #expect(run.output.hasPrefix("\(name): 4 rows of 2 entities, teststore\nChecked: the copy has the objects of Shop."))
+    #expect(
+      run.output.hasPrefix("\(name): 4 rows of 2 entities, teststore\nChecked: the copy has the objects of Shop."))
   }
 
   @Test("A store is copied into a server and back, and exports of both are equal but for the store")

@@ -27,7 +27,8 @@ enum MigratePlanCommand: Command {
       let target = try model.version(invocation.arguments.value("to"))
       let known = try model.modelVersions()
       let plan = try MigrationPlan(
-        storeAt: invocation.located(invocation.arguments.argument("STORE")).file, known: known, version: target.name, mappings: invocation.mappings,
+        storeAt: invocation.located(invocation.arguments.argument("STORE")).file, known: known, version: target.name,
+        mappings: invocation.mappings,
         allowances: allowances)
       return (plan, target, known)
     }

@@ -45,7 +45,8 @@ enum MigrateRunCommand: Command {
       let known = try model.modelVersions()
       if case .file = place { try recover(url, invocation) }
       let plan = try MigrationPlan(
-        storeAt: invocation.located(arguments.argument("STORE")).file, known: known, version: target.name, mappings: invocation.mappings, allowances: allowances)
+        storeAt: invocation.located(arguments.argument("STORE")).file, known: known, version: target.name,
+        mappings: invocation.mappings, allowances: allowances)
       return (plan, target, known)
     }
     invocation.remarkAllowances(plan)
@@ -169,7 +170,8 @@ enum MigrateRunCommand: Command {
     _ invocation: CommandInvocation
   ) throws -> [String: (before: Int, after: Int)] {
     guard !invocation.arguments.flag("backup") else {
-      throw CommandFailure(.usage, "--backup is for stores in files. Back up \(url.lastPathComponent) with the server's tools.")
+      throw CommandFailure(
+        .usage, "--backup is for stores in files. Back up \(url.lastPathComponent) with the server's tools.")
     }
     let coordinator = NSPersistentStoreCoordinator(
       managedObjectModel: try NSManagedObjectModel(document: target.document))

@@ -127,9 +127,10 @@ extension NSPersistentStoreCoordinator {
   /// The file at the old location is unchanged. The store's objects and identifiers become those of the new store, and
   /// contexts save their changes there. Memory use does not grow with the number of rows.
   ///
-  /// If one of the stores is no SQLite database, all rows are copied in memory. Only from an in-memory, XML or binary
-  /// store to another of these types existing objects and identifiers remain valid; otherwise the new store has a UUID
-  /// and identifiers of its own, and contexts must be reset.
+  /// If one of the stores is no SQLite database, the rows are copied page by page, and then compared with their source by
+  /// counts and hashes. Only from an in-memory, XML or binary store to another of these types existing objects and
+  /// identifiers remain valid; otherwise the new store has a UUID of its own, and contexts must be reset. Objects keep the
+  /// numbers in their identifiers, unless the new store numbers all entities together and another object has the number.
   ///
   /// Differs from Apple: existing objects and identifiers remain valid where it is said above.
   ///
@@ -141,7 +142,8 @@ extension NSPersistentStoreCoordinator {
   /// - Returns: the new store.
   /// - Throws: 134000 for an unknown type; 134070 if the store does not belong to this coordinator, if there is a store
   ///   at the new location, or if it is an incremental store, whose rows cannot be listed; 512, 513, 640 and 642 if the
-  ///   file system fails; the errors of opening a store. The coordinator keeps the old store then.
+  ///   file system fails; 134070 if the new store does not hold what the old one does; the errors of opening a store. The
+  ///   coordinator keeps the old store then.
   @discardableResult
   public func migratePersistentStore(
     _ store: NSPersistentStore, to storeURL: URL, options: [AnyHashable: Any]? = nil,

@@ -104,19 +104,21 @@ extension NSPersistentStoreCoordinator {
   /// - Throws: the errors of opening a store.
   package func openStore(_ kind: any ServerStore.Type, at url: URL) throws -> any RowStore {
     let store = kind.init(
-      persistentStoreCoordinator: self, configurationName: nil, at: url, options: [NSReadOnlyPersistentStoreOption: true])
+      persistentStoreCoordinator: self, configurationName: nil, at: url,
+      options: [NSReadOnlyPersistentStoreOption: true])
     try finishOpening(store)
     return store
   }
 
-  /// Removes what is left of a copy, unless it can be continued. The caller needs the error of the copy, not one of the
-  /// cleanup.
+  /// Removes what is left of a copy, unless it can be continued.
   private func removeFailedCopy(_ kind: NSPersistentStore.Type, at url: URL) {
     // Others may have begun to use a store in a server, which has none of the rows.
     if kind is any PartialCopyDestination.Type || kind is any ServerStore.Type { return }
+    // The caller needs the error of the copy, not one of the cleanup.
     if kind == SQLiteStore.self {
       try? StoreFiles.remove(at: url)
     } else {
+      // As above.
       try? StoreFileMoves.destroy(kind, at: url)
     }
   }

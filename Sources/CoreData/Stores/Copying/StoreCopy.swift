@@ -224,7 +224,8 @@ private final class RowCopy {
           let made = try rows.row(row, position)
           done.digest.add(made)
           return RowChange(
-            kind: .insert, id: rows.identifier(position, made.number), old: nil, slots: made.slots, changed: made.values)
+            kind: .insert, id: rows.identifier(position, made.number), old: nil, slots: made.slots, changed: made.values
+          )
         }
         try destination.insertCopies(changes, in: context)
         try commitPart(after: last.key.number, count: page.count)

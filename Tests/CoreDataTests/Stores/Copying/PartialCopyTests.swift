@@ -84,7 +84,9 @@ struct PartialCopyTests {
     #expect(tries > 4)
   }
 
-  @Test("A store with an unfinished copy is not opened as a store, and not by a migration; the copy ends by the public function")
+  @Test(
+    "A store with an unfinished copy is not opened as a store, and not by a migration; the copy ends by the public function"
+  )
   func opening() throws {
     let source = try bench.company(people: 5)
     let coordinator = try #require(source.persistentStoreCoordinator)

@@ -24,6 +24,7 @@ struct StoreCopyTests {
     // Another test counts those that have a model.
     guard let document = try fixture.models().first?.document else { return }
     let place = try Fixtures.copy(ofStore: Fixtures.url(name))
+    // A copy left behind in the temporary folder does no harm.
     defer { try? Fixtures.removeCopy(of: place) }
     let model = try NSManagedObjectModel(document: document)
     let source = try bench.open(SQLiteStore.self, place, model, [NSReadOnlyPersistentStoreOption: true])
