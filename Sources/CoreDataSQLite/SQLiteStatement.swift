@@ -296,11 +296,14 @@ extension SQLiteStatement {
 
 /// A row as values, for use where convenience matters more than speed.
 package struct SQLiteRow: Hashable, Sendable {
+  /// The names of the columns; none where another engine has read the row.
   package let columns: [String]
   /// The values, one for each column.
   package let values: [SQLiteValue]
 
-  package init(columns: [String], values: [SQLiteValue]) { (self.columns, self.values) = (columns, values) }
+  package init(_ values: [SQLiteValue], columns: [String] = []) {
+    (self.columns, self.values) = (columns, values)
+  }
 
   /// The value of the column at an index, from 0.
   package subscript(index: Int) -> SQLiteValue { values[index] }
@@ -321,7 +324,7 @@ extension SQLiteStatement {
       // Read the names after the first step: SQLite may recompile the statement there, for a changed schema.
       let names = columns ?? columnNames
       columns = names
-      rows.append(SQLiteRow(columns: names, values: names.indices.map { value(at: $0) }))
+      rows.append(SQLiteRow(names.indices.map { value(at: $0) }, columns: names))
     }
     return rows
   }

@@ -65,7 +65,7 @@ final class PostgreSQLDatabase: SQLDatabase {
   func rows(_ sql: String, _ values: [SQLiteValue]) throws -> [SQLiteRow] {
     let rows = try query(sql, values)
     return (0..<rows.count).map { row in
-      SQLiteRow(columns: [], values: (0..<rows.columnCount).map { DatabaseRow(rows, row).value(at: $0) })
+      SQLiteRow((0..<rows.columnCount).map { DatabaseRow(rows, row).value(at: $0) })
     }
   }
 

@@ -41,7 +41,9 @@ package enum HistoryTombstone {
     case .uuid: return marked(.bytes, "uuid_send(\(column))")
     case .binaryData, .transformable: return marked(.bytes, column)
     case .date:
-      let remainder = attribute.remainderColumn.map { " || COALESCE(float8send(\(SQLName.quoted($0))), decode('', 'hex'))" }
+      let remainder = attribute.remainderColumn.map {
+        " || COALESCE(float8send(\(SQLName.quoted($0))), decode('', 'hex'))"
+      }
       return marked(.date, "timestamptz_send(\(column))" + (remainder ?? ""))
     case .undefined, .objectID, .composite: return nil
     }

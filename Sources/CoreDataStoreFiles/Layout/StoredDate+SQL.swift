@@ -33,8 +33,10 @@ extension StoredDate {
 
   private static func isTimestamp(_ seconds: String) -> String {
     // The first comparison keeps the multiplication from an overflow, which is an error in PostgreSQL.
-    let count = "CAST(\(microseconds(seconds)) AS numeric)"
+    // Both ends of the range are doubles exactly; a double that becomes `numeric` is rounded to 15 digits.
+    let count = microseconds(seconds)
     return "CASE WHEN abs(\(seconds)) > 1e13 THEN FALSE "
-      + "ELSE \(count) >= \(range.lowerBound) AND \(count) < \(range.upperBound) END"
+      + "ELSE \(count) >= CAST(\(range.lowerBound) AS double precision) "
+      + "AND \(count) < CAST(\(range.upperBound) AS double precision) END"
   }
 }

@@ -22,7 +22,8 @@ struct BatchDerivations {
     for layout in try rows.entityLayouts() {
       guard let entity = run.entities.description(number: layout.number) else { continue }
       for rule in run.derivations.rules(of: entity) where changed.map({ rule.concerns($0) }) ?? true {
-        guard let attribute = entity.attributesByName[rule.name], let stored = layout.attributes[rule.name], stored.column != nil
+        guard let attribute = entity.attributesByName[rule.name], let stored = layout.attributes[rule.name],
+          stored.column != nil
         else { continue }
         let found = try run.rows(values: [stored.kind])
         try found.add(layout.number, from: rows)

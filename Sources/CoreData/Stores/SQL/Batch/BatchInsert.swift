@@ -154,7 +154,7 @@ final class BatchInsert {
     guard let missing = missing(values) else {
       do {
         return try insertRow(values)
-      } catch where insertion.isNotUnique(error) && policy != .errorMergePolicyType {
+      } catch  where insertion.isNotUnique(error) && policy != .errorMergePolicyType {
         guard try merge(values, with: rowsWithSameValues(values)) != .none else { throw error }
         return
       }

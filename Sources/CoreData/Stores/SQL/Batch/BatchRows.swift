@@ -106,7 +106,8 @@ package final class BatchRows {
     let numbers = entities.schema.entity(number: layout.rootNumber)?.numbers ?? []
     if let only = numbers.first, numbers.count == 1 {
       try database.run(
-        "UPDATE \(table) SET Z_ENT = ?1 WHERE ROOT = ?2 AND Z_ENT \(database.dialect.isDifferent) ?1", [.integer(Int64(only)), root])
+        "UPDATE \(table) SET Z_ENT = ?1 WHERE ROOT = ?2 AND Z_ENT \(database.dialect.isDifferent) ?1",
+        [.integer(Int64(only)), root])
       return
     }
     let list = numbers.map(String.init).joined(separator: ", ")

@@ -28,7 +28,8 @@ package struct MemberReader {
   }
 
   /// The members of several owners with one query for many of them, by owner; owners without members are left out.
-  package func members(of relationship: RelationshipLayout, primaryKeys: [Int64]) throws -> [Int64: [NSManagedObjectID]] {
+  package func members(of relationship: RelationshipLayout, primaryKeys: [Int64]) throws -> [Int64: [NSManagedObjectID]]
+  {
     guard let destination = entities.schema[relationship.destinationEntity] else { return [:] }
     let pairs = RelationshipPairs(of: relationship, in: entities.schema)
     guard let query = pairs.members(of: destination, ownerCount: Self.ownersPerQuery) else {

@@ -50,7 +50,8 @@ final class RowStatements {
   func deletion() throws -> SQLiteStatement {
     if let knownDeletion { return knownDeletion }
     let made = try connection.prepare(
-      "DELETE FROM \(SQLName.quoted(plan.layout.table)) WHERE Z_PK = ?1 AND \(RowVersion.stored) = ?2", persistent: true)
+      "DELETE FROM \(SQLName.quoted(plan.layout.table)) WHERE Z_PK = ?1 AND \(RowVersion.stored) = ?2", persistent: true
+    )
     knownDeletion = made
     return made
   }
