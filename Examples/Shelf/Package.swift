@@ -13,7 +13,8 @@ let package = Package(
     .executableTarget(
       name: "shelf",
       dependencies: [
-        .product(name: "CoreData", package: "OpenCoreData"), .product(name: "CoreDataPostgreSQL", package: "OpenCoreData"),
+        .product(name: "CoreData", package: "OpenCoreData"),
+        .product(name: "CoreDataPostgreSQL", package: "OpenCoreData"),
       ],
       path: ".",
       exclude: ["README.md", "check.sh", "expected.txt"],

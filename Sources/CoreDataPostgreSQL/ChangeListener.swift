@@ -78,7 +78,8 @@ extension PostgreSQLStore {
       }
     } catch {
       FileHandle.standardError.write(
-        Data("CoreData: Changes by other processes to the store '\(url?.place ?? "")' are not noticed: \(error)\n".utf8))
+        Data("CoreData: Changes by other processes to the store '\(url?.place ?? "")' are not noticed: \(error)\n".utf8)
+      )
     }
   }
 }

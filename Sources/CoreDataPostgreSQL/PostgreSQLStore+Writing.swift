@@ -66,7 +66,8 @@ extension PostgreSQLStore {
         throw conflicts
       } catch let error as NSError {
         state.database.forget()
-        guard isOwn, repeating, attempt < Self.attempts, let cause = error.userInfo[NSUnderlyingErrorKey] as? PostgreSQLError,
+        guard isOwn, repeating, attempt < Self.attempts,
+          let cause = error.userInfo[NSUnderlyingErrorKey] as? PostgreSQLError,
           cause.isRepeatable
         else { throw error }
         attempt += 1
@@ -127,7 +128,21 @@ extension PostgreSQLStore {
   /// How often the server is asked about a transaction that it has not ended yet, ten times a second.
   private static let questions = 50
 
-  // MARK: Transactions around several writes
+  // MARK: Transactions around several reads or writes
+
+  func beginReading() throws {
+    // A migration reads in its own transaction, which has locked the tables.
+    if borrowed != nil { return }
+    try asking { state in
+      try state.connection.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
+      connections.pause()
+      state.isInTransaction = true
+    }
+  }
+
+  func endReading() throws {
+    if borrowed == nil { try rollBackWriting() }
+  }
 
   func beginWriting() throws {
     try asking { state in

@@ -125,7 +125,8 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
         values = found
         if try !isReadOnly && connection.isReadOnlyServer() { isReadOnly = true }
         let state = OpenedSchema(
-          connection, schema: address.schema, entities: StoredEntities(schema: layout, model: model, store: self), isOwned: borrowed == nil)
+          connection, schema: address.schema, entities: StoredEntities(schema: layout, model: model, store: self),
+          isOwned: borrowed == nil)
         try openHistory(state, settings)
         if borrowed == nil { openReaders(beside: state, address) }
         // Nothing after this throws: a store whose opening has failed has no connection.

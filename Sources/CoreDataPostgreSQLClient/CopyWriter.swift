@@ -10,7 +10,8 @@ import Foundation
 package final class CopyWriter {
   /// The buffer is sent when it has so many bytes.
   private static let threshold = 256 << 10
-  private static let signature: [UInt8] = Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0x00] + Array(repeating: 0, count: 8)
+  private static let signature: [UInt8] =
+    Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0x00] + Array(repeating: 0, count: 8)
 
   private let send: (UnsafeRawBufferPointer) -> Void
   private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: threshold + 4_096, alignment: 16)

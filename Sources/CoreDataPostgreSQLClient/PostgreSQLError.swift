@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CPostgreSQL
+import Foundation
 
 /// An error of the server, or of the connection to it.
 package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
@@ -24,7 +25,9 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   private static let longestStatement = 200
 
   init(_ message: String, isConnectionLost: Bool = false, statement: String? = nil) {
-    self.message = message.trimmed
+    // libpq breaks its messages into lines.
+    self.message = message.trimmed.split(whereSeparator: \.isNewline)
+      .map { $0.trimmingCharacters(in: .whitespaces) }.joined(separator: " ")
     self.isConnectionLost = isConnectionLost
     self.statement = statement.map { String($0.prefix(Self.longestStatement)) }
     (sqlState, detail, hint, schema, table, column, constraint) = (nil, nil, nil, nil, nil, nil, nil)

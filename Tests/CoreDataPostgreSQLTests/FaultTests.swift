@@ -79,9 +79,10 @@ struct FaultTests {
     let other = TestServer.shared.url(user: "\(schema)_reader", "schema=\(schema)")
     let model = CompanyModel.make()
     let refused = NSPersistentStoreCoordinator(managedObjectModel: model)
-    let error = try #require(throws: (any Error).self) {
-      try refused.addPersistentStore(type: .postgreSQL, at: other)
-    } as NSError
+    let error =
+      try #require(throws: (any Error).self) {
+        try refused.addPersistentStore(type: .postgreSQL, at: other)
+      } as NSError
     #expect(error.code == CocoaError.Code.fileWriteNoPermission.rawValue && error.reasonText.contains("z_metadata"))
     try owner.execute("GRANT SELECT ON ALL TABLES IN SCHEMA \(schema) TO \(schema)_reader")
     try refused.addPersistentStore(type: .postgreSQL, at: other)
@@ -91,14 +92,17 @@ struct FaultTests {
     let denied = try #require(throws: (any Error).self) { try reader.save() } as NSError
     #expect(denied.code == CocoaError.Code.fileWriteNoPermission.rawValue && denied.reasonText.contains("zemployee"))
     try owner.execute("ALTER ROLE \(schema)_reader SET default_transaction_read_only = on")
-    #expect(try NSPersistentStoreCoordinator(managedObjectModel: model).addPersistentStore(
-      type: .postgreSQL, at: other).isReadOnly)
+    #expect(
+      try NSPersistentStoreCoordinator(managedObjectModel: model).addPersistentStore(
+        type: .postgreSQL, at: other
+      ).isReadOnly)
     try owner.execute("ALTER TABLE zemployee DROP COLUMN zage")
     context.reset()
     let changed = try #require(throws: (any Error).self) { try context.all("Employee") } as NSError
     #expect(changed.code == NSPersistentStoreIncompatibleSchemaError && changed.reasonText.contains("zage"))
     let opening = try #require(throws: (any Error).self) { try bench.coordinator() } as NSError
-    #expect(opening.code == NSPersistentStoreIncompatibleSchemaError && opening.userInfo["property"] as? String == "age")
+    #expect(
+      opening.code == NSPersistentStoreIncompatibleSchemaError && opening.userInfo["property"] as? String == "age")
     try owner.execute("DROP OWNED BY \(schema)_reader; DROP ROLE \(schema)_reader")
   }
 

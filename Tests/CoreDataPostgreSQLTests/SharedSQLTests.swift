@@ -6,19 +6,22 @@ import CoreDataPredicates
 import CoreDataSQLite
 import CoreDataTestSupport
 import Foundation
+import PostgreSQLTestServer
 import Testing
 
 @testable import CoreData
+@testable import CoreDataPostgreSQL
+@testable import CoreDataPostgreSQLClient
 @testable import CoreDataStoreFiles
 
 /// The code that both engines run, on a server of PostgreSQL.
 @Suite(
   "SQL that both engines share, in PostgreSQL", .serialized,
-  .enabled(if: PsqlServer.shared != nil, "There is no server of PostgreSQL here."))
+  .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."))
 struct SharedSQLTests {
   private let store: SharedStore
 
-  init() throws { store = try SharedStore(#require(PsqlServer.shared)) }
+  init() throws { store = try SharedStore() }
 
   @Test("Dates are split in SQL as in Swift, to the last bit")
   func dates() throws {
@@ -147,11 +150,12 @@ struct SharedSQLTests {
     let writer = HistoryWriter(store.database, origin: HistoryOrigin())
     try writer.record(.insert, entity: 1, key: 1)
     try other.run("SET lock_timeout = '200ms'")
-    #expect(throws: PsqlDatabase.Failure.self) {
+    #expect(throws: PostgreSQLError.self) {
       try other.transaction { try HistoryWriter(other, origin: HistoryOrigin()).record(.insert, entity: 1, key: 2) }
     }
     try writer.finish()
     try store.database.run("COMMIT")
+    try store.database.flush()
     try other.transaction {
       let next = HistoryWriter(other, origin: HistoryOrigin())
       try next.record(.insert, entity: 1, key: 2)
@@ -275,7 +279,7 @@ struct SharedSQLTests {
 
   @Test("Batch insertions merge with rows that have the same unique values", arguments: [1, 2])
   func insertions(constraints: Int) throws {
-    let store = try SharedStore(#require(PsqlServer.shared), constraints: constraints)
+    let store = try SharedStore(constraints: constraints)
     try store.insert("Note", key: 1, ["title": .string("a"), "count": .integer(1)])
     let history = StoreHistory(store.entities, .postgreSQL)
     try HistoryTables.make(in: store.database, tombstones: history.tombstoneCount)
@@ -305,35 +309,18 @@ struct SharedSQLTests {
   }
 }
 
-/// The server for the tests of this file: the one whose socket is in the directory that `OPENCOREDATA_POSTGRESQL_SOCKET` names.
-final class PsqlServer: Sendable {
-  static let shared: PsqlServer? = try? PsqlServer()
-
-  struct Missing: Error {}
-
-  let socket: String
-
-  private init() throws {
-    guard FileManager.default.fileExists(atPath: PsqlDatabase.program),
-      let path = ProcessInfo.processInfo.environment["OPENCOREDATA_POSTGRESQL_SOCKET"]
-    else { throw Missing() }
-    socket = path
-  }
-}
-
 /// A store in a schema of its own, made of the parts that shared code needs.
 private final class SharedStore {
-  let server: PsqlServer
-  let database: PsqlDatabase
+  let database: PostgreSQLDatabase
   let entities: StoredEntities
   let plans: RowPlans
   let store: NSPersistentStore
   private let model: NSManagedObjectModel
   private let coordinator: NSPersistentStoreCoordinator
-  private let schemaName = "s" + UUID().uuidString.replacingOccurrences(of: "-", with: "").lowercased()
+  private let address: PostgreSQLAddress
 
-  init(_ server: PsqlServer, constraints: Int = 1) throws {
-    self.server = server
+  init(constraints: Int = 1) throws {
+    address = try PostgreSQLAddress(TestServer.shared.schemaURL())
     var builder = ModelBuilder()
     let kept = [
       NSAttributeDescription.make("title", .stringAttributeType), .make("count", .integer64AttributeType),
@@ -358,19 +345,16 @@ private final class SharedStore {
     let schema = try StoreSchema(document: model.document, dialect: .postgreSQL)
     entities = StoredEntities(schema: schema, model: model, store: store)
     plans = RowPlans(entities: entities)
-    database = try PsqlDatabase(socket: server.socket)
-    try database.run("CREATE SCHEMA \(schemaName)")
-    try database.run("SET search_path = \(schemaName)")
+    database = try Self.connect(address)
+    try database.run("CREATE SCHEMA \(address.schema)")
     for statement in PostgreSQLDefinitions(schema).creationStatements { try database.run(statement.sql) }
   }
 
-  deinit { try? database.run("DROP SCHEMA \(schemaName) CASCADE") }
-
   /// Opens another connection to the store.
-  func connect() throws -> PsqlDatabase {
-    let other = try PsqlDatabase(socket: server.socket)
-    try other.run("SET search_path = \(schemaName)")
-    return other
+  func connect() throws -> PostgreSQLDatabase { try Self.connect(address) }
+
+  private static func connect(_ address: PostgreSQLAddress) throws -> PostgreSQLDatabase {
+    PostgreSQLDatabase(try PostgreSQLConnection(address, applicationName: "tests"), schema: address.schema)
   }
 
   var members: MemberReader { MemberReader(database: database, entities: entities) }

@@ -104,9 +104,10 @@ struct StoreTests {
     let text = "postgresql://nobody\(part)/nothing?host=\(folder)\(query)"
     let url = try #require(URL(string: text))
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: CompanyModel.make())
-    let error = try #require(throws: (any Error).self) {
-      try coordinator.addPersistentStore(type: .postgreSQL, at: url)
-    } as NSError
+    let error =
+      try #require(throws: (any Error).self) {
+        try coordinator.addPersistentStore(type: .postgreSQL, at: url)
+      } as NSError
     #expect(error.code == NSPersistentStoreOpenError)
     #expect(!"\(error) \(error.userInfo) \(String(reflecting: error))".contains("secret42"))
   }
@@ -253,7 +254,8 @@ struct StoreTests {
     try bench.connection().execute("CREATE TABLE theirs (number integer)")
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: CompanyModel.make())
     try coordinator.destroyPersistentStore(at: bench.url, type: .postgreSQL)
-    let names = try bench.connection().query("SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()")
+    let names = try bench.connection().query(
+      "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()")
     #expect((0..<names.count).map { names.string($0, 0) } == ["theirs"])
     #expect(throws: (any Error).self) {
       try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .postgreSQL, at: bench.url)

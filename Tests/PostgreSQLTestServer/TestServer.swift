@@ -59,7 +59,8 @@ package final class TestServer: @unchecked Sendable {
     let settings =
       "-k \(folder) -c listen_addresses='' -c max_connections=200 -c shared_buffers=64MB -c fsync=off "
       + "-c max_prepared_transactions=0"
-    try control("pg_ctl", ["-D", "\(folder)/data", "-o", settings, "-l", "\(folder)/data/log", "-w", "-t", "60", "start"])
+    try control(
+      "pg_ctl", ["-D", "\(folder)/data", "-o", settings, "-l", "\(folder)/data/log", "-w", "-t", "60", "start"])
   }
 
   /// Stops the server.

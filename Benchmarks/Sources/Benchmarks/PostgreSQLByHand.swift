@@ -107,7 +107,8 @@ enum PostgreSQLByHand {
     }
   }
 
-  private static let columns = "z_pk, z_ent, z_opt, zbody, zdatecreated, zdatecreated_sub, zdisplayindex, zfullname, ztitle"
+  private static let columns =
+    "z_pk, z_ent, z_opt, zbody, zdatecreated, zdatecreated_sub, zdisplayindex, zfullname, ztitle"
 
   @Sendable static func fetchAll(_ place: Workload.Place) throws -> Measurement {
     let connection = try Connection(store(notes: place.noteCount))

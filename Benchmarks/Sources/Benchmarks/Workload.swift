@@ -48,7 +48,8 @@ struct Workload: Sendable {
     var shared: URL { store.deletingLastPathComponent().deletingLastPathComponent() }
   }
 
-  static let all = InPlaceWorkloads.all + CopyWorkloads.all + ObjectWorkloads.all + VersionWorkloads.all
+  static let all =
+    InPlaceWorkloads.all + CopyWorkloads.all + ObjectWorkloads.all + VersionWorkloads.all
     + PostgreSQLWorkloads.all
 
   static func named(_ name: String) -> Workload? { all.first { $0.name == name } }

@@ -58,7 +58,9 @@ package struct DerivedColumns {
         where: "\(own)\(column) IS NULL", in: entity.table)
     }
     guard let value = try value(of: expression, entity, kind: attribute.kind) else { return nil }
-    if attribute.kind == .date { try refuse("A date that is derived from others has two columns", entity, attribute.name) }
+    if attribute.kind == .date {
+      try refuse("A date that is derived from others has two columns", entity, attribute.name)
+    }
     return MigrationStatement(
       eachRowOf: entity.table, "UPDATE \(table) SET \(column) = \(value)",
       where: "\(own)\(column) \(dialect.isDifferent) \(value)", in: entity.table)
@@ -137,7 +139,9 @@ package struct DerivedColumns {
     else { return nil }
     let isWhole = [.integer16, .integer32, .integer64].contains(value.kind)
     let isExact = function == "SUM" ? isWhole : function != "AVG" && value.kind != .boolean
-    if !isExact { try refuse("PostgreSQL does not compute \(name) as objects do", entity, names.joined(separator: ".")) }
+    if !isExact {
+      try refuse("PostgreSQL does not compute \(name) as objects do", entity, names.joined(separator: "."))
+    }
     if function == "SUM", dialect != .sqlite {
       return ("CAST((SELECT COALESCE(SUM(\(value.sql)), 0) \(rows)) AS bigint)", .integer64)
     }

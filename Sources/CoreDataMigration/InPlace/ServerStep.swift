@@ -251,7 +251,8 @@ struct ServerStepBuilder {
     for index in step.sourceSchema.indexes {
       if let new = objects.keptIndexes[index.name] { add(index.name, new, "INDEX", of: index.table) }
     }
-    created.formUnion(step.destinationSchema.tables.flatMap { [$0.name, $0.sequence, Self.keyName(of: $0.name) ?? ""] })
+    created.formUnion(
+      step.destinationSchema.tables.flatMap { [$0.name, $0.sequence, Self.keyName(of: $0.name) ?? ""] })
     created.formUnion(step.destinationSchema.joinTables.flatMap { [$0.name, Self.keyName(of: $0.name) ?? ""] })
     created.formUnion(step.destinationSchema.indexes.map(\.name))
     let renames = Renames(

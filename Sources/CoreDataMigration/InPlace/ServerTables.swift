@@ -238,7 +238,9 @@ extension ServerTables.Altered {
     for (entity, values) in updates {
       var filled: [String: [(column: String, value: BoundSQL)]] = [:]
       for (column, value) in values where !recomputed.contains(column) {
-        if case .filled(_, let constant, let decisive) = value { filled[decisive, default: []].append((column, constant)) }
+        if case .filled(_, let constant, let decisive) = value {
+          filled[decisive, default: []].append((column, constant))
+        }
       }
       for (decisive, values) in filled.sorted(by: { $0.key < $1.key }) {
         add(values, renames.name(decisive), entity)

@@ -75,7 +75,8 @@ package struct TablePlanner {
     guard columns.recomputed.isEmpty, columns.removed.isEmpty || step.cleanup == .deferred else { return false }
     let taken = Set(old.columns.map(\.name)).union(step.extraColumns[old.name] ?? [])
     // A new name that another column still has would need a temporary name: copying is simpler and as safe.
-    return columns.renamed.allSatisfy { !taken.contains($0.new) } && columns.added.allSatisfy { !taken.contains($0.name) }
+    return columns.renamed.allSatisfy { !taken.contains($0.new) }
+      && columns.added.allSatisfy { !taken.contains($0.name) }
   }
 
   /// The changes to the columns of a table that gets its rows from one source table.
@@ -95,13 +96,16 @@ package struct TablePlanner {
       let given = values.compactMap { pair, value in value.map { (pair, $0) } }
       let origins = Set(given.compactMap(\.1.origin))
       // Rows of entities that do not continue the old column must not keep its values, and only one column can replace it.
-      let replaced = origins.count != 1 ? nil : old.columns.first { oldColumn in
-        oldColumn.type == column.type && origins.contains(oldColumn.name) && !used.contains(oldColumn.name)
-          && values.allSatisfy { pair, value in
-            if let origin = value?.origin { return origin == oldColumn.name }
-            return (value == nil || hasNoStrayValues) && !uses(pair.source, oldColumn.name)
-          }
-      }
+      let replaced =
+        origins.count != 1
+        ? nil
+        : old.columns.first { oldColumn in
+          oldColumn.type == column.type && origins.contains(oldColumn.name) && !used.contains(oldColumn.name)
+            && values.allSatisfy { pair, value in
+              if let origin = value?.origin { return origin == oldColumn.name }
+              return (value == nil || hasNoStrayValues) && !uses(pair.source, oldColumn.name)
+            }
+        }
       if let replaced {
         used.insert(replaced.name)
         if replaced.name != column.name { result.renamed.append((replaced.name, column.name)) }

@@ -34,7 +34,7 @@ enum PostgreSQLErrors {
     info[ErrorDetail.url] = url
     let kind = kind(of: failure, isOpening: isOpening)
     let place = url.map { " The store is '\($0.place)'." } ?? ""
-    let end = failure.description.hasSuffix(".") ? "" : "."
+    let end = ".?!".contains(failure.description.last ?? " ") ? "" : "."
     return NSError.cocoa(
       kind.code, kind.description, reason: "PostgreSQL: \(failure.description)\(end)\(place)",
       suggestion: kind.suggestion, underlying: failure, info)

@@ -137,7 +137,8 @@ extension OpenedSchema: RowSource {
   }
 
   func id(key: Int64, number: Int64, like layout: EntityLayout) throws -> NSManagedObjectID {
-    guard let entity = entities.number(ofRow: number, like: layout), let id = entities.id(entity: entity, primaryKey: key)
+    guard let entity = entities.number(ofRow: number, like: layout),
+      let id = entities.id(entity: entity, primaryKey: key)
     else { throw RowProblem(kind: .unknownEntity(number: number), table: layout.table, primaryKey: key, property: "") }
     return id
   }

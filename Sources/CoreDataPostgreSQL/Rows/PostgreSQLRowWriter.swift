@@ -179,7 +179,9 @@ struct PostgreSQLRowWriter {
     try sink.put(smaller: entity)
     try sink.put(smaller: 1)
     let slots = change.slots
-    for position in plan.steps.indices { try write(slots[position], position, key: change.id.key.number, plan, to: &sink) }
+    for position in plan.steps.indices {
+      try write(slots[position], position, key: change.id.key.number, plan, to: &sink)
+    }
   }
 
   @inline(__always)

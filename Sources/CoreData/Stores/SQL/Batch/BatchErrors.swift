@@ -6,7 +6,9 @@ import Foundation
 /// Errors of batch requests. Nothing has been written then.
 package enum BatchErrors {
   /// 134060
-  package static func badRequest(_ reason: String, entity: String?, property: String? = nil, suggestion: String) -> NSError {
+  package static func badRequest(_ reason: String, entity: String?, property: String? = nil, suggestion: String)
+    -> NSError
+  {
     .cocoa(
       NSCoreDataError, "The batch request cannot be executed.", reason: reason, suggestion: suggestion,
       ErrorDetail.place(entity: entity, property: property))

@@ -3,7 +3,6 @@
 
 import CoreDataModelFiles
 import CoreDataTestSupport
-
 import Foundation
 
 /// The versions of a model among the fixtures, each once.
