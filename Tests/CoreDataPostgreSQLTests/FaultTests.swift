@@ -29,6 +29,7 @@ struct FaultTests {
       while !isDone.withLock({ $0 }) {
         Thread.sleep(forTimeInterval: Double.random(in: 0.0005...0.02, using: &generator))
         guard let pid = pids.withLock({ $0.last }) else { continue }
+        // The connection may have ended by itself.
         _ = try? killer.query("SELECT pg_terminate_backend($1::int)", [.integer(Int64(pid))])
         count.withLock { $0 += 1 }
       }

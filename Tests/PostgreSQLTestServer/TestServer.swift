@@ -24,6 +24,7 @@ package final class TestServer: @unchecked Sendable {
     let files = FileManager.default
     let own = ProcessInfo.processInfo.environment["COREDATA_POSTGRESQL_BIN"].map { [$0] } ?? []
     let debian = "/usr/lib/postgresql"
+    // There need be no such directory.
     let versions = ((try? files.contentsOfDirectory(atPath: debian)) ?? [])
       .sorted { ($0 as NSString).doubleValue > ($1 as NSString).doubleValue }.map { "\(debian)/\($0)/bin" }
     let path = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)

@@ -118,6 +118,7 @@ private struct PredicateRun {
     var query = RowQuery(entity: entity)
     query.predicate = predicate
     query.order = order
+    // What SQL answers with an error is a problem that the comparison finds.
     return (try? store.identifiers(for: query)) ?? nil != nil
   }
 
