@@ -112,7 +112,7 @@ protocol ColumnSink {
 
 /// Why a value cannot be written.
 enum UnwritableValue: Error {
-  case wrongType(Slot)
+  case wrongType(found: String)
   /// PostgreSQL's text has no character U+0000.
   case zeroCharacter
 }
@@ -174,13 +174,13 @@ extension AttributeCells {
     case (.transformable, .archived(let value)), (.transformable, .data(let value)): try sink.put(data: value)
     case (.transformable, .unarchived(let value)): try sink.put(data: value.data)
     case (.transformable, .object(let value)):
-      guard let description else { throw UnwritableValue.wrongType(slot) }
+      guard let description else { throw UnwritableValue.wrongType(found: "\(slot)") }
       if let data = try TransformableValues.encode(value, of: description) {
         try sink.put(data: data)
       } else {
         try sink.null()
       }
-    default: throw UnwritableValue.wrongType(slot)
+    default: throw UnwritableValue.wrongType(found: "\(slot)")
     }
   }
 
@@ -191,13 +191,13 @@ extension AttributeCells {
     switch slot {
     case .null: values = [:]
     case .object(let object as NSDictionary): values = object
-    default: throw UnwritableValue.wrongType(slot)
+    default: throw UnwritableValue.wrongType(found: "\(slot)")
     }
     let descriptions = (description as? NSCompositeAttributeDescription)?.elements ?? []
     for element in elements {
       let description = descriptions.first { $0.name == element.attribute.name }
       guard let description, let slot = Slot(values[element.attribute.name as NSString], for: description) else {
-        throw UnwritableValue.wrongType(slot)
+        throw UnwritableValue.wrongType(found: "\(slot)")
       }
       try element.write(slot, description, to: &sink)
     }

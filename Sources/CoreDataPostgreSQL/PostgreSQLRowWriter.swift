@@ -206,7 +206,7 @@ struct PostgreSQLRowWriter {
         if foreign.entityColumn != nil {
           try sink.put(smaller: Int64(try state.plans.plan(for: id.entity).layout.number))
         }
-      default: throw unwritable(.wrongType(slot), relationship.name, key: key, plan)
+      default: throw unwritable(.wrongType(found: "\(slot)"), relationship.name, key: key, plan)
       }
     }
   }
@@ -216,7 +216,7 @@ struct PostgreSQLRowWriter {
   ) -> RowProblem {
     let found: String
     switch problem {
-    case .wrongType(let slot): found = "\(slot)"
+    case .wrongType(let value): found = value
     case .zeroCharacter: found = "a text with the character U+0000, which PostgreSQL cannot store"
     }
     return RowProblem(

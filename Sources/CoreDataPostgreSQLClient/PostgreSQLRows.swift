@@ -5,72 +5,105 @@ import CPostgreSQL
 import Foundation
 
 /// The rows that a statement has returned, in PostgreSQL's binary format. Columns are read by the types that they have.
+///
+/// Rows and columns count from 0; libpq answers for others as for null. Any thread may read rows.
 package final class PostgreSQLRows: @unchecked Sendable {
-  // Immutable once it has been received.
-  private let result: OpaquePointer
+  // Immutable once it has been received. What is read for each value can be inlined, by other modules too.
+  @usableFromInline package let result: OpaquePointer
+  @usableFromInline package let types: UnsafeMutablePointer<PostgreSQLType>
   package let count: Int
   package let columnCount: Int
-  private let types: [PostgreSQLType]
 
   init(_ result: OpaquePointer) {
     self.result = result
     count = Int(cpq_PQntuples(result))
     columnCount = Int(cpq_PQnfields(result))
-    types = (0..<columnCount).map { PostgreSQLType(rawValue: cpq_PQftype(result, Int32($0))) }
+    types = .allocate(capacity: columnCount)
+    for column in 0..<columnCount {
+      (types + column).initialize(to: PostgreSQLType(rawValue: cpq_PQftype(result, Int32(column))))
+    }
   }
 
-  deinit { cpq_PQclear(result) }
+  deinit {
+    types.deallocate()
+    cpq_PQclear(result)
+  }
 
   /// The number of rows that the statement has inserted, updated, deleted or returned.
   package var affected: Int { Int(String(libpq: cpq_PQcmdTuples(result))) ?? 0 }
 
-  package func type(of column: Int) -> PostgreSQLType { types[column] }
+  /// The bytes of memory that the rows occupy.
+  package var memorySize: Int { cpq_PQresultMemorySize(result) }
 
-  package func isNull(_ row: Int, _ column: Int) -> Bool { cpq_PQgetisnull(result, Int32(row), Int32(column)) != 0 }
-
-  /// The bytes of a value, which live as long as the rows.
-  package func bytes(_ row: Int, _ column: Int) -> UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(
-      start: cpq_PQgetvalue(result, Int32(row), Int32(column)),
-      count: Int(cpq_PQgetlength(result, Int32(row), Int32(column))))
+  package func type(of column: Int) -> PostgreSQLType {
+    precondition(column >= 0 && column < columnCount, "the result has no column \(column)")
+    return types[column]
   }
 
-  private func start(_ row: Int, _ column: Int) -> UnsafeRawPointer {
-    // libpq returns an empty text for a missing value, never a null pointer.
-    UnsafeRawPointer(cpq_PQgetvalue(result, Int32(row), Int32(column)).unsafelyUnwrapped)
+  package func name(of column: Int) -> String { String(libpq: cpq_PQfname(result, Int32(column))) }
+
+  @inlinable @inline(__always)
+  package func isNull(_ row: Int, _ column: Int) -> Bool {
+    cpq_PQgetisnull(result, Int32(truncatingIfNeeded: row), Int32(truncatingIfNeeded: column)) != 0
+  }
+
+  /// The bytes of a value, which live as long as the rows.
+  @inlinable @inline(__always)
+  package func bytes(_ row: Int, _ column: Int) -> UnsafeRawBufferPointer {
+    let (row, column) = (Int32(truncatingIfNeeded: row), Int32(truncatingIfNeeded: column))
+    return UnsafeRawBufferPointer(
+      start: cpq_PQgetvalue(result, row, column), count: Int(cpq_PQgetlength(result, row, column)))
+  }
+
+  /// The bytes of a value of a fixed size; nil for one of another size, such as null.
+  @inlinable @inline(__always)
+  func fixed<Number: FixedWidthInteger & BitwiseCopyable>(_ row: Int, _ column: Int, as type: Number.Type) -> Number? {
+    let (row, column) = (Int32(truncatingIfNeeded: row), Int32(truncatingIfNeeded: column))
+    guard cpq_PQgetlength(result, row, column) == Int32(MemoryLayout<Number>.size),
+      let start = cpq_PQgetvalue(result, row, column)
+    else { return nil }
+    return Number(bigEndian: UnsafeRawPointer(start).loadUnaligned(as: Number.self))
   }
 
   /// An integer; 0 for a missing value, and for one that is no number.
+  @inlinable @inline(__always)
   package func int64(_ row: Int, _ column: Int) -> Int64 {
-    let length = cpq_PQgetlength(result, Int32(row), Int32(column))
-    let start = start(row, column)
-    switch length {
-    case 8 where types[column] != .float8: return Int64(bigEndian: start.loadUnaligned(as: Int64.self))
-    case 4 where types[column] != .float4: return Int64(Int32(bigEndian: start.loadUnaligned(as: Int32.self)))
-    case 2: return Int64(Int16(bigEndian: start.loadUnaligned(as: Int16.self)))
-    case 1: return Int64(start.load(as: UInt8.self))
-    case 0: return 0
-    default: return Int64(exactly: double(row, column).rounded(.towardZero)) ?? 0
+    types[column] == .int8 ? fixed(row, column, as: Int64.self) ?? 0 : otherInt64(row, column)
+  }
+
+  @usableFromInline
+  func otherInt64(_ row: Int, _ column: Int) -> Int64 {
+    switch types[column] {
+    case .int4: return Int64(fixed(row, column, as: Int32.self) ?? 0)
+    case .int2: return Int64(fixed(row, column, as: Int16.self) ?? 0)
+    case .oid: return Int64(fixed(row, column, as: UInt32.self) ?? 0)
+    case .bool: return Int64(fixed(row, column, as: UInt8.self) ?? 0)
+    case .timestamptz: return fixed(row, column, as: Int64.self) ?? 0
+    case .float4, .float8, .numeric: return Int64(exactly: double(row, column).rounded(.towardZero)) ?? 0
+    default: return 0
     }
   }
 
   /// A number; 0 for a missing value, and for one that is no number.
+  @inlinable @inline(__always)
   package func double(_ row: Int, _ column: Int) -> Double {
+    types[column] == .float8
+      ? Double(bitPattern: fixed(row, column, as: UInt64.self) ?? 0) : otherDouble(row, column)
+  }
+
+  @usableFromInline
+  func otherDouble(_ row: Int, _ column: Int) -> Double {
     switch types[column] {
-    case .float8:
-      if isNull(row, column) { return 0 }
-      return Double(bitPattern: UInt64(bigEndian: start(row, column).loadUnaligned(as: UInt64.self)))
-    case .float4:
-      if isNull(row, column) { return 0 }
-      return Double(Float(bitPattern: UInt32(bigEndian: start(row, column).loadUnaligned(as: UInt32.self))))
+    case .float4: return Double(Float(bitPattern: fixed(row, column, as: UInt32.self) ?? 0))
     case .numeric: return Double(numericText(row, column)) ?? 0
     case .int2, .int4, .int8, .bool, .oid: return Double(int64(row, column))
     default: return 0
     }
   }
 
+  @inlinable @inline(__always)
   package func bool(_ row: Int, _ column: Int) -> Bool {
-    types[column] == .bool ? bytes(row, column).first == 1 : int64(row, column) != 0
+    types[column] == .bool ? fixed(row, column, as: UInt8.self) == 1 : int64(row, column) != 0
   }
 
   package func string(_ row: Int, _ column: Int) -> String { String(decoding: bytes(row, column), as: UTF8.self) }
@@ -84,7 +117,7 @@ package final class PostgreSQLRows: @unchecked Sendable {
   }
 
   /// A timestamp in microseconds since 2000-01-01; the least and the greatest integer are the infinite ones.
-  package func microseconds(_ row: Int, _ column: Int) -> Int64 { int64(row, column) }
+  package func microseconds(_ row: Int, _ column: Int) -> Int64 { fixed(row, column, as: Int64.self) ?? 0 }
 
   /// A number in decimal digits.
   package func numericText(_ row: Int, _ column: Int) -> String {

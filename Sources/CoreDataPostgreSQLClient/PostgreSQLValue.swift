@@ -59,21 +59,22 @@ extension PostgreSQLValue: ExpressibleByIntegerLiteral, ExpressibleByFloatLitera
 package struct PostgreSQLType: RawRepresentable, Hashable, Sendable {
   package let rawValue: UInt32
 
+  @inlinable
   package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  package static let bool = Self(rawValue: 16)
-  package static let bytea = Self(rawValue: 17)
-  package static let name = Self(rawValue: 19)
-  package static let int8 = Self(rawValue: 20)
-  package static let int2 = Self(rawValue: 21)
-  package static let int4 = Self(rawValue: 23)
-  package static let text = Self(rawValue: 25)
-  package static let oid = Self(rawValue: 26)
-  package static let float4 = Self(rawValue: 700)
-  package static let float8 = Self(rawValue: 701)
-  package static let textArray = Self(rawValue: 1009)
-  package static let int8Array = Self(rawValue: 1016)
-  package static let timestamptz = Self(rawValue: 1184)
-  package static let numeric = Self(rawValue: 1700)
-  package static let uuid = Self(rawValue: 2950)
+  @inlinable package static var bool: Self { Self(rawValue: 16) }
+  @inlinable package static var bytea: Self { Self(rawValue: 17) }
+  @inlinable package static var name: Self { Self(rawValue: 19) }
+  @inlinable package static var int8: Self { Self(rawValue: 20) }
+  @inlinable package static var int2: Self { Self(rawValue: 21) }
+  @inlinable package static var int4: Self { Self(rawValue: 23) }
+  @inlinable package static var text: Self { Self(rawValue: 25) }
+  @inlinable package static var oid: Self { Self(rawValue: 26) }
+  @inlinable package static var float4: Self { Self(rawValue: 700) }
+  @inlinable package static var float8: Self { Self(rawValue: 701) }
+  @inlinable package static var textArray: Self { Self(rawValue: 1009) }
+  @inlinable package static var int8Array: Self { Self(rawValue: 1016) }
+  @inlinable package static var timestamptz: Self { Self(rawValue: 1184) }
+  @inlinable package static var numeric: Self { Self(rawValue: 1700) }
+  @inlinable package static var uuid: Self { Self(rawValue: 2950) }
 }
