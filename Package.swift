@@ -147,7 +147,8 @@ let package = Package(
     .testTarget(
       name: "CoreDataCommandTests",
       dependencies: [
-        "CSQLite", "CoreData", "CoreDataCommand", "CoreDataModelFiles", "CoreDataSQLite", "CoreDataSourceCode",
+        "CSQLite", "CoreData", "CoreDataCommand", "CoreDataMigration", "CoreDataModelFiles", "CoreDataSQLite",
+        "CoreDataSourceCode",
         "CoreDataStoreFiles", "CoreDataTerminal", "CoreDataTestSupport",
       ],
       exclude: ["Transcripts"]),

@@ -101,6 +101,19 @@ final class PostgreSQLMigration: ServerMigration {
 }
 
 extension PostgreSQLStore {
+  static func migrationStatements(
+    at url: URL, through models: [NSManagedObjectModel], configuration: String?
+  ) throws -> [ServerStatement] {
+    do {
+      return try looking(at: url) { schema in
+        try SchemaMigration(schema, configuration: configuration).steps(through: models.map(\.document))
+          .flatMap(\.statements)
+      }
+    } catch let problem as InPlaceProblem {
+      throw problem.error(url: url)
+    }
+  }
+
   static func beginMigration(of url: URL, options: [AnyHashable: Any]) throws -> any ServerMigration {
     try PostgreSQLErrors.translating(url: url, isOpening: true) {
       try PostgreSQLMigration(of: url, StoreOptions(options))

@@ -145,6 +145,8 @@ extension PostgreSQLStore {
   }
 
   func beginWriting() throws {
+    // The transaction of a migration ends with the migration, and never before.
+    if borrowed != nil { return }
     try asking { state in
       if isReadOnly { throw StoreErrors.readOnly(self) }
       try state.connection.begin()
@@ -155,6 +157,7 @@ extension PostgreSQLStore {
   }
 
   func commitWriting() throws {
+    if borrowed != nil { return }
     try PostgreSQLErrors.translating(url: url, isOpening: false) {
       guard let opened else { return }
       try opened.connection.commit()
@@ -164,6 +167,7 @@ extension PostgreSQLStore {
   }
 
   func rollBackWriting() throws {
+    if borrowed != nil { return }
     try PostgreSQLErrors.translating(url: url, isOpening: false) {
       guard let opened else { return }
       defer {

@@ -16,24 +16,20 @@ struct SchemaMigration {
     (self.schema, self.configuration) = (schema, configuration)
   }
 
-  /// Plans all steps from one model to the next; nil if a step needs more than statements.
+  /// Plans all steps from one model to the next.
   ///
-  /// - Throws: the errors of reading the catalogue; those of the steps.
-  func steps(through documents: [ModelDocument]) throws -> [ServerStep]? {
+  /// - Throws: `ServerStepObstacle` if a step needs more than statements; the errors of reading the catalogue.
+  func steps(through documents: [ModelDocument]) throws -> [ServerStep] {
     guard let first = documents.first else { return [] }
     var layout = try schema.layout(first, configuration: first.configuration(configuration))
     var keys = try schema.primaryKeys()
     var steps: [ServerStep] = []
     for (source, destination) in zip(documents, documents.dropFirst()) {
-      do {
-        let step = try ServerStep(
-          from: source, schema: layout, primaryKeys: keys, to: destination, configuration: configuration,
-          values: FrameworkValues())
-        (layout, keys) = (step.schema, step.primaryKeys)
-        steps.append(step)
-      } catch is ServerStepObstacle {
-        return nil
-      }
+      let step = try ServerStep(
+        from: source, schema: layout, primaryKeys: keys, to: destination, configuration: configuration,
+        values: FrameworkValues())
+      (layout, keys) = (step.schema, step.primaryKeys)
+      steps.append(step)
     }
     return steps
   }
@@ -42,7 +38,13 @@ struct SchemaMigration {
   ///
   /// - Returns: false if a step needs more than statements; nothing has been changed then.
   func run(through documents: [ModelDocument]) throws -> Bool {
-    guard let last = documents.last, let steps = try steps(through: documents) else { return false }
+    guard let last = documents.last else { return false }
+    let steps: [ServerStep]
+    do {
+      steps = try self.steps(through: documents)
+    } catch is ServerStepObstacle {
+      return false
+    }
     let database = schema.database
     for step in steps { try ServerStepRun(step, on: database).run() }
     try database.flush()

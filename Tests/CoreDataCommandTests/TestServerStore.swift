@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import CoreDataTestSupport
 import Foundation
 
@@ -35,6 +36,12 @@ final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @
 
   override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {
     try kept(at: url).metadata ?? [:]
+  }
+
+  static func migrationStatements(
+    at url: URL, through models: [NSManagedObjectModel], configuration: String?
+  ) throws -> [ServerStatement] {
+    throw ServerStepObstacle(reason: "this server has no statements")
   }
 
   static func beginMigration(of url: URL, options: [AnyHashable: Any]) throws -> any ServerMigration {

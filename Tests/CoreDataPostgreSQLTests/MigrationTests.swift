@@ -10,6 +10,7 @@ import Testing
 
 @testable import CoreData
 @testable import CoreDataPostgreSQL
+@testable import CoreDataPostgreSQLClient
 
 @Suite("Migration in PostgreSQL", .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."))
 struct MigrationTests {
@@ -68,6 +69,89 @@ struct MigrationTests {
         Issue.record(error)
       }
     }
+  }
+
+  /// The options of a migration, and those of one with a stage, which works on a copy.
+  private func options(byCopy: Bool, to destination: NSManagedObjectModel) -> [AnyHashable: Any] {
+    guard byCopy else { return options }
+    let source = model()
+    let stage = NSCustomMigrationStage(
+      migratingFrom: NSManagedObjectModelReference(model: source, versionChecksum: source.versionChecksum),
+      to: NSManagedObjectModelReference(model: destination, versionChecksum: destination.versionChecksum))
+    return options.merging([NSPersistentStoreStagedMigrationManagerOptionKey: NSStagedMigrationManager([stage])]) { $1 }
+  }
+
+  @Test(
+    "Migrations whose connection is cut at any moment leave the old version or the new one", arguments: [false, true])
+  func killed(byCopy: Bool) throws {
+    let killer = try bench.connection()
+    var counts = (old: 0, new: 0)
+    _ = try bench.coordinator()
+    func migrate(_ place: ServerBench) throws {
+      let target = model(addAttribute)
+      _ = try place.coordinator(options(byCopy: byCopy, to: target), target)
+    }
+    let time = try ContinuousClock().measure { try migrate(bench) }
+    for round in 0..<40 {
+      let place = ServerBench()
+      let before = place.context(try place.coordinator())
+      for number in 0..<50 {
+        before.make(
+          number % 2 == 0 ? "Employee" : "Task",
+          ["name": "e", "title": "t"].filter {
+            $0.key == (number % 2 == 0 ? "name" : "title")
+          })
+      }
+      try before.save()
+      let old = try #require(before.persistentStoreCoordinator)
+      try old.remove(old.persistentStores[0])
+      let schema = try PostgreSQLAddress(place.url).schema
+      let thread = Thread {
+        Thread.sleep(forTimeInterval: time / .seconds(1) * Double(round) / 30)
+        // There need be nobody to cut.
+        _ = try? killer.query(
+          "SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_class c ON c.oid = l.relation "
+            + "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1", [.text(schema)])
+      }
+      thread.start()
+      // Whatever the error is, the store must be of one version.
+      let isMigrated = (try? migrate(place)) != nil
+      let model = isMigrated ? self.model(addAttribute) : self.model()
+      // A commit that the cut has hidden is told by the store itself.
+      let found: NSManagedObjectContext
+      do {
+        found = place.context(try place.coordinator(nil, model))
+        if isMigrated { counts.new += 1 } else { counts.old += 1 }
+      } catch  where !isMigrated {
+        found = place.context(try place.coordinator(nil, self.model(addAttribute)))
+        counts.new += 1
+      }
+      #expect(try found.all("Employee").count == 25 && found.all("Task", by: "title").count == 25)
+    }
+    print(
+      "Cut migrations \(byCopy ? "by copy" : "inside"): 40 tries, \(counts.old) old, \(counts.new) new, 0 rows lost")
+  }
+
+  @Test("Stages with handlers run as over files")
+  func staged() throws {
+    let (one, two) = (model(), model(addAttribute))
+    let before = bench.context(try bench.coordinator(nil, one))
+    before.make("Employee", ["name": "Ada"])
+    try before.save()
+    let stage = NSCustomMigrationStage(
+      migratingFrom: NSManagedObjectModelReference(model: one, versionChecksum: one.versionChecksum),
+      to: NSManagedObjectModelReference(model: two, versionChecksum: two.versionChecksum))
+    stage.didMigrateHandler = { manager, _ in
+      let context = try #require(manager.container).newBackgroundContext()
+      try context.performAndWait {
+        for object in try context.all("Employee") { object["level"] = 9 }
+        try context.save()
+      }
+    }
+    var options = options
+    options[NSPersistentStoreStagedMigrationManagerOptionKey] = NSStagedMigrationManager([stage])
+    let after = bench.context(try bench.coordinator(options, NSManagedObjectModel(document: two.document)))
+    #expect(try after.all("Employee").map { $0["level"] as? Int } == [9])
   }
 
   @Test("A migration that fails leaves the old version, with all rows")

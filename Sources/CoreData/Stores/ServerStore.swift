@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreDataMigration
 import Foundation
 
 /// A store in a database server, at a URL of the server's scheme.
@@ -24,6 +25,14 @@ package protocol ServerStore: CopyDestination {
   ///
   /// - Throws: the errors of the server. The store is unchanged then.
   static func destroy(at url: URL) throws
+
+  /// The statements by which inferred steps from one model to the next would migrate a store inside the server. Changes
+  /// nothing.
+  ///
+  /// - Throws: the errors of the server, and of the steps; `ServerStepObstacle` for a step that needs more than statements.
+  static func migrationStatements(
+    at url: URL, through models: [NSManagedObjectModel], configuration: String?
+  ) throws -> [ServerStatement]
 
   /// Begins to migrate a store, in one transaction of the server. Waits for others that are migrating it.
   ///

@@ -1,7 +1,9 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataAnalysis
+import CoreDataMigration
 import CoreDataTerminal
 import Foundation
 
@@ -23,11 +25,12 @@ enum MigratePlanCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let allowances = try invocation.allowances()
+    let argument = invocation.arguments.argument("STORE")
     let (plan, target, known) = try invocation.withModel { model in
       let target = try model.version(invocation.arguments.value("to"))
       let known = try model.modelVersions()
       let plan = try MigrationPlan(
-        storeAt: invocation.located(invocation.arguments.argument("STORE")).file, known: known, version: target.name,
+        storeAt: invocation.located(argument).file, known: known, version: target.name,
         mappings: invocation.mappings,
         allowances: allowances)
       return (plan, target, known)
@@ -35,7 +38,8 @@ enum MigratePlanCommand: Command {
     invocation.remarkAllowances(plan)
     for text in plan.remarks { invocation.remark(text) }
     var sql: [String]?
-    if invocation.arguments.flag("sql") {
+    let inServer = try Self.inServer(argument, plan, known, target.name, invocation, allowances)
+    if invocation.arguments.flag("sql"), inServer == nil {
       sql = try StoreReader(url: plan.store).migrationStatements(
         known: known, version: target.name, mappings: invocation.mappings, allowsLoss: allowances.losses)
     }
@@ -43,13 +47,19 @@ enum MigratePlanCommand: Command {
     case .json:
       var members = PlanText.members(of: plan)
       if let sql { members.append(.init("sql", .array(sql.map { .string($0) }))) }
+      if let inServer { members.append(.init("server", Self.json(inServer))) }
       try invocation.write(.object(members))
     case .markdown:
       try invocation.result.write(PlanText.markdown(plan))
+      if let inServer { try invocation.result.write("\n" + Self.lines(inServer).map { "    \($0)\n" }.joined()) }
       if let sql { try invocation.result.write("\n```sql\n" + sql.map { $0 + ";\n" }.joined() + "```\n") }
     default:
       var report = invocation.report()
       PlanText.write(plan, to: &report)
+      if let inServer {
+        report.line()
+        report.section("In the server") { report in for line in Self.lines(inServer) { report.line(line) } }
+      }
       if let sql, !sql.isEmpty {
         report.line()
         report.section("SQL") { report in for statement in sql { report.line(statement + ";") } }
@@ -57,5 +67,43 @@ enum MigratePlanCommand: Command {
       try invocation.write(report)
     }
     return PlanText.refusal(plan, allowsDowngrade: invocation.arguments.flag("allow-downgrade")) == nil ? .done : .no
+  }
+
+  // MARK: Stores in database servers
+
+  /// Returns how a store in a server would be migrated; nil for a file.
+  private static func inServer(
+    _ argument: String, _ plan: MigrationPlan, _ known: ModelVersions, _ version: String,
+    _ invocation: CommandInvocation, _ allowances: FindingAllowances
+  ) throws -> ServerMigrationPlan? {
+    guard case .server(let url, let kind) = try StorePlace(argument) else { return nil }
+    let migration = try StoreMigration(
+      storeAt: plan.store, known: known, version: version, mappings: invocation.mappings,
+      allowsLoss: allowances.losses)
+    return try ServerMigrationPlan(migration, of: url, kind)
+  }
+
+  /// What each statement does, and which tables it keeps from others until the migration ends.
+  private static func lines(_ plan: ServerMigrationPlan) -> [String] {
+    if let reason = plan.reason {
+      return ["The rows are copied, migrated beside the server and written back: \(reason)."]
+    }
+    if plan.statements.isEmpty { return ["Nothing to do."] }
+    return plan.statements.flatMap { statement in
+      [statement.text + ";", "  " + ([statement.work.title] + statement.locks.map(words)).joined(separator: "; ")]
+    }
+  }
+
+  private static func words(_ lock: ServerStatement.Lock) -> String { "\(lock.table): \(lock.mode.rawValue) lock" }
+
+  private static func json(_ plan: ServerMigrationPlan) -> JSONText {
+    if let reason = plan.reason { return .object([.init("copied", .string(reason))]) }
+    return .array(
+      plan.statements.map { statement in
+        .object([
+          .init("sql", .string(statement.text)), .init("work", .string(statement.work.title)),
+          .init("locks", .array(statement.locks.map { .string(words($0)) })),
+        ])
+      })
   }
 }

@@ -5,6 +5,7 @@ import CoreDataPredicates
 import CoreDataStoreFiles
 import CoreDataTestSupport
 import Foundation
+import PostgreSQLTestServer
 import Testing
 
 @testable import CoreData
@@ -33,19 +34,35 @@ struct DictionaryDifferentialTests {
     print("Dictionaries, seed \(seed): SQL answers \(run.answered) of \(run.asked), \(run.filled) with results")
     #expect(Double(run.answered) >= 0.7 * Double(run.asked) && run.filled * 2 > run.asked)
   }
+
+  @Test(
+    "Random requests have the same results in PostgreSQL",
+    .enabled(if: TestServer.isAvailable, "There is no PostgreSQL server."), arguments: 0..<4)
+  func sameAnswersInPostgreSQL(part: Int) throws {
+    let seed = UInt64(Self.number("COREDATA_DICTIONARY_SEED", default: 731) * 4 + part)
+    let count = Self.number("COREDATA_DICTIONARY_CASES", default: 3000) / 4
+    var run = try DictionaryRun(seed: seed, .postgreSQL)
+    for _ in 0..<count {
+      let problem = try run.step()
+      #expect(problem == nil, "COREDATA_DICTIONARY_SEED \(seed / 4), part \(part)")
+      if run.problems > 5 { break }
+    }
+    print("Dictionaries in PostgreSQL, seed \(seed): SQL answers \(run.answered) of \(run.asked)")
+    #expect(Double(run.answered) >= 0.4 * Double(run.asked))
+  }
 }
 
 private struct DictionaryRun {
   private let world: PredicateWorld
-  private let sqlite: SQLiteStore
+  private let store: any RowStore
   private var random: SeededGenerator
   private(set) var (asked, answered, filled, problems) = (0, 0, 0, 0)
 
-  init(seed: UInt64) throws {
+  init(seed: UInt64, _ kind: StoreKind = .sqlite) throws {
     // The generator's sequences of neighboring seeds overlap.
-    world = try PredicateWorld(seed: seed &* 1_000_003)
-    let store = world.context.persistentStoreCoordinator?.persistentStores.first as? SQLiteStore
-    sqlite = try #require(store)
+    world = try PredicateWorld(seed: seed &* 1_000_003, kind)
+    let found = world.context.persistentStoreCoordinator?.persistentStores.first as? any RowStore
+    store = try #require(found)
     random = SeededGenerator(seed: seed &* 1_000_003 &+ 500_000)
   }
 
@@ -93,16 +110,10 @@ private struct DictionaryRun {
   }
 
   private func isSQL(_ request: NSFetchRequest<NSDictionary>) throws -> Bool {
-    let entities = try sqlite.state().entities
     let (entity, results) = (try entity(request), try results(request))
-    do {
-      _ = try entities.selects.select(
-        results.criteria, of: entities.layout(of: entity),
-        RowCriteria(order: (request.sortDescriptors ?? []).compactMap { try SortKey(described: $0, entity: entity) }))
-      return true
-    } catch is NotExpressibleInSQL {
-      return false
-    }
+    var query = RowQuery(entity: entity)
+    query.order = try (request.sortDescriptors ?? []).compactMap { try SortKey(described: $0, entity: entity) }
+    return try store.dictionaries(for: query, results.criteria) != nil
   }
 
   // MARK: Requests

@@ -5,6 +5,30 @@ import CoreDataMigration
 import CoreDataStoreFiles
 import Foundation
 
+/// How a planned migration would be carried out in a database server.
+package struct ServerMigrationPlan {
+  /// The statements, if all steps are carried out inside the server.
+  package private(set) var statements: [ServerStatement] = []
+  /// Why the rows are copied into a SQLite store, migrated there and written back; nil if they are not.
+  package private(set) var reason: String?
+
+  /// - Parameter migration: the migration of a copy of the store.
+  /// - Throws: the errors of the server.
+  package init(_ migration: StoreMigration, of url: URL, _ kind: any ServerStore.Type) throws {
+    guard let last = migration.steps.last?.destinationModel else { return }
+    guard migration.steps.allSatisfy(\.isInPlace) else {
+      reason = "a mapping model needs the objects"
+      return
+    }
+    do {
+      statements = try kind.migrationStatements(
+        at: url, through: migration.steps.map(\.sourceModel) + [last], configuration: migration.configuration)
+    } catch let obstacle as ServerStepObstacle {
+      reason = obstacle.reason
+    }
+  }
+}
+
 /// The migration of a store in a database server that is opened with `NSMigratePersistentStoresAutomaticallyOption` and does
 /// not fit its model.
 ///
@@ -34,7 +58,8 @@ struct ServerStoreMigration {
     }
   }
 
-  private func isCurrent(_ metadata: [String: Any]) -> Bool {
+  /// Whether a store has the wanted version, and no stage of its migration is unfinished.
+  func isCurrent(_ metadata: [String: Any]) -> Bool {
     let settings = StoreOptions(options)
     if let manager = settings.stagedMigration, StagedMigration.isPending(metadata, in: manager) { return false }
     return destination.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)

@@ -218,15 +218,16 @@ extension NSPersistentStoreCoordinator {
         options: options ?? [:]
       ).run()
     }
+    if let kind = kind as? any ServerStore.Type, settings.migratesAutomatically {
+      let migration = ServerStoreMigration(
+        kind: kind, url: url, destination: managedObjectModel, configuration: configuration, options: options ?? [:])
+      if migration.isCurrent(metadata) { return }
+      return try migration.run()
+    }
     if let manager = settings.stagedMigration, settings.migratesAutomatically {
       return try migrate(by: manager, metadata, configuration, url, settings)
     }
     if managedObjectModel.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata) { return }
-    if let kind = kind as? any ServerStore.Type, settings.migratesAutomatically {
-      return try ServerStoreMigration(
-        kind: kind, url: url, destination: managedObjectModel, configuration: configuration, options: options ?? [:]
-      ).run()
-    }
     guard settings.migratesAutomatically else {
       throw StoreCompatibility.error(
         metadata: metadata, model: managedObjectModel, configuration: configuration, url: url)
