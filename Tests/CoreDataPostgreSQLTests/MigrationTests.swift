@@ -132,10 +132,12 @@ struct MigrationTests {
       "Cut migrations \(byCopy ? "by copy" : "inside"): 40 tries, \(counts.old) old, \(counts.new) new, 0 rows lost")
   }
 
-  @Test("Stages with handlers run as over files")
+  @Test("Stages with handlers run as over files, and history stays")
   func staged() throws {
     let (one, two) = (model(), model(addAttribute))
-    let before = bench.context(try bench.coordinator(nil, one))
+    let tracking = [NSPersistentHistoryTrackingKey: true]
+    let before = bench.context(try bench.coordinator(tracking, one))
+    before.transactionAuthor = "before"
     before.make("Employee", ["name": "Ada"])
     try before.save()
     let stage = NSCustomMigrationStage(
@@ -148,10 +150,15 @@ struct MigrationTests {
         try context.save()
       }
     }
-    var options = options
+    var options = options.merging(tracking) { $1 }
     options[NSPersistentStoreStagedMigrationManagerOptionKey] = NSStagedMigrationManager([stage])
     let after = bench.context(try bench.coordinator(options, NSManagedObjectModel(document: two.document)))
     #expect(try after.all("Employee").map { $0["level"] as? Int } == [9])
+    let request = NSPersistentHistoryChangeRequest.fetchHistory(after: nil as NSPersistentHistoryToken?)
+    let history = try #require(
+      (try after.execute(request) as? NSPersistentHistoryResult)?.result as? [NSPersistentHistoryTransaction])
+    #expect(history.first?.author == "before" && history.first?.changes?.first?.changeType == .insert)
+    #expect(history.count > 1)
   }
 
   @Test("A migration that fails leaves the old version, with all rows")

@@ -52,7 +52,7 @@ package final class ServerCopy {
   package func fill(from open: (NSPersistentStoreCoordinator) throws -> any RowStore) throws {
     try withStore(nil) { copy, coordinator in
       let source = try open(coordinator)
-      try StoreCopy(source: source, destination: copy, coordinator: coordinator).run()
+      try StoreCopy(source: source, destination: copy, coordinator: coordinator, Self.settings(source)).run()
     }
   }
 
@@ -74,7 +74,14 @@ package final class ServerCopy {
     try naming { try copy.loadMetadata() }
     defer { copy.willRemove(from: coordinator) }
     let destination = try open(coordinator, copy.metadata ?? [:])
-    try StoreCopy(source: copy, destination: destination, coordinator: coordinator).run()
+    try StoreCopy(source: copy, destination: destination, coordinator: coordinator, Self.settings(copy)).run()
+  }
+
+  /// History goes with the rows.
+  private static func settings(_ source: any RowStore) -> CopySettings {
+    var settings = CopySettings()
+    settings.copiesHistory = (source as? any HistoryCopying)?.hasHistory ?? false
+    return settings
   }
 
   private func withStore(
