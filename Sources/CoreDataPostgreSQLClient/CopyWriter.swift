@@ -6,17 +6,20 @@ import Foundation
 
 /// Writes the rows of a COPY in PostgreSQL's binary format.
 ///
-/// Errors of the connection are kept until the COPY ends.
+/// A failure of the connection is reported when the COPY ends; what is written after it goes nowhere.
 package final class CopyWriter {
   /// The buffer is sent when it has so many bytes.
   private static let threshold = 256 << 10
-  private static let signature: [UInt8] = Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0x00] + Array(repeating: 0, count: 8)
+  private static let signature: [UInt8] =
+    Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0x00] + Array(repeating: 0, count: 8)
 
-  private let send: (UnsafeRawBufferPointer) -> Void
+  private let send: (UnsafeRawBufferPointer) -> Bool
+  /// Whether something could not be sent.
+  private(set) var hasFailed = false
   private var buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: threshold + 4_096, alignment: 16)
   private var length = 0
 
-  init(send: @escaping (UnsafeRawBufferPointer) -> Void) {
+  init(send: @escaping (UnsafeRawBufferPointer) -> Bool) {
     self.send = send
     Self.signature.withUnsafeBytes { append($0) }
   }
@@ -24,7 +27,7 @@ package final class CopyWriter {
   deinit { buffer.deallocate() }
 
   private func flush() {
-    if length > 0 { send(UnsafeRawBufferPointer(rebasing: buffer[..<length])) }
+    if length > 0, !hasFailed { hasFailed = !send(UnsafeRawBufferPointer(rebasing: buffer[..<length])) }
     length = 0
   }
 

@@ -3,65 +3,194 @@
 
 import Foundation
 
-/// Where a schema of a database is: `postgresql://user@host:port/database?schema=app&sslmode=verify-full`.
+/// Where a schema of a database is: `postgresql://user:password@host:port/database?schema=app&sslmode=verify-full`.
 ///
 /// Everything but `schema` is libpq's: what is left out comes from the environment, service files and password files.
+/// Descriptions have no passwords.
 package struct PostgreSQLAddress: Hashable, Sendable {
-  /// The schema; `public` if the URL names none.
-  package let schema: String
-  /// The URL for libpq, without the schema.
-  let connection: String
-  /// The password in the URL; nil for none.
-  let password: String?
-  /// The URL without the password, for texts.
-  package let redacted: String
+  /// The longest name in PostgreSQL, in bytes.
+  package static let nameLimit = 63
+  package static let schemes: Set<String> = ["postgresql", "postgres"]
 
-  /// Why a URL is none of a database.
-  package struct Problem: Error, CustomStringConvertible {
+  /// The schema; `public` if the URL names none.
+  package private(set) var schema = "public"
+  /// The URL without passwords, for texts.
+  package private(set) var redacted: String
+  /// The parameters of libpq in the order of the URL. The last of several with one keyword counts.
+  private(set) var parameters: [Parameter] = []
+  private var secrets = Secrets()
+
+  /// A parameter of libpq.
+  struct Parameter: Hashable, Sendable {
+    let keyword: String
+    let value: String
+  }
+
+  /// Why a text is no URL of a database; has no part of a password.
+  package struct Problem: Error, Hashable, CustomStringConvertible {
     package let description: String
   }
 
   /// - Throws: `Problem`.
-  package init(_ url: URL) throws {
-    let scheme = url.scheme?.lowercased() ?? ""
-    guard scheme == "postgresql" || scheme == "postgres" else {
-      throw Problem(description: "The scheme of the URL is '\(scheme)', not 'postgresql'.")
+  package init(_ url: URL) throws { try self.init(url.absoluteString) }
+
+  /// A text may name several hosts with ports (`host1:5432,host2:5433`), which a `URL` cannot.
+  ///
+  /// - Throws: `Problem`.
+  package init(_ text: String) throws {
+    redacted = Self.cautiouslyRedacted(text)
+    guard let start = text.range(of: "://") else { throw problem("it is not a URL") }
+    let scheme = text[..<start.lowerBound]
+    guard Self.schemes.contains(scheme.lowercased()) else {
+      throw problem("its scheme is '\(scheme)', not 'postgresql'")
     }
-    // The parameters are read here as text, because a list of hosts is no host of a URL.
-    let text = url.absoluteString
-    let start = text.firstIndex(of: "?")
-    let base = start.map { String(text[..<$0]) } ?? text
-    let items = start.map { text[text.index(after: $0)...].split(separator: "&").map(String.init) } ?? []
-    func name(_ item: String) -> String { String(item.prefix { $0 != "=" }).removingPercentEncoding ?? "" }
-    func value(_ item: String) -> String {
-      String(item.dropFirst(name(item).count + 1)).removingPercentEncoding ?? ""
+    // A list of hosts is no host of a URL, so the text is read here.
+    let parts = text[start.upperBound...].split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let place = parts[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+    var hosts = place[0]
+    var login: Substring?
+    // The last @, because a password may contain one.
+    if let at = hosts.lastIndex(of: "@") {
+      login = hosts[..<at]
+      hosts = hosts[hosts.index(after: at)...]
     }
-    let schemas = items.filter { name($0) == "schema" }.map(value)
-    guard schemas.count < 2, schemas.first != "" else {
-      throw Problem(description: "The URL must name one schema, as in '?schema=app'.")
+    let names = login?.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false) ?? []
+    if let user = names.first { try add("user", user) }
+    if names.count > 1 { try add("password", names[1]) }
+    try add(hosts: hosts)
+    if place.count > 1 { try add("dbname", place[1]) }
+    var shown: [Substring] = []
+    for item in parts.count > 1 ? parts[1].split(separator: "&") : [] {
+      if try add(item: item) { shown.append(item) }
     }
-    schema = schemas.first ?? "public"
-    guard schema.utf8.count < 64, !schema.utf8.contains(0) else {
-      throw Problem(description: "The name of the schema is longer than PostgreSQL's names can be, 63 bytes.")
-    }
-    let rest = items.filter { name($0) != "schema" }
-    connection = base + (rest.isEmpty ? "" : "?" + rest.joined(separator: "&"))
-    let authority = base.dropFirst(scheme.count + 3).prefix { $0 != "/" }
-    var visible = base
-    var found: String?
-    if let at = authority.lastIndex(of: "@"), let colon = authority[..<at].firstIndex(of: ":") {
-      found = String(authority[authority.index(after: colon)..<at]).removingPercentEncoding
-      visible = base.replacingOccurrences(of: String(authority[colon..<at]) + "@", with: "@")
-    }
-    for item in rest where name(item).hasSuffix("password") { found = value(item) }
-    password = found.flatMap { $0.isEmpty ? nil : $0 }
-    let kept = items.filter { !name($0).hasSuffix("password") }
-    redacted = visible + (kept.isEmpty ? "" : "?" + kept.joined(separator: "&"))
+    redacted = "\(scheme)://" + (names.first.map { "\($0)@" } ?? "") + hosts + (place.count > 1 ? "/\(place[1])" : "")
+    if !shown.isEmpty { redacted += "?" + shown.joined(separator: "&") }
   }
 
-  /// Replaces the password in a text.
-  func masked(_ text: String) -> String {
-    guard let password else { return text }
-    return text.replacingOccurrences(of: password, with: "********")
+  /// The URL without passwords; nil if it is no URL because of several hosts.
+  package var redactedURL: URL? { URL(string: redacted) }
+
+  /// Replaces passwords in a message.
+  func masked(_ text: String) -> String { secrets.masked(text) }
+
+  /// Keeps another password, such as that of a password file, out of messages.
+  mutating func hide(_ password: String) { secrets.insert(password) }
+
+  private mutating func add(_ keyword: String, _ encoded: Substring) throws {
+    let value = try decoded(encoded)
+    if !value.isEmpty { set(keyword, value) }
+  }
+
+  private mutating func set(_ keyword: String, _ value: String) {
+    if Self.isSecret(keyword) { secrets.insert(value) }
+    parameters.append(Parameter(keyword: keyword, value: value))
+  }
+
+  /// Adds `host`, `host:port` and `[address]:port`, separated by commas.
+  private mutating func add(hosts: Substring) throws {
+    var (names, ports): ([String], [String]) = ([], [])
+    for item in hosts.split(separator: ",", omittingEmptySubsequences: false) {
+      var (name, port) = (item, item.suffix(0))
+      if item.hasPrefix("["), let end = item.lastIndex(of: "]") {
+        name = item[..<end].dropFirst()
+        let rest = item[item.index(after: end)...]
+        guard rest.isEmpty || rest.hasPrefix(":") else { throw problem("no port follows the address in brackets") }
+        port = rest.dropFirst()
+      } else if let colon = item.lastIndex(of: ":") {
+        (name, port) = (item[..<colon], item[item.index(after: colon)...])
+      }
+      guard port.isEmpty || (Int(port).map { (1...65_535).contains($0) } ?? false) else {
+        throw problem("a port is not a number from 1 to 65535. In a password, write / as %2F and ? as %3F")
+      }
+      names.append(try decoded(name))
+      ports.append(String(port))
+    }
+    if names.contains(where: { !$0.isEmpty }) { set("host", names.joined(separator: ",")) }
+    if ports.contains(where: { !$0.isEmpty }) { set("port", ports.joined(separator: ",")) }
+  }
+
+  /// - Returns: whether messages may show the parameter.
+  private mutating func add(item: Substring) throws -> Bool {
+    let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    let keyword = try decoded(parts[0])
+    guard parts.count == 2, !keyword.isEmpty else { throw problem("a parameter is not of the form 'name=value'") }
+    let value = try decoded(parts[1])
+    switch keyword {
+    case "schema":
+      guard !value.isEmpty else { throw problem("it must name a schema, as in '?schema=app'") }
+      guard value.utf8.count <= Self.nameLimit else {
+        throw problem("the name of the schema is longer than PostgreSQL's names can be, \(Self.nameLimit) bytes")
+      }
+      schema = value
+    // Understood by libpq in URLs only.
+    case "ssl" where value == "true": set("sslmode", "require")
+    default: set(keyword, value)
+    }
+    return !Self.isSecret(keyword)
+  }
+
+  private func decoded(_ text: Substring) throws -> String {
+    guard let decoded = text.removingPercentEncoding, !decoded.contains("\0") else {
+      throw problem("a % in it does not begin a character. Write % as %25")
+    }
+    return decoded
+  }
+
+  private func problem(_ reason: String) -> Problem {
+    Problem(description: "The URL '\(redacted)' does not name a database: \(reason).")
+  }
+
+  private static func isSecret(_ keyword: String) -> Bool { keyword.lowercased().hasSuffix("password") }
+
+  /// Returns the text without anything that may be a password, for a URL that may not be understood otherwise.
+  private static func cautiouslyRedacted(_ text: String) -> String {
+    var text = text
+    let start = text.range(of: "://")?.upperBound ?? text.startIndex
+    if let at = text[start...].lastIndex(of: "@") {
+      if let colon = text[start..<at].firstIndex(of: ":") { text.replaceSubrange(colon..<at, with: ":***") }
+    }
+    guard let mark = text.firstIndex(of: "?") else { return text }
+    let items = text[text.index(after: mark)...].split(separator: "&").filter { item in
+      !isSecret(String(item.prefix { $0 != "=" }).removingPercentEncoding ?? "password")
+    }
+    return text[..<mark] + (items.isEmpty ? "" : "?" + items.joined(separator: "&"))
+  }
+}
+
+extension PostgreSQLAddress: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  package var description: String { redacted }
+  package var debugDescription: String { redacted }
+  /// Without the parameters, which have the password.
+  package var customMirror: Mirror { Mirror(self, children: ["redacted": redacted, "schema": schema]) }
+}
+
+/// Texts that must not appear in messages.
+struct Secrets: Hashable, Sendable {
+  private static let mask = "***"
+  /// A shorter text is replaced only where it is a word of its own; masking every "a" would tell what it is.
+  private static let shortest = 6
+
+  private var texts: [String] = []
+
+  mutating func insert(_ text: String) {
+    let encoded = text.addingPercentEncoding(withAllowedCharacters: .alphanumerics)
+    for text in [text, encoded ?? text] where !text.isEmpty && !texts.contains(text) { texts.append(text) }
+    // The longest first: one may contain another.
+    texts.sort { $0.utf8.count > $1.utf8.count }
+  }
+
+  func masked(_ message: String) -> String { texts.reduce(message) { Self.masked($0, $1) } }
+
+  private static func masked(_ message: String, _ secret: String) -> String {
+    if secret.utf8.count >= shortest { return message.replacingOccurrences(of: secret, with: mask) }
+    func isWord(_ character: Character?) -> Bool { character.map { $0.isLetter || $0.isNumber } ?? false }
+    var (result, rest) = ("", message[...])
+    while let range = rest.range(of: secret) {
+      let before = rest[..<range.lowerBound]
+      let isPart = isWord(before.last ?? result.last) || isWord(rest[range.upperBound...].first)
+      result += before + (isPart ? secret : mask)
+      rest = rest[range.upperBound...]
+    }
+    return result + rest
   }
 }

@@ -20,35 +20,57 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   package private(set) var isConnectionLost: Bool
   /// Whether the connection was lost while the server was committing.
   package private(set) var isCommitUnknown = false
+  /// Whether all connections of a pool were in use for too long.
+  package private(set) var isPoolExhausted = false
 
-  private static let longestStatement = 200
+  private static let longestStatement = 400
 
   init(_ message: String, isConnectionLost: Bool = false, statement: String? = nil) {
     self.message = message.trimmed
     self.isConnectionLost = isConnectionLost
-    self.statement = statement.map { String($0.prefix(Self.longestStatement)) }
+    self.statement = statement.map { Self.shortened($0) }
     (sqlState, detail, hint, schema, table, column, constraint) = (nil, nil, nil, nil, nil, nil, nil)
   }
 
   /// The error in a result.
+  ///
+  /// - Parameter masked: replaces passwords in a message of libpq. The server's messages have none.
   init(_ result: OpaquePointer, statement: String?, isConnectionLost: Bool, masked: (String) -> String) {
-    func field(_ code: Int32) -> String? { cpq_PQresultErrorField(result, code).map { masked(String(cString: $0)) } }
-    let state = field(Int32(UInt8(ascii: "C")))
+    func field(_ code: Character) -> String? {
+      cpq_PQresultErrorField(result, Int32(code.asciiValue!)).map { String(cString: $0) }
+    }
+    let state = field("C")
     sqlState = state
-    message = field(Int32(UInt8(ascii: "M"))) ?? masked(String(libpq: cpq_PQresultErrorMessage(result))).trimmed
-    detail = field(Int32(UInt8(ascii: "D")))
-    hint = field(Int32(UInt8(ascii: "H")))
-    schema = field(Int32(UInt8(ascii: "s")))
-    table = field(Int32(UInt8(ascii: "t")))
-    column = field(Int32(UInt8(ascii: "c")))
-    constraint = field(Int32(UInt8(ascii: "n")))
-    self.statement = statement.map { String($0.prefix(Self.longestStatement)) }
-    self.isConnectionLost =
-      isConnectionLost || ["57P01", "57P02", "57P03"].contains(state) || state?.hasPrefix("08") == true
+    message = (field("M") ?? masked(String(libpq: cpq_PQresultErrorMessage(result)))).trimmed
+    detail = field("D")
+    hint = field("H")
+    schema = field("s")
+    table = field("t")
+    column = field("c")
+    constraint = field("n")
+    self.statement = statement.map { Self.shortened($0) }
+    self.isConnectionLost = isConnectionLost || state.map { Self.isConnectionFailure($0) } ?? false
+  }
+
+  static func poolExhausted(_ message: String) -> PostgreSQLError {
+    var error = PostgreSQLError(message)
+    error.isPoolExhausted = true
+    return error
+  }
+
+  /// Whether the server ends the connection, or takes none: `admin_shutdown`, `crash_shutdown`, `cannot_connect_now`,
+  /// `idle_session_timeout`, `idle_in_transaction_session_timeout`, and the class of connection exceptions.
+  private static func isConnectionFailure(_ state: String) -> Bool {
+    state.hasPrefix("08") || ["57P01", "57P02", "57P03", "57P05", "25P03"].contains(state)
+  }
+
+  private static func shortened(_ sql: String) -> String {
+    sql.count > longestStatement ? sql.prefix(longestStatement) + "…" : sql
   }
 
   package var isUniqueViolation: Bool { sqlState == "23505" || sqlState == "23P01" }
   package var isForeignKeyViolation: Bool { sqlState == "23503" }
+  package var isNotNullViolation: Bool { sqlState == "23502" }
   package var isSerializationFailure: Bool { sqlState == "40001" }
   package var isDeadlock: Bool { sqlState == "40P01" }
   package var isCancelled: Bool { sqlState == "57014" }
@@ -58,13 +80,24 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   package var isPrivilege: Bool { sqlState == "42501" }
   package var isUndefinedTable: Bool { sqlState == "42P01" || sqlState == "3F000" }
   package var isUndefinedColumn: Bool { sqlState == "42703" }
-  /// Whether a prepared statement does not fit its tables any more.
-  var isOutdatedPlan: Bool { sqlState == "0A000" && message.contains("cached plan") || sqlState == "26000" }
+  package var isNumberOutOfRange: Bool { sqlState == "22003" }
+  /// Whether a statement is too deep, too long, or has too many columns or arguments.
+  package var isStatementTooComplex: Bool {
+    ["54000", "54001", "54011", "54023"].contains(sqlState)
+  }
+  /// Whether a text has the character U+0000, which PostgreSQL cannot store, or is no UTF-8.
+  package var isUnstorableText: Bool { sqlState == "22021" }
+  /// Whether a statement before has failed, so that the transaction accepts nothing but its end.
+  package var isInFailedTransaction: Bool { sqlState == "25P02" }
+  /// Whether a prepared statement does not fit its tables any more. The connection has forgotten it: a transaction that
+  /// failed for this reason succeeds when it is repeated.
+  package var isOutdatedPlan: Bool { sqlState == "0A000" && message.contains("cached plan") || sqlState == "26000" }
 
   /// The same error of a commit, of which nobody knows whether it was carried out.
   var withUnknownCommit: PostgreSQLError {
     var error = self
     error.isCommitUnknown = true
+    error.isConnectionLost = true
     return error
   }
 
@@ -77,19 +110,21 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   }
 
   package var description: String {
-    var text = message
-    if let detail { text += (text.hasSuffix(".") ? " " : ". ") + detail }
-    if let hint { text += (text.hasSuffix(".") ? " " : ". ") + hint }
-    if let constraint { text += (text.hasSuffix(".") ? " " : ". ") + "The constraint is \(constraint)." }
-    if let statement { text += (text.hasSuffix(".") ? " " : ". ") + "The statement was: \(statement)" }
-    if let sqlState { text += (text.hasSuffix(".") ? " " : ". ") + "SQLSTATE \(sqlState)" }
-    return text
+    let sentences = [
+      message, detail, hint, constraint.map { "The constraint is \($0)." },
+      statement.map { "The statement was: \($0)" },
+      sqlState.map { "SQLSTATE \($0)" },
+    ]
+    return sentences.compactMap { $0 }.reduce("") { text, sentence in
+      text + (text.isEmpty ? "" : text.hasSuffix(".") ? " " : ". ") + sentence
+    }
   }
 }
 
 extension String {
   /// A text of libpq; empty for a null pointer.
-  init(libpq text: UnsafeMutablePointer<CChar>?) { self = text.map { String(cString: $0) } ?? "" }
+  init(libpq text: UnsafePointer<CChar>?) { self = text.map { String(cString: $0) } ?? "" }
+  init(libpq text: UnsafeMutablePointer<CChar>?) { self.init(libpq: text.map { UnsafePointer($0) }) }
 
   fileprivate var trimmed: String {
     var text = self[...]

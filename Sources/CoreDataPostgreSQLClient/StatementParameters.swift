@@ -4,37 +4,64 @@
 import CPostgreSQL
 import Foundation
 
-/// The parameters of a statement as libpq takes them: bytes in PostgreSQL's binary format.
-struct StatementParameters {
+/// The parameters of a statement as libpq takes them: bytes in PostgreSQL's binary format, with arrays of their addresses.
+///
+/// A connection uses one for all its statements, so that a statement of a pipeline allocates nothing.
+final class StatementParameters {
+  /// A larger buffer is not kept for the next statement.
+  private static let keptCapacity = 1 << 20
+
+  private(set) var count = 0
   private var bytes: [UInt8] = []
-  /// Where the bytes of each parameter are; nil for a missing value.
-  private var ranges: [Range<Int>?] = []
+  /// Where the bytes of each parameter begin; -1 for null.
+  private var starts: [Int] = []
+  private var addresses: [UnsafePointer<CChar>?] = []
+  private var lengths: [Int32] = []
+  private var formats: [Int32] = []
 
-  init(_ values: [PostgreSQLValue]) {
-    ranges.reserveCapacity(values.count)
-    for value in values {
-      let start = bytes.count
-      if append(value) { ranges.append(start..<bytes.count) } else { ranges.append(nil) }
-      // A parameter without bytes needs an address too.
-      bytes.append(0)
-    }
-  }
-
+  /// The bytes of the values.
   var size: Int { bytes.count }
 
-  private mutating func append(_ value: PostgreSQLValue) -> Bool {
+  /// Replaces the parameters.
+  ///
+  /// - Throws: `PostgreSQLError` for a text that is no number.
+  func encode(_ values: [PostgreSQLValue]) throws {
+    if bytes.capacity > Self.keptCapacity { bytes = [] } else { bytes.removeAll(keepingCapacity: true) }
+    starts.removeAll(keepingCapacity: true)
+    lengths.removeAll(keepingCapacity: true)
+    count = values.count
+    for value in values {
+      let start = bytes.count
+      let isNull = try !append(value)
+      starts.append(isNull ? -1 : start)
+      guard let length = Int32(exactly: bytes.count - start) else {
+        throw PostgreSQLError("A value of \(bytes.count - start) bytes is too large for PostgreSQL.")
+      }
+      lengths.append(length)
+      // A value without bytes needs an address too.
+      bytes.append(0)
+    }
+    if formats.count < count { formats = Array(repeating: 1, count: count) }
+  }
+
+  private func append(_ value: PostgreSQLValue) throws -> Bool {
     switch value {
     case .null: return false
     case .integer(let number): put(number)
     case .real(let number): put(number.bitPattern)
     case .boolean(let flag): bytes.append(flag ? 1 : 0)
-    case .text(let text): bytes.append(contentsOf: text.utf8)
-    case .bytes(let data): bytes.append(contentsOf: data)
+    case .text(var text): text.withUTF8 { bytes.append(contentsOf: $0) }
+    case .bytes(let data): data.withUnsafeBytes { bytes.append(contentsOf: $0) }
     case .uuid(let uuid): withUnsafeBytes(of: uuid.uuid) { bytes.append(contentsOf: $0) }
     case .timestamp(let microseconds): put(microseconds)
-    case .numeric(let text): bytes.append(contentsOf: PostgreSQLNumeric.encode(text) ?? [])
+    case .numeric(let text):
+      guard let number = PostgreSQLNumeric.encode(text) else {
+        throw PostgreSQLError("'\(text.prefix(50))' is no number, or one that PostgreSQL cannot hold.")
+      }
+      bytes.append(contentsOf: number)
     case .integers(let numbers):
       putArray(of: .int8, count: numbers.count)
+      bytes.reserveCapacity(bytes.count + 12 * numbers.count)
       for number in numbers {
         put(Int32(8))
         put(number)
@@ -49,8 +76,8 @@ struct StatementParameters {
     return true
   }
 
-  /// The head of an array with one dimension, without missing elements.
-  private mutating func putArray(of type: PostgreSQLType, count: Int) {
+  /// Appends the head of an array with one dimension, without nulls.
+  private func putArray(of type: PostgreSQLType, count: Int) {
     put(Int32(count == 0 ? 0 : 1))
     put(Int32(0))
     put(type.rawValue)
@@ -60,7 +87,7 @@ struct StatementParameters {
     }
   }
 
-  private mutating func put<Number: FixedWidthInteger>(_ number: Number) {
+  private func put<Number: FixedWidthInteger>(_ number: Number) {
     withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
   }
 
@@ -70,57 +97,18 @@ struct StatementParameters {
   )
 
   func withPointers<Result>(_ body: (Pointers) -> Result) -> Result {
-    if ranges.isEmpty { return body((0, nil, nil, nil)) }
+    if count == 0 { return body((0, nil, nil, nil)) }
     return bytes.withUnsafeBytes { all in
-      let values = ranges.map { range -> UnsafePointer<CChar>? in
-        range.flatMap { all.baseAddress?.advanced(by: $0.lowerBound).assumingMemoryBound(to: CChar.self) }
-      }
-      let lengths = ranges.map { Int32($0?.count ?? 0) }
-      let formats = Array(repeating: 1 as Int32, count: ranges.count)
-      return values.withUnsafeBufferPointer { values in
+      let base = all.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: CChar.self)
+      addresses.removeAll(keepingCapacity: true)
+      for start in starts { addresses.append(start < 0 ? nil : base + start) }
+      return addresses.withUnsafeBufferPointer { values in
         lengths.withUnsafeBufferPointer { lengths in
           formats.withUnsafeBufferPointer { formats in
-            body((Int32(ranges.count), values.baseAddress, lengths.baseAddress, formats.baseAddress))
+            body((Int32(clamping: count), values.baseAddress, lengths.baseAddress, formats.baseAddress))
           }
         }
       }
     }
   }
-}
-
-/// The prepared statements of a connection, by text and types of parameters.
-struct PreparedStatements {
-  struct Statement {
-    let name: String
-    let types: [PostgreSQLType?]
-  }
-
-  /// How many statements are kept.
-  static let limit = 500
-
-  private var known: [String: [Statement]] = [:]
-  private var last = 0
-  private(set) var count = 0
-
-  /// Returns a statement that takes the values; nil if there is none.
-  func statement(_ sql: String, _ values: [PostgreSQLValue]) -> Statement? {
-    known[sql]?.first { statement in
-      zip(statement.types, values).allSatisfy { type, value in value.type == nil || value.type == type }
-    }
-  }
-
-  /// Makes the name of a new statement, which `keep(_:_:)` keeps once it has been prepared.
-  mutating func new(_ values: [PostgreSQLValue]) -> Statement {
-    last += 1
-    return Statement(name: "s\(last)", types: values.map(\.type))
-  }
-
-  mutating func keep(_ statement: Statement, _ sql: String) {
-    known[sql, default: []].append(statement)
-    count += 1
-  }
-
-  mutating func forget(_ sql: String) { count -= known.removeValue(forKey: sql)?.count ?? 0 }
-
-  mutating func removeAll() { (known, count) = ([:], 0) }
 }

@@ -1,4 +1,0 @@
-// OpenCoreData
-// SPDX-License-Identifier: Apache-2.0
-
-import Testing
