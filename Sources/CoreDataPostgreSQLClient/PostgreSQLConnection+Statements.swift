@@ -65,38 +65,4 @@ extension PostgreSQLConnection {
 
   /// Runs statements without parameters, separated by semicolons.
   package func execute(_ script: String) throws { cpq_PQclear(try checked(cpq_PQexec(open(), script), script)) }
-
-  /// Forgets all prepared statements, whose tables have been changed.
-  package func forgetStatements() { prepared.forgetAll() }
-
-  /// Reads the rows of a query in batches, so that only one batch is in memory at a time.
-  ///
-  /// They are read from one snapshot, in a transaction that is begun if there is none.
-  ///
-  /// - Parameters:
-  ///   - rowsPerBatch: How many rows a batch has.
-  ///   - body: Called with each batch. Other statements may be run in it.
-  package func stream(
-    _ sql: String, _ values: [PostgreSQLValue] = [], rowsPerBatch: Int, _ body: (PostgreSQLRows) throws -> Void
-  ) throws {
-    guard isInTransaction else {
-      return try transaction { try stream(sql, values, rowsPerBatch: rowsPerBatch, body) }
-    }
-    cursors += 1
-    defer { cursors -= 1 }
-    let name = "coredata_\(cursors)"
-    _ = try query("DECLARE \(name) NO SCROLL CURSOR FOR \(sql)", values)
-    do {
-      while true {
-        let rows = try query("FETCH \(rowsPerBatch) FROM \(name)")
-        if rows.count > 0 { try body(rows) }
-        if rows.count < rowsPerBatch { break }
-      }
-    } catch {
-      // The end of a failed transaction closes the cursor; the caller needs the first error.
-      if transactionStatus == .open { try? execute("CLOSE \(name)") }
-      throw error
-    }
-    try execute("CLOSE \(name)")
-  }
 }

@@ -19,7 +19,6 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   let parameters = StatementParameters()
   let waker = Waker()
   var savepoints = 0
-  var cursors = 0
 
   /// Connects.
   ///
@@ -149,19 +148,6 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     guard let canceller else { return false }
     return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
       cpq_PQcancel(canceller, buffer.baseAddress!, Int32(buffer.count)) == 1
-    }
-  }
-
-  /// Whether an idle connection can still be used, as far as that can be known without asking the server: notices an
-  /// end that the server, or the network, has announced.
-  package var isUsable: Bool {
-    guard let handle, transactionStatus == .none else { return false }
-    while true {
-      var descriptor = pollfd(fd: cpq_PQsocket(handle), events: Int16(POLLIN), revents: 0)
-      guard poll(&descriptor, 1, 0) > 0 else { return !isLost }
-      guard cpq_PQconsumeInput(handle) == 1, !isLost else { return false }
-      // Handles what has been received, such as the server's farewell.
-      _ = cpq_PQisBusy(handle)
     }
   }
 

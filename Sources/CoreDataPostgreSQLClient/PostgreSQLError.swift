@@ -20,13 +20,13 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   package private(set) var isConnectionLost: Bool
   /// Whether the connection was lost while the server was committing.
   package private(set) var isCommitUnknown = false
-  /// Whether all connections of a pool were in use for too long.
-  package private(set) var isPoolExhausted = false
 
   private static let longestStatement = 400
 
   init(_ message: String, isConnectionLost: Bool = false, statement: String? = nil) {
-    self.message = message.trimmed
+    // libpq breaks its messages into lines.
+    let lines = message.split(whereSeparator: \.isNewline)
+    self.message = lines.map { String($0.drop(while: \.isWhitespace)).trimmed }.joined(separator: " ")
     self.isConnectionLost = isConnectionLost
     self.statement = statement.map { Self.shortened($0) }
     (sqlState, detail, hint, schema, table, column, constraint) = (nil, nil, nil, nil, nil, nil, nil)
@@ -52,12 +52,6 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
     self.isConnectionLost = isConnectionLost || state.map { Self.isConnectionFailure($0) } ?? false
   }
 
-  static func poolExhausted(_ message: String) -> PostgreSQLError {
-    var error = PostgreSQLError(message)
-    error.isPoolExhausted = true
-    return error
-  }
-
   /// Whether the server ends the connection, or takes none: `admin_shutdown`, `crash_shutdown`, `cannot_connect_now`,
   /// `idle_session_timeout`, `idle_in_transaction_session_timeout`, and the class of connection exceptions.
   private static func isConnectionFailure(_ state: String) -> Bool {
@@ -70,7 +64,6 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
 
   package var isUniqueViolation: Bool { sqlState == "23505" || sqlState == "23P01" }
   package var isForeignKeyViolation: Bool { sqlState == "23503" }
-  package var isNotNullViolation: Bool { sqlState == "23502" }
   package var isSerializationFailure: Bool { sqlState == "40001" }
   package var isDeadlock: Bool { sqlState == "40P01" }
   package var isCancelled: Bool { sqlState == "57014" }
@@ -80,15 +73,8 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   package var isPrivilege: Bool { sqlState == "42501" }
   package var isUndefinedTable: Bool { sqlState == "42P01" || sqlState == "3F000" }
   package var isUndefinedColumn: Bool { sqlState == "42703" }
-  package var isNumberOutOfRange: Bool { sqlState == "22003" }
-  /// Whether a statement is too deep, too long, or has too many columns or arguments.
-  package var isStatementTooComplex: Bool {
-    ["54000", "54001", "54011", "54023"].contains(sqlState)
-  }
   /// Whether a text has the character U+0000, which PostgreSQL cannot store, or is no UTF-8.
   package var isUnstorableText: Bool { sqlState == "22021" }
-  /// Whether a statement before has failed, so that the transaction accepts nothing but its end.
-  package var isInFailedTransaction: Bool { sqlState == "25P02" }
   /// Whether a prepared statement does not fit its tables any more. The connection has forgotten it: a transaction that
   /// failed for this reason succeeds when it is repeated.
   package var isOutdatedPlan: Bool { sqlState == "0A000" && message.contains("cached plan") || sqlState == "26000" }

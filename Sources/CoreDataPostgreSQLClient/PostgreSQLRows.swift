@@ -32,9 +32,6 @@ package final class PostgreSQLRows: @unchecked Sendable {
   /// The number of rows that the statement has inserted, updated, deleted or returned.
   package var affected: Int { Int(String(libpq: cpq_PQcmdTuples(result))) ?? 0 }
 
-  /// The bytes of memory that the rows occupy.
-  package var memorySize: Int { cpq_PQresultMemorySize(result) }
-
   package func type(of column: Int) -> PostgreSQLType {
     precondition(column >= 0 && column < columnCount, "the result has no column \(column)")
     return types[column]

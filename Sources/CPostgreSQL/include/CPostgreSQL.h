@@ -130,7 +130,6 @@ struct cpq_notification {
     (result, row, column)) \
   FUNCTION(int, PQgetlength, (const PGresult *_Nullable result, int row, int column), (result, row, column)) \
   FUNCTION(int, PQgetisnull, (const PGresult *_Nullable result, int row, int column), (result, row, column)) \
-  FUNCTION(size_t, PQresultMemorySize, (const PGresult *_Nullable result), (result)) \
   FUNCTION(void, PQclear, (PGresult *_Nullable result), (result))
 
 struct pgNotify;
