@@ -106,7 +106,9 @@ struct MigrationTests {
       let old = try #require(before.persistentStoreCoordinator)
       try old.remove(old.persistentStores[0])
       let schema = try PostgreSQLAddress(place.url).schema
+      let isCut = DispatchSemaphore(value: 0)
       let thread = Thread {
+        defer { isCut.signal() }
         Thread.sleep(forTimeInterval: time / .seconds(1) * Double(round) / 30)
         // There need be nobody to cut.
         _ = try? killer.query(
@@ -116,6 +118,7 @@ struct MigrationTests {
       thread.start()
       // Whatever the error is, the store must be of one version.
       let isMigrated = (try? migrate(place)) != nil
+      isCut.wait()
       let model = isMigrated ? self.model(addAttribute) : self.model()
       // A commit that the cut has hidden is told by the store itself.
       let found: NSManagedObjectContext
