@@ -50,6 +50,14 @@ package struct SchemaReconciler {
       renaming.columns[name] = [old.ownerColumn: join.ownerColumn, old.destinationColumn: join.destinationColumn]
     }
     var schema = renaming.renamed(expected)
+    for position in schema.indexes.indices {
+      guard case .joinTable = schema.indexes[position].purpose, !catalog.hasIndex(schema.indexes[position].name),
+        let join = schema.joinTables.first(where: { $0.name == schema.indexes[position].table })
+      else { continue }
+      // It is named after the column, whose name in the store no rule predicts.
+      let name = catalog.dialect.spelling(of: "\(join.name)_\(join.destinationColumn)_INDEX")
+      if catalog.hasIndex(name) { schema.indexes[position].name = name }
+    }
     schema.indexes.removeAll { !catalog.hasIndex($0.name) }
     return schema
   }
