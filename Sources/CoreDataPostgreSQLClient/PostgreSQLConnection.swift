@@ -161,6 +161,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   /// The error that libpq has noted for the connection.
   func failure(_ statement: String?) -> PostgreSQLError {
     let message = handle.map { String(libpq: cpq_PQerrorMessage($0)) } ?? "The connection is closed."
+    noticeEnd()
     return PostgreSQLError(
       message.isEmpty ? "libpq has failed without a message." : address.masked(message), isConnectionLost: isLost,
       statement: statement)
@@ -172,10 +173,17 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     switch cpq_PQresultStatus(result) {
     case CPQ_COMMAND_OK, CPQ_TUPLES_OK, CPQ_EMPTY_QUERY, CPQ_COPY_IN: return result
     default:
+      // Without an SQLSTATE, the error is not the server's.
+      if cpq_PQresultErrorField(result, CPQ_FIELD_SQLSTATE) == nil { noticeEnd() }
       let error = PostgreSQLError(result, statement: statement, isConnectionLost: isLost, masked: address.masked)
       cpq_PQclear(result)
       throw error
     }
+  }
+
+  /// Has libpq find out whether the server has ended the connection, which it does not know if only a write has failed.
+  private func noticeEnd() {
+    if let handle, cpq_PQstatus(handle) == CPQ_CONNECTION_OK { _ = cpq_PQconsumeInput(handle) }
   }
 
   /// - Parameter deadline: until when to wait; nil for as long as it takes.

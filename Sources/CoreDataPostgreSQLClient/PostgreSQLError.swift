@@ -36,18 +36,16 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   ///
   /// - Parameter masked: replaces passwords in a message of libpq. The server's messages have none.
   init(_ result: OpaquePointer, statement: String?, isConnectionLost: Bool, masked: (String) -> String) {
-    func field(_ code: Character) -> String? {
-      cpq_PQresultErrorField(result, Int32(code.asciiValue!)).map { String(cString: $0) }
-    }
-    let state = field("C")
+    func field(_ code: Int32) -> String? { cpq_PQresultErrorField(result, code).map { String(cString: $0) } }
+    let state = field(CPQ_FIELD_SQLSTATE)
     sqlState = state
-    message = (field("M") ?? masked(String(libpq: cpq_PQresultErrorMessage(result)))).trimmed
-    detail = field("D")
-    hint = field("H")
-    schema = field("s")
-    table = field("t")
-    column = field("c")
-    constraint = field("n")
+    message = (field(CPQ_FIELD_MESSAGE) ?? masked(String(libpq: cpq_PQresultErrorMessage(result)))).trimmed
+    detail = field(CPQ_FIELD_DETAIL)
+    hint = field(CPQ_FIELD_HINT)
+    schema = field(CPQ_FIELD_SCHEMA)
+    table = field(CPQ_FIELD_TABLE)
+    column = field(CPQ_FIELD_COLUMN)
+    constraint = field(CPQ_FIELD_CONSTRAINT)
     self.statement = statement.map { Self.shortened($0) }
     self.isConnectionLost = isConnectionLost || state.map { Self.isConnectionFailure($0) } ?? false
   }

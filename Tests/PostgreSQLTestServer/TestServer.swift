@@ -42,7 +42,8 @@ package final class TestServer: @unchecked Sendable {
   private let lock = NSLock()
   private var lastSchema = 0
 
-  private init() throws {
+  /// Starts a server of its own, for a test that stops it. It ends with the object, or with the process.
+  package init() throws {
     guard Self.programs != nil else { throw Failure(description: "there is no server") }
     // A socket's path has at most 107 bytes.
     folder = "/tmp/coredata-pg-\(ProcessInfo.processInfo.processIdentifier)-\(UInt32.random(in: 0...UInt32.max))"

@@ -47,15 +47,15 @@ struct cpq_notification {
 #define CPQ_TRANSACTION_FAILED 3U
 #define CPQ_TRANSACTION_UNKNOWN 4U
 
-// Codes of the fields of an error (`PG_DIAG_…`).
-#define CPQ_FIELD_SQLSTATE 'C'
-#define CPQ_FIELD_MESSAGE 'M'
-#define CPQ_FIELD_DETAIL 'D'
-#define CPQ_FIELD_HINT 'H'
-#define CPQ_FIELD_SCHEMA 's'
-#define CPQ_FIELD_TABLE 't'
-#define CPQ_FIELD_COLUMN 'c'
-#define CPQ_FIELD_CONSTRAINT 'n'
+// Codes of the fields of an error (`PG_DIAG_…`), as numbers, because Swift does not import characters.
+#define CPQ_FIELD_SQLSTATE 67
+#define CPQ_FIELD_MESSAGE 77
+#define CPQ_FIELD_DETAIL 68
+#define CPQ_FIELD_HINT 72
+#define CPQ_FIELD_SCHEMA 115
+#define CPQ_FIELD_TABLE 116
+#define CPQ_FIELD_COLUMN 99
+#define CPQ_FIELD_CONSTRAINT 110
 
 /// Each function of libpq: FUNCTION(result, name, parameters, arguments). Enumerations are unsigned integers here, which
 /// compilers pass in the same way. All are part of libpq 14.
