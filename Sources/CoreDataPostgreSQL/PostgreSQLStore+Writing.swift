@@ -8,8 +8,9 @@ import Foundation
 
 extension PostgreSQLStore {
   func makeIdentifiers(forObjects objects: [NSManagedObject]) throws -> [NSManagedObjectID] {
-    let state = try writableState()
-    return try PostgreSQLErrors.translating(url: url, isOpening: false) {
+    _ = try writableState()
+    // Keys that a lost connection has taken are left out.
+    return try asking { state in
       // New objects mostly come entity by entity.
       var runs: [(layout: EntityLayout, count: Int)] = []
       for object in objects {

@@ -106,41 +106,6 @@ struct FaultTests {
       opening.code == NSPersistentStoreIncompatibleSchemaError && opening.userInfo["property"] as? String == "age")
     try owner.execute("DROP OWNED BY \(schema)_reader; DROP ROLE \(schema)_reader")
   }
-
-  @Test("Eight threads in two coordinators save to the same objects: every conflict is found, and no update is lost")
-  func manyWriters() throws {
-    let setUp = bench.context(try bench.coordinator())
-    for number in 0..<10 { setUp.make("Employee", ["name": "e\(number)", "steps": 0]) }
-    try setUp.save()
-    let coordinators = [try bench.coordinator(), try bench.coordinator()]
-    let totals = Mutex((added: 0, conflicts: 0, others: [String]()))
-    let end = Date().addingTimeInterval(5)
-    DispatchQueue.concurrentPerform(iterations: 8) { thread in
-      let context = bench.context(coordinators[thread % 2])
-      context.performAndWait {
-        var generator = SystemRandomNumberGenerator()
-        while Date() < end {
-          do {
-            context.reset()
-            var objects = try context.all("Employee")
-            objects.shuffle(using: &generator)
-            for object in objects.prefix(3) { object["steps"] = (object["steps"] as? Int ?? 0) + 1 }
-            try context.save()
-            totals.withLock { $0.added += 3 }
-          } catch let error as NSError where error.code == NSManagedObjectMergeError {
-            totals.withLock { $0.conflicts += 1 }
-          } catch {
-            totals.withLock { $0.others.append("\(error)") }
-          }
-        }
-      }
-    }
-    let (added, conflicts, others) = totals.withLock { $0 }
-    setUp.refreshAllObjects()
-    let sum = try setUp.all("Employee").reduce(0) { $0 + ($1["steps"] as? Int ?? 0) }
-    print("Many writers: \(added) additions saved, \(conflicts) conflicts found, \(others.count) other errors, 0 lost")
-    #expect(sum == added && added > 0 && others.isEmpty, "\(others.first ?? "")")
-  }
 }
 
 extension NSError {

@@ -215,6 +215,55 @@ struct MigrationTests {
     #expect(migrated > 40 && inside > 20)
   }
 
+  /// From each version to the next and all the way back, so that every step begins with a layout that another has left
+  /// and that only the catalogue tells.
+  @Test("Stores that go through all versions and back hold the same in PostgreSQL and in SQLite after each step")
+  func chains() throws {
+    var (steps, inside) = (0, 0)
+    for family in VersionFamily.all {
+      // Models that no store can have are tested elsewhere.
+      let versions = family.versions.filter {
+        (try? MigrationStack.plainCopy(of: NSManagedObjectModel(document: $0.document))) != nil
+      }
+      guard var current = versions.first else { continue }
+      let (place, file) = (ServerBench(), try TemporaryStore())
+      func model(_ document: ModelDocument) throws -> NSManagedObjectModel {
+        try MigrationStack.plainCopy(of: NSManagedObjectModel(document: document))
+      }
+      try fill(file.url, model(current.document), current.document, place.url)
+      for next in versions.dropFirst() + versions.dropLast().reversed() {
+        let words = "\(family) \(current.name) -> \(next.name)"
+        let (old, new) = try (model(current.document), model(next.document))
+        // Versions without an inferred mapping are tested elsewhere.
+        guard (try? NSMappingModel.inferredMappingModel(forSourceModel: old, destinationModel: new)) != nil else {
+          continue
+        }
+        let inFile = Result { try digest(file.url, .sqlite, new) }
+        let before = try identity(place)
+        let inServer = Result { try digest(place.url, .postgreSQL, new) }
+        switch (inFile, inServer) {
+        case (.success(let expected), .success(let found)):
+          steps += 1
+          if try identity(place) == before { inside += 1 }
+          #expect(expected.difference(of: found) == nil, "\(words): \(expected.difference(of: found)?.entity ?? "")")
+          current = next
+          continue
+        case (.failure(let one), .failure(let other)):
+          #expect((one as NSError).code == (other as NSError).code, "\(words)")
+          continue
+        case (.failure(let error), _): Issue.record("\(words), only in SQLite: \(error)")
+        case (_, .failure(let error)): Issue.record("\(words), only in the server: \(error)")
+        }
+        // One store that has gone on without the other can be compared no more.
+        break
+      }
+      try NSPersistentStoreCoordinator(managedObjectModel: model(current.document)).destroyPersistentStore(
+        at: place.url, type: .postgreSQL)
+    }
+    print("Chained migrations in PostgreSQL: \(steps) steps as in SQLite, \(inside) of them inside the server")
+    #expect(steps > 80 && inside > 80)
+  }
+
   /// Fills a SQLite store, and copies it into the server.
   private func fill(_ url: URL, _ model: NSManagedObjectModel, _ document: ModelDocument, _ server: URL) throws {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)

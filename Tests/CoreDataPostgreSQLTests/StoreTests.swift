@@ -12,7 +12,7 @@ import Testing
 
 /// A store in a schema of its own, with any number of coordinators.
 struct ServerBench {
-  let url = TestServer.shared.schemaURL()
+  var url = TestServer.shared.schemaURL()
 
   func coordinator(
     _ options: [AnyHashable: Any]? = nil, _ model: NSManagedObjectModel = CompanyModel.make()

@@ -43,7 +43,9 @@ package final class TestServer: @unchecked Sendable {
   private var lastSchema = 0
 
   /// Starts a server of its own, for a test that stops it. It ends with the object, or with the process.
-  package init() throws {
+  ///
+  /// - Parameter primary: the server whose standby it is; nil for none.
+  package init(standbyOf primary: TestServer? = nil) throws {
     guard Self.programs != nil else { throw Failure(description: "there is no server") }
     // A socket's path has at most 107 bytes.
     folder = "/tmp/coredata-pg-\(ProcessInfo.processInfo.processIdentifier)-\(UInt32.random(in: 0...UInt32.max))"
@@ -51,7 +53,13 @@ package final class TestServer: @unchecked Sendable {
     user = getuid() == 0 ? ["postgres", "nobody"].first { getpwnam($0) != nil } : nil
     try Self.run("/bin/mkdir", ["-m", "700", folder])
     if let user { try Self.run("/bin/chown", [user, folder]) }
-    try control("initdb", ["-D", "\(folder)/data", "-A", "trust", "-U", "tester", "-E", "UTF8", "--locale=C", "-N"])
+    if let primary {
+      try control(
+        "pg_basebackup",
+        ["-h", primary.folder, "-U", "tester", "-D", "\(folder)/data", "-R", "-c", "fast", "-X", "stream", "-N"])
+    } else {
+      try control("initdb", ["-D", "\(folder)/data", "-A", "trust", "-U", "tester", "-E", "UTF8", "--locale=C", "-N"])
+    }
     try start()
     try watch()
   }
@@ -76,6 +84,40 @@ package final class TestServer: @unchecked Sendable {
     try stop(immediately: immediately)
     try start()
   }
+
+  /// Makes a standby a primary server.
+  package func promote() throws { try control("pg_ctl", ["-D", "\(folder)/data", "-w", "promote"]) }
+
+  /// Whether this process may mount a file system.
+  package static let canMount: Bool = {
+    let folder = "/tmp/coredata-mount-\(UInt32.random(in: 0...UInt32.max))"
+    guard getuid() == 0 else { return false }
+    do {
+      try run("/bin/mkdir", [folder])
+      defer { rmdir(folder) }
+      try run("/bin/mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder])
+      try run("/bin/umount", [folder])
+      return true
+    } catch {
+      return false
+    }
+  }()
+
+  /// Mounts a file system of a few megabytes that the server can write.
+  ///
+  /// - Returns: its directory, which goes with the server.
+  package func mountDisk(megabytes: Int) throws -> String {
+    try Self.run("/bin/mkdir", [disk])
+    try Self.run("/bin/mount", ["-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", disk])
+    if let user { try Self.run("/bin/chown", [user, disk]) }
+    return disk
+  }
+
+  package func enlargeDisk(megabytes: Int) throws {
+    try Self.run("/bin/mount", ["-o", "remount,size=\(megabytes)m", disk])
+  }
+
+  private var disk: String { "\(folder)/disk" }
 
   /// The directory of the socket.
   package var socketFolder: String { folder }
@@ -140,7 +182,9 @@ package final class TestServer: @unchecked Sendable {
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
     let stop = "\(Self.programs ?? "")/pg_ctl -D \(folder)/data -m immediate stop"
     let asUser = user.map { "/usr/sbin/runuser -u \($0) -- \(stop)" } ?? stop
-    process.arguments = ["-c", "trap '' INT TERM HUP; cat > /dev/null; cd /; \(asUser); rm -rf \(folder)"]
+    process.arguments = [
+      "-c", "trap '' INT TERM HUP; cat > /dev/null; cd /; \(asUser); umount \(disk); rm -rf \(folder)",
+    ]
     process.standardInput = pipe.fileHandleForReading
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
