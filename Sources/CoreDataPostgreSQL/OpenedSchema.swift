@@ -49,6 +49,8 @@ final class OpenedSchema: ReadingConnection {
 
   func noteIdentity() { entities.noteIdentity() }
 
+  func interrupt() { connection.cancel() }
+
   func end() { if isOwned { connection.close() } }
 
   func reader(for entity: NSEntityDescription, includesSubentities: Bool) throws -> PostgreSQLRowReader {

@@ -248,6 +248,34 @@ struct StoreTests {
     #expect(try context.all("Employee").count == 2)
   }
 
+  @Test("A cancelled asynchronous fetch ends its statement, even one that waits for a lock", .timeLimit(.minutes(2)))
+  func cancelled() async throws {
+    let context = bench.context(try bench.coordinator())
+    context.make("Employee", ["name": "Ada"])
+    try context.save()
+    let locker = try bench.connection()
+    try locker.begin()
+    try locker.execute("LOCK TABLE zemployee IN ACCESS EXCLUSIVE MODE")
+    let (stream, continuation) = AsyncStream.makeStream(of: Int?.self)
+    let request = NSAsynchronousFetchRequest(fetchRequest: NSFetchRequest<NSManagedObject>(entityName: "Employee")) {
+      continuation.yield(($0.operationError as NSError?)?.code)
+    }
+    let result = try #require(try context.execute(request) as? NSPersistentStoreAsynchronousResult)
+    let observer = try bench.connection()
+    func waiting() throws -> Int64 {
+      try observer.query(
+        "SELECT count(*) FROM pg_locks l WHERE l.relation = 'zemployee'::regclass AND NOT l.granted"
+      ).int64(0, 0)
+    }
+    while try waiting() == 0 { try await Task.sleep(for: .milliseconds(5)) }
+    result.cancel()
+    var iterator = stream.makeAsyncIterator()
+    #expect(await iterator.next() == 3072)
+    #expect(try waiting() == 0)
+    try locker.rollback()
+    #expect(try context.all("Employee").count == 1)
+  }
+
   @Test("A store is destroyed, and what others have in its schema stays")
   func destroyed() throws {
     _ = try bench.coordinator()

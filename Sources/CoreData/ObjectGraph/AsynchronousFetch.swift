@@ -5,8 +5,8 @@ import Foundation
 
 /// One execution of an asynchronous fetch request.
 ///
-/// A context of its own finds the objects and reads their rows in parts, between which the fetch can be cancelled. The
-/// rows then become objects on the queue of the context that fetches.
+/// A context of its own finds the objects and reads their rows in parts, so that there is progress. The rows then become
+/// objects on the queue of the context that fetches.
 final class AsynchronousFetch {
   /// How many rows are read at a time.
   private static let partSize = 500
@@ -22,6 +22,7 @@ final class AsynchronousFetch {
   let context: NSManagedObjectContext
   let progress: Progress
   private let specification: FetchSpecification
+  private let interruption = ReadInterruption()
   private let lock = NSLock()
   /// Guarded by `lock`.
   private var outcome: Result<[Any], any Error>?
@@ -32,6 +33,7 @@ final class AsynchronousFetch {
     progress = Progress(parent: Progress.current(), userInfo: nil)
     progress.totalUnitCount = estimate > 0 ? Int64(estimate) : -1
     progress.isCancellable = true
+    progress.cancellationHandler = { [interruption] in interruption.interrupt() }
   }
 
   var results: [Any]? {
@@ -60,7 +62,7 @@ final class AsynchronousFetch {
       try reader.performAndWait { try reader.setQueryGenerationFrom(generation) }
     }
     reader.perform { [self] in
-      let reading = Result { try read(in: reader) }
+      let reading = Result { try ReadInterruption.$current.withValue(interruption) { try read(in: reader) } }
       context.perform { [self] in
         let outcome = Result { try typing(finish(reading.get())) }
         if case .success(let results) = outcome {
@@ -74,10 +76,9 @@ final class AsynchronousFetch {
   }
 
   private func checkCancellation() throws {
-    guard progress.isCancelled else { return }
-    throw NSError.cocoa(
-      CocoaError.Code.userCancelled.rawValue, "The fetch was cancelled.",
-      reason: "Its progress or its result was told to cancel.", suggestion: "Execute the request again.")
+    // The progress of a caller may have been cancelled before.
+    if progress.isCancelled { interruption.interrupt() }
+    try interruption.check()
   }
 
   /// Reads the stores, on the queue of the fetch's own context.

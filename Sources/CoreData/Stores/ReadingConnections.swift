@@ -8,6 +8,10 @@ package protocol ReadingConnection: AnyObject, RowSource {
   /// Asks the store for its part of identifiers, once for the reads that follow.
   func noteIdentity()
 
+  /// Ends the statement that the connection is executing, with an error. Called on another thread; the connection is not
+  /// used again.
+  func interrupt()
+
   /// Closes the connection. Nothing was written, so that no failure matters.
   func end()
 }
@@ -57,7 +61,8 @@ package final class ReadingConnections<Reader: ReadingConnection>: @unchecked Se
     guard let reader = take() else { return nil }
     reader.noteIdentity()
     do {
-      let result = try body(reader)
+      let interruption = ReadInterruption.current
+      let result = try interruption.map { try $0.during(reader) { try body(reader) } } ?? body(reader)
       giveBack(reader)
       return result
     } catch {

@@ -131,6 +131,26 @@ struct AsynchronousFetchTests {
     #expect(result?.progress?.isCancelled == true && result?.finalResult == nil)
   }
 
+  @Test("Cancelling ends a query that is running, and the store is read on", .timeLimit(.minutes(2)))
+  func interrupted() throws {
+    let project = context.make("Project", ["title": "all"])
+    for task in try context.all("Task", by: "title") { task.setValue(project, forKey: "project") }
+    try context.save()
+    // More than a thousand million comparisons.
+    let slow = request()
+    slow.predicate = NSPredicate(
+      format: "SUBQUERY(project.tasks, $t, SUBQUERY($t.project.tasks, $u, $u.title < $t.title AND $u.title > $t.title)"
+        + ".@count > 0).@count > 0"
+    )
+    let (outcome, _) = try run(slow) { result in
+      Thread.sleep(forTimeInterval: 0.3)
+      #expect(result.operationError == nil)
+      result.cancel()
+    }
+    #expect(outcome.error?.code == 3072 && outcome.titles == nil)
+    #expect(try run(request()).0.titles?.count == 1200)
+  }
+
   @Test("A failure is the operation's error; contexts without a queue and other requests are refused")
   func failures() throws {
     let wrong = request()

@@ -313,6 +313,7 @@ extension NSPersistentStoreCoordinator {
   /// The thread that holds the lock may be writing, and must see what it has written.
   func reading<Result>(_ store: any RowStore, _ body: (any RowSource) throws -> Result) throws -> Result {
     if !isLockedByThisThread, let result = store.concurrently(body) { return result }
+    try ReadInterruption.current?.check()
     return try withLock { try body(store) }
   }
 

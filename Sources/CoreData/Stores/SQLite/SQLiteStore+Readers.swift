@@ -9,6 +9,8 @@ import Foundation
 extension SQLiteStore.Opened: ReadingConnection {
   func noteIdentity() { entities.noteIdentity() }
 
+  func interrupt() { connection.interrupt() }
+
   func end() {
     // Nothing was written.
     try? file.close()
