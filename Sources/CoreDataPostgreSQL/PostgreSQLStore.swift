@@ -277,6 +277,8 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
     try looking(at: url) { try $0.cachedModel() }.map { try NSManagedObjectModel(document: $0) }
   }
 
+  static func size(at url: URL) throws -> Int { try looking(at: url) { try $0.size() } }
+
   static func destroy(at url: URL) throws {
     try looking(at: url) { schema in
       guard try schema.isPresent() else { return }

@@ -114,6 +114,15 @@ struct SchemaInDatabase {
     return (0..<found.count).map { found.string($0, 0) }.filter(wanted.contains)
   }
 
+  /// The bytes of the store's tables, with their indexes and large values.
+  func size() throws -> Int {
+    let rows = try connection.query(
+      "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c "
+        + "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = ANY($2)",
+      [.text(address.schema), .texts(ownTables())])
+    return Int(rows.int64(0, 0))
+  }
+
   private func ownSequences() throws -> [String] {
     let found = try connection.query(
       "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "

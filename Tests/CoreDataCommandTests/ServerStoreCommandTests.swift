@@ -69,6 +69,9 @@ struct ServerStoreCommandTests {
     let info = CommandRun(["store", "info", server])
     #expect(info.status == .done && info.output.hasPrefix(name), "\(info.error)")
     #expect(info.output.contains("Order") && !info.output.contains("secret"))
+    #expect(info.output.contains("TestServer") && info.output.contains("7 kB"), "\(info.output)")
+    let facts = try CommandRun(["store", "info", server, "--format", "json"]).json
+    #expect(facts["type"] as? String == "TestServer" && facts["bytes"] as? Int == 7_000)
     let match = CommandRun(["store", "match", server, workshop.model])
     #expect(match.status == .done && match.output.hasPrefix("\(name) was written by Shop 2"), "\(match.error)")
     #expect(CommandRun(["store", "verify", server]).status == .done)
@@ -89,6 +92,8 @@ struct ServerStoreCommandTests {
     let to = ["--to", "Shop", "--allow-loss", "--allow-downgrade"]
     let plan = CommandRun(["migrate", "plan", server, workshop.model] + to)
     #expect(plan.status == .done && plan.output.contains("Shop 2 -> Shop"), "\(plan.error)\(plan.output)")
+    // The disk of the private copy is of no interest.
+    #expect(!plan.output.contains("beside the store") && !plan.output.contains("ST602"))
     let refused = CommandRun(["migrate", "plan", server, workshop.model, "--to", "Shop 3"])
     #expect(refused.error.contains("teststore://user@host/\(name)"), "\(refused.error)")
     let rehearsal = CommandRun(["migrate", "rehearse", server, workshop.model, "--to", "Shop"])

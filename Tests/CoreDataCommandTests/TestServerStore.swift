@@ -32,6 +32,11 @@ final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @
 
   static func carriedModel(at url: URL) throws -> NSManagedObjectModel? { try kept(at: url).openTables().model }
 
+  static func size(at url: URL) throws -> Int {
+    _ = try kept(at: url)
+    return 7_000
+  }
+
   static func destroy(at url: URL) throws { keep(nil, at: url) }
 
   override class func metadataForPersistentStore(with url: URL) throws -> [String: Any] {

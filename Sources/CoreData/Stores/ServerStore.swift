@@ -21,6 +21,11 @@ package protocol ServerStore: CopyDestination {
   /// - Throws: the errors of the server; those of the model's archive.
   static func carriedModel(at url: URL) throws -> NSManagedObjectModel?
 
+  /// The bytes that the tables and indexes of a store take.
+  ///
+  /// - Throws: the errors of the server.
+  static func size(at url: URL) throws -> Int
+
   /// Removes a store with all its rows. Does nothing if there is none.
   ///
   /// - Throws: the errors of the server. The store is unchanged then.

@@ -48,8 +48,8 @@ package struct MigrationPlan {
   package let explanation: [String]
   /// Rows of exactly each entity before the migration.
   package let rows: [String: Int]
-  /// The disk space that a backup and the migration need beside the store.
-  package let space: StoreSpace
+  /// The disk space that a backup and the migration need beside the store; nil for a store in a server.
+  package let space: StoreSpace?
 
   /// Whether none of the known versions has written the store, so that the path begins with the model that it carries.
   package var beginsWithOwnModel: Bool { migration.beginsWithOwnModel }
@@ -92,9 +92,10 @@ package struct MigrationPlan {
 
   /// Plans among versions that are known.
   ///
+  /// - Parameter isCopy: whether the store is a private copy of one in a server, so that its disk does not matter.
   /// - Throws: as `init(storeAt:modelsAt:version:mappings:allowances:)`.
   package init(
-    storeAt url: URL, known: ModelVersions, version: String? = nil, mappings: [URL] = [],
+    storeAt url: URL, isCopy: Bool = false, known: ModelVersions, version: String? = nil, mappings: [URL] = [],
     allowances: FindingAllowances = []
   ) throws {
     let end = Date().addingTimeInterval(Self.patience)
@@ -102,7 +103,8 @@ package struct MigrationPlan {
       let before = StoreFile.stamps(of: url)
       do {
         let plain = try StoreReader(url: url)
-        self = try Self(plain, known, version: version, mappings: mappings, allowances: allowances)
+        self = try Self(
+          plain, isCopy: isCopy, known, version: version, mappings: mappings, allowances: allowances)
         return
       } catch let problem as StoreProblem where problem.kind == .locked && Date() < end {
         usleep(50_000)
@@ -118,7 +120,8 @@ package struct MigrationPlan {
   private static let patience: TimeInterval = 5
 
   private init(
-    _ plain: StoreReader, _ known: ModelVersions, version: String?, mappings: [URL], allowances: FindingAllowances
+    _ plain: StoreReader, isCopy: Bool, _ known: ModelVersions, version: String?, mappings: [URL],
+    allowances: FindingAllowances
   ) throws {
     let url = plain.url
     let migration = try plain.planningMigration(
@@ -154,9 +157,10 @@ package struct MigrationPlan {
       if step.kind == .mapping { counts.origins = [:] }
     }
     self.steps = steps
-    space = reader.space
+    space = isCopy ? nil : reader.space
     let ofStore =
-      reader.findings(isVersionKnown: !migration.beginsWithOwnModel) + [reader.spaceFinding].compactMap { $0 }
+      reader.findings(isVersionKnown: !migration.beginsWithOwnModel)
+      + (isCopy ? [] : [reader.spaceFinding].compactMap { $0 })
     storeFindings = steps.isEmpty ? [] : ofStore.map(allowances.applied).sorted(by: Finding.areInOrder)
   }
 

@@ -29,8 +29,9 @@ enum MigratePlanCommand: Command {
     let (plan, target, known) = try invocation.withModel { model in
       let target = try model.version(invocation.arguments.value("to"))
       let known = try model.modelVersions()
+      let located = try invocation.located(argument)
       let plan = try MigrationPlan(
-        storeAt: invocation.located(argument).file, known: known, version: target.name,
+        storeAt: located.file, isCopy: located.isCopy, known: known, version: target.name,
         mappings: invocation.mappings,
         allowances: allowances)
       return (plan, target, known)

@@ -44,8 +44,9 @@ enum MigrateRunCommand: Command {
       let target = try model.version(arguments.value("to"))
       let known = try model.modelVersions()
       if case .file = place { try recover(url, invocation) }
+      let located = try invocation.located(arguments.argument("STORE"))
       let plan = try MigrationPlan(
-        storeAt: invocation.located(arguments.argument("STORE")).file, known: known, version: target.name,
+        storeAt: located.file, isCopy: located.isCopy, known: known, version: target.name,
         mappings: invocation.mappings, allowances: allowances)
       return (plan, target, known)
     }

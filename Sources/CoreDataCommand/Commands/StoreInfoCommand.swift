@@ -26,12 +26,15 @@ enum StoreInfoCommand: Command {
     let rows = try reader.rowCounts()
     let history = try reader.historyCounts()
     let names = reader.entityNames
+    let server = try opened.place.serverFacts()
+    let (type, size) = (server?.type ?? metadata.type, server?.bytes ?? reader.file.sizes.store)
+    let log = server == nil ? reader.file.sizes.log : 0
     let findings = reader.findings(isVersionKnown: opened.versionName != nil).map { (nil as String?, $0) }
     if reader.origin == .tables || metadata.isDerived { opened.remark(invocation) }
     switch invocation.options.format {
     case .json:
       var members: [JSONText.Member] = [
-        .init("format", "coredata.store-info/1"), .init("type", .string(metadata.type)),
+        .init("format", "coredata.store-info/1"), .init("type", .string(type)),
         .init("uuid", .string(metadata.uuid)), .init("checksum", .string(metadata.checksum)),
         .init("version", .optional(opened.versionName)),
         .init("identifiers", .array(metadata.versionIdentifiers.map { .string($0) })),
@@ -46,7 +49,7 @@ enum StoreInfoCommand: Command {
                 "hash": .optional(metadata.hashes[name].map { NumberText.hexadecimal($0) }),
               ]
             })),
-        .init("bytes", .integer(reader.file.sizes.store)), .init("logBytes", .integer(reader.file.sizes.log)),
+        .init("bytes", .integer(size)), .init("logBytes", .integer(log)),
       ]
       if let history {
         let counts: JSONText = [
@@ -63,14 +66,13 @@ enum StoreInfoCommand: Command {
       report.line(invocation.styler.style(reader.url.lastPathComponent, .bold))
       report.indented { report in
         var facts = TextTable([.init(), .init()])
-        facts.add(["Type", metadata.type])
+        facts.add(["Type", type])
         facts.add(["Identifier", metadata.uuid])
         facts.add(["Model", modelText(opened)])
         facts.add(["Checksum", metadata.checksum])
         if let version = metadata.frameworkVersion { facts.add(["Framework", String(version)]) }
-        let sizes = reader.file.sizes
-        let log = sizes.log > 0 ? ", and \(NumberText.bytes(sizes.log)) of write-ahead log" : ""
-        facts.add(["Size", NumberText.bytes(sizes.store) + log])
+        let logText = log > 0 ? ", and \(NumberText.bytes(log)) of write-ahead log" : ""
+        facts.add(["Size", NumberText.bytes(size) + logText])
         if let history {
           let transactions = NumberText.counted(history.transactions, "transaction")
           facts.add(["History", "\(transactions), \(NumberText.counted(history.changes, "change"))"])

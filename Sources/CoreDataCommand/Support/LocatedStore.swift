@@ -33,6 +33,15 @@ enum StorePlace {
     }
   }
 
+  /// The type of a store in a server, and the bytes that it takes there; nil for a file, which tells itself.
+  ///
+  /// - Throws: the errors of the server.
+  func serverFacts() throws -> (type: String, bytes: Int)? {
+    guard case .server(let url, let kind) = self else { return nil }
+    let type = try kind.metadataForPersistentStore(with: url)[NSStoreTypeKey] as? String
+    return (type ?? "", try kind.size(at: url))
+  }
+
   /// The name of the file or database.
   var name: String { url.lastPathComponent }
 
@@ -45,6 +54,11 @@ struct LocatedStore {
   let place: StorePlace
   /// The SQLite store to read.
   let file: URL
+
+  /// Whether the file is a private copy.
+  var isCopy: Bool {
+    if case .server = place { true } else { false }
+  }
 }
 
 /// The private copies of stores that a command has made. They are removed when the command ends.

@@ -17,8 +17,8 @@ enum PlanText {
       .init("findings", FindingText.json(plan.findings.map { ($0.version, $0.finding) })),
       .init(
         "rows", .object(plan.rows.sorted { $0.key < $1.key }.map { .init($0.key, .integer($0.value)) })),
-      .init("bytesNeeded", .integer(plan.steps.isEmpty ? 0 : plan.space.needed)),
-      .init("bytesFree", .optional(plan.space.free)),
+      .init("bytesNeeded", .optional(plan.space.map { plan.steps.isEmpty ? 0 : $0.needed })),
+      .init("bytesFree", .optional(plan.space?.free)),
     ]
   }
 
@@ -62,8 +62,10 @@ enum PlanText {
     }
     report.indented { report in
       FindingText.write(plan.findings.map { ($0.version, $0.finding) }, to: &report)
-      let free = plan.space.free.map { ", \(NumberText.bytes($0)) free" } ?? ""
-      report.line("Disk   needs \(NumberText.bytes(plan.space.needed)) beside the store\(free)")
+      if let space = plan.space {
+        let free = space.free.map { ", \(NumberText.bytes($0)) free" } ?? ""
+        report.line("Disk   needs \(NumberText.bytes(space.needed)) beside the store\(free)")
+      }
     }
     if plan.goesBack {
       report.indented {
