@@ -61,8 +61,12 @@ package final class ReadingConnections<Reader: ReadingConnection>: @unchecked Se
     guard let reader = take() else { return nil }
     reader.noteIdentity()
     do {
-      let interruption = ReadInterruption.current
-      let result = try interruption.map { try $0.during(reader) { try body(reader) } } ?? body(reader)
+      let result: Result
+      if let interruption = ReadInterruption.current {
+        result = try interruption.during(reader) { try body(reader) }
+      } else {
+        result = try body(reader)
+      }
       giveBack(reader)
       return result
     } catch {
