@@ -30,11 +30,12 @@ struct StoreDifferenceTests {
 
   /// Fills a store; books go in in the given order, so that their keys differ.
   private static func fill(
-    _ store: TemporaryStore, order: [Int], _ change: (NSManagedObjectContext) throws -> Void = { _ in }
+    _ store: TemporaryStore, _ model: NSManagedObjectModel = Self.model(), order: [Int],
+    _ change: (NSManagedObjectContext) throws -> Void = { _ in }
   )
     throws
   {
-    let context = try store.context(Self.model())
+    let context = try store.context(model)
     let shelves = [context.make("Shelf", ["name": "a"]), context.make("Shelf", ["name": "b"])]
     let tag = context.make("Tag", ["word": "red"])
     for number in order {
@@ -227,6 +228,22 @@ struct StoreDifferenceTests {
     let back = try difference(other, one)
     #expect(back.isEqual && back.entities.map(\.title) == ["Volume -> Book", "Shelf", "Tag", "Note"])
     #expect(back.entities[0].removedProperties == ["note"] && back.entities[3].destination == nil)
+  }
+
+  @Test("What has a renaming identifier that nothing matches is compared by its name")
+  func strayIdentifiers() throws {
+    let (one, other) = (try TemporaryStore(), try TemporaryStore())
+    let model = Self.model()
+    let book = try #require(model.entitiesByName["Book"])
+    book.renamingIdentifier = "Pamphlet"
+    book.attributesByName["title"]?.renamingIdentifier = "heading"
+    try Self.fill(one, order: [1, 2, 3])
+    try Self.fill(other, model, order: [1, 2, 3])
+    for (before, after) in [(one, other), (other, one)] {
+      let found = try difference(before, after)
+      #expect(found.isEqual && found.entities.map(\.title) == ["Book", "Shelf", "Tag"])
+      #expect(found.entities[0].same == 3 && found.entities[0].addedProperties == [])
+    }
   }
 
   @Test(

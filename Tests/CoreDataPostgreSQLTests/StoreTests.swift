@@ -9,6 +9,7 @@ import Testing
 @testable import CoreData
 @testable import CoreDataPostgreSQL
 @testable import CoreDataPostgreSQLClient
+@testable import CoreDataStoreFiles
 
 /// A store in a schema of its own, with any number of coordinators.
 struct ServerBench {
@@ -274,6 +275,19 @@ struct StoreTests {
     #expect(try waiting() == 0)
     try locker.rollback()
     #expect(try context.all("Employee").count == 1)
+  }
+
+  @Test("The private copy of a store carries its model with the names of classes")
+  func copiedModel() throws {
+    let model = CompanyModel.make()
+    model.entitiesByName["Employee"]?.managedObjectClassName = "Staff"
+    _ = try bench.coordinator(nil, model)
+    let carried = try #require(try PostgreSQLStore.carriedModel(at: bench.url))
+    #expect(carried.entitiesByName["Employee"]?.managedObjectClassName == "Staff")
+    let copy = try ServerCopy(
+      of: bench.url, metadata: PostgreSQLStore.metadataForPersistentStore(with: bench.url), carried, configuration: nil)
+    defer { copy.remove() }
+    #expect(try StoreFile.open(copy.url, isReadOnly: true).cachedModel() == carried.document)
   }
 
   @Test("A store is destroyed, and what others have in its schema stays")

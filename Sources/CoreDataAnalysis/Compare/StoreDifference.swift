@@ -136,7 +136,7 @@ struct EntityPair {
       reader.entities.filter { !$0.isAbstract }.map { ($0, index?[$0.name]?.renamingIdentifier) }
     }
     let entities = Pairing(
-      named(before, old), named(after, new), name: \.entity.name, declared: \.identifier)
+      named(before, old), named(after, new), name: \.entity.name, declared: \.identifier, fallsBackOnNames: true)
     let matched = entities.matched.map { source, destination in
       var pair = EntityPair(source: source.entity, destination: destination.entity)
       pair.match(Names(source.entity, old, before), Names(destination.entity, new, after))
@@ -170,7 +170,8 @@ struct EntityPair {
   }
 
   private mutating func match(_ old: Names, _ new: Names) {
-    let pairs = Pairing(old.properties, new.properties, name: \.name, declared: \.identifier)
+    let pairs = Pairing(
+      old.properties, new.properties, name: \.name, declared: \.identifier, fallsBackOnNames: true)
     properties = pairs.matched.map { ($0.source.name, $0.destination.name) }
     removed = pairs.removed.map(\.name)
     added = pairs.added.map(\.name)

@@ -182,8 +182,11 @@ package struct Pairing<Element> {
   /// Identifiers that several destination elements share, so that the successor of the source element is ambiguous.
   package private(set) var ambiguous: [(identifier: String, names: [String])] = []
 
+  /// - Parameter fallsBackOnNames: whether elements that declare an identifier without a match are matched by their names
+  ///   too: for comparisons that nothing depends on.
   package init(
-    _ source: [Element], _ destination: [Element], name: (Element) -> String, declared: (Element) -> String?
+    _ source: [Element], _ destination: [Element], name: (Element) -> String, declared: (Element) -> String?,
+    fallsBackOnNames: Bool = false
   ) {
     let sources = Dictionary(grouping: source) { declared($0) ?? name($0) }
     let destinations = Dictionary(grouping: destination) { declared($0) ?? name($0) }
@@ -203,7 +206,7 @@ package struct Pairing<Element> {
     }
     let taken = Set(matched.map { name($0.source) })
     var left = Dictionary(source.filter { !taken.contains(name($0)) }.map { (name($0), $0) }) { first, _ in first }
-    for element in added where declared(element) == nil {
+    for element in added where fallsBackOnNames || declared(element) == nil {
       if let old = left.removeValue(forKey: name(element)) { matched.append((old, element)) }
     }
     let found = Set(matched.map { name($0.destination) })

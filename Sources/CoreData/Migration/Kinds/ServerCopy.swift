@@ -38,7 +38,8 @@ package final class ServerCopy {
     directory = try FileStoreErrors.translating(place) { try CopyDirectory.make(for: place) }
     url = directory.url.appendingPathComponent(place.lastPathComponent)
     do {
-      try withStore(metadata) { _, _ in }
+      // The copy carries the classes too, which its own objects do without.
+      try withStore(metadata) { copy, _ in try copy.opened?.file.setCachedModel(model.document) }
     } catch {
       remove()
       throw error
