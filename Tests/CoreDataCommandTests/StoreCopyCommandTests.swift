@@ -47,6 +47,19 @@ struct StoreCopyCommandTests {
     #expect(try files.attributesOfItem(atPath: copy)[.posixPermissions] as? Int == mode)
   }
 
+  @Test(
+    "Links to objects that the store does not have are counted and told",
+    .enabled(if: Fixtures.isPresent, "The fixtures are not there."))
+  func leftOutLinks() throws {
+    let store = Fixtures.url("artsy__energy/ArtsyFolio Tests/Migrations/ArtsyPartner_1.3.sqlite").path
+    let model = Fixtures.url("artsy__energy/Resources/CoreData/ArtsyPartner.xcdatamodeld").path
+    let run = CommandRun(["store", "copy", store, workshop.path("Copy.xml"), "--type", "xml", "--model", model])
+    #expect(
+      run.status == .done && run.error.contains("1 link to objects that ArtsyPartner_1.3.sqlite does not have was"))
+    let words = ["store", "copy", store, workshop.path("2.xml"), "--type", "xml", "--model", model, "--format", "json"]
+    #expect(try CommandRun(words).json["leftOutLinks"] as? Int == 1)
+  }
+
   @Test("A page about the store, with and without values")
   func report() throws {
     let file = workshop.path("report.html")

@@ -66,14 +66,14 @@ enum StoreCopyCommand: Command {
           done: stage.done, total: stage.total))
     }
     let source = try StorePlace(invocation.arguments.argument("STORE"))
-    let digest: StoreDigest
+    let made: Made
     switch source {
-    case .file: digest = try copyFile(copy, invocation)
-    case .server(let url, let kind): digest = try copyServer(url, kind, copy, invocation)
+    case .file: made = try copyFile(copy, invocation)
+    case .server(let url, let kind): made = try copyServer(url, kind, copy, invocation)
     }
     writer.finish()
     invocation.result.workDone = "\(target.name) was written."
-    try write(digest, from: source, copy, invocation)
+    try write(made, from: source, copy, invocation)
     return .done
   }
 
@@ -95,7 +95,14 @@ enum StoreCopyCommand: Command {
     }
   }
 
-  private static func copyFile(_ copy: Copy, _ invocation: CommandInvocation) throws -> StoreDigest {
+  /// A copy that was made, and compared with its source.
+  private struct Made {
+    let digest: StoreDigest
+    /// How many links to objects that the source does not have were left out.
+    var leftOutLinks = 0
+  }
+
+  private static func copyFile(_ copy: Copy, _ invocation: CommandInvocation) throws -> Made {
     let opened = try OpenedStore(invocation)
     opened.remark(invocation)
     let reader = opened.reader
@@ -117,7 +124,7 @@ enum StoreCopyCommand: Command {
 
   private static func copyServer(
     _ url: URL, _ server: any ServerStore.Type, _ copy: Copy, _ invocation: CommandInvocation
-  ) throws -> StoreDigest {
+  ) throws -> Made {
     let named = try invocation.arguments.value("model").map { try invocation.serverModel($0, url, server) }
     let model = try named ?? PrivateCopies.model(at: url, server)
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
@@ -145,11 +152,10 @@ enum StoreCopyCommand: Command {
     /// - Parameters:
     ///   - original: the file whose permissions the copy gets; nil for those of a new file.
     ///   - check: checks the copy before it gets its name.
-    /// - Returns: the digest of the copy.
     func carryOut(
       _ store: NSPersistentStore, _ coordinator: NSPersistentStoreCoordinator, permissionsOf original: URL?,
       check: (StoreDigest) throws -> Void
-    ) throws -> StoreDigest {
+    ) throws -> Made {
       var settings = CopySettings()
       settings.progress = progress
       settings.copiesHistory = copiesHistory
@@ -164,14 +170,14 @@ enum StoreCopyCommand: Command {
         let digest = try result?.digest ?? coordinator.digest(of: made)
         try coordinator.remove(made)
         try check(digest)
-        return digest
+        return Made(digest: digest, leftOutLinks: result?.leftOutLinks ?? 0)
       }
     }
 
     private func copy(
       _ store: NSPersistentStore, _ coordinator: NSPersistentStoreCoordinator, to url: URL,
       permissionsOf original: URL?, _ settings: CopySettings, _ check: (StoreDigest) throws -> Void
-    ) throws -> StoreDigest {
+    ) throws -> Made {
       let name = store.url?.lastPathComponent ?? ""
       // The copy has its name when it is complete, and nobody else reads it before it has the permissions of the store.
       let directory = try CopyDirectory.make(for: url)
@@ -196,13 +202,14 @@ enum StoreCopyCommand: Command {
       guard try StoreFiles.move(draft, to: url, holdsValues: kind == .sqlite) else {
         throw CommandFailure(.failed, "\(url.path) was made meanwhile. Choose another name, or move it away first.")
       }
-      return digest
+      return Made(digest: digest, leftOutLinks: result?.leftOutLinks ?? 0)
     }
   }
 
   private static func write(
-    _ digest: StoreDigest, from source: StorePlace, _ copy: Copy, _ invocation: CommandInvocation
+    _ made: Made, from source: StorePlace, _ copy: Copy, _ invocation: CommandInvocation
   ) throws {
+    let digest = made.digest
     let type: String
     if case .server(let url, _) = copy.target { type = url.scheme ?? "" } else { type = copy.kind.rawValue }
     let copied = digest.entities.mapValues(\.count)
@@ -213,7 +220,15 @@ enum StoreCopyCommand: Command {
         "rows": .object(copied.sorted { $0.key < $1.key }.map { .init($0.key, .integer($0.value)) }),
         "digests": .object(
           digest.entities.sorted { $0.key < $1.key }.map { .init($0.key, .string($0.value.hash.text)) }),
+        "leftOutLinks": .integer(made.leftOutLinks),
       ])
+    }
+    if made.leftOutLinks > 0 {
+      let model = invocation.arguments.value("model").map { [$0] } ?? []
+      let links = made.leftOutLinks == 1 ? "1 link" : "\(made.leftOutLinks) links"
+      invocation.remark(
+        "\(links) to objects that \(source.name) does not have \(made.leftOutLinks == 1 ? "was" : "were") left out. To see "
+          + "them:  \(ShellWord.line(["coredata", "store", "verify", invocation.arguments.argument("STORE")] + model))")
     }
     let entities = NumberText.counted(copied.count, "entity", "entities")
     try invocation.result.write(

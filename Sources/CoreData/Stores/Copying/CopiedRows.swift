@@ -66,6 +66,8 @@ package final class CopiedRows {
   private let context: NSManagedObjectContext
   /// By entity: a hash of its name.
   private let seeds: [UInt64]
+  /// How many links to rows that are gone have been left out.
+  package private(set) var leftOutLinks = 0
 
   package init(_ store: any RowStore, _ keys: PresentKeys, to target: Target? = nil, roundsDecimals: Bool = false) {
     (self.store, self.keys, self.target, self.roundsDecimals) = (store, keys, target, roundsDecimals)
@@ -117,7 +119,12 @@ package final class CopiedRows {
           slots[index] = .unread
           continue
         }
-        guard case .toOne(let id) = slots[index], let destination = keys.entity(of: id) else {
+        guard case .toOne(let id) = slots[index] else {
+          slots[index] = .null
+          continue
+        }
+        guard let destination = keys.entity(of: id) else {
+          leftOutLinks += 1
           slots[index] = .null
           continue
         }
@@ -207,7 +214,11 @@ package final class CopiedRows {
     for (index, members) in zip(wanted, found) {
       var present: [(entity: Int, number: Int64)] = []
       for member in members[id.key] ?? [] {
-        if let entity = keys.entity(of: member) { present.append((entity, self.number(entity, member.key.number))) }
+        if let entity = keys.entity(of: member) {
+          present.append((entity, self.number(entity, member.key.number)))
+        } else {
+          leftOutLinks += 1
+        }
       }
       if present.isEmpty { continue }
       let isOrdered = entity.slotTable.relationship(at: index)?.isOrdered ?? false

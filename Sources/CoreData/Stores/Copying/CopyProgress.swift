@@ -26,6 +26,8 @@ package struct CopyProgress: Equatable {
   package internal(set) var last: Int64?
   /// What has been copied.
   package internal(set) var digest = StoreDigest()
+  /// How many links to objects that the source does not have were left out.
+  package internal(set) var leftOutLinks = 0
 
   package init(source: String, state: ContentHash, firstFree: Int64) {
     (self.source, self.state, self.firstFree) = (source, state, firstFree)
@@ -35,7 +37,7 @@ package struct CopyProgress: Equatable {
   package var propertyList: [String: Any] {
     var list: [String: Any] = [
       "source": source, "state": state.text, "firstFree": firstFree, "phase": phase.rawValue, "entity": entity,
-      "digest": digest.propertyList,
+      "digest": digest.propertyList, "leftOutLinks": leftOutLinks,
     ]
     list["last"] = last
     return list
@@ -51,6 +53,7 @@ package struct CopyProgress: Equatable {
     else { return nil }
     self.init(source: source, state: state, firstFree: firstFree)
     (self.phase, self.entity, last, self.digest) = (phase, entity, (list["last"] as? NSNumber)?.int64Value, digest)
+    leftOutLinks = (list["leftOutLinks"] as? NSNumber)?.intValue ?? 0
   }
 
   /// Throws 134080 if the metadata are those of a store with an unfinished copy, which must not be taken for a complete

@@ -10,6 +10,8 @@ package struct StoreCopyResult {
   package let keepsNumbers: Bool
   /// What was copied; nil for a store of the program's own class, whose rows cannot be compared.
   package let digest: StoreDigest?
+  /// How many links to objects that the source does not have were left out.
+  package let leftOutLinks: Int
 }
 
 /// How rows are copied.
@@ -78,7 +80,7 @@ package struct StoreCopy {
     guard let destination = destination as? any CopyDestination else {
       copyMetadata()
       try ObjectCopy(source: source, destination: destination, coordinator: coordinator).run()
-      return StoreCopyResult(keepsNumbers: false, digest: nil)
+      return StoreCopyResult(keepsNumbers: false, digest: nil, leftOutLinks: 0)
     }
     return try RowCopy(self, destination).run()
   }
@@ -105,6 +107,8 @@ private final class RowCopy {
   private let context: NSManagedObjectContext
   private var done: CopyProgress
   private let roundsDecimals: Bool
+  /// The links that an earlier copy has left out.
+  private let leftOutBefore: Int
   /// The number of rows since the last commit.
   private var uncommitted = 0
 
@@ -118,6 +122,7 @@ private final class RowCopy {
       source: copy.source.identifier ?? "", state: keys.state,
       firstFree: max(tables?.nextNumber ?? 1, keys.firstFree))
     done = try Self.earlier(destination, begun) ?? begun
+    leftOutBefore = done.leftOutLinks
     let renumbered = tables == nil ? keys.entities.map { _ in [:] } : try keys.renumbered(from: done.firstFree)
     keepsNumbers = renumbered.allSatisfy(\.isEmpty)
     roundsDecimals = type(of: destination).roundsDecimals
@@ -184,7 +189,7 @@ private final class RowCopy {
       try? destination.rollBackWriting()
       throw error
     }
-    return StoreCopyResult(keepsNumbers: keepsNumbers, digest: done.digest)
+    return StoreCopyResult(keepsNumbers: keepsNumbers, digest: done.digest, leftOutLinks: done.leftOutLinks)
   }
 
   /// Returns both stores, if the history is copied.
@@ -264,6 +269,7 @@ private final class RowCopy {
   /// Commits what has been written, if it is enough for a part.
   private func commitPart(after last: Int64, count: Int) throws {
     done.last = last
+    done.leftOutLinks = leftOutBefore + rows.leftOutLinks
     uncommitted += count
     if partial != nil, uncommitted >= copy.settings.partSize { try commit() }
   }
