@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataTerminal
 import Foundation
 
@@ -37,6 +38,14 @@ enum CommandLineTool {
   ///
   /// - Parameter arguments: The arguments after the name of the tool.
   static func run(_ arguments: [String], streams: CommandStreams) -> ExitStatus {
+    let mask = PasswordMask(arguments)
+    var masked = streams
+    masked.output = { try streams.output(mask.masked($0)) }
+    masked.error = { streams.error(mask.masked($0)) }
+    return execute(arguments, streams: masked)
+  }
+
+  private static func execute(_ arguments: [String], streams: CommandStreams) -> ExitStatus {
     do {
       switch try specification.parse(arguments) {
       case .help(let text):
@@ -47,6 +56,7 @@ enum CommandLineTool {
         guard let command = commands.first(where: { $0.specification.path == parsed.specification.path }) else {
           preconditionFailure("There is no command \(parsed.specification.path).")
         }
+        try checkPaths(parsed)
         return try run(command, CommandInvocation(parsed, of: specification, streams: streams))
       }
       return .done
@@ -58,6 +68,22 @@ enum CommandLineTool {
       let failure = CommandFailure(error)
       streams.say(wantsJSON(arguments) ? failure.json : failure.text)
       return failure.status
+    }
+  }
+
+  /// The arguments that may be the URL of a store in a database server.
+  private static let places: Set<String> = ["STORE", "TO", "A", "B", "PATH"]
+
+  /// - Throws: `CommandFailure` for the URL of a store in a server where a path must be: a file of that name would be made, or
+  ///   not be found.
+  private static func checkPaths(_ command: ParsedCommand) throws {
+    for (name, value) in command.allValues where !places.contains(name) {
+      guard let mark = value.range(of: "://"),
+        StoreKinds.server(at: URL(string: "\(value[..<mark.lowerBound])://host")) != nil
+      else { continue }
+      throw CommandFailure(
+        .usage,
+        "\(name) takes a path, and got the URL of a store in a database server (\(value[..<mark.lowerBound])://…).")
     }
   }
 

@@ -56,8 +56,14 @@ final class ChangeListener: @unchecked Sendable {
   func end() { isEnded.value = true }
 
   private static func channel(_ schema: String) -> String {
-    // A channel is named like a table, and belongs to the database.
-    String("coredata_\(schema)".prefix(60))
+    // A channel is named like a table, and belongs to the database. Schemas whose long names begin alike share one, which
+    // costs them a needless look.
+    var name = ""
+    for scalar in "coredata_\(schema)".unicodeScalars
+    where name.utf8.count + UTF8.width(scalar) <= PostgreSQLAddress.nameLimit {
+      name.unicodeScalars.append(scalar)
+    }
+    return name
   }
 
   /// Notifies all listeners once the transaction is committed.

@@ -17,16 +17,22 @@ final class PostgreSQLMigration: ServerMigration {
   private let schema: SchemaInDatabase
   private var stores: [PostgreSQLStore] = []
 
+  /// How long a statement waits for a lock unless the store's options say otherwise, in seconds. While it waits, nobody else
+  /// gets one.
+  private static let lockTimeout = 60.0
+
   init(of url: URL, _ settings: StoreOptions) throws {
     self.url = url
     let address = try PostgreSQLAddress(url)
     connection = try PostgreSQLConnection(address, applicationName: ProcessInfo.processInfo.processName)
     schema = SchemaInDatabase(connection, address, url: url)
     do {
+      // A migration by copy works beside the server for a while.
+      try connection.execute("SET idle_in_transaction_session_timeout = 0")
       try connection.begin()
       // Waiting for another migration is not waiting for a lock of rows: it may take as long as that takes.
       try schema.lock()
-      try connection.setTimeouts(settings)
+      try connection.setTimeouts(settings, otherwise: Self.lockTimeout)
       guard try schema.isPresent() else { throw PostgreSQLStoreErrors.noStore(url: url, schema: address.schema) }
     } catch {
       connection.close()
@@ -57,8 +63,7 @@ final class PostgreSQLMigration: ServerMigration {
     metadata: [String: Any]
   ) throws -> any RowStore {
     try translating {
-      try schema.dropTables()
-      try schema.create(
+      try schema.replaceTables(
         model.document, configuration: configuration,
         metadata: metadata.filter { !StoreMetadata.ownKeys.contains($0.key) })
     }
@@ -91,9 +96,32 @@ final class PostgreSQLMigration: ServerMigration {
     connection.close()
   }
 
+  /// Who has locks on tables of the schema, in words; nil for nobody. The lock of this connection's failed statement is gone.
+  private func lockHolders() throws -> String? {
+    let observer = try PostgreSQLConnection(schema.address, applicationName: ProcessInfo.processInfo.processName)
+    defer { observer.close() }
+    let rows = try observer.query(
+      "SELECT DISTINCT a.pid::text, coalesce(a.usename::text, ''), coalesce(a.application_name, ''), "
+        + "coalesce(a.state, '') FROM pg_locks l JOIN pg_class c ON c.oid = l.relation "
+        + "JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_stat_activity a ON a.pid = l.pid "
+        + "WHERE n.nspname = $1 AND l.granted AND a.pid <> $2::int ORDER BY 1",
+      [.text(schema.address.schema), .integer(Int64(connection.processID))])
+    let holders = (0..<rows.count).map { row in
+      "process \(rows.string(row, 0)) of \(rows.string(row, 1)) (\(rows.string(row, 2)), \(rows.string(row, 3)))"
+    }
+    return holders.isEmpty ? nil : "Locks are held by \(holders.joined(separator: ", "))."
+  }
+
   private func translating<Result>(_ body: () throws -> Result) throws -> Result {
     do {
-      return try PostgreSQLErrors.translating(url: url, isOpening: false, body)
+      return try PostgreSQLErrors.translating(url: url, isOpening: false) {
+        do {
+          return try body()
+        } catch let failure as PostgreSQLError where failure.isLockTimeout {
+          // Without these words the error says less, and is right all the same.
+          throw failure.withHint(try? lockHolders())
+        }
+      }
     } catch let problem as InPlaceProblem {
       throw problem.error(url: url)
     }
@@ -122,9 +150,11 @@ extension PostgreSQLStore {
 }
 
 extension PostgreSQLConnection {
-  /// Has statements wait for locks only as long as the store's timeout says; without one, for ever.
-  func setTimeouts(_ settings: StoreOptions) throws {
-    guard let timeout = settings.timeout else { return }
+  /// Has statements wait for locks only as long as the store's timeout says.
+  ///
+  /// - Parameter otherwise: how long without one, in seconds; nil for ever.
+  func setTimeouts(_ settings: StoreOptions, otherwise: Double? = nil) throws {
+    guard let timeout = settings.timeout ?? otherwise else { return }
     let milliseconds = Int(max(1, min(timeout * 1_000, Double(Int32.max))))
     try execute("SET lock_timeout = \(milliseconds)")
   }

@@ -25,28 +25,41 @@ extension PostgreSQLStore: PartialCopyDestination {
   func prepareForCopies(recordsHistory: Bool) throws {
     recordsCopies = recordsHistory
     try asking { state in
-      let definitions = PostgreSQLDefinitions(state.entities.schema)
+      guard try SchemaInDatabase(state.connection, address(), url: url).lockForCopy() else {
+        throw StoreErrors.operationFailed(url: url, reason: "Another process is copying rows into the store.")
+      }
+      let schema = try newSchema()
+      let definitions = PostgreSQLDefinitions(schema)
       for key in definitions.foreignKeys {
         try state.connection.execute(
           "ALTER TABLE \(SQLName.quoted(key.table)) DROP CONSTRAINT IF EXISTS \(SQLName.quoted(key.name))")
       }
-      for index in state.entities.schema.indexes where !index.isUnique {
+      for index in schema.indexes where !index.isUnique {
         try state.connection.execute("DROP INDEX IF EXISTS \(SQLName.quoted(index.name))")
       }
     }
   }
 
+  /// The layout of a new store, which a store is that rows are copied into. The catalogue of one whose copy was interrupted
+  /// does not tell all of it.
+  private func newSchema() throws -> StoreSchema {
+    guard let model = persistentStoreCoordinator?.managedObjectModel else {
+      throw StoreErrors.cannotOpen(url: url, reason: "The store has no coordinator and therefore no model.")
+    }
+    return try StoreSchema(document: model.document, configuration: customConfigurationName, dialect: .postgreSQL)
+  }
+
   func finishCopies() throws {
     recordsCopies = true
     try asking { state in
-      let definitions = PostgreSQLDefinitions(state.entities.schema)
-      for index in state.entities.schema.indexes where !index.isUnique {
+      let schema = try newSchema()
+      let definitions = PostgreSQLDefinitions(schema)
+      for index in schema.indexes where !index.isUnique {
         try state.connection.execute(definitions.statement(of: index).sql)
       }
       for key in definitions.foreignKeys { try state.connection.execute(key.statement.sql) }
-      for table in state.entities.schema.tables {
-        try state.connection.execute("ANALYZE \(SQLName.quoted(table.name))")
-      }
+      for table in schema.tables { try state.connection.execute("ANALYZE \(SQLName.quoted(table.name))") }
+      try SchemaInDatabase(state.connection, address(), url: url).unlockAfterCopy()
     }
   }
 

@@ -50,10 +50,11 @@ enum PostgreSQLErrors {
       return isOpening
         ? Kind(
           code: NSPersistentStoreOpenError, description: "The persistent store could not be opened.",
-          suggestion: "Check that the server runs, and that the host, the port and the user in the URL are right.")
+          suggestion: "Check that the server runs, and that host, port, database, user and password are right.")
         : Kind(
           code: NSPersistentStoreOperationError, description: "The connection to the persistent store was lost.",
-          suggestion: "Nothing was changed. Try again; the store connects by itself when the server is back.")
+          suggestion:
+            "What was not committed is undone. Try again; the store connects by itself when the server is back.")
     }
     if failure.isUniqueViolation {
       return Kind(
@@ -126,6 +127,16 @@ enum PostgreSQLStoreErrors {
       CocoaError.Code.fileReadNoSuchFile.rawValue, "The persistent store could not be opened because there is none.",
       reason: "The schema '\(schema)' at '\(url?.place ?? "")' has no table z_metadata.",
       suggestion: "Check the parameter 'schema' of the URL, or create the store first.", info)
+  }
+
+  /// 513: the role may not use the schema of the store.
+  static func noUsage(url: URL?, schema: String) -> NSError {
+    var info: [String: Any] = [:]
+    info[ErrorDetail.url] = url
+    return .cocoa(
+      CocoaError.Code.fileWriteNoPermission.rawValue, "The role of the connection lacks a privilege.",
+      reason: "The role may not use the schema '\(schema)', which has the tables of the store.",
+      suggestion: "Have its owner execute: GRANT USAGE ON SCHEMA \(schema) TO the role.", info)
   }
 
   /// 134070: the connection ended within a transaction.

@@ -21,7 +21,14 @@ struct SchemaInDatabase {
   }
 
   /// Whether there is a store.
-  func isPresent() throws -> Bool { try has("z_metadata") }
+  ///
+  /// - Throws: 513 if the role may not use the schema, so that its tables could not be found.
+  func isPresent() throws -> Bool {
+    guard try has("z_metadata") else { return false }
+    let rows = try connection.query("SELECT has_schema_privilege($1, 'USAGE')", [.text(address.schema)])
+    guard rows.bool(0, 0) else { throw PostgreSQLStoreErrors.noUsage(url: url, schema: address.schema) }
+    return true
+  }
 
   private func has(_ table: String) throws -> Bool {
     let sql =
@@ -39,8 +46,20 @@ struct SchemaInDatabase {
       [.integer(Self.lockSpace), .integer(Int64(Int32(bitPattern: Self.hash(address.schema))))])
   }
 
-  /// Names the advisory locks of this framework.
-  private static let lockSpace: Int64 = 0x0C0D_DA7A
+  /// Takes, for as long as the connection lives, the lock of the one process that may copy rows into the store.
+  ///
+  /// - Returns: false if another connection has it.
+  func lockForCopy() throws -> Bool {
+    try connection.query(
+      "SELECT pg_try_advisory_lock($1::int, $2::int)",
+      [.integer(Self.copyLockSpace), .integer(Int64(Int32(bitPattern: Self.hash(address.schema))))]
+    ).bool(0, 0)
+  }
+
+  func unlockAfterCopy() throws { _ = try connection.query("SELECT pg_advisory_unlock_all()") }
+
+  /// Names the advisory locks of this framework: those of changes of tables, and those of copies.
+  private static let (lockSpace, copyLockSpace): (Int64, Int64) = (0x0C0D_DA7A, 0x0C0D_DA7B)
 
   /// A hash that is the same in every process.
   private static func hash(_ name: String) -> UInt32 {
@@ -92,10 +111,34 @@ struct SchemaInDatabase {
   /// Removes the tables of the store, and nothing that others have put beside them.
   func dropTables() throws {
     let names = try ownTables()
+    let sequences = try sequences(of: names)
     if !names.isEmpty {
       try connection.execute("DROP TABLE \(names.map(SQLName.quoted).joined(separator: ", "))")
     }
-    for sequence in try ownSequences() { try connection.execute("DROP SEQUENCE \(SQLName.quoted(sequence))") }
+    for sequence in sequences { try connection.execute("DROP SEQUENCE IF EXISTS \(SQLName.quoted(sequence))") }
+  }
+
+  /// Replaces the tables by those of an empty store of another version.
+  ///
+  /// - Throws: 134070 if others have added to the tables what would be lost.
+  func replaceTables(_ document: ModelDocument, configuration: String?, metadata: [String: Any]) throws {
+    let additions = SchemaAdditions(connection, schema: address.schema, tables: try ownTables())
+    if let old = try cachedModel() {
+      let layout = try StoreSchema(
+        document: old, catalog: database.catalog(), primaryKeys: primaryKeys(), allowsMissing: true)
+      let found = try additions.found(besides: layout)
+      guard found.isEmpty else {
+        throw StoreErrors.operationFailed(
+          url: url,
+          reason:
+            "This migration writes the rows into new tables, which would not have what others have added to the old "
+            + "ones: \(found.joined(separator: ", ")). Remove it before, and add it again afterwards.")
+      }
+    }
+    let grants = try additions.grants()
+    try dropTables()
+    try create(document, configuration: configuration, metadata: metadata)
+    try additions.restore(grants)
   }
 
   /// The tables that the store's model has, and those of the framework.
@@ -105,7 +148,8 @@ struct SchemaInDatabase {
       [HistoryTables.change, HistoryTables.transaction, HistoryTables.string].map { $0.table.lowercased() })
     if let document = try cachedModel() {
       // A configuration has some of them.
-      let schema = try layout(document, configuration: nil, allowsMissing: true)
+      let schema = try StoreSchema(
+        document: document, catalog: database.catalog(), primaryKeys: primaryKeys(), allowsMissing: true)
       wanted.formUnion(schema.tables.map(\.name) + schema.joinTables.map(\.name))
     }
     let found = try connection.query(
@@ -123,23 +167,28 @@ struct SchemaInDatabase {
     return Int(rows.int64(0, 0))
   }
 
-  private func ownSequences() throws -> [String] {
+  /// The sequences of the given tables that are there.
+  private func sequences(of tables: [String]) throws -> [String] {
     let found = try connection.query(
       "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-        + "WHERE n.nspname = $1 AND c.relkind = 'S' AND c.relname LIKE '%\\_z\\_pk\\_seq' ORDER BY 1",
-      [.text(address.schema)])
+        + "WHERE n.nspname = $1 AND c.relkind = 'S' AND c.relname = ANY($2) ORDER BY 1",
+      [.text(address.schema), .texts(tables.map(TableLayout.sequenceName(ofTable:)))])
     return (0..<found.count).map { found.string($0, 0) }
   }
 
   /// The layout of a model's entities in the schema.
   ///
+  /// - Throws: `SchemaProblem` for what someone else has removed, or given another type.
   /// - Parameter allowsMissing: whether missing tables and columns get the names of a new store, instead of being an error.
   func layout(
     _ document: ModelDocument, configuration: String?, allowsMissing: Bool = false
   ) throws -> StoreSchema {
-    try StoreSchema(
-      document: document, configuration: configuration, catalog: database.catalog(), primaryKeys: primaryKeys(),
+    let catalog = try database.catalog()
+    let schema = try StoreSchema(
+      document: document, configuration: configuration, catalog: catalog, primaryKeys: primaryKeys(),
       allowsMissing: allowsMissing)
+    try schema.checkColumnTypes(in: catalog)
+    return schema
   }
 
   var database: PostgreSQLDatabase { PostgreSQLDatabase(connection, schema: address.schema) }
@@ -197,7 +246,11 @@ struct SchemaInDatabase {
     guard try has("z_modelcache") else { return nil }
     let rows = try connection.query("SELECT z_content FROM z_modelcache LIMIT 1")
     guard rows.count == 1, !rows.isNull(0, 0) else { return nil }
-    return try ModelCache.decode(rows.data(0, 0))
+    do {
+      return try ModelCache.decode(rows.data(0, 0))
+    } catch {
+      throw StoreFileProblem.unreadableMetadata(path: place, found: "the model in z_modelcache is damaged. \(error)")
+    }
   }
 
   func setCachedModel(_ document: ModelDocument) throws {

@@ -87,7 +87,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     try execute(
       "SET search_path = \(Self.quoted(address.schema)); SET timezone = 'UTC'; SET intervalstyle = 'iso_8601'; "
         + "SET datestyle = 'ISO, YMD'; SET extra_float_digits = 1; SET standard_conforming_strings = on; "
-        + "SET client_min_messages = warning")
+        + "SET client_min_messages = warning; SET row_security = off")
   }
 
   /// Returns a name in double quotes.

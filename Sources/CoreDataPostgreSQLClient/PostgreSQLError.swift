@@ -9,7 +9,7 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   package let sqlState: String?
   package let message: String
   package let detail: String?
-  package let hint: String?
+  package private(set) var hint: String?
   package let schema: String?
   package let table: String?
   package let column: String?
@@ -24,12 +24,16 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
   private static let longestStatement = 400
 
   init(_ message: String, isConnectionLost: Bool = false, statement: String? = nil) {
-    // libpq breaks its messages into lines.
-    let lines = message.split(whereSeparator: \.isNewline)
-    self.message = lines.map { String($0.drop(while: \.isWhitespace)).trimmed }.joined(separator: " ")
+    self.message = Self.joined(message)
     self.isConnectionLost = isConnectionLost
     self.statement = statement.map { Self.shortened($0) }
     (sqlState, detail, hint, schema, table, column, constraint) = (nil, nil, nil, nil, nil, nil, nil)
+  }
+
+  /// libpq breaks its messages into lines.
+  private static func joined(_ message: String) -> String {
+    message.split(whereSeparator: \.isNewline).map { String($0.drop(while: \.isWhitespace)).trimmed }
+      .joined(separator: " ")
   }
 
   /// The error in a result.
@@ -39,7 +43,7 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
     func field(_ code: Int32) -> String? { cpq_PQresultErrorField(result, code).map { String(cString: $0) } }
     let state = field(CPQ_FIELD_SQLSTATE)
     sqlState = state
-    message = (field(CPQ_FIELD_MESSAGE) ?? masked(String(libpq: cpq_PQresultErrorMessage(result)))).trimmed
+    message = field(CPQ_FIELD_MESSAGE)?.trimmed ?? Self.joined(masked(String(libpq: cpq_PQresultErrorMessage(result))))
     detail = field(CPQ_FIELD_DETAIL)
     hint = field(CPQ_FIELD_HINT)
     schema = field(CPQ_FIELD_SCHEMA)
@@ -82,6 +86,13 @@ package struct PostgreSQLError: Error, Sendable, CustomStringConvertible {
     var error = self
     error.isCommitUnknown = true
     error.isConnectionLost = true
+    return error
+  }
+
+  /// The same error with another hint, unless that is nil.
+  package func withHint(_ hint: String?) -> PostgreSQLError {
+    var error = self
+    error.hint = hint ?? self.hint
     return error
   }
 

@@ -107,6 +107,54 @@ struct ServerStoreCommandTests {
     #expect(CommandRun(["store", "export", server]).output.split(separator: "\n").count == 3)
   }
 
+  @Test("A mapping model that names its versions is carried out in a server, too")
+  func mapping() throws {
+    copyToServer()
+    let mapping = workshop.path("Shop.mapping")
+    let versions = [workshop.model + "@Shop 2", workshop.model + "@Shop"]
+    try #require(CommandRun(["mapping", "new"] + versions + ["-o", mapping]).status == .done)
+    let text = try String(contentsOfFile: mapping, encoding: .utf8)
+    let changed = text.replacingOccurrences(of: "$source.title", with: "\"mapped\"")
+    try #require(changed != text)
+    try Data(changed.utf8).write(to: URL(fileURLWithPath: mapping))
+    let run = CommandRun(
+      [
+        "migrate", "run", server, workshop.model, "--to", "Shop", "--mappings", mapping, "--allow-loss",
+        "--allow-downgrade",
+      ]
+    )
+    #expect(run.status == .done, "\(run.error)")
+    let rows = CommandRun(["store", "export", server]).output.split(separator: "\n")
+    #expect(rows.count == 3 && rows.allSatisfy { $0.contains("mapped") }, "\(rows)")
+  }
+
+  @Test("The password of a URL in a wrong place is shown nowhere, and nothing is named after the URL")
+  func wrongPlaces() throws {
+    copyToServer()
+    let before = try workshop.files()
+    let wrong = [
+      ["doctor", server], ["doctor", store, server], ["model", "show", server], ["model", "versions", server],
+      ["model", "lint", server], ["model", "diff", server, server], ["mapping", "infer", server, server],
+      ["migrate", "check", server], ["migrate", "status", store, server], ["store", "info", store, "-o", server],
+      ["store", "extract-model", store, "--output", server], ["store", "info", store, server],
+      ["migrate", "run", store, workshop.model, "--backup", server], ["store", "create", server, workshop.model],
+      ["store", "info", "teststore://u:secret@one:1,two:2/shop"], ["store", "info", server + "-2?password=secret"],
+      ["migrate", "rehearse", workshop.model, server], ["explain", server],
+    ]
+    for arguments in wrong {
+      for more in [[], ["--format", "json"]] {
+        let run = CommandRun(arguments + more)
+        #expect(run.status != .done && !run.error.isEmpty, "\(arguments)")
+        #expect(!(run.output + run.error).contains("secret"), "\(arguments): \(run.error)")
+      }
+    }
+    #expect(try workshop.files() == before)
+    let two = CommandRun(["store", "info", "teststore://u:secret@one:1,two:2/shop"])
+    #expect(two.error.contains("?host=a,b&port="))
+    let short = CommandRun(["model", "show", "teststore://u:se@host/shop"])
+    #expect(!short.error.contains(":se@"))
+  }
+
   @Test("A copy into a server that failed goes on when the command is run again")
   func resuming() throws {
     TestServerStore.allowedWrites.value = 1

@@ -104,7 +104,103 @@ struct FaultTests {
     let opening = try #require(throws: (any Error).self) { try bench.coordinator() } as NSError
     #expect(
       opening.code == NSPersistentStoreIncompatibleSchemaError && opening.userInfo["property"] as? String == "age")
+    for (column, type, property) in [
+      ("zhired", "text", "hired"), ("zhired_sub", "real", "hired"), ("zbadge", "integer", "badge"),
+      ("zisactive", "text", "isActive"),
+    ] {
+      let place = ServerBench()
+      _ = try place.coordinator()
+      try place.connection().execute("ALTER TABLE zemployee ALTER \(column) TYPE \(type) USING NULL")
+      let other = try #require(throws: (any Error).self) { try place.coordinator() } as NSError
+      #expect(
+        other.code == NSPersistentStoreIncompatibleSchemaError && other.userInfo["property"] as? String == property)
+      #expect(other.reasonText.contains("zemployee.\(column) has the type \(type)"), "\(other)")
+    }
     try owner.execute("DROP OWNED BY \(schema)_reader; DROP ROLE \(schema)_reader")
+  }
+
+  @Test("Rows that a policy of the server hides are an error, not missing")
+  func rowSecurity() throws {
+    let superuser = try PostgreSQLConnection(PostgreSQLAddress(TestServer.shared.url()), applicationName: "tests")
+    let schema = try PostgreSQLAddress(bench.url).schema
+    let role = "\(schema)_owner"
+    try superuser.execute("CREATE ROLE \(role) LOGIN; CREATE SCHEMA \(schema) AUTHORIZATION \(role)")
+    let place = ServerBench(url: TestServer.shared.url(user: role, "schema=\(schema)"))
+    let context = place.context(try place.coordinator())
+    for age in 0..<4 { context.make("Employee", ["name": "e", "age": age]) }
+    try context.save()
+    try place.connection().execute(
+      "ALTER TABLE zemployee ENABLE ROW LEVEL SECURITY; ALTER TABLE zemployee FORCE ROW LEVEL SECURITY; "
+        + "CREATE POLICY visible ON zemployee USING (zage > 1)")
+    let error = try #require(throws: (any Error).self) { try context.all("Employee") } as NSError
+    #expect(error.code == CocoaError.Code.fileWriteNoPermission.rawValue && error.reasonText.contains("row-level"))
+    try superuser.execute("ALTER ROLE \(role) BYPASSRLS")
+    #expect(try place.context(try place.coordinator()).all("Employee").count == 4)
+    try superuser.execute("DROP OWNED BY \(role) CASCADE; DROP ROLE \(role)")
+  }
+
+  @Test("A role that may not use the schema is told so")
+  func usage() throws {
+    _ = try bench.coordinator()
+    let schema = try PostgreSQLAddress(bench.url).schema
+    try bench.connection().execute("CREATE ROLE \(schema)_stranger LOGIN")
+    let place = ServerBench(url: TestServer.shared.url(user: "\(schema)_stranger", "schema=\(schema)"))
+    let error = try #require(throws: (any Error).self) { try place.coordinator() } as NSError
+    #expect(error.code == CocoaError.Code.fileWriteNoPermission.rawValue && error.reasonText.contains(schema))
+    try bench.connection().execute("DROP ROLE \(schema)_stranger")
+  }
+
+  @Test("A schema whose name takes almost all bytes that PostgreSQL allows")
+  func longSchema() throws {
+    let place = ServerBench(
+      url: TestServer.shared.url("schema=" + String(repeating: "%C3%A4", count: 31)))
+    let context = place.context(
+      try place.coordinator([NSPersistentStoreRemoteChangeNotificationPostOptionKey: true]))
+    context.make("Employee", ["name": "Ada"])
+    try context.save()
+    #expect(try place.context(try place.coordinator()).all("Employee").count == 1)
+  }
+
+  @Test("A copy that was interrupted and continued has all indexes and constraints; two at once are refused")
+  func continuedCopy() throws {
+    struct Interruption: Error {}
+    let model = CompanyModel.make()
+    let source = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let file = try TemporaryStore()
+    let store = try source.addPersistentStore(type: .sqlite, at: file.url)
+    let context = bench.context(source)
+    for number in 0..<200 { context.make("Employee", ["name": "e\(number)"]) }
+    try context.save()
+    var settings = CopySettings()
+    (settings.partSize, settings.pageLimit) = (50, 50)
+    settings.progress = { if $0.done >= 100 { throw Interruption() } }
+    #expect(throws: (any Error).self) {
+      try source.copyPersistentStore(store, to: bench.url, options: nil, type: .postgreSQL, settings)
+    }
+    let schema = try PostgreSQLAddress(bench.url)
+    // Another process is about to copy.
+    let other = SchemaInDatabase(try bench.connection(), schema, url: nil)
+    #expect(try other.lockForCopy())
+    settings.progress = { _ in }
+    let busy =
+      try #require(throws: (any Error).self) {
+        try source.copyPersistentStore(store, to: bench.url, options: nil, type: .postgreSQL, settings)
+      } as NSError
+    #expect(busy.reasonText.contains("Another process is copying"), "\(busy)")
+    try other.unlockAfterCopy()
+    try source.copyPersistentStore(store, to: bench.url, options: nil, type: .postgreSQL, settings)
+    let fresh = ServerBench()
+    _ = try fresh.coordinator(nil, CompanyModel.make())
+    func definitions(_ place: ServerBench) throws -> [String] {
+      let rows = try place.connection().query(
+        "SELECT replace(pg_get_indexdef(indexrelid), current_schema() || '.', '') FROM pg_index i JOIN pg_class c "
+          + "ON c.oid = i.indrelid WHERE c.relnamespace = current_schema()::regnamespace UNION ALL "
+          + "SELECT conname || pg_get_constraintdef(oid) FROM pg_constraint "
+          + "WHERE connamespace = current_schema()::regnamespace ORDER BY 1")
+      return (0..<rows.count).map { rows.string($0, 0) }
+    }
+    #expect(try definitions(bench) == definitions(fresh))
+    #expect(try bench.context(try bench.coordinator()).all("Employee").count == 200)
   }
 }
 

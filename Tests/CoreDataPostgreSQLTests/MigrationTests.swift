@@ -164,6 +164,100 @@ struct MigrationTests {
     #expect(history.count > 1)
   }
 
+  @Test("Equal indexes stay as they are")
+  func equalIndexes() throws {
+    func indexed(_ model: NSManagedObjectModel) {
+      guard let employee = model.entitiesByName["Employee"], let name = employee.propertiesByName["name"] else {
+        return
+      }
+      employee.indexes = ["first", "second"].map { title in
+        NSFetchIndexDescription(
+          name: title, elements: [NSFetchIndexElementDescription(property: name, collationType: .binary)])
+      }
+    }
+    func indexes() throws -> [String: Int64] {
+      let rows = try bench.connection().query(
+        "SELECT c.relname::text, c.oid::bigint FROM pg_class c WHERE c.relkind = 'i' "
+          + "AND c.relnamespace = current_schema()::regnamespace")
+      return Dictionary(uniqueKeysWithValues: (0..<rows.count).map { (rows.string($0, 0), rows.int64($0, 1)) })
+    }
+    _ = try bench.coordinator(nil, model(indexed))
+    let before = try indexes()
+    #expect(before.keys.filter { $0.contains("first") || $0.contains("second") }.count == 2)
+    _ = try bench.coordinator(
+      options,
+      model {
+        indexed($0)
+        addAttribute($0)
+      })
+    #expect(try indexes() == before)
+  }
+
+  @Test(
+    "What others have added to the tables is not lost: columns and triggers are refused, privileges are granted again")
+  func additions() throws {
+    let context = bench.context(try bench.coordinator())
+    context.make("Employee", ["name": "Ada"])
+    try context.save()
+    let owner = try bench.connection()
+    let schema = try PostgreSQLAddress(bench.url).schema
+    try owner.execute(
+      "CREATE ROLE \(schema)_guest; GRANT SELECT, INSERT ON zemployee TO \(schema)_guest; CREATE SEQUENCE other_z_pk_seq; "
+        + "GRANT USAGE ON SEQUENCE zemployee_z_pk_seq TO \(schema)_guest")
+    let target = model(addAttribute)
+    let additions = [
+      ("ALTER TABLE zemployee ADD COLUMN extra text", "zemployee.extra", "ALTER TABLE zemployee DROP COLUMN extra"),
+      (
+        "CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; "
+          + "CREATE TRIGGER mine BEFORE INSERT ON zemployee FOR EACH ROW EXECUTE FUNCTION noted()", "zemployee.mine",
+        "DROP TRIGGER mine ON zemployee"
+      ),
+      ("CREATE POLICY all_rows ON zemployee USING (true)", "zemployee.all_rows", "DROP POLICY all_rows ON zemployee"),
+    ]
+    for (addition, name, removal) in additions {
+      try owner.execute(addition)
+      let error = try #require(throws: (any Error).self) {
+        try bench.coordinator(options(byCopy: true, to: target), target)
+      }
+      #expect("\(error)".contains(name), "\(error)")
+      #expect(try bench.context(try bench.coordinator()).all("Employee").count == 1)
+      try owner.execute(removal)
+    }
+    _ = try bench.coordinator(options(byCopy: true, to: target), target)
+    let rights = try owner.query(
+      "SELECT has_table_privilege($1, 'zemployee', 'INSERT'), has_table_privilege($1, 'zemployee', 'DELETE'), "
+        + "has_sequence_privilege($1, 'zemployee_z_pk_seq', 'USAGE'), to_regclass('other_z_pk_seq') IS NOT NULL",
+      [.text("\(schema)_guest")])
+    #expect((0..<4).map { rights.bool(0, $0) } == [true, false, true, true])
+    try owner.execute("DROP OWNED BY \(schema)_guest; DROP ROLE \(schema)_guest")
+  }
+
+  @Test("A migration that waits too long for a lock says who has it, and succeeds later")
+  func lockHolders() throws {
+    let context = bench.context(try bench.coordinator())
+    context.make("Employee", ["name": "Ada"])
+    try context.save()
+    let holder = try bench.connection()
+    try holder.begin()
+    _ = try holder.query("SELECT * FROM zemployee")
+    let timeout = options.merging([NSPersistentStoreTimeoutOption: 0.5]) { $1 }
+    let error =
+      try #require(throws: (any Error).self) { try bench.coordinator(timeout, model(addAttribute)) } as NSError
+    #expect(
+      "\(error)".contains("held by process \(holder.processID) of tester (tests, idle in transaction)"), "\(error)")
+    try holder.rollback()
+    let after = bench.context(try bench.coordinator(timeout, model(addAttribute)))
+    #expect(try after.all("Employee").map { $0["level"] as? Int } == [7])
+  }
+
+  @Test("A model in the store that is damaged is named")
+  func damagedModel() throws {
+    _ = try bench.coordinator()
+    try bench.connection().execute("UPDATE z_modelcache SET z_content = '\\x0123'")
+    let error = try #require(throws: (any Error).self) { try PostgreSQLStore.carriedModel(at: bench.url) } as NSError
+    #expect("\(error)".contains("z_modelcache is damaged"), "\(error)")
+  }
+
   @Test("A migration that fails leaves the old version, with all rows")
   func failing() throws {
     let before = bench.context(try bench.coordinator())

@@ -7,6 +7,14 @@ extension URL {
   /// The location of a store for texts: a path, or the URL of a store in a server, without its password.
   package var place: String { isFileURL || scheme == nil ? path : withoutPassword.absoluteString }
 
+  /// What texts call the store: the name of the file, or of the schema that a URL names, otherwise of the database.
+  package var storeName: String {
+    if isFileURL || scheme == nil { return lastPathComponent }
+    let items = URLComponents(url: self, resolvingAgainstBaseURL: false)?.queryItems ?? []
+    let names = [items.last { $0.name == "schema" }?.value, lastPathComponent, scheme]
+    return names.compactMap { $0 }.first { !$0.isEmpty && $0 != "/" } ?? lastPathComponent
+  }
+
   /// The URL without a password, be it before the host or among the parameters.
   package var withoutPassword: URL {
     guard !isFileURL, var parts = URLComponents(url: self, resolvingAgainstBaseURL: false) else { return self }

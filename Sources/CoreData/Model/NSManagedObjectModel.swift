@@ -22,7 +22,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, Sequence, @unchecked Senda
   let derivedState = DerivedStateCell<ModelDerivedState>()
   let hashState = DerivedStateCell<ModelHashes>()
   /// The files that the model was read or merged from, which have its other versions; empty for a model built in code.
-  var origins: [URL] = []
+  package var origins: [URL] = []
   private let freezing = NSLock()
   private var isFrozen = false
 

@@ -21,8 +21,8 @@ enum DoctorCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     var parts: [(title: String, checkup: Checkup)] = [("System", .ofSystem())]
-    if let path = invocation.arguments.optionalArgument("STORE") {
-      let store = URL(fileURLWithPath: path)
+    if invocation.arguments.optionalArgument("STORE") != nil {
+      let store = try invocation.file("STORE")
       let checkup = try invocation.arguments.optionalArgument("MODEL").map { path in
         try invocation.withModel(path) { model in
           let current = try model.version(nil).name

@@ -29,7 +29,7 @@ enum MigratePlanCommand: Command {
     let (plan, target, known) = try invocation.withModel { model in
       let target = try model.version(invocation.arguments.value("to"))
       let known = try model.modelVersions()
-      let located = try invocation.located(argument)
+      let located = try invocation.located(argument, orOneOf: invocation.arguments.argument("MODEL"))
       let plan = try MigrationPlan(
         storeAt: located.file, isCopy: located.isCopy, known: known, version: target.name,
         mappings: invocation.mappings,

@@ -44,7 +44,8 @@ enum MigrateRunCommand: Command {
       let target = try model.version(arguments.value("to"))
       let known = try model.modelVersions()
       if case .file = place { try recover(url, invocation) }
-      let located = try invocation.located(arguments.argument("STORE"))
+      let located = try invocation.located(
+        arguments.argument("STORE"), orOneOf: arguments.argument("MODEL"))
       let plan = try MigrationPlan(
         storeAt: located.file, isCopy: located.isCopy, known: known, version: target.name,
         mappings: invocation.mappings, allowances: allowances)
@@ -72,12 +73,12 @@ enum MigrateRunCommand: Command {
     }
     if let refusal = PlanText.refusal(plan, allowsDowngrade: arguments.flag("allow-downgrade")) {
       throw CommandFailure(
-        .migrationImpossible, "\(url.lastPathComponent) was not migrated to \(plan.to). \(refusal) Nothing was changed."
+        .migrationImpossible, "\(url.storeName) was not migrated to \(plan.to). \(refusal) Nothing was changed."
       )
     }
     if case .server = place {
       let rows = try migrate(serverAt: url, plan, to: target, allowances, invocation)
-      invocation.result.workDone = "\(url.lastPathComponent) was migrated to \(plan.to)."
+      invocation.result.workDone = "\(url.storeName) was migrated to \(plan.to)."
       try write(plan, backup: nil, rows, invocation)
       return .done
     }
@@ -104,7 +105,7 @@ enum MigrateRunCommand: Command {
       throw error
     }
     invocation.result.workDone =
-      "\(url.lastPathComponent) was migrated to \(plan.to)."
+      "\(url.storeName) was migrated to \(plan.to)."
       + (backup.map { " The backup is \($0.path)." } ?? "")
     try write(plan, backup: backup, rows, invocation)
     return .done
@@ -115,7 +116,7 @@ enum MigrateRunCommand: Command {
     _ url: URL, _ known: ModelVersions, _ version: String, backup: URL? = nil, _ invocation: CommandInvocation
   ) throws -> ExitStatus {
     let plan = try MigrationPlan(storeAt: url, known: known, version: version, mappings: invocation.mappings)
-    invocation.remark("Another process has already migrated \(url.lastPathComponent).")
+    invocation.remark("Another process has already migrated \(url.storeName).")
     if let backup { invocation.remark("The backup was kept: \(backup.path)") }
     try write(plan, backup: backup, plan.rows.mapValues { (before: $0, after: $0) }, invocation)
     return .done
@@ -130,13 +131,13 @@ enum MigrateRunCommand: Command {
     switch try StoreRecovery.recover(interruptedAt: url) {
     case .finished:
       invocation.remark(
-        "Earlier work on \(url.lastPathComponent) was complete when interrupted. Its left-over files were removed.")
+        "Earlier work on \(url.storeName) was complete when interrupted. Its left-over files were removed.")
     case .undone:
       invocation.remark(
-        "Earlier work on \(url.lastPathComponent) was interrupted and has been undone. The store is as it was before.")
+        "Earlier work on \(url.storeName) was interrupted and has been undone. The store is as it was before.")
     case .rolledBack:
       invocation.remark(
-        "A program was killed while writing to \(url.lastPathComponent). Its transaction was rolled back, and the "
+        "A program was killed while writing to \(url.storeName). Its transaction was rolled back, and the "
           + "store is as it was before.")
     case nil: break
     }
@@ -172,15 +173,18 @@ enum MigrateRunCommand: Command {
   ) throws -> [String: (before: Int, after: Int)] {
     guard !invocation.arguments.flag("backup") else {
       throw CommandFailure(
-        .usage, "--backup is for stores in files. Back up \(url.lastPathComponent) with the server's tools.")
+        .usage, "--backup is for stores in files. Back up \(url.storeName) with the server's tools.")
     }
-    let coordinator = NSPersistentStoreCoordinator(
-      managedObjectModel: try NSManagedObjectModel(document: target.document))
+    let model = try NSManagedObjectModel(document: target.document)
+    // Mapping models name versions, which are looked for there, as the plan has done.
+    let bundle = try invocation.model().bundleURL
+    model.origins = [bundle]
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
     let store = try coordinator.addPersistentStore(
       ofType: NSSQLiteStoreType, configurationName: nil, at: url,
       options: [
         NSMigratePersistentStoresAutomaticallyOption: true, NSInferMappingModelAutomaticallyOption: true,
-        MigrationOption.models: [try invocation.model().url], MigrationOption.mappings: invocation.mappings,
+        MigrationOption.models: [bundle], MigrationOption.mappings: invocation.mappings,
         MigrationOption.allowsLoss: allowances.losses,
       ])
     let after = try coordinator.digest(of: store).entities.mapValues(\.count)
@@ -205,7 +209,7 @@ enum MigrateRunCommand: Command {
     }
     if found.removedCount > 0 {
       let count = NumberText.counted(found.removedCount, "incomplete backup")
-      invocation.remark("Removed \(count) of \(url.lastPathComponent), left by a stopped run.")
+      invocation.remark("Removed \(count) of \(url.storeName), left by a stopped run.")
     }
   }
 

@@ -26,7 +26,10 @@ enum MigrateStatusCommand: Command {
 
   private static func run(_ invocation: CommandInvocation, _ model: ModelArgument) throws -> ExitStatus {
     let allowances = try invocation.allowances()
-    let reader = try StoreReader(url: invocation.located(invocation.arguments.argument("STORE")).file)
+    let reader = try StoreReader(
+      url: invocation.located(
+        invocation.arguments.argument("STORE"), orOneOf: invocation.arguments.argument("MODEL")
+      ).file)
     let current = try model.version(nil)
     let match = StoreMatch(
       storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, known: try model.namedVersions(),

@@ -104,13 +104,13 @@ enum StoreCopyCommand: Command {
 
   private static func copyFile(_ copy: Copy, _ invocation: CommandInvocation) throws -> Made {
     let opened = try OpenedStore(invocation)
-    opened.remark(invocation)
     let reader = opened.reader
     let name = reader.url.lastPathComponent
     guard let model = try reader.model.map({ try NSManagedObjectModel(document: $0) }) else {
       throw CommandFailure(
         .unreadableStore, "\(name) contains no model. Name the one it was created with: --model MODEL.")
     }
+    opened.remark(invocation)
     let expected = try reader.rowCounts().filter { $0.value > 0 }
     return try reader.withCopy { file in
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)

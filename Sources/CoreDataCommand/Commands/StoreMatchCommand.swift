@@ -12,7 +12,9 @@ enum StoreMatchCommand: Command {
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
     let reader = try StoreReader(
-      url: invocation.located(invocation.arguments.argument("STORE"), hasRows: false).file)
+      url: invocation.located(
+        invocation.arguments.argument("STORE"), orOneOf: invocation.arguments.argument("MODEL"), hasRows: false
+      ).file)
     let (model, match) = try invocation.withModel { model in
       try model.requireNoVersion()
       return (

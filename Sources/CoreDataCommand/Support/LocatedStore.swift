@@ -14,9 +14,15 @@ enum StorePlace {
 
   /// - Throws: 134080 for a URL of a scheme that no type of store has.
   init(_ argument: String) throws {
-    guard argument.contains("://"), let url = URL(string: argument), let scheme = url.scheme else {
+    guard let mark = argument.range(of: "://") else {
       self = .file(URL(fileURLWithPath: argument))
       return
+    }
+    guard let url = URL(string: argument), let scheme = url.scheme else {
+      throw CommandFailure(
+        .usage,
+        "The URL \(argument[..<mark.lowerBound])://… cannot be read. Several hosts are written as parameters, "
+          + "?host=a,b&port=5432,5433, and other characters than letters, digits and .-_~ with % and their code.")
     }
     if url.isFileURL {
       self = .file(url)
@@ -42,8 +48,8 @@ enum StorePlace {
     return (type ?? "", try kind.size(at: url))
   }
 
-  /// The name of the file or database.
-  var name: String { url.lastPathComponent }
+  /// What texts call the store.
+  var name: String { url.storeName }
 
   /// The path, or the URL without its password.
   var text: String { url.place }
@@ -90,7 +96,7 @@ final class PrivateCopies {
     if let model = try kind.carriedModel(at: url) { return model }
     throw CommandFailure(
       .unreadableStore,
-      "\(url.lastPathComponent) contains no model. Name the one it was created with: --model MODEL.")
+      "\(url.storeName) contains no model. Name the one it was created with: --model MODEL.")
   }
 
   /// Returns an error that names the store in the server instead of its copy.
@@ -112,14 +118,20 @@ extension CommandInvocation {
   ///
   /// - Parameters:
   ///   - argument: the value of the argument.
+  ///   - path: the model to read a store in a server with; nil for its own.
+  ///   - versions: the model whose versions may have written a store that carries none.
   ///   - hasRows: false if the command reads no rows.
   /// - Throws: the errors of `StorePlace.init(_:)` and `PrivateCopies.copy(_:_:model:hasRows:)`.
-  func located(_ argument: String, model path: String? = nil, hasRows: Bool = true) throws -> LocatedStore {
+  func located(
+    _ argument: String, model path: String? = nil, orOneOf versions: String? = nil, hasRows: Bool = true
+  ) throws -> LocatedStore {
     let place = try StorePlace(argument)
     switch place {
     case .file(let url): return LocatedStore(place: place, file: url)
     case .server(let url, let kind):
-      let model = try path.map { try serverModel($0, url, kind) }
+      // A damaged model is like none.
+      let isBare = try path == nil && kind.hasStore(at: url) && (try? kind.carriedModel(at: url)) == nil
+      let model = try (path ?? (isBare ? versions : nil)).map { try serverModel($0, url, kind) }
       return LocatedStore(place: place, file: try copies.copy(url, kind, model: model, hasRows: hasRows))
     }
   }
@@ -134,7 +146,7 @@ extension CommandInvocation {
         let version = try NSManagedObjectModel(document: model.version(name).document)
         if version.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata) { return version }
       }
-      throw CommandFailure(.unreadableStore, "No version of \(model.name) wrote \(url.lastPathComponent).")
+      throw CommandFailure(.unreadableStore, "No version of \(model.name) wrote \(url.storeName).")
     }
   }
 

@@ -306,10 +306,17 @@ struct ServerIndexes {
       return Definition(
         table: table, elements: elements, isUnique: index.isUnique, isFetch: isFetch, predicate: predicate)
     }
-    var wanted: [Definition: String] = [:]
+    // Two indexes may differ in nothing but their names.
+    var wanted: [Definition: [String]] = [:]
     for index in step.destinationSchema.indexes {
       let text = index.predicate == nil ? nil : new.statement(of: index).sql
-      wanted[definition(index, index.table, index.elements, text)] = index.name
+      wanted[definition(index, index.table, index.elements, text), default: []].append(index.name)
+    }
+    func take(_ definition: Definition, _ name: String) -> String? {
+      guard let names = wanted[definition], let first = names.first else { return nil }
+      let taken = names.contains(name) ? name : first
+      wanted[definition] = names.filter { $0 != taken }
+      return taken
     }
     for index in step.sourceSchema.indexes {
       let columns = tables.columns(of: index.table)
@@ -325,7 +332,7 @@ struct ServerIndexes {
       // The text names columns, so that a partial index with another one is made anew.
       let text = index.predicate == nil ? nil : old.statement(of: index).sql
       if let table = names[index.table], elements.count == index.elements.count,
-        let name = wanted.removeValue(forKey: definition(index, table, elements, text))
+        let name = take(definition(index, table, elements, text), index.name)
       {
         keptIndexes[index.name] = name
       } else if names[index.table] != nil {

@@ -101,17 +101,10 @@ package struct SchemaReconciler {
       case .ownerKey where allowsMissing, .order where allowsMissing, .attribute where allowsMissing,
         .foreignKey where allowsMissing:
         names[column.name] = file.column(likeNumbered: column.name) ?? column.name
-      case .ownerKey(let entity, let property), .order(let entity, let property):
-        guard let found = file.column(likeNumbered: column.name) else {
-          throw missing(column, entity: entity, property: property, in: file)
-        }
+      case .ownerKey, .order:
+        guard let found = file.column(likeNumbered: column.name) else { throw missing(column, of: table, in: file) }
         names[column.name] = found
-      case .attribute(let entity, let path):
-        throw missing(column, entity: entity, property: path.joined(separator: "."), in: file)
-      case .foreignKey(let entity, let property):
-        throw missing(column, entity: entity, property: property, in: file)
-      case .primaryKey, .entityNumber, .version:
-        throw missing(column, entity: table.rootEntity, property: column.name, in: file)
+      case .attribute, .foreignKey, .primaryKey, .entityNumber, .version: throw missing(column, of: table, in: file)
       case .remainder: continue
       }
     }
@@ -124,8 +117,7 @@ package struct SchemaReconciler {
   private func addRemainders(
     to names: inout [String: String], of table: TableLayout, in file: StoreCatalog.Table
   ) throws {
-    var free = Set(file.columns.filter { $0.type == ColumnType.doublePrecision.rawValue }.map(\.name))
-    free.subtract(names.values)
+    var free = Set(file.columns.map(\.name)).subtracting(names.values)
     for column in table.columns {
       guard case .remainder(let entity, let path) = column.role else { continue }
       let date = table.columns.first { $0.role == .attribute(entity: entity, path: path) }
@@ -134,7 +126,7 @@ package struct SchemaReconciler {
       }
       let found = [name, column.name].compactMap { $0 }.first(where: free.contains)
       guard let found = found ?? (allowsMissing ? name : nil) else {
-        throw missing(column, entity: entity, property: path.joined(separator: "."), in: file)
+        throw missing(column, of: table, in: file)
       }
       free.remove(found)
       names[column.name] = found
@@ -166,10 +158,9 @@ package struct SchemaReconciler {
     return names
   }
 
-  private func missing(
-    _ column: ColumnLayout, entity: String, property: String, in file: StoreCatalog.Table
-  ) -> SchemaProblem {
-    .columnNotInStore(entity: entity, property: property, table: file.name, column: column.name)
+  private func missing(_ column: ColumnLayout, of table: TableLayout, in file: StoreCatalog.Table) -> SchemaProblem {
+    let (entity, property) = column.role.owner ?? (table.rootEntity, column.name)
+    return .columnNotInStore(entity: entity, property: property, table: file.name, column: column.name)
   }
 
   /// The join table as the file has it.

@@ -163,6 +163,8 @@ package enum SchemaProblem: Error, Hashable, Sendable {
   case keyNotPrimary(entity: String, table: String)
   case columnNotInStore(entity: String, property: String, table: String, column: String)
   case joinTableNotInStore(entity: String, relationship: String, table: String)
+  /// Someone else has given a column of a server's table another type.
+  case columnOfOtherType(entity: String, property: String, column: String, found: String, expected: String)
   /// The store's table has a definition that Core Data never makes, and that could remove or compute rows.
   case foreignTable(String, found: String)
 
@@ -210,6 +212,8 @@ extension SchemaProblem: CustomStringConvertible {
       "The store's table \(table) has no column \(column), which the property “\(property)” of “\(entity)” needs."
     case .joinTableNotInStore(let entity, let relationship, let table):
       "The store has no join table \(table) or the like, which the relationship “\(relationship)” of “\(entity)” needs."
+    case .columnOfOtherType(let entity, let property, let column, let found, let expected):
+      "The store's column \(column) has the type \(found); the property “\(property)” of “\(entity)” needs \(expected)."
     case .foreignTable(let table, let found):
       "The store's table \(table) is not one that Core Data makes: \(found)."
     }

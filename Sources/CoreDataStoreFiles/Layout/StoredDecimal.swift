@@ -15,7 +15,9 @@ package enum StoredDecimal {
   package static func number(_ decimal: NSDecimalNumber) -> SQLiteValue {
     if decimal.decimalValue.isNaN { return .text(notANumber) }
     let value = decimal.int64Value
-    return NSDecimalNumber(value: value).compare(decimal) == .orderedSame ? .integer(value) : .real(decimal.doubleValue)
+    if NSDecimalNumber(value: value).compare(decimal) == .orderedSame { return .integer(value) }
+    // Foundation multiplies by powers of ten, and is off by a few units in the last place: 49.1855 becomes 49.185500000000005.
+    return .real(Double(text(of: decimal.decimalValue)) ?? decimal.doubleValue)
   }
 
   /// Returns the decimal that a stored real stands for: the shortest with 15 digits, which is the number as written.

@@ -84,6 +84,12 @@ package struct ParsedCommand: Hashable, Sendable {
     return positionalValues[name] ?? []
   }
 
+  /// All values that were given, with the spelling of their options or the names of their arguments.
+  package var allValues: [(name: String, value: String)] {
+    optionValues.sorted { $0.key < $1.key }.flatMap { name, values in values.map { ("--\(name)", $0) } }
+      + specification.positionals.flatMap { place in arguments(place.name).map { (place.name, $0) } }
+  }
+
   private var path: String { specification.path.joined(separator: " ") }
 }
 

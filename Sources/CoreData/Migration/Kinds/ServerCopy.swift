@@ -32,9 +32,9 @@ package final class ServerCopy {
     self.model = try MigrationStack.plainCopy(of: model)
     self.configuration = configuration
     // Messages about the copy name it like the database.
-    let name = original.lastPathComponent
+    // Messages about the copy name it like the original.
     let place = FileManager.default.temporaryDirectory.appendingPathComponent(
-      name.isEmpty || name == "/" ? "Store.sqlite" : name)
+      original.storeName.replacingOccurrences(of: "/", with: "_"))
     directory = try FileStoreErrors.translating(place) { try CopyDirectory.make(for: place) }
     url = directory.url.appendingPathComponent(place.lastPathComponent)
     do {

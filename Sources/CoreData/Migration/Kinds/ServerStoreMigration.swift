@@ -131,7 +131,8 @@ struct ServerStoreMigration {
     func wrote(_ model: NSManagedObjectModel) -> Bool {
       model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
     }
-    if let model = try kind.carriedModel(at: url), wrote(model) { return model }
+    // A damaged model is like none: the versions that are known may have written the store.
+    if let model = try? kind.carriedModel(at: url), wrote(model) { return model }
     for case let stage as NSCustomMigrationStage in StoreOptions(options).stagedMigration?.stages ?? [] {
       for reference in [stage.currentModel, stage.nextModel] {
         let model = try reference.resolve()

@@ -305,9 +305,15 @@ package enum SQLiteStoreErrors {
 
   /// 134070: a row cannot be read or written.
   package static func error(for problem: RowProblem, url: URL?) -> NSError {
-    .cocoa(
+    let suggestion =
+      if case .unwritableValue = problem.kind {
+        "Change the value, and save again. Nothing was saved."
+      } else {
+        "Restore a backup (coredata migrate restore STORE BACKUP), or check the store with another tool."
+      }
+    return .cocoa(
       NSPersistentStoreOperationError, "A row of the store cannot be read or written.", reason: problem.description,
-      suggestion: "Restore a backup (coredata migrate restore STORE BACKUP), or check the store with another tool.",
+      suggestion: suggestion,
       underlying: problem,
       details(url).merging([ErrorDetail.property: problem.property]) { $1 })
   }
@@ -331,7 +337,8 @@ extension SchemaProblem {
       ErrorDetail.place(entity: entity)
     case .missingDestination(let entity, let property, _), .unstorableAttribute(let entity, let property, _),
       .inverseOfAnother(let entity, let property, _),
-      .columnNotInStore(let entity, let property, _, _), .joinTableNotInStore(let entity, let property, _):
+      .columnNotInStore(let entity, let property, _, _), .joinTableNotInStore(let entity, let property, _),
+      .columnOfOtherType(let entity, let property, _, _, _):
       ErrorDetail.place(entity: entity, property: property)
     }
   }
