@@ -16,11 +16,12 @@ final class PostgreSQLMigration: ServerMigration {
   private let connection: PostgreSQLConnection
   private let schema: SchemaInDatabase
   private var stores: [PostgreSQLStore] = []
+  private var isCommitted = false
 
   init(of url: URL, _ settings: StoreOptions) throws {
     self.url = url
     let address = try PostgreSQLAddress(url)
-    connection = try PostgreSQLConnection(address, applicationName: ProcessInfo.processInfo.processName)
+    connection = try SharedConnection.take(address)
     schema = SchemaInDatabase(connection, address, url: url)
     do {
       try connection.begin()
@@ -34,9 +35,15 @@ final class PostgreSQLMigration: ServerMigration {
     }
   }
 
-  deinit { connection.close() }
+  deinit {
+    if !isCommitted { connection.close() }
+  }
 
   func metadata() throws -> [String: Any] { try translating { try schema.metadata() } }
+
+  func carriedModel() throws -> NSManagedObjectModel? {
+    try translating { try schema.cachedModel() }.map { try NSManagedObjectModel(document: $0) }
+  }
 
   func source(
     _ model: NSManagedObjectModel, configuration: String?, coordinator: NSPersistentStoreCoordinator
@@ -82,7 +89,8 @@ final class PostgreSQLMigration: ServerMigration {
       try ChangeListener.notify(connection, schema: schema.address.schema)
       try connection.commit()
     }
-    connection.close()
+    isCommitted = true
+    SharedConnection.giveBack(connection, to: schema.address)
   }
 
   func rollBack() {

@@ -66,7 +66,7 @@ struct ServerStoreMigration {
   }
 
   private func migrate(_ work: any ServerMigration, _ metadata: [String: Any]) throws {
-    let model = try sourceModel(metadata)
+    let model = try sourceModel(work, metadata)
     let copy = try ServerCopy(of: url, metadata: metadata, model, configuration: configuration)
     defer { copy.remove() }
     let settings = StoreOptions(options)
@@ -127,11 +127,11 @@ struct ServerStoreMigration {
   /// as for SQLite stores.
   ///
   /// - Throws: 134130 if there is none.
-  private func sourceModel(_ metadata: [String: Any]) throws -> NSManagedObjectModel {
+  private func sourceModel(_ work: any ServerMigration, _ metadata: [String: Any]) throws -> NSManagedObjectModel {
     func wrote(_ model: NSManagedObjectModel) -> Bool {
       model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
     }
-    if let model = try kind.carriedModel(at: url), wrote(model) { return model }
+    if let model = try work.carriedModel(), wrote(model) { return model }
     for case let stage as NSCustomMigrationStage in StoreOptions(options).stagedMigration?.stages ?? [] {
       for reference in [stage.currentModel, stage.nextModel] {
         let model = try reference.resolve()
