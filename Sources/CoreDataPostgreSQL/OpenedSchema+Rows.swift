@@ -14,8 +14,17 @@ extension OpenedSchema: RowSource {
     return try answer {
       let select = try entities.selects.select(
         reader.columns, of: entities.layout(of: query.entity), query.criteria)
-      return try reader.snapshots(self.query(select))
+      let statement = select.postgreSQL
+      return try snapshots(statement.sql, statement.values.map(PostgreSQLValue.init), reader)
     }
+  }
+
+  private func snapshots(
+    _ sql: String, _ values: [PostgreSQLValue], _ reader: PostgreSQLRowReader
+  ) throws -> [RowSnapshot] {
+    var found: [RowSnapshot] = []
+    try connection.forEachRow(sql, values) { found.append(try reader.snapshot($0, 0)) }
+    return found
   }
 
   func identifiers(for query: RowQuery) throws -> [NSManagedObjectID]? {
@@ -76,23 +85,28 @@ extension OpenedSchema: RowSource {
     let reader = try reader(for: description, includesSubentities: true)
     let pairs = RelationshipPairs(of: layout, in: entities.schema)
     guard pairs.isForeignKey, pairs.memberColumn == "Z_PK" else { return nil }
-    let owner = SQLName.quoted(pairs.ownerColumn)
-    let list = (reader.columns.map(SQLName.quoted) + [owner]).joined(separator: ", ")
+    let ownerColumn = SQLName.quoted(pairs.ownerColumn)
+    let list = (reader.columns.map(SQLName.quoted) + [ownerColumn]).joined(separator: ", ")
     let order = pairs.orderColumn.map { "\(SQLName.quoted($0)), " } ?? ""
     let sql =
-      "SELECT \(list) FROM \(SQLName.quoted(pairs.table)) WHERE \(owner) = ANY($1) "
-      + "ORDER BY \(owner), \(order)z_pk"
-    let rows = try connection.query(sql, [.integers(primaryKeys)])
+      "SELECT \(list) FROM \(SQLName.quoted(pairs.table)) WHERE \(ownerColumn) = ANY($1) "
+      + "ORDER BY \(ownerColumn), \(order)z_pk"
     var members = RowGroups()
-    members.rows = try reader.snapshots(rows)
     // The rows of an owner follow each other.
-    var start = 0
-    for row in 0..<rows.count {
-      let owner = rows.int64(row, reader.columns.count)
-      guard row + 1 == rows.count || rows.int64(row + 1, reader.columns.count) != owner else { continue }
-      members.ranges[owner] = start..<(row + 1)
-      start = row + 1
+    var (owner, start): (Int64, Int) = (0, 0)
+    func end() {
+      if start < members.rows.count { members.ranges[owner] = start..<members.rows.count }
+      start = members.rows.count
     }
+    try connection.forEachRow(sql, [.integers(primaryKeys)]) { row in
+      let next = row.int64(0, reader.columns.count)
+      if next != owner {
+        end()
+        owner = next
+      }
+      members.rows.append(try reader.snapshot(row, 0))
+    }
+    end()
     return members
   }
 
@@ -102,7 +116,7 @@ extension OpenedSchema: RowSource {
     let columns = reader.columns.map(SQLName.quoted).joined(separator: ", ")
     var sql = "SELECT \(columns) FROM \(SQLName.quoted(layout.table)) WHERE z_pk = ANY($1)"
     if entities.schema.entity(number: layout.rootNumber)?.numbers.count != 1 { sql += " AND z_ent = \(layout.number)" }
-    return try reader.snapshots(connection.query(sql, [.integers(primaryKeys)]))
+    return try snapshots(sql, [.integers(primaryKeys)], reader)
   }
 
   func dictionaries(for query: RowQuery, _ results: ResultCriteria) throws -> [NSDictionary]? {

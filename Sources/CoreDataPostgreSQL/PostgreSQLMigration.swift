@@ -16,6 +16,7 @@ final class PostgreSQLMigration: ServerMigration {
   private let connection: PostgreSQLConnection
   private let schema: SchemaInDatabase
   private var stores: [PostgreSQLStore] = []
+  private var isCommitted = false
 
   /// How long a statement waits for a lock unless the store's options say otherwise, in seconds. While it waits, nobody else
   /// gets one.
@@ -24,15 +25,15 @@ final class PostgreSQLMigration: ServerMigration {
   init(of url: URL, _ settings: StoreOptions) throws {
     self.url = url
     let address = try PostgreSQLAddress(url)
-    connection = try PostgreSQLConnection(address, applicationName: ProcessInfo.processInfo.processName)
+    connection = try SharedConnection.take(address)
     schema = SchemaInDatabase(connection, address, url: url)
     do {
-      // A migration by copy works beside the server for a while.
-      try connection.execute("SET idle_in_transaction_session_timeout = 0")
       try connection.begin()
+      // A migration by copy works beside the server for a while.
+      try connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
       // Waiting for another migration is not waiting for a lock of rows: it may take as long as that takes.
       try schema.lock()
-      try connection.setTimeouts(settings, otherwise: Self.lockTimeout)
+      try connection.setLockTimeout(settings.timeout ?? Self.lockTimeout, isLocal: true)
       guard try schema.isPresent() else { throw PostgreSQLStoreErrors.noStore(url: url, schema: address.schema) }
     } catch {
       connection.close()
@@ -40,9 +41,15 @@ final class PostgreSQLMigration: ServerMigration {
     }
   }
 
-  deinit { connection.close() }
+  deinit {
+    if !isCommitted { connection.close() }
+  }
 
   func metadata() throws -> [String: Any] { try translating { try schema.metadata() } }
+
+  func carriedModel() throws -> NSManagedObjectModel? {
+    try translating { try schema.cachedModel() }.map { try NSManagedObjectModel(document: $0) }
+  }
 
   func source(
     _ model: NSManagedObjectModel, configuration: String?, coordinator: NSPersistentStoreCoordinator
@@ -87,7 +94,8 @@ final class PostgreSQLMigration: ServerMigration {
       try ChangeListener.notify(connection, schema: schema.address.schema)
       try connection.commit()
     }
-    connection.close()
+    isCommitted = true
+    SharedConnection.giveBack(connection, to: schema.address)
   }
 
   func rollBack() {
@@ -150,13 +158,14 @@ extension PostgreSQLStore {
 }
 
 extension PostgreSQLConnection {
-  /// Has statements wait for locks only as long as the store's timeout says.
+  /// Has statements wait for locks only so long.
   ///
-  /// - Parameter otherwise: how long without one, in seconds; nil for ever.
-  func setTimeouts(_ settings: StoreOptions, otherwise: Double? = nil) throws {
-    guard let timeout = settings.timeout ?? otherwise else { return }
+  /// - Parameters:
+  ///   - timeout: in seconds.
+  ///   - isLocal: whether until the end of the transaction alone.
+  func setLockTimeout(_ timeout: Double, isLocal: Bool = false) throws {
     let milliseconds = Int(max(1, min(timeout * 1_000, Double(Int32.max))))
-    try execute("SET lock_timeout = \(milliseconds)")
+    try execute("SET \(isLocal ? "LOCAL " : "")lock_timeout = \(milliseconds)")
   }
 
   /// Whether the server is a standby, or the role may only read.

@@ -13,7 +13,8 @@ final class PostgreSQLRowPlan {
   /// What a slot writes to its row.
   enum Step {
     case attribute(AttributeCells)
-    case key(RelationshipLayout, ForeignKeyLayout)
+    // Boxed, so that a step is copied by counting one reference.
+    indirect case key(RelationshipLayout, ForeignKeyLayout)
     /// A transient attribute, or a relationship without a column in the row.
     case nothing
   }
@@ -76,8 +77,9 @@ extension PostgreSQLRowPlan.Step {
   }
 }
 
-/// The columns of an attribute's value, and how it is written to them.
-struct AttributeCells {
+/// The columns of an attribute's value, and how it is written to them. A class, so that it is not copied for each value of a
+/// row.
+final class AttributeCells {
   let attribute: AttributeLayout
   /// The elements of a composite attribute.
   let elements: [AttributeCells]
@@ -123,7 +125,7 @@ extension AttributeCells {
   /// - Throws: `UnwritableValue`; the errors of the sink.
   @inline(__always)
   func write(
-    _ slot: Slot, _ description: NSAttributeDescription?, to sink: inout some ColumnSink
+    _ slot: Slot, _ description: @autoclosure () -> NSAttributeDescription?, to sink: inout some ColumnSink
   ) throws {
     switch (attribute.kind, slot) {
     case (.string, .string(let value)): try sink.put(string: value)
@@ -131,7 +133,7 @@ extension AttributeCells {
       try sink.put(integer: value)
     case (.date, .date(let value)): try writeDate(value, to: &sink)
     case (.double, .double(let value)): try writeDouble(value, to: &sink)
-    default: try writeOther(slot, description, to: &sink)
+    default: try writeOther(slot, description(), to: &sink)
     }
   }
 

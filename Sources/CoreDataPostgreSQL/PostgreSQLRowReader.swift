@@ -60,16 +60,6 @@ final class PostgreSQLRowReader {
     self.plans = plans
   }
 
-  /// Makes the snapshots of all rows of a result.
-  ///
-  /// - Throws: `RowProblem` for a row of another entity.
-  func snapshots(_ rows: PostgreSQLRows) throws -> [RowSnapshot] {
-    var found: [RowSnapshot] = []
-    found.reserveCapacity(rows.count)
-    for row in 0..<rows.count { found.append(try snapshot(rows, row)) }
-    return found
-  }
-
   /// Makes the snapshot of a row.
   ///
   /// - Throws: `RowProblem` if the row is of another entity, or a value cannot be read.

@@ -25,7 +25,7 @@ struct PostgreSQLRowWriter {
   func write(_ changes: [RowChange]) throws {
     let relationships = RelationshipWriter(
       database: state.database, entities: state.entities, plans: state.sharedPlans)
-    var conflicting: [Int] = []
+    var (conflicting, outside): ([Int], [Int]) = ([], [])
     // In the order of tables and keys: then two saves lock rows in the same order, and do not wait for each other in a circle.
     for (kind, positions) in WritingOrder(changes).positions {
       switch kind {
@@ -35,12 +35,23 @@ struct PostgreSQLRowWriter {
       case .insert:
         for (plan, part) in try groups(positions, changes) { try insert(part, changes, plan) }
       }
+      if kind != .delete { outside += try writtenOutside(positions, changes) }
     }
     guard conflicting.isEmpty else {
       throw RowConflicts(conflicts: try conflicting.map { try conflict(changes[$0]) })
     }
-    let written = changes.filter { $0.kind != .delete }
-    if !written.isEmpty { try relationships.write(written) }
+    if outside.isEmpty { return }
+    // In the order of the changes, as the program made them.
+    outside.sort()
+    try relationships.write(outside.map { changes[$0] })
+  }
+
+  /// Returns the positions of changes with relationships that are stored outside the rows.
+  private func writtenOutside(_ positions: [Int], _ changes: [RowChange]) throws -> [Int] {
+    try positions.filter { position in
+      try state.sharedPlans.plan(for: changes[position].id.entityDescription)
+        .writesOutside(changes[position].changed)
+    }
   }
 
   /// Divides positions by entity, in the order of the first of each.

@@ -153,8 +153,8 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
   }
 
   private func connect(_ address: PostgreSQLAddress) throws -> PostgreSQLConnection {
-    let connection = try PostgreSQLConnection(address, applicationName: ProcessInfo.processInfo.processName)
-    try connection.setTimeouts(StoreOptions(options))
+    let connection = try SharedConnection.take(address)
+    if let timeout = StoreOptions(options).timeout { try connection.setLockTimeout(timeout) }
     return connection
   }
 
@@ -245,10 +245,14 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
   static func looking<Result>(at url: URL, _ body: (SchemaInDatabase) throws -> Result) throws -> Result {
     let address = try address(url)
     return try PostgreSQLErrors.translating(url: url, isOpening: true) {
-      let connection = try PostgreSQLConnection(address, applicationName: ProcessInfo.processInfo.processName)
-      defer { connection.close() }
+      let connection = try SharedConnection.take(address)
+      defer { SharedConnection.giveBack(connection, to: address) }
       return try body(SchemaInDatabase(connection, address, url: url))
     }
+  }
+
+  static func sharingConnection<Result>(_ body: () throws -> Result) rethrows -> Result {
+    try SharedConnection.sharing(body)
   }
 
   static func hasStore(at url: URL) throws -> Bool { try looking(at: url) { try $0.isPresent() } }

@@ -11,18 +11,34 @@ extension PostgreSQLConnection {
   /// - Throws: `PostgreSQLError`. If the statement no longer fits its tables, it is prepared again, unless that has ended a
   ///   transaction (`isOutdatedPlan`).
   package func query(_ sql: String, _ values: [PostgreSQLValue] = []) throws -> PostgreSQLRows {
+    try planningAgain { try queryOnce(sql, values) }
+  }
+
+  /// Runs one statement like `query(_:_:)`, and reads each row as soon as it has come, while the server makes the next.
+  ///
+  /// - Parameter body: called with one row at a time. It must not use the connection, and must not keep the row.
+  package func forEachRow(
+    _ sql: String, _ values: [PostgreSQLValue] = [], _ body: (PostgreSQLRows) throws -> Void
+  ) throws {
+    // A plan that is outdated fails before the first row.
+    try planningAgain { try readOnce(sql, values, body) }
+  }
+
+  private func planningAgain<Result>(_ body: () throws -> Result) throws -> Result {
     do {
-      return try queryOnce(sql, values)
+      return try body()
     } catch let error as PostgreSQLError where error.isOutdatedPlan {
       // The tables have been changed, which other statements do not know either.
       prepared.forgetAll()
       if transactionStatus != .none { throw error }
-      return try queryOnce(sql, values)
+      return try body()
     }
   }
 
-  private func queryOnce(_ sql: String, _ values: [PostgreSQLValue]) throws -> PostgreSQLRows {
-    let handle = try open()
+  /// Returns the statement of a text, which is prepared if it is known, and encodes its parameters.
+  private func statement(
+    _ sql: String, _ values: [PostgreSQLValue], _ handle: OpaquePointer
+  ) throws -> PreparedStatements.Statement {
     try dropObsoleteStatements(handle)
     let isKnown = prepared.knows(sql)
     let statement = prepared.statement(sql, values)
@@ -32,6 +48,44 @@ extension PostgreSQLConnection {
       cpq_PQclear(try checked(cpq_PQprepare(handle, statement.name, sql, count, statement.types), sql))
       statement.isPrepared = true
     }
+    return statement
+  }
+
+  private func readOnce(
+    _ sql: String, _ values: [PostgreSQLValue], _ body: (PostgreSQLRows) throws -> Void
+  ) throws {
+    let handle = try open()
+    let statement = try statement(sql, values, handle)
+    let isSent = parameters.withPointers { pointers in
+      statement.isPrepared
+        ? cpq_PQsendQueryPrepared(
+          handle, statement.name, pointers.count, pointers.values, pointers.lengths, pointers.formats, 1)
+        : cpq_PQsendQueryParams(
+          handle, sql, pointers.count, statement.types, pointers.values, pointers.lengths, pointers.formats, 1)
+    }
+    guard isSent == 1 else { throw failure(sql) }
+    cpq_PQsetSingleRowMode(handle)
+    var (rows, problem): (PostgreSQLRows?, (any Error)?)
+    while let result = cpq_PQgetResult(handle) {
+      // The statement has to end before the next, whatever went wrong.
+      if problem != nil {
+        cpq_PQclear(result)
+        continue
+      }
+      do {
+        let result = try checked(result, sql)
+        if let rows { rows.replace(by: result) } else { rows = PostgreSQLRows(result) }
+        if let rows, rows.count > 0 { try body(rows) }
+      } catch {
+        problem = error
+      }
+    }
+    if let problem { throw problem }
+  }
+
+  private func queryOnce(_ sql: String, _ values: [PostgreSQLValue]) throws -> PostgreSQLRows {
+    let handle = try open()
+    let statement = try statement(sql, values, handle)
     let result = parameters.withPointers { pointers in
       statement.isPrepared
         ? cpq_PQexecPrepared(

@@ -171,7 +171,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   func checked(_ result: OpaquePointer?, _ statement: String?) throws -> OpaquePointer {
     guard let result else { throw failure(statement) }
     switch cpq_PQresultStatus(result) {
-    case CPQ_COMMAND_OK, CPQ_TUPLES_OK, CPQ_EMPTY_QUERY, CPQ_COPY_IN: return result
+    case CPQ_COMMAND_OK, CPQ_TUPLES_OK, CPQ_SINGLE_TUPLE, CPQ_EMPTY_QUERY, CPQ_COPY_IN: return result
     default:
       // Without an SQLSTATE, the error is not the server's.
       if cpq_PQresultErrorField(result, CPQ_FIELD_SQLSTATE) == nil { noticeEnd() }

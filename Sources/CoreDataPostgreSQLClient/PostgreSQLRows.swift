@@ -8,10 +8,11 @@ import Foundation
 ///
 /// Rows and columns count from 0; libpq answers for others as for null. Any thread may read rows.
 package final class PostgreSQLRows: @unchecked Sendable {
-  // Immutable once it has been received. What is read for each value can be inlined, by other modules too.
-  @usableFromInline package let result: OpaquePointer
+  // Changed only while the rows are read one by one (`forEachRow`), by one thread. What is read for each value can be
+  // inlined, by other modules too.
+  @usableFromInline @exclusivity(unchecked) package private(set) var result: OpaquePointer
   @usableFromInline package let types: UnsafeMutablePointer<PostgreSQLType>
-  package let count: Int
+  @exclusivity(unchecked) package private(set) var count: Int
   package let columnCount: Int
 
   init(_ result: OpaquePointer) {
@@ -22,6 +23,13 @@ package final class PostgreSQLRows: @unchecked Sendable {
     for column in 0..<columnCount {
       (types + column).initialize(to: PostgreSQLType(rawValue: cpq_PQftype(result, Int32(column))))
     }
+  }
+
+  /// Goes on to the next result of the same statement.
+  func replace(by next: OpaquePointer) {
+    cpq_PQclear(result)
+    result = next
+    count = Int(cpq_PQntuples(next))
   }
 
   deinit {

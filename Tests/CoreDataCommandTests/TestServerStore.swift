@@ -99,6 +99,8 @@ private final class TestServerMigration: ServerMigration {
 
   func metadata() throws -> [String: Any] { try TestServerStore.metadataForPersistentStore(with: url) }
 
+  func carriedModel() throws -> NSManagedObjectModel? { try TestServerStore.carriedModel(at: url) }
+
   func source(
     _ model: NSManagedObjectModel, configuration: String?, coordinator: NSPersistentStoreCoordinator
   ) throws -> any RowStore { try coordinator.openStore(TestServerStore.self, at: url) }

@@ -200,6 +200,30 @@ struct StatementTests {
     #expect(try connection.value("SELECT 1::int8") == 1)
   }
 
+  @Test("Rows are read one by one; an error of a row, or of the body, ends the statement and not the connection")
+  func oneByOne() throws {
+    let connection = try TestSchema.connection()
+    let series = "SELECT g, 1000 / (500 - g) FROM generate_series(1, $1) g"
+    // From the second time on the statement is prepared.
+    for _ in 0..<3 {
+      var found: [Int64] = []
+      try connection.forEachRow(series, [499]) { row in
+        #expect(row.count == 1 && row.columnCount == 2)
+        found.append(row.int64(0, 0))
+      }
+      #expect(found == Array(1...499))
+      try connection.forEachRow(series, [0]) { _ in Issue.record("there is no row") }
+      var count = 0
+      #expect(
+        try postgreSQLError { try connection.forEachRow(series, [1_000]) { _ in count += 1 } }.sqlState == "22012")
+      #expect(count == 499 && connection.transactionStatus == .none)
+      #expect(throws: Stop.self) { try connection.forEachRow(series, [499]) { _ in throw Stop() } }
+      #expect(try connection.value("SELECT 1") == 1)
+    }
+    connection.close()
+    #expect(try postgreSQLError { try connection.forEachRow(series, [1]) { _ in } }.isConnectionLost)
+  }
+
   @Test("COPY writes every type, and values larger than its buffer")
   func copy() throws {
     let connection = try TestSchema.connection(

@@ -58,6 +58,22 @@ struct StoreTests {
     }
   }
 
+  @Test("A store is looked at and opened by one connection, unless it is left in a transaction")
+  func sharedConnection() throws {
+    _ = try bench.coordinator()
+    func process(_ work: (PostgreSQLConnection) throws -> Void = { _ in }) throws -> Int {
+      try PostgreSQLStore.looking(at: bench.url) { schema in
+        try work(schema.connection)
+        return schema.connection.processID
+      }
+    }
+    let (first, second) = try PostgreSQLStore.sharingConnection { (try process(), try process()) }
+    #expect(first == second)
+    #expect(try process() != process())
+    let (third, fourth) = try PostgreSQLStore.sharingConnection { (try process { try $0.begin() }, try process()) }
+    #expect(third != fourth)
+  }
+
   @Test("Columns have PostgreSQL's types, and a date is a timestamp that other programs can read and write")
   func types() throws {
     let coordinator = try bench.coordinator()

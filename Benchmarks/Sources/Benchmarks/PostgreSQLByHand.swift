@@ -154,8 +154,13 @@ enum PostgreSQLByHand {
     }
   }
 
-  @Sendable static func addAttribute(_ place: Workload.Place) throws -> Measurement {
-    let connection = try Connection(store(notes: place.noteCount))
+  @Sendable static func open(_ place: Workload.Place) throws -> Measurement {
+    let store = try store()
+    return try Measurement.of { PQclear(try Connection(store).rows("SELECT z_uuid, z_plist FROM z_metadata")) }
+  }
+
+  static func addAttribute(noteCount: Int) throws -> Measurement {
+    let connection = try Connection(store(notes: noteCount))
     return try Measurement.of {
       try connection.run("BEGIN; ALTER TABLE znote ADD COLUMN zrating bigint DEFAULT 3; COMMIT")
     }

@@ -12,6 +12,8 @@ import Foundation
 enum PostgreSQLWorkloads {
   static let server = ProcessInfo.processInfo.environment["SERVER"]
 
+  private static let withoutRows = "PostgreSQL: migration of a store without rows"
+
   static let all =
     server == nil
     ? []
@@ -29,9 +31,15 @@ enum PostgreSQLWorkloads {
       Workload(
         name: "PostgreSQL: to-one, prefetched", start: .empty, limit: 1.4, library: prefetched,
         byHand: PostgreSQLByHand.prefetched),
+      Workload(name: "PostgreSQL: opening", start: .empty, library: open, byHand: PostgreSQLByHand.open),
+      // The cost of a migration apart from rows: connecting, reading the catalogue, planning, and writing the model.
       Workload(
-        name: "PostgreSQL: add attribute with default", start: .empty, limit: 1.1, library: addAttribute,
-        byHand: PostgreSQLByHand.addAttribute),
+        name: withoutRows, start: .empty, library: { _ in try addAttribute(noteCount: 0) },
+        byHand: { _ in try PostgreSQLByHand.addAttribute(noteCount: 0) }),
+      Workload(
+        name: "PostgreSQL: add attribute with default", start: .empty, limit: 1.1, fixedCost: withoutRows,
+        library: { try addAttribute(noteCount: $0.noteCount) },
+        byHand: { try PostgreSQLByHand.addAttribute(noteCount: $0.noteCount) }),
     ]
 
   /// A store of its own in a schema, with notes and an attachment for each of the first 10,000, for one measurement.
@@ -138,8 +146,13 @@ enum PostgreSQLWorkloads {
     }
   }
 
-  @Sendable private static func addAttribute(_ place: Workload.Place) throws -> Measurement {
-    let store = try Store(noteCount: place.noteCount)
+  @Sendable private static func open(_ place: Workload.Place) throws -> Measurement {
+    let store = try Store(noteCount: 0)
+    return try Measurement.of { _ = try store.context() }
+  }
+
+  private static func addAttribute(noteCount: Int) throws -> Measurement {
+    let store = try Store(noteCount: noteCount)
     return try Measurement.of { _ = try store.context(NotesModel.withRequired(), migrates: true) }
   }
 }

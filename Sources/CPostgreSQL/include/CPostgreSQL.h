@@ -93,6 +93,12 @@ struct cpq_notification {
      const int *_Nullable lengths, const int *_Nullable formats, int resultFormat), \
     (connection, name, count, values, lengths, formats, resultFormat)) \
   FUNCTION(int, PQsendQuery, (PGconn *_Nullable connection, const char *_Nonnull sql), (connection, sql)) \
+  FUNCTION(int, PQsendQueryParams, \
+    (PGconn *_Nullable connection, const char *_Nonnull sql, int count, const Oid *_Nullable types, \
+     const char *_Nullable const *_Nullable values, const int *_Nullable lengths, const int *_Nullable formats, \
+     int resultFormat), \
+    (connection, sql, count, types, values, lengths, formats, resultFormat)) \
+  FUNCTION(int, PQsetSingleRowMode, (PGconn *_Nullable connection), (connection)) \
   FUNCTION(int, PQsendPrepare, \
     (PGconn *_Nullable connection, const char *_Nonnull name, const char *_Nonnull sql, int count, \
      const Oid *_Nullable types), \

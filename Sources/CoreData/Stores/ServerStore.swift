@@ -11,6 +11,9 @@ package protocol ServerStore: CopyDestination {
   /// The schemes of the URLs of such stores, in lower case.
   static var schemes: Set<String> { get }
 
+  /// Runs a body that looks at a store, migrates and opens it, which may use one connection for all of it.
+  static func sharingConnection<Result>(_ body: () throws -> Result) rethrows -> Result
+
   /// Whether there is a store at a location.
   ///
   /// - Throws: the errors of the server.
@@ -45,12 +48,19 @@ package protocol ServerStore: CopyDestination {
   static func beginMigration(of url: URL, options: [AnyHashable: Any]) throws -> any ServerMigration
 }
 
+extension ServerStore {
+  package static func sharingConnection<Result>(_ body: () throws -> Result) rethrows -> Result { try body() }
+}
+
 /// The migration of a store in a server, which alone may change the store until it ends.
 ///
 /// Ends with `commit()` or `rollBack()`; if neither is called, the store is unchanged.
 package protocol ServerMigration: AnyObject {
   /// The metadata of the store now: another process may have migrated it before this one could begin.
   func metadata() throws -> [String: Any]
+
+  /// The model that the store carries now; nil if it has none.
+  func carriedModel() throws -> NSManagedObjectModel?
 
   /// Opens the store as it is.
   ///

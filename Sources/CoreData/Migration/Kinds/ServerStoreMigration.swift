@@ -66,7 +66,11 @@ struct ServerStoreMigration {
   }
 
   private func migrate(_ work: any ServerMigration, _ metadata: [String: Any]) throws {
-    let model = try sourceModel(metadata)
+    let model = try sourceModel(work, metadata)
+    if let models = try modelsInPlace(model, metadata), try work.migrate(through: models, configuration: configuration)
+    {
+      return
+    }
     let copy = try ServerCopy(of: url, metadata: metadata, model, configuration: configuration)
     defer { copy.remove() }
     let settings = StoreOptions(options)
@@ -102,15 +106,34 @@ struct ServerStoreMigration {
     }
   }
 
-  /// Plans the migration of the copy. Its rows are needed if the plan depends on what the store holds.
-  private func plan(_ copy: ServerCopy, _ fill: () throws -> Void) throws -> StoreMigration {
+  private var planningOptions: StoreOptions {
     var options = options
     // There is no file whose cleanup could be deferred, or that could be kept.
     options[NSPersistentStoreDeferredLightweightMigrationOptionKey] = nil
+    return StoreOptions(options)
+  }
+
+  /// Returns the models of a path that needs no copy: all of its steps are in place, and what the store holds does not matter.
+  private func modelsInPlace(
+    _ model: NSManagedObjectModel, _ metadata: [String: Any]
+  ) throws -> [NSManagedObjectModel]? {
+    let settings = planningOptions
+    if settings.stagedMigration != nil { return nil }
+    let planned = try AutomaticMigration(
+      url: url.withoutPassword, metadata: metadata, destination: destination, configuration: configuration,
+      options: settings, carried: model
+    ).migration()
+    guard planned.steps.allSatisfy(\.isInPlace), !planned.beginsWithOwnModel || planned.droppable.isEmpty
+    else { return nil }
+    return planned.steps.map(\.sourceModel) + [destination]
+  }
+
+  /// Plans the migration of the copy. Its rows are needed if the plan depends on what the store holds.
+  private func plan(_ copy: ServerCopy, _ fill: () throws -> Void) throws -> StoreMigration {
     func planned() throws -> StoreMigration {
       var migration = try AutomaticMigration(
         url: copy.url, metadata: SQLiteStore.metadataForPersistentStore(with: copy.url), destination: destination,
-        configuration: configuration, options: StoreOptions(options)
+        configuration: configuration, options: planningOptions
       ).migration()
       migration.countsAllRows = false
       migration.keepsReplacedStore = false
@@ -127,12 +150,12 @@ struct ServerStoreMigration {
   /// as for SQLite stores.
   ///
   /// - Throws: 134130 if there is none.
-  private func sourceModel(_ metadata: [String: Any]) throws -> NSManagedObjectModel {
+  private func sourceModel(_ work: any ServerMigration, _ metadata: [String: Any]) throws -> NSManagedObjectModel {
     func wrote(_ model: NSManagedObjectModel) -> Bool {
       model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
     }
     // A damaged model is like none: the versions that are known may have written the store.
-    if let model = try? kind.carriedModel(at: url), wrote(model) { return model }
+    if let model = try? work.carriedModel(), wrote(model) { return model }
     for case let stage as NSCustomMigrationStage in StoreOptions(options).stagedMigration?.stages ?? [] {
       for reference in [stage.currentModel, stage.nextModel] {
         let model = try reference.resolve()

@@ -14,6 +14,8 @@ struct AutomaticMigration {
   let destination: NSManagedObjectModel
   let configuration: String?
   let options: StoreOptions
+  /// The model that the store carries, for planning without a file: as if the store had no rows.
+  var carried: NSManagedObjectModel?
 
   /// - Throws: 134110 for a read-only store, and for rows that a mapping model omits; 134130 when no model fits the store, or
   ///   only its own and something would be dropped; 134140 when no mapping model is found and none may or can be inferred,
@@ -70,7 +72,7 @@ struct AutomaticMigration {
       var migration = try StoreMigration(
         storeAt: url, metadata: metadata, known: known, destination: wanted, configuration: configuration, rules: rules,
         search: try sourceSearch(), busyTimeout: options.timeout ?? StoreMigration.defaultBusyTimeout,
-        allowsLoss: options.allowedLosses())
+        allowsLoss: options.allowedLosses(), carried: carried, counted: carried.map { _ in { _ in [] } })
       migration.keepsReplacedStore = options.keepsReplacedStore
       migration.defersCleanup = options.defersCleanup
       migration.managerFactory = try options.managerFactory()

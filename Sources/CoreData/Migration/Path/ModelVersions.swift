@@ -230,6 +230,8 @@ struct SourceVersionFinder {
   let configuration: String?
   /// Where to search for a version that is not known; nil for nowhere.
   var search: SourceModelSearch?
+  /// The model that the store carries, of a store that is no file; nil for one that is read from the file.
+  var carried: NSManagedObjectModel?
 
   /// Returns the version of a store: a known version, else one found by the search with the other versions in its file, else
   /// the model that the store carries.
@@ -240,7 +242,7 @@ struct SourceVersionFinder {
     if let found = search?.version(fitting: metadata, configuration: configuration) { return found }
     // Only a SQLite store carries its model.
     if ![NSXMLStoreType, NSBinaryStoreType].contains(metadata[NSStoreTypeKey] as? String),
-      let model = try SQLiteStore.cachedModel(at: url), Self.wrote(model, metadata, configuration)
+      let model = try carried ?? SQLiteStore.cachedModel(at: url), Self.wrote(model, metadata, configuration)
     {
       return (ModelVersion(name: SourceVersionFinder.storesOwnName, model: model), [])
     }

@@ -131,18 +131,23 @@ public struct StoreMigration {
   }
 
   /// Plans the migration of a store with the given metadata, among known versions.
+  ///
+  /// - Parameters:
+  ///   - carried: the model that the store carries, of a store that is no file.
+  ///   - counted: counts the store's content where its rows are in no SQLite file.
   init(
     storeAt url: URL, metadata: [String: Any], known: ModelVersions, destination: ModelVersion,
     configuration: String?, rules: MigrationPath.Rules = .init(), search: SourceModelSearch? = nil,
     busyTimeout: TimeInterval = StoreMigration.defaultBusyTimeout, allowsLoss: AllowedLosses = .none,
-    counted: NearestVersion.Counter? = nil
+    carried: NSManagedObjectModel? = nil, counted: NearestVersion.Counter? = nil
   ) throws {
     storeURL = url
     self.metadata = metadata
     self.busyTimeout = busyTimeout
     self.allowsLoss = allowsLoss
     self.destination = destination.name
-    let planner = SourceVersionFinder(known: known, configuration: configuration, search: search)
+    let planner = SourceVersionFinder(
+      known: known, configuration: configuration, search: search, carried: carried)
     let (start, siblings) = try planner.sourceVersion(of: url, metadata: metadata)
     // A destination that was read from a single file does not include the versions in between.
     let known = known.names.count > 1 ? known : ModelVersions(siblings + known.versions)

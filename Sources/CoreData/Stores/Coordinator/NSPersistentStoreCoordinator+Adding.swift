@@ -115,11 +115,23 @@ extension NSPersistentStoreCoordinator {
         }
       }
     }
+    let store: NSPersistentStore
+    if let server = kind as? any ServerStore.Type {
+      store = try server.sharingConnection { try openCompatible(kind, configuration, url, options) }
+    } else {
+      store = try openCompatible(kind, configuration, url, options)
+    }
+    store.recoveryOutcome = outcome.map(StoreRecovery.Outcome.init)
+    return store
+  }
+
+  private func openCompatible(
+    _ kind: NSPersistentStore.Type, _ configuration: String?, _ url: URL, _ options: [AnyHashable: Any]?
+  ) throws -> NSPersistentStore {
     try makeCompatible(kind, configuration, url, options)
     let store = kind.init(
       persistentStoreCoordinator: self, configurationName: configuration, at: url, options: options)
     try finishOpening(store)
-    store.recoveryOutcome = outcome.map(StoreRecovery.Outcome.init)
     return store
   }
 
