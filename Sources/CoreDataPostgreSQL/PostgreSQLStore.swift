@@ -18,7 +18,7 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
   /// The connection that writes, and that reads in its own transactions.
   var opened: OpenedSchema?
   /// The connections that only read.
-  let connections = ReadingConnections<OpenedSchema>()
+  let connections = ReadingConnections()
   /// Primary keys that this store has taken from the sequences and not used, by root entity.
   var keys = KeyBlocks()
   /// Who makes the next changes, for persistent history.

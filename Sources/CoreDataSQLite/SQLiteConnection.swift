@@ -31,6 +31,7 @@ package final class SQLiteConnection: @unchecked Sendable {
   var idleStatements: [String: IdleStatement] = [:]
   var statementUses: UInt64 = 0
   var savepointDepth = 0
+  @exclusivity(unchecked) var keptRead = KeptRead()
 
   /// Opens a database.
   ///

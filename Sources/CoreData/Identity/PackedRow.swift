@@ -35,6 +35,9 @@ package final class PackedRow: ManagedBuffer<PackedRow.Header, UInt8> {
     fileprivate let identities: RowIdentities
     fileprivate let entity: Int
 
+    /// The entity of the identifier; nil as for `identifier()`.
+    package var entityDescription: NSEntityDescription? { identities.description(entity: entity) }
+
     /// Makes the identifier; nil for an unknown entity, which `RowPacker` does not pack.
     package func identifier() -> NSManagedObjectID? { identities.id(entity: entity, primaryKey: key.number) }
   }
@@ -304,6 +307,11 @@ package final class RowIdentities: Sendable {
   package func key(entity number: Int, primaryKey: Int64) -> ObjectKey {
     let root = members.indices.contains(number) ? members[number]?.root ?? 0 : 0
     return ObjectKey(store: store, root: UInt32(root), number: primaryKey)
+  }
+
+  /// The description of an entity; nil for an unknown number.
+  package func description(entity number: Int) -> NSEntityDescription? {
+    members.indices.contains(number) ? members[number]?.description : nil
   }
 
   /// The identifier of a row; nil for an unknown entity number.

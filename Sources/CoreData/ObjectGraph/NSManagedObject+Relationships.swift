@@ -334,7 +334,7 @@ final class RelationshipHolds {
 
   /// By the position of the relationship, a managed object or a collection of managed objects. Few relationships of an
   /// object are read, and a dictionary would take longer to make than a search in the list.
-  private var destinations: [(position: Int, value: AnyObject)] = []
+  @exclusivity(unchecked) private var destinations: [(position: Int, value: AnyObject)] = []
   /// The first of them, without the list's memory.
   @exclusivity(unchecked) private var first: (position: Int, value: AnyObject)?
   /// The live sets of relationships.
@@ -361,11 +361,12 @@ final class RelationshipHolds {
   /// Releases all objects, which may release others in turn.
   func release() {
     guard first != nil || !destinations.isEmpty else { return }
-    var released = destinations.map(\.value)
-    if let first { released.append(first.value) }
-    destinations = []
-    first = nil
-    ReleaseChain.release(&released)
+    ReleaseChain.release { released in
+      for destination in destinations { released.append(destination.value) }
+      if let first { released.append(first.value) }
+      destinations = []
+      first = nil
+    }
   }
 
   func add(_ view: RelationshipOrderedSet, at position: Int) {
@@ -409,33 +410,43 @@ final class RelationshipHolds {
 /// Releases objects that hold each other in a chain iteratively, since nested deallocation would exhaust the stack.
 enum ReleaseChain {
   private final class Queue {
-    var objects: [AnyObject] = []
+    @exclusivity(unchecked) var objects: [AnyObject] = []
+    @exclusivity(unchecked) var isReleasing = false
   }
 
-  /// The queue of a thread that is releasing.
+  /// The queue of a thread, made when it first releases something.
   private static let key: pthread_key_t = {
     var key = pthread_key_t()
-    let failure = pthread_key_create(&key, nil)
+    let failure = pthread_key_create(&key) { queue in
+      let queue: UnsafeMutableRawPointer? = queue
+      if let queue { Unmanaged<Queue>.fromOpaque(queue).release() }
+    }
     precondition(failure == 0, "The process has no thread-specific keys left (error \(failure)).")
     return key
   }()
 
+  private static var queue: Queue {
+    if let known = pthread_getspecific(key) { return Unmanaged<Queue>.fromOpaque(known).takeUnretainedValue() }
+    let made = Queue()
+    pthread_setspecific(key, Unmanaged.passRetained(made).toOpaque())
+    return made
+  }
+
   /// Releases objects.
   ///
-  /// - Parameter objects: emptied, so that the caller does not release anything when it returns.
-  static func release(_ objects: inout [AnyObject]) {
-    if let known = pthread_getspecific(key) {
-      Unmanaged<Queue>.fromOpaque(known).takeUnretainedValue().objects += objects
-      objects = []
-      return
-    }
-    let queue = Queue()
-    queue.objects = objects
-    objects = []
-    pthread_setspecific(key, Unmanaged.passUnretained(queue).toOpaque())
+  /// - Parameter move: moves the objects to the end of a list, so that the caller does not release anything itself.
+  static func release(_ move: (inout [AnyObject]) -> Void) {
+    let queue = queue
+    move(&queue.objects)
+    if queue.isReleasing { return }
+    queue.isReleasing = true
     while let next = queue.objects.popLast() { withExtendedLifetime(next) {} }
-    pthread_setspecific(key, nil)
+    queue.isReleasing = false
+    if queue.objects.capacity > keptCapacity { queue.objects = [] }
   }
+
+  /// For how many objects a thread's queue keeps memory.
+  private static let keptCapacity = 64
 }
 
 /// The held members of a to-many relationship.

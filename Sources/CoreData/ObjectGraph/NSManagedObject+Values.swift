@@ -54,18 +54,13 @@ extension NSManagedObject {
   /// Returns the value of a slot as `resolvedValue(at:)` does, and holds the destinations of a relationship.
   final func heldValue(at position: Int) -> Any? {
     guard position >= table.firstRelationship else { return resolvedValue(at: position) }
-    let slot: Slot? = packedDestination(at: position) == nil ? slot(at: position) : nil
-    switch slot {
-    case .toMany?, .unread?: break
-    default:
-      let object =
-        if case .toOne(let id)? = slot {
-          context?.object(for: id)
-        } else {
-          packedDestination(at: position).flatMap { context?.object(for: $0) }
-        }
-      hold(object, at: position)
-      return object
+    if let destination = packedDestination(at: position) {
+      return heldDestination(context?.object(for: destination), at: position)
+    }
+    switch slot(at: position) {
+    case .toMany, .unread: break
+    case .toOne(let id): return heldDestination(context?.object(for: id), at: position)
+    default: return heldDestination(nil, at: position)
     }
     let value = resolvedValue(at: position)
     if let members = Set.exactly(value) {
@@ -74,6 +69,11 @@ extension NSManagedObject {
       hold(value as? NSOrderedSet, at: position)
     }
     return value
+  }
+
+  private func heldDestination(_ object: NSManagedObject?, at position: Int) -> NSManagedObject? {
+    hold(object, at: position)
+    return object
   }
 
   /// Sets a slot, and for a relationship the inverse. Stops the program for a value that is not of the property's type.

@@ -68,10 +68,14 @@ extension NSManagedObjectContext {
   func object(for destination: PackedRow.Destination) -> NSManagedObject {
     adoptPermanentIDs()
     if let known = registry[destination.key] { return known }
+    // The object of a row needs no identifier.
+    if let row = readAhead[destination.key] { return object(for: row) }
     guard let id = destination.identifier() else {
       preconditionFailure("The row of \(destination.key) was packed without an entity.")
     }
-    return object(for: id)
+    let object = NSManagedObject.makeFault(id, in: self)
+    registry.add(object)
+    return object
   }
 
   /// Returns the object of a row: the registered one, or a new fault.

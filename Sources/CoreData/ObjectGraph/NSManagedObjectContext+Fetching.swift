@@ -147,7 +147,7 @@ struct Prefetching {
       for (position, key) in keys.enumerated() {
         let rest = try prefetchMembers(key, of: level)
         // The objects of the last relationship are made when the program asks for them.
-        level = try prefetch(key, of: position == keys.count - 1 ? rest : level)
+        level = try prefetch(key, of: position == keys.count - 1 ? prefetchDestinations(key, of: rest) : level)
       }
     }
   }
@@ -212,6 +212,52 @@ struct Prefetching {
           waiting, found.ranges[object.key.number] ?? 0..<0, isOrdered: relationship.isOrdered)
         object.take(members, at: position)
       }
+    }
+    return rest
+  }
+
+  /// The destinations of one entity, and the objects that lead to them.
+  private struct Destinations {
+    let entity: NSEntityDescription
+    let store: UInt32
+    var primaryKeys: [Int64] = []
+    var sources: [NSManagedObject] = []
+  }
+
+  /// Reads the rows of the destinations of a relationship to one that have no objects.
+  ///
+  /// - Returns: the objects whose destinations have objects, or have to be read otherwise.
+  private func prefetchDestinations(_ key: String, of objects: [NSManagedObject]) throws -> [NSManagedObject] {
+    guard context.parent == nil, context.stalenessInterval < 0 else { return objects }
+    var rest: [NSManagedObject] = []
+    var groups: [Destinations] = []
+    for object in objects {
+      object.realize()
+      guard let position = object.table.position(of: key),
+        let destination = object.packedDestination(at: position), let entity = destination.entityDescription,
+        context.registry[destination.key] == nil
+      else {
+        rest.append(object)
+        continue
+      }
+      let store = destination.key.store
+      var group = groups.count - 1
+      if group < 0 || groups[group].entity !== entity || groups[group].store != store {
+        group = groups.firstIndex { $0.entity === entity && $0.store == store } ?? groups.count
+        if group == groups.count { groups.append(Destinations(entity: entity, store: store)) }
+      }
+      groups[group].primaryKeys.append(destination.key.number)
+      groups[group].sources.append(object)
+    }
+    for group in groups {
+      let readers = try context.readers(for: group.entity).compactMap { $0 as? StoreReader }
+      guard let reader = readers.first(where: { $0.store.number == group.store }),
+        let rows = try reader.rows(of: group.entity, primaryKeys: Array(Set(group.primaryKeys)))
+      else {
+        rest += group.sources
+        continue
+      }
+      context.readAhead.add(rows)
     }
     return rest
   }

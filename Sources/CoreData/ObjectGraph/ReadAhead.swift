@@ -11,6 +11,12 @@ struct ReadAhead {
     set { rows[key] = newValue }
   }
 
+  /// Keeps rows.
+  mutating func add(_ read: [RowSnapshot]) {
+    rows.reserveCapacity(rows.count + read.count)
+    for row in read { rows[row.key] = row }
+  }
+
   /// Keeps the rows of members, which their relationships find without a search.
   mutating func add(_ waiting: WaitingRows) { members.append(waiting) }
 

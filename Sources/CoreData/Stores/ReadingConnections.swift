@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import Foundation
 
 /// A connection that only reads, with what is known of the store's layout. One thread at a time uses it.
@@ -14,6 +15,22 @@ package protocol ReadingConnection: AnyObject, RowSource {
 
   /// Closes the connection. Nothing was written, so that no failure matters.
   func end()
+
+  /// Runs a body that reads what has been committed until it begins. The state that it reads may be kept for the next body.
+  func readingNewest<Result>(_ body: () throws -> Result) throws -> Result
+
+  /// Whether the connection keeps a state of the store, for the next read if nothing is committed meanwhile.
+  var keepsState: Bool { get }
+
+  func endKeptState()
+}
+
+extension ReadingConnection {
+  package func readingNewest<Result>(_ body: () throws -> Result) throws -> Result { try body() }
+
+  package var keepsState: Bool { false }
+
+  package func endKeptState() {}
 }
 
 /// The connections that contexts read a store by, beside the one that writes, so that no read waits for another, or for a
@@ -21,22 +38,26 @@ package protocol ReadingConnection: AnyObject, RowSource {
 ///
 /// Each read sees what was committed when it began: the database keeps that state for it. A connection is opened when
 /// all others are busy. Whatever fails here is read again by the connection that writes, whose error counts.
-package final class ReadingConnections<Reader: ReadingConnection>: @unchecked Sendable {
+package final class ReadingConnections: @unchecked Sendable {
   /// The number of idle connections that are kept.
-  private static var idleLimit: Int { 4 }
+  private static let idleLimit = 4
+  /// How long an idle connection keeps a state.
+  private static let keepingTime = DispatchTimeInterval.milliseconds(10)
 
   package init() {}
 
   private let condition = NSCondition()
   /// Opens a connection; nil while there must be none.
-  private var open: (() throws -> Reader?)?
+  private var open: (() throws -> (any ReadingConnection)?)?
   // The lock prevents overlapping accesses, and every fault comes here.
-  @exclusivity(unchecked) private var idle: [Reader] = []
+  @exclusivity(unchecked) private var idle: [any ReadingConnection] = []
   @exclusivity(unchecked) private var busyCount = 0
   @exclusivity(unchecked) private var pauseCount = 0
+  /// Whether kept states are about to be ended.
+  @exclusivity(unchecked) private var isEndingSoon = false
 
   /// Allows reads.
-  package func begin(_ open: @escaping () throws -> Reader?) {
+  package func begin(_ open: @escaping () throws -> (any ReadingConnection)?) {
     condition.withLock { (self.open, pauseCount) = (open, 0) }
   }
 
@@ -52,7 +73,10 @@ package final class ReadingConnections<Reader: ReadingConnection>: @unchecked Se
   }
 
   /// Has reads use the connection that writes until `resume()`, because it is in a transaction of which they are a part.
-  package func pause() { condition.withLock { pauseCount += 1 } }
+  package func pause() {
+    condition.withLock { pauseCount += 1 }
+    endKeptStates()
+  }
 
   package func resume() { condition.withLock { pauseCount = max(pauseCount - 1, 0) } }
 
@@ -63,9 +87,9 @@ package final class ReadingConnections<Reader: ReadingConnection>: @unchecked Se
     do {
       let result: Result
       if let interruption = ReadInterruption.current {
-        result = try interruption.during(reader) { try body(reader) }
+        result = try interruption.during(reader) { try reader.readingNewest { try body(reader) } }
       } else {
-        result = try body(reader)
+        result = try reader.readingNewest { try body(reader) }
       }
       giveBack(reader)
       return result
@@ -77,7 +101,14 @@ package final class ReadingConnections<Reader: ReadingConnection>: @unchecked Se
     }
   }
 
-  private func take() -> Reader? {
+  /// Ends the states that idle connections keep, so that they do not hold up the reset of a write-ahead log.
+  package func endKeptStates() {
+    condition.withLock {
+      for reader in idle where reader.keepsState { reader.endKeptState() }
+    }
+  }
+
+  private func take() -> (any ReadingConnection)? {
     condition.lock()
     guard let open, pauseCount == 0 else {
       condition.unlock()
@@ -93,13 +124,29 @@ package final class ReadingConnections<Reader: ReadingConnection>: @unchecked Se
     return nil
   }
 
-  private func giveBack(_ reader: Reader?) {
+  private func giveBack(_ reader: (any ReadingConnection)?) {
     condition.lock()
-    let isKept = reader != nil && idle.count < Self.idleLimit
-    if let reader, isKept { idle.append(reader) }
-    if !isKept { reader?.end() }
+    if let reader {
+      if idle.count < Self.idleLimit {
+        idle.append(reader)
+        if !isEndingSoon, reader.keepsState { endKeptStatesSoon() }
+      } else {
+        reader.end()
+      }
+    }
     busyCount -= 1
-    condition.broadcast()
+    if busyCount == 0 { condition.broadcast() }
     condition.unlock()
+  }
+
+  /// Has the states that idle connections keep ended soon, though nothing is read or written any more. The lock must be
+  /// held.
+  private func endKeptStatesSoon() {
+    isEndingSoon = true
+    DispatchQueue.global().asyncAfter(deadline: .now() + Self.keepingTime) { [weak self] in
+      guard let self else { return }
+      condition.withLock { isEndingSoon = false }
+      endKeptStates()
+    }
   }
 }

@@ -231,4 +231,47 @@ struct ReadingConnectionTests {
       #expect(try titles(self.context(beside: context)) == ["here"], "\(pragmas)")
     }
   }
+
+  /// Makes a store with tasks, and returns a context with their faults, of which the first two have been read: the second
+  /// by a connection that keeps its state.
+  private func faults(_ place: TemporaryStore) throws -> (NSManagedObjectContext, [NSManagedObject], SQLiteStore) {
+    let (context, store) = try open(place)
+    let ids = ["0", "1", "2"].map { context.make("Task", ["title": $0]) }
+    try context.save()
+    let other = self.context(beside: context)
+    let faults = ids.map { other.object(with: $0.objectID) }
+    #expect(faults[0]["title"] as? String == "0")
+    #expect(faults[1]["title"] as? String == "1")
+    let keepsState: Bool? = store.concurrently { ($0 as? SQLiteStore.Opened)?.keepsState == true }
+    #expect(keepsState == true)
+    return (other, faults, store)
+  }
+
+  @Test("A fault sees what another connection has committed since the fault before")
+  func faultsAfterCommits() throws {
+    let place = try TemporaryStore()
+    let (context, faults, _) = try faults(place)
+    let outside = try SQLiteConnection(url: place.url, mode: .readWrite)
+    try outside.run("UPDATE ZTASK SET ZTITLE = 'changed'")
+    #expect(faults[2]["title"] as? String == "changed")
+    #expect(faults[1]["title"] as? String == "1")
+    context.refreshAllObjects()
+    #expect(faults[1]["title"] as? String == "changed")
+    try outside.close()
+  }
+
+  @Test("Reads that have ended hold up the reset of the log for a moment, or until the store is written to")
+  func resetsOfTheLog() throws {
+    let place = try TemporaryStore()
+    let (context, faults, store) = try faults(place)
+    let outside = try SQLiteConnection(url: place.url, mode: .readWrite, busyTimeout: 60)
+    #expect(try outside.checkpoint(.truncate).isComplete)
+    outside.setBusyTimeout(0)
+    try outside.run("UPDATE ZTASK SET ZTITLE = 'changed'")
+    #expect(faults[2]["title"] as? String == "changed")
+    _ = try store.writableState()
+    #expect(try outside.checkpoint(.truncate).isComplete)
+    withExtendedLifetime(context) {}
+    try outside.close()
+  }
 }

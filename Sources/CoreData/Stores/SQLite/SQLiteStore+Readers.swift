@@ -15,6 +15,12 @@ extension SQLiteStore.Opened: ReadingConnection {
     // Nothing was written.
     try? file.close()
   }
+
+  func readingNewest<Result>(_ body: () throws -> Result) throws -> Result { try connection.readingNewest(body) }
+
+  var keepsState: Bool { connection.keepsRead }
+
+  func endKeptState() { connection.endKeptRead() }
 }
 
 extension SQLiteStore {

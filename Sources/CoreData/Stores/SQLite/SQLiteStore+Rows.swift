@@ -148,11 +148,14 @@ extension SQLiteStore.Opened: RowSource {
 
   private func reader(for entity: NSEntityDescription, includesSubentities: Bool) throws -> RowReader {
     let key = SQLiteStore.ReaderKey(entity: ObjectIdentifier(entity), includesSubentities: includesSubentities)
-    if let reader = readers[key] { return reader }
-    let reader = RowReader(
-      entity: try entities.layout(of: entity), includesSubentities: includesSubentities, entities: entities,
-      external: external)
+    if let lastReader, lastReader.key == key { return lastReader.reader }
+    let reader =
+      try readers[key]
+      ?? RowReader(
+        entity: entities.layout(of: entity), includesSubentities: includesSubentities, entities: entities,
+        external: external)
     readers[key] = reader
+    lastReader = (key, reader)
     return reader
   }
 
@@ -357,6 +360,7 @@ extension SQLiteStore {
       throw StoreErrors.operationFailed(
         url: url, reason: "The handler of a batch request cannot change the store, which the request is changing.")
     }
+    connections.endKeptStates()
     return try state()
   }
 

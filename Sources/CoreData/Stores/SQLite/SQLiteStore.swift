@@ -25,6 +25,8 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
     let external: ExternalData
     let statements: StoreStatements
     var readers: [ReaderKey: RowReader] = [:]
+    /// The most recent reader: faults come entity by entity.
+    var lastReader: (key: ReaderKey, reader: RowReader)?
     /// How changes appear in persistent history; nil if they are not recorded.
     var history: StoreHistory?
 
@@ -48,7 +50,7 @@ final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendable {
   /// Writes new rows while the caller goes on; nil if they are written at once.
   var behind: WritesBehind?
   /// The connections that only read.
-  let connections = ReadingConnections<Opened>()
+  let connections = ReadingConnections()
   /// The numbers of entities when the connection was closed for the destruction or replacement of the file; nil for a
   /// connected store.
   private var numbersBefore: [String: Int]?

@@ -1,0 +1,88 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CSQLite
+import Synchronization
+
+/// A read transaction that stays open for the reads that follow, and what the write-ahead log's index was like before it.
+struct KeptRead {
+  /// The header of the index, in memory that all connections of all processes share; nil until the connection has read.
+  var header: UnsafeRawPointer?
+  /// The header's bytes before the open transaction began; nil while none is kept.
+  var mark: WALIndexHeader?
+}
+
+/// The first copy of the header of a write-ahead log's index, which every commit changes.
+///
+/// SQLite's file format documents it: 48 bytes with a counter of transactions, the number of frames, and checksums.
+struct WALIndexHeader: Equatable, BitwiseCopyable {
+  private let words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
+
+  init(at place: UnsafeRawPointer) {
+    atomicMemoryFence(ordering: .acquiring)
+    words = place.loadUnaligned(as: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64).self)
+  }
+
+  static func == (left: Self, right: Self) -> Bool { left.words == right.words }
+}
+
+extension SQLiteConnection {
+  /// Runs a body that only reads the newest state of the database, by a connection in WAL mode that never writes.
+  ///
+  /// Beginning and ending a transaction takes as long as reading a row, so its transaction is kept for the next body, until
+  /// a connection of any process commits. `endKeptRead()` ends it.
+  package func readingNewest<Result>(_ body: () throws -> Result) throws -> Result {
+    guard let header = keptRead.header else {
+      let result = try body()
+      // Reading has opened the index.
+      keptRead.header = walIndex
+      return result
+    }
+    let now = WALIndexHeader(at: header)
+    if keptRead.mark != now {
+      endKeptRead()
+      // The transaction begins with the first read. What is committed meanwhile makes the next body begin another.
+      try begin(.deferred)
+      keptRead.mark = now
+    }
+    do {
+      return try body()
+    } catch {
+      endKeptRead()
+      throw error
+    }
+  }
+
+  /// Whether a transaction is kept, which prevents that the write-ahead log is reset.
+  package var keepsRead: Bool { keptRead.mark != nil }
+
+  /// Ends the transaction that `readingNewest(_:)` has kept.
+  package func endKeptRead() {
+    if keptRead.mark == nil { return }
+    keptRead.mark = nil
+    // A transaction that has only read can always be ended.
+    try? rollback()
+  }
+
+  /// The index of the write-ahead log, which stays where it is until the connection is closed; nil without a log.
+  private var walIndex: UnsafeRawPointer? {
+    var file: UnsafeMutablePointer<sqlite3_file>?
+    var start: UnsafeMutableRawPointer?
+    // Without an answer, as without a log, each read has a transaction of its own.
+    guard (try? journalMode()) == .wal,
+      sqlite3_file_control(handle.pointer, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK, let file,
+      let methods = file.pointee.pMethods, methods.pointee.iVersion >= 2, let map = methods.pointee.xShmMap,
+      withUnsafeMutablePointer(
+        to: &start,
+        { place in
+          place.withMemoryRebound(to: UnsafeMutableRawPointer?.self, capacity: 1) {
+            map(file, 0, Self.walIndexRegionSize, 0, $0)
+          }
+        }) == SQLITE_OK
+    else { return nil }
+    return UnsafeRawPointer(start)
+  }
+
+  /// The size of the parts that the index is mapped in, as in SQLite.
+  private static let walIndexRegionSize: Int32 = 32 * 1024
+}
