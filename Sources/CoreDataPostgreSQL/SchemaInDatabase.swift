@@ -134,6 +134,14 @@ struct SchemaInDatabase {
             "This migration writes the rows into new tables, which would not have what others have added to the old "
             + "ones: \(found.joined(separator: ", ")). Remove it before, and add it again afterwards.")
       }
+      // Nobody reads such rows, so that they would be lost.
+      for table in layout.tables {
+        guard let row = try SchemaInspection.strangers(in: table, of: layout, connection).first else { continue }
+        throw StoreErrors.operationFailed(
+          url: url,
+          reason:
+            "The table \(table.name) has rows with the entity number \(row.number), which no entity of the table has.")
+      }
     }
     let grants = try additions.grants()
     try dropTables()

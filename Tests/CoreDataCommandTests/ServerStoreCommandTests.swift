@@ -107,6 +107,19 @@ struct ServerStoreCommandTests {
     #expect(CommandRun(["store", "export", server]).output.split(separator: "\n").count == 3)
   }
 
+  @Test("What the server finds is a part of what verify finds")
+  func verifying() throws {
+    copyToServer()
+    TestServerStore.knownProblems.value = [
+      ServerStoreProblem(.constraint, entity: "Order", "The foreign key k is missing.", cure: "Make it."),
+      ServerStoreProblem(.index, entity: "Order", "The index i is missing.", cure: "Make it, too."),
+    ]
+    defer { TestServerStore.knownProblems.value = [] }
+    let run = CommandRun(["store", "verify", server])
+    #expect(run.status == .no && run.output.contains("problem  layout  Order\n  The foreign key k is missing."))
+    #expect(run.output.contains("note  missing-index  Order") && run.output.contains("1 problem, 1 note."))
+  }
+
   @Test("A mapping model that names its versions is carried out in a server, too")
   func mapping() throws {
     copyToServer()

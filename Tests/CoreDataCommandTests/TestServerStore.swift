@@ -32,6 +32,11 @@ final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @
 
   static func carriedModel(at url: URL) throws -> NSManagedObjectModel? { try kept(at: url).openTables().model }
 
+  /// What stores in this server are said to suffer from.
+  static let knownProblems = Guarded<[ServerStoreProblem]>([])
+
+  static func problems(at url: URL) throws -> [ServerStoreProblem] { knownProblems.value }
+
   static func size(at url: URL) throws -> Int {
     _ = try kept(at: url)
     return 7_000

@@ -202,6 +202,52 @@ struct FaultTests {
     #expect(try definitions(bench) == definitions(fresh))
     #expect(try bench.context(try bench.coordinator()).all("Employee").count == 200)
   }
+
+  @Test("What others do to constraints, indexes, sequences, metadata and entity numbers is found by an inspection")
+  func inspection() throws {
+    let model = CompanyModel.make()
+    let employee = try #require(model.entitiesByName["Employee"])
+    employee.uniquenessConstraints = [["badge"]]
+    employee.indexes = [
+      NSFetchIndexDescription(
+        name: "byAge",
+        elements: [
+          NSFetchIndexElementDescription(
+            property: try #require(employee.propertiesByName["age"]), collationType: .binary)
+        ])
+    ]
+    let context = bench.context(try bench.coordinator(nil, model))
+    for number in 0..<3 { context.make("Employee", ["name": "e", "badge": number]) }
+    try context.save()
+    #expect(try PostgreSQLStore.problems(at: bench.url) == [])
+    let owner = try bench.connection()
+    let changes: [(String, ServerStoreProblem.Kind, String)] = [
+      ("ALTER TABLE zemployee DROP CONSTRAINT zdepartment_fkey", .constraint, "zdepartment_fkey"),
+      ("ALTER TABLE zemployee DROP CONSTRAINT z_employee_unique_badge", .constraint, "z_employee_unique_badge"),
+      ("DROP INDEX z_employee_byage", .index, "z_employee_byage"),
+      ("SELECT setval('zemployee_z_pk_seq', 1, false)", .keys, "gives out 1 next"),
+      ("DROP SEQUENCE ztask_z_pk_seq", .keys, "ztask_z_pk_seq is missing"),
+      ("UPDATE zemployee SET z_ent = 99 WHERE z_pk = 2", .entityNumber, "1 row of zemployee has the entity number 99"),
+      ("INSERT INTO z_metadata SELECT 0, 'other', z_plist FROM z_metadata", .metadata, "2 rows"),
+    ]
+    for (position, (change, kind, words)) in changes.enumerated() {
+      try owner.execute(change)
+      let found = try PostgreSQLStore.problems(at: bench.url)
+      #expect(
+        found.count == position + 1 && found.contains { $0.kind == kind && $0.text.contains(words) },
+        "\(change): \(found)")
+    }
+    // Such rows would be lost.
+    let target = CompanyModel.make()
+    target.entitiesByName["Task"]?.properties.removeAll { $0.name == "title" }
+    #expect(throws: (any Error).self) {
+      try owner.transaction {
+        try SchemaInDatabase(owner, PostgreSQLAddress(bench.url), url: bench.url)
+          .replaceTables(target.document, configuration: nil, metadata: [:])
+      }
+    }
+    #expect(try owner.query("SELECT count(*) FROM zemployee").int64(0, 0) == 3)
+  }
 }
 
 extension NSError {

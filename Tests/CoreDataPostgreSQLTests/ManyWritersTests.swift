@@ -24,8 +24,13 @@ struct ManyWritersTests {
   private static let seconds = 60.0
 
   /// Saves in eight threads, to objects that all change, and to relationships between them.
-  private static func work(_ bench: ServerBench, until end: Date) throws -> SavedTotals {
+  private static func work(_ bench: ServerBench) throws -> SavedTotals {
     let coordinator = try bench.coordinator()
+    // The other process may take its time to begin.
+    let connection = try bench.connection()
+    try connection.execute("INSERT INTO ready VALUES (1)")
+    while try connection.query("SELECT count(*) FROM ready").int64(0, 0) < 2 { Thread.sleep(forTimeInterval: 0.01) }
+    let end = Date().addingTimeInterval(seconds)
     let totals = Mutex(SavedTotals())
     DispatchQueue.concurrentPerform(iterations: 8) { _ in
       let context = bench.context(coordinator)
@@ -72,15 +77,14 @@ struct ManyWritersTests {
     let results = FileManager.default.temporaryDirectory.appendingPathComponent("ManyWriters-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: results, withIntermediateDirectories: false)
     defer { try? FileManager.default.removeItem(at: results) }
-    let end = Date().addingTimeInterval(Self.seconds).timeIntervalSinceReferenceDate
+    try bench.connection().execute("CREATE TABLE ready (number integer)")
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<2 {
         let (url, file) = (bench.url.absoluteString, results.appendingPathComponent("\(number)").path)
         group.addTask {
           await #expect(processExitsWith: .success) {
-            [url = url as String, file = file as String, end = end as Double] in
-            let bench = ServerBench(url: try #require(URL(string: url)))
-            let totals = try Self.work(bench, until: Date(timeIntervalSinceReferenceDate: end))
+            [url = url as String, file = file as String] in
+            let totals = try Self.work(ServerBench(url: try #require(URL(string: url))))
             try JSONEncoder().encode(totals).write(to: URL(fileURLWithPath: file))
           }
         }

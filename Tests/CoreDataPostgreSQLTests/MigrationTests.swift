@@ -340,6 +340,7 @@ struct MigrationTests {
           steps += 1
           if try identity(place) == before { inside += 1 }
           #expect(expected.difference(of: found) == nil, "\(words): \(expected.difference(of: found)?.entity ?? "")")
+          #expect(try PostgreSQLStore.problems(at: place.url) == [], "\(words)")
           current = next
           continue
         case (.failure(let one), .failure(let other)):

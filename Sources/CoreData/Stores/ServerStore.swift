@@ -29,6 +29,11 @@ package protocol ServerStore: CopyDestination {
   /// - Throws: the errors of the server.
   static func size(at url: URL) throws -> Int
 
+  /// Looks for what contradicts the model that a store carries, and cannot be seen in its rows. Changes nothing.
+  ///
+  /// - Throws: the errors of the server.
+  static func problems(at url: URL) throws -> [ServerStoreProblem]
+
   /// Removes a store with all its rows. Does nothing if there is none.
   ///
   /// - Throws: the errors of the server. The store is unchanged then.
@@ -86,4 +91,32 @@ package protocol ServerMigration: AnyObject {
   func commit() throws
 
   func rollBack()
+}
+
+/// What is wrong with a store in a server.
+package struct ServerStoreProblem: Hashable, Sendable {
+  package enum Kind: Sendable {
+    /// The metadata are not those of one store.
+    case metadata
+    /// A constraint is missing, so that the server does not refuse what it should.
+    case constraint
+    /// An index is missing.
+    case index
+    /// The next objects would get keys that are taken.
+    case keys
+    /// Rows are of no entity of their table.
+    case entityNumber
+  }
+
+  package let kind: Kind
+  /// The entity whose table is concerned; nil for none.
+  package let entity: String?
+  /// What was found, in a sentence.
+  package let text: String
+  /// What to do, in a sentence.
+  package let cure: String
+
+  package init(_ kind: Kind, entity: String? = nil, _ text: String, cure: String) {
+    (self.kind, self.entity, self.text, self.cure) = (kind, entity, text, cure)
+  }
 }

@@ -1,6 +1,7 @@
 // OpenCoreData
 // SPDX-License-Identifier: Apache-2.0
 
+import CoreData
 import CoreDataSQLite
 
 /// What is wrong at one place of a store: an entity's property, a table, or the file as a whole.
@@ -99,6 +100,19 @@ package struct StoreDefect: Sendable {
     self.init(kind, entity: entity, count: 1, examples: [.init(key: nil, text: text)], repair: repair, cure: cure)
   }
 
+  /// What a server has found.
+  package init(_ problem: ServerStoreProblem) {
+    let kind: Kind =
+      switch problem.kind {
+      case .metadata: .metadata
+      case .constraint: .layout
+      case .index: .missingIndex
+      case .keys: .greatestKey
+      case .entityNumber: .entityNumber
+      }
+    self.init(kind, entity: problem.entity, problem.text, cure: problem.cure)
+  }
+
   package var isRepairable: Bool { !repair.isEmpty }
 
   /// `Entity.property`, `Entity`, or nothing.
@@ -115,6 +129,12 @@ package struct StoreVerdict: Sendable {
   package let fileCount: Int
   /// What was not checked, and why, in sentences.
   package let gaps: [String]
+
+  /// The verdict with further defects.
+  package func adding(_ more: [StoreDefect]) -> StoreVerdict {
+    StoreVerdict(
+      defects: StoreVerifier.sorted(defects + more), rows: rows, fileCount: fileCount, gaps: gaps)
+  }
 
   /// The defects that are more than remarks.
   package var problems: [StoreDefect] { defects.filter { !$0.kind.isRemark } }

@@ -75,7 +75,7 @@ package struct StoreVerifier {
     return StoreVerdict(defects: Self.sorted(defects), rows: rows, fileCount: fileCount, gaps: gaps)
   }
 
-  private static func sorted(_ defects: [StoreDefect]) -> [StoreDefect] {
+  static func sorted(_ defects: [StoreDefect]) -> [StoreDefect] {
     let order = Dictionary(uniqueKeysWithValues: StoreDefect.Kind.allCases.enumerated().map { ($1, $0) })
     return defects.sorted { left, right in
       let (first, second) = (order[left.kind] ?? 0, order[right.kind] ?? 0)

@@ -45,7 +45,9 @@ enum StoreVerifyCommand: Command {
       invocation, arguments.argument("STORE"), model: arguments.optionalArgument("MODEL"))
     let limit = arguments.integer("limit") ?? defaultLimit
     guard arguments.flag("repair") else {
+      // A store in a server is read from a private copy, which has constraints and numbers of its own.
       let verdict = try StoreVerifier(opened.reader, limit: limit).run()
+        .adding(try opened.place.serverProblems().map { StoreDefect($0) })
       try write(verdict, nil, opened, invocation)
       return verdict.isSound ? .done : .no
     }

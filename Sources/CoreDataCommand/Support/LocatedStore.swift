@@ -48,6 +48,14 @@ enum StorePlace {
     return (type ?? "", try kind.size(at: url))
   }
 
+  /// What is wrong with a store in a server beside its rows; nothing for a file.
+  ///
+  /// - Throws: the errors of the server.
+  func serverProblems() throws -> [ServerStoreProblem] {
+    guard case .server(let url, let kind) = self else { return [] }
+    return try kind.problems(at: url)
+  }
+
   /// What texts call the store.
   var name: String { url.storeName }
 

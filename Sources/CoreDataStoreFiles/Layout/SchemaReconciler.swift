@@ -11,6 +11,8 @@ package struct SchemaReconciler {
   package let storedNames: [Int: String]
   /// Whether missing tables and columns keep their computed names: the database then refuses statements that use them.
   package var allowsMissing: Bool
+  /// Whether the layout has the indexes that the database lacks, too.
+  package var keepsMissingIndexes = false
 
   package func reconciled() throws -> StoreSchema {
     var renaming = SchemaRenaming()
@@ -58,7 +60,7 @@ package struct SchemaReconciler {
       let name = catalog.dialect.spelling(of: "\(join.name)_\(join.destinationColumn)_INDEX")
       if catalog.hasIndex(name) { schema.indexes[position].name = name }
     }
-    schema.indexes.removeAll { !catalog.hasIndex($0.name) }
+    if !keepsMissingIndexes { schema.indexes.removeAll { !catalog.hasIndex($0.name) } }
     return schema
   }
 

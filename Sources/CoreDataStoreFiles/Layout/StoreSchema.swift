@@ -107,11 +107,13 @@ extension StoreSchema {
   /// A store that has been migrated in place keeps columns where they were added, and may have entity numbers and names that
   /// no rule predicts. So every table and column is looked up in the file.
   ///
-  /// - Parameter allowsMissing: whether missing tables and columns get the names of a new store, instead of being an error.
+  /// - Parameters:
+  ///   - allowsMissing: whether missing tables and columns get the names of a new store, instead of being an error.
+  ///   - keepsMissingIndexes: whether the layout has the indexes that the store lacks, too.
   /// - Throws: `SchemaProblem` naming what the model needs and the file does not have.
   package init(
     document: ModelDocument, configuration: String? = nil, catalog: StoreCatalog, primaryKeys: [PrimaryKeyRow],
-    allowsMissing: Bool = false
+    allowsMissing: Bool = false, keepsMissingIndexes: Bool = false
   ) throws {
     let selection = try SchemaSelection(
       document: document, configuration: configuration, stored: Set(primaryKeys.map(\.name)))
@@ -120,7 +122,8 @@ extension StoreSchema {
     let expected = try builder.build().named(for: catalog.dialect)
     let oldNames = Dictionary(primaryKeys.map { ($0.number, $0.name) }, uniquingKeysWith: { first, _ in first })
     self = try SchemaReconciler(
-      expected: expected, catalog: catalog, storedNames: oldNames, allowsMissing: allowsMissing
+      expected: expected, catalog: catalog, storedNames: oldNames, allowsMissing: allowsMissing,
+      keepsMissingIndexes: keepsMissingIndexes
     ).reconciled()
   }
 
