@@ -188,7 +188,7 @@ struct FaultTests {
       } as NSError
     #expect(busy.reasonText.contains("Another process is copying"), "\(busy)")
     try other.unlockAfterCopy()
-    try source.copyPersistentStore(store, to: bench.url, options: nil, type: .postgreSQL, settings)
+    _ = try source.copyPersistentStore(store, to: bench.url, options: nil, type: .postgreSQL, settings)
     let fresh = ServerBench()
     _ = try fresh.coordinator(nil, CompanyModel.make())
     func definitions(_ place: ServerBench) throws -> [String] {
