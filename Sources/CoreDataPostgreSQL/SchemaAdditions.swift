@@ -78,13 +78,10 @@ struct SchemaAdditions {
 
   /// Grants the privileges again, for the tables and sequences that are there.
   func restore(_ grants: [Grant]) throws {
-    let present = Set(
-      try {
-        let rows = try connection.query(
-          "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1",
-          [.text(schema)])
-        return (0..<rows.count).map { rows.string($0, 0) }
-      }())
+    let rows = try connection.query(
+      "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1",
+      [.text(schema)])
+    let present = Set((0..<rows.count).map { rows.string($0, 0) })
     for grant in grants where present.contains(grant.relation) {
       try connection.execute(
         "GRANT \(grant.privilege) ON \(grant.isSequence ? "SEQUENCE" : "TABLE") \(SQLName.quoted(grant.relation)) "

@@ -124,8 +124,9 @@ struct SchemaInDatabase {
   func replaceTables(_ document: ModelDocument, configuration: String?, metadata: [String: Any]) throws {
     let additions = SchemaAdditions(connection, schema: address.schema, tables: try ownTables())
     if let old = try cachedModel() {
+      let catalog = try database.catalog()
       let layout = try StoreSchema(
-        document: old, catalog: database.catalog(), primaryKeys: primaryKeys(), allowsMissing: true)
+        document: old, catalog: catalog, primaryKeys: primaryKeys(), allowsMissing: true)
       let found = try additions.found(besides: layout)
       guard found.isEmpty else {
         throw StoreErrors.operationFailed(
@@ -134,8 +135,8 @@ struct SchemaInDatabase {
             "This migration writes the rows into new tables, which would not have what others have added to the old "
             + "ones: \(found.joined(separator: ", ")). Remove it before, and add it again afterwards.")
       }
-      // Nobody reads such rows, so that they would be lost.
-      for table in layout.tables {
+      // Nobody reads such rows, so that they would be lost. A store of a configuration has some of the tables.
+      for table in layout.tables where catalog.table(named: table.name) != nil {
         guard let row = try SchemaInspection.strangers(in: table, of: layout, connection).first else { continue }
         throw StoreErrors.operationFailed(
           url: url,

@@ -250,6 +250,57 @@ struct MigrationTests {
     #expect(try after.all("Employee").map { $0["level"] as? Int } == [7])
   }
 
+  @Test(
+    "A store with some of the model's entities is migrated inside the server, and by copy", arguments: [false, true])
+  func configuration(byCopy: Bool) throws {
+    func model(_ level: Bool) -> NSManagedObjectModel {
+      var builder = ModelBuilder()
+      builder.entity(
+        "Note", [.make("text", .stringAttributeType)] + (level ? [.make("level", .integer16AttributeType)] : []))
+      builder.entity("Log", [.make("line", .stringAttributeType)])
+      let model = builder.model()
+      model.setEntities(model.entities.filter { $0.name == "Note" }, forConfigurationName: "Notes")
+      return model
+    }
+    func context(_ model: NSManagedObjectModel, _ options: [AnyHashable: Any]? = nil) throws -> NSManagedObjectContext {
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+      try coordinator.addPersistentStore(type: .postgreSQL, configuration: "Notes", at: bench.url, options: options)
+      return bench.context(coordinator)
+    }
+    let before = try context(model(false))
+    before.make("Note", ["text": "kept"])
+    try before.save()
+    #expect(try PostgreSQLStore.problems(at: bench.url) == [])
+    var options = options
+    if byCopy {
+      let (one, two) = (model(false), model(true))
+      options[NSPersistentStoreStagedMigrationManagerOptionKey] = NSStagedMigrationManager([
+        NSCustomMigrationStage(
+          migratingFrom: NSManagedObjectModelReference(model: one, versionChecksum: one.versionChecksum),
+          to: NSManagedObjectModelReference(model: two, versionChecksum: two.versionChecksum))
+      ])
+    }
+    let after = try context(model(true), options)
+    let notes = try after.all("Note", by: "text")
+    #expect(notes.map { $0["text"] as? String } == ["kept"] && notes[0].entity.attributesByName["level"] != nil)
+    #expect(try bench.connection().query("SELECT to_regclass('zlog') IS NULL").bool(0, 0))
+  }
+
+  @Test("A migration that may not read the store's model says so")
+  func unreadableModel() throws {
+    _ = try bench.coordinator()
+    let schema = try PostgreSQLAddress(bench.url).schema
+    try bench.connection().execute(
+      "CREATE ROLE \(schema)_half LOGIN; GRANT ALL ON SCHEMA \(schema) TO \(schema)_half; "
+        + "GRANT ALL ON ALL TABLES IN SCHEMA \(schema) TO \(schema)_half; REVOKE ALL ON z_modelcache FROM \(schema)_half"
+    )
+    let place = ServerBench(url: TestServer.shared.url(user: "\(schema)_half", "schema=\(schema)"))
+    let error =
+      try #require(throws: (any Error).self) { try place.coordinator(options, model(addAttribute)) } as NSError
+    #expect(error.code == CocoaError.Code.fileWriteNoPermission.rawValue && "\(error)".contains("z_modelcache"))
+    try bench.connection().execute("DROP OWNED BY \(schema)_half; DROP ROLE \(schema)_half")
+  }
+
   @Test("A model in the store that is damaged is named")
   func damagedModel() throws {
     _ = try bench.coordinator()

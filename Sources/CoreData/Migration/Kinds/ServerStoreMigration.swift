@@ -154,8 +154,11 @@ struct ServerStoreMigration {
     func wrote(_ model: NSManagedObjectModel) -> Bool {
       model.isConfiguration(withName: configuration, compatibleWithStoreMetadata: metadata)
     }
-    // A damaged model is like none: the versions that are known may have written the store.
-    if let model = try? work.carriedModel(), wrote(model) { return model }
+    do {
+      if let model = try work.carriedModel(), wrote(model) { return model }
+    } catch let error as NSError where error.code == CocoaError.Code.fileReadCorruptFile.rawValue {
+      // A damaged model is like none: the versions that are known may have written the store.
+    }
     for case let stage as NSCustomMigrationStage in StoreOptions(options).stagedMigration?.stages ?? [] {
       for reference in [stage.currentModel, stage.nextModel] {
         let model = try reference.resolve()
