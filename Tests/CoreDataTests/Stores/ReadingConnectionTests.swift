@@ -5,6 +5,7 @@ import CoreDataSQLite
 import CoreDataTestSupport
 import Dispatch
 import Foundation
+import Synchronization
 import Testing
 
 @testable import CoreData
@@ -258,6 +259,49 @@ struct ReadingConnectionTests {
     context.refreshAllObjects()
     #expect(faults[1]["title"] as? String == "changed")
     try outside.close()
+  }
+
+  @Test("Faults beside writers that are killed in the middle see every commit, and nothing that was not committed")
+  func killedWriters() async throws {
+    let place = try TemporaryStore()
+    let (context, faults, _) = try faults(place)
+    let observer = try SQLiteConnection(url: place.url, mode: .readOnly)
+    func committed() throws -> Int {
+      Int(try observer.scalar("SELECT ZTITLE FROM ZTASK WHERE Z_PK = 1")?.text ?? "") ?? -1
+    }
+    let isDone = Mutex(false)
+    let path = place.url.path
+    let killing = Task {
+      for _ in 0..<12 {
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+          let connection = try SQLiteConnection(path: path, mode: .readWrite)
+          Thread.detachNewThread {
+            usleep(UInt32.random(in: 1_000...60_000))
+            kill(getpid(), SIGKILL)
+          }
+          // All rows have the same number after each commit.
+          while true {
+            try connection.execute("BEGIN IMMEDIATE")
+            try connection.run("UPDATE ZTASK SET ZTITLE = CAST(CAST(ZTITLE AS INTEGER) + 1 AS TEXT) WHERE Z_PK = 1")
+            try connection.run("UPDATE ZTASK SET ZTITLE = (SELECT ZTITLE FROM ZTASK WHERE Z_PK = 1) WHERE Z_PK <> 1")
+            try connection.execute("COMMIT")
+          }
+        }
+      }
+      isDone.withLock { $0 = true }
+    }
+    var (reads, stale) = (0, 0)
+    while !isDone.withLock({ $0 }) {
+      let before = try committed()
+      context.performAndWait { context.refresh(faults[0], mergeChanges: false) }
+      let found = Int(faults[0]["title"] as? String ?? "") ?? -1
+      let after = try committed()
+      reads += 1
+      if found < before || found > after { stale += 1 }
+    }
+    await killing.value
+    #expect(try stale == 0 && reads > 100 && committed() > 10)
+    try observer.close()
   }
 
   @Test("Reads that have ended hold up the reset of the log for a moment, or until the store is written to")
