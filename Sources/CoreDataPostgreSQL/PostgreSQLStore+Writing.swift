@@ -62,13 +62,11 @@ extension PostgreSQLStore {
         }
         hasUnsavedMetadata = false
         return result
-      } catch let conflicts as RowConflicts {
-        state.database.forget()
-        throw conflicts
-      } catch let error as NSError {
+      } catch {
+        // What waits is of the transaction that was rolled back, whatever the error is.
         state.database.forget()
         guard isOwn, repeating, attempt < Self.attempts,
-          let cause = error.userInfo[NSUnderlyingErrorKey] as? PostgreSQLError,
+          let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? PostgreSQLError,
           cause.isRepeatable
         else { throw error }
         attempt += 1

@@ -18,6 +18,8 @@ struct FetchExecution {
   let isSortedByCode: Bool
   /// Objects of the entity with unsaved changes, which the stores do not know.
   let pending: [NSManagedObject]
+  /// A predicate that holds wherever the request's does; nil if nothing of it is known.
+  private let necessary: PredicateSyntax?
 
   init(
     _ specification: FetchSpecification, in context: NSManagedObjectContext, affectedStores: [NSPersistentStore]?
@@ -45,6 +47,9 @@ struct FetchExecution {
       try FetchExecution.check(path, of: entity)
     }
     if isSortedByCode { query.order = [] }
+    necessary =
+      try isOpaque
+      ? specification.predicate.flatMap(PredicateSyntax.init(partsOf:))?.evaluatingConstants() : query.predicate
     query.limit = specification.fetchLimit
     query.offset = specification.fetchOffset
     self.query = query
@@ -65,6 +70,7 @@ struct FetchExecution {
     self.specification = specification
     self.context = context
     entity = query.entity
+    necessary = query.predicate
     sources = try context.readers(for: query.entity, among: affectedStores, isRefreshing: isRefreshing)
     self.query = query
     isOpaque = false
@@ -266,15 +272,37 @@ struct FetchExecution {
     if !isOpaque, let rows = try source.rows(for: query) {
       return context.objects(for: rows, refreshing: specification.shouldRefreshRefetchedObjects)
     }
-    // The store cannot express the predicate or the order: read all rows, and filter in memory.
-    var all = RowQuery(entity: query.entity, includesSubentities: query.includesSubentities)
-    all.excludedIDs = query.excludedIDs
-    guard let rows = try source.rows(for: all) else {
+    // The store cannot express the predicate or the order: read the rows that may match, and filter in memory.
+    let rows = try candidates(query, in: source)
+    return try context.objects(for: rows, refreshing: specification.shouldRefreshRefetchedObjects).filter(isWanted)
+  }
+
+  /// Returns the rows among which those are that match a query: as few as the store can tell from the parts of the predicate
+  /// that it can express, or all rows of the entity.
+  private func candidates(_ query: RowQuery, in source: any RowReading) throws -> [RowSnapshot] {
+    var candidates = RowQuery(entity: query.entity, includesSubentities: query.includesSubentities)
+    candidates.excludedIDs = query.excludedIDs
+    if let necessary, isDecidedByStoredValues(necessary) {
+      candidates.findsCandidates = true
+      candidates.predicate = necessary
+      if let rows = try source.rows(for: candidates) { return rows }
+      // A calculation has failed that memory does otherwise.
+      candidates.findsCandidates = false
+      candidates.predicate = nil
+    }
+    guard let rows = try source.rows(for: candidates) else {
       throw ObjectGraphErrors.badRequest(
         "The store cannot list the rows of '\(entity.name ?? "")'.", entity: entity,
         suggestion: "Run an integrity check on the store.")
     }
-    return try rows.map { context.object(for: $0) }.filter(isWanted)
+    return rows
+  }
+
+  /// Whether a predicate means the same for the stored values and for those of the context, except of pending objects.
+  private func isDecidedByStoredValues(_ predicate: PredicateSyntax) -> Bool {
+    if !context.hasChanges { return true }
+    return specification.includesPendingChanges
+      && predicate.keyPaths.allSatisfy { query.entity.attributesByName[$0]?.isTransient == false }
   }
 
   /// Removes the objects that no longer match because of unsaved changes, and appends those that match because of them.

@@ -8,7 +8,7 @@ import Foundation
 /// Where a context reads rows: a store, a generation of a store, or the context's parent.
 protocol RowReading {
   /// Returns the rows that match a query; nil if its predicate or order cannot be evaluated here. The caller then reads
-  /// all rows of the entity, and filters and sorts them in memory.
+  /// candidates (`RowCriteria.findsCandidates`), and filters and sorts them in memory.
   func rows(for query: RowQuery) throws -> [RowSnapshot]?
 
   /// Returns the identifiers of the rows that match a query; nil as for `rows(for:)`.

@@ -8,7 +8,7 @@ import Foundation
 /// What contexts ask for rows: a store, one of its connections, or a state of it.
 package protocol RowSource {
   /// Returns the rows that match a query; nil if the store cannot express its predicate or order. The caller then reads
-  /// all rows of the entity, and filters and sorts them in memory.
+  /// candidates (`RowCriteria.findsCandidates`), and filters and sorts them in memory.
   func rows(for query: RowQuery) throws -> [RowSnapshot]?
 
   /// Returns the identifiers of the rows that match a query; nil as for `rows(for:)`.

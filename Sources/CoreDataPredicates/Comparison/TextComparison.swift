@@ -11,7 +11,8 @@ package struct TextComparison {
     self.options = options
   }
 
-  private func folded(_ text: String) -> String {
+  /// Returns the text that is compared. Of a text in ASCII, `[c]` makes lowercase letters, and `[d]` changes nothing.
+  package func folded(_ text: String) -> String {
     var folding: String.CompareOptions = []
     if !options.contains(.normalized) {
       if options.contains(.caseInsensitive) { folding.insert(.caseInsensitive) }
@@ -72,13 +73,14 @@ package struct TextComparison {
     return pattern[index...].allSatisfy { $0 == .many }
   }
 
-  private enum Wildcard: Equatable {
+  package enum Wildcard: Equatable {
     case one
     case many
     case character(Character)
   }
 
-  private static func wildcards(_ pattern: String) -> [Wildcard] {
+  /// Returns the characters of a pattern of `LIKE`.
+  package static func wildcards(_ pattern: String) -> [Wildcard] {
     var result: [Wildcard] = []
     var isEscaped = false
     for character in pattern {

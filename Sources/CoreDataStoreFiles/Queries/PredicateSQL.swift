@@ -40,7 +40,7 @@ package struct PredicateSQL {
 
   /// Joins conditions in groups, because SQLite limits the depth of an expression, and takes a chain for a tree that is as deep
   /// as it is long.
-  private static func joined(_ conditions: [BoundSQL], _ word: String) -> BoundSQL {
+  static func joined(_ conditions: [BoundSQL], _ word: String) -> BoundSQL {
     let longest = 100
     if conditions.count <= longest { return "(\(conditions.joined(word)))" }
     let groups = stride(from: 0, to: conditions.count, by: longest).map { start in
@@ -52,17 +52,20 @@ package struct PredicateSQL {
   /// Makes a condition that is never NULL: what is unknown in SQL is false in memory.
   package func definite(_ condition: BoundSQL) -> BoundSQL { dialect.definite(condition) }
 
-  private func condition(_ comparison: ComparisonSyntax, _ names: SQLNames) throws -> BoundSQL {
-    try NotExpressibleInSQL.naming(.predicate(.comparison(comparison))) { try translated(comparison, names) }
+  func condition(_ comparison: ComparisonSyntax, _ names: SQLNames) throws -> BoundSQL {
+    try NotExpressibleInSQL.naming(.predicate(.comparison(comparison))) {
+      try translated(comparison, names) { try compare($0, comparison.op, $1, comparison.options) }
+    }
   }
 
-  private func translated(_ comparison: ComparisonSyntax, _ names: SQLNames) throws -> BoundSQL {
+  /// - Parameter compare: compares an element of the left side, or the left side itself, with the right side.
+  func translated(
+    _ comparison: ComparisonSyntax, _ names: SQLNames, _ compare: (SQLOperand, SQLOperand) throws -> BoundSQL
+  ) throws -> BoundSQL {
     guard comparison.op != .customSelector else { throw NotExpressibleInSQL() }
     let left = try operand(comparison.left, names)
     let right = try operand(comparison.right, names)
-    func test(_ element: SQLOperand) throws -> BoundSQL {
-      try compare(element, comparison.op, right, comparison.options)
-    }
+    func test(_ element: SQLOperand) throws -> BoundSQL { try compare(element, right) }
     switch (comparison.modifier, left) {
     case (.direct, _): return try test(left)
     case (.any, .collection(let collection)):

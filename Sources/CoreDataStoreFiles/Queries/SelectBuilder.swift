@@ -9,6 +9,9 @@ import Foundation
 package struct RowCriteria {
   package var includesSubentities = true
   package var predicate: PredicateSyntax?
+  /// Whether further rows may be found, in any order, which the caller leaves out: the predicate is as much of its own as SQL
+  /// can express.
+  package var findsCandidates = false
   package var order: [SortKey] = []
   /// The greatest number of rows; 0 for no limit.
   package var limit = 0
@@ -80,7 +83,11 @@ package struct SelectBuilder {
         "\(raw: scope.alias).Z_PK NOT IN \(try SQLValueList.set(of: query.excludedKeys, schema.dialect))")
     }
     if let predicate = query.predicate {
-      conditions.append(try builder.condition(predicate, SQLNames(evaluated: scope)))
+      let names = SQLNames(evaluated: scope)
+      let condition =
+        query.findsCandidates
+        ? try builder.necessaryCondition(predicate, names) : try builder.condition(predicate, names)
+      if let condition { conditions.append(condition) }
     }
     return conditions.isEmpty ? "" : " WHERE \(conditions.joined(" AND "))"
   }

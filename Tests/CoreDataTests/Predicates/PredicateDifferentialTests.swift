@@ -20,9 +20,11 @@ struct PredicateDifferentialTests {
   }
 
   /// The least share that SQL answers, of each kind of predicate and of all.
-  private static let (leastShare, leastShareOfAll) = (0.6, 0.9)
+  private static let (leastShare, leastShareOfAll) = (0.55, 0.9)
   /// The least share that PostgreSQL answers, which has none of this framework's functions.
   private static let leastShareOfPostgreSQL = 0.3
+  /// The greatest share of the rows that is read for fetches which PostgreSQL does not answer.
+  private static let greatestShareRead = 0.7
 
   @Test("Random predicates and orders find the same objects in the same order", arguments: 0..<8)
   func sameAnswers(part: Int) throws {
@@ -53,7 +55,9 @@ struct PredicateDifferentialTests {
       if run.problems > 10 { break }
     }
     print("Predicates in PostgreSQL, seed \(seed): \(run.summary)")
-    if count >= 1000 { #expect(run.shareOfAll >= Self.leastShareOfPostgreSQL) }
+    guard count >= 1000 else { return }
+    #expect(run.shareOfAll >= Self.leastShareOfPostgreSQL)
+    #expect(run.shareRead <= Self.greatestShareRead, "Of what memory answers, too many rows are read")
   }
 
   @Test("A real number without a fraction divides as a real number in SQL too")
@@ -76,6 +80,8 @@ private struct PredicateRun {
   private var answered: [PredicateGenerator.Kind: Int] = [:]
   private var asked: [PredicateGenerator.Kind: Int] = [:]
   private(set) var problems = 0
+  /// The rows that are read for fetches which SQL does not answer, those that match, and those there are.
+  private var (read, matching, present) = (0, 0, 0)
 
   init(seed: UInt64, _ kind: StoreKind = .sqlite) throws {
     world = try PredicateWorld(seed: seed, kind)
@@ -94,8 +100,11 @@ private struct PredicateRun {
     Double(answered.values.reduce(0, +)) / Double(max(1, asked.values.reduce(0, +)))
   }
 
+  var shareRead: Double { Double(read) / Double(max(1, present)) }
+
   var summary: String {
     PredicateGenerator.Kind.allCases.map { "\($0) \(answered[$0] ?? 0)/\(asked[$0] ?? 0)" }.joined(separator: ", ")
+      + "; answered in memory: \(matching) rows from \(read) of \(present)"
   }
 
   /// Runs one case; the difference that it finds.
@@ -109,9 +118,31 @@ private struct PredicateRun {
     asked[kind, default: 0] += 1
     let isSQL = isSQL(entity, predicate, order)
     if isSQL { answered[kind, default: 0] += 1 }
+    if !isSQL, let problem = try candidateProblem(entity, predicate) {
+      problems += 1
+      return problem
+    }
     guard let problem = difference(entity, predicate, order) else { return nil }
     problems += 1
     return reduced(entity, predicate, order) ?? problem
+  }
+
+  /// Counts the rows that are read for a predicate which SQL does not answer; the difference if one that matches is not among
+  /// them.
+  private mutating func candidateProblem(_ entity: NSEntityDescription, _ predicate: PredicateSyntax) throws -> String?
+  {
+    var query = RowQuery(entity: entity)
+    query.predicate = predicate
+    query.findsCandidates = true
+    let all = world.objects[entity.name ?? ""]?.count ?? 0
+    present += all
+    // Where a calculation fails, all rows are read.
+    let found = try store.rows(for: query).map { $0.map(\.id.key.number) }
+    read += found?.count ?? all
+    guard let wanted = try? memory(entity, predicate, []) else { return nil }
+    matching += wanted.count
+    guard let found, !Set(wanted).isSubset(of: found) else { return nil }
+    return describe(entity, predicate, [], "read \(found), wanted \(wanted)")
   }
 
   private func isSQL(_ entity: NSEntityDescription, _ predicate: PredicateSyntax, _ order: [SortKey]) -> Bool {

@@ -12,7 +12,7 @@ struct PredicateGenerator {
   /// What a predicate exercises, for the counts of what SQL answers.
   enum Kind: String, CaseIterable {
     case attributes, missing, strings, between, lists, objects, arithmetic, bits, dates, functions, conditionals
-    case any, all, none, members, counts, aggregates, subqueries, compounds
+    case any, all, none, members, counts, aggregates, subqueries, compounds, mixed
   }
 
   private enum ValueType: CaseIterable {
@@ -42,7 +42,7 @@ struct PredicateGenerator {
   // MARK: Predicates
 
   mutating func predicate(_ entity: NSEntityDescription) -> (kind: Kind, predicate: PredicateSyntax) {
-    let kind = pick(Kind.allCases)
+    let kind = oneIn(5) ? .mixed : pick(Kind.allCases)
     return (kind, predicate(kind, Row(entity: entity, variable: nil), depth: 2))
   }
 
@@ -96,6 +96,25 @@ struct PredicateGenerator {
     case .aggregates: return aggregates(row)
     case .subqueries: return subqueries(row, depth: depth)
     case .compounds: return compound(row, depth: depth)
+    case .mixed: return mixed(row, depth: depth)
+    }
+  }
+
+  /// A predicate of parts that every engine expresses as SQL, and of texts that PostgreSQL does not.
+  private mutating func mixed(_ row: Row, depth: Int) -> PredicateSyntax {
+    var parts = [
+      predicate(pick([.attributes, .between, .lists, .objects, .missing]), row, depth: 0), strings(row), strings(row),
+    ]
+    if oneIn(3) { parts.append(collected(pick([.any, .all]), row)) }
+    if oneIn(3) { parts.append(.not(strings(row))) }
+    if depth > 0, oneIn(2) { parts.append(mixed(row, depth: depth - 1)) }
+    parts.removeFirst(number(2))
+    parts.shuffle(using: &random)
+    switch number(6) {
+    case 0: return .or(parts)
+    case 1: return .not(.or(parts))
+    case 2: return .not(.and(parts))
+    default: return .and(Array(parts.prefix(2)))
     }
   }
 
@@ -156,7 +175,9 @@ struct PredicateGenerator {
     case 1: return compare(left, .matches, .constant(.string(pick(OddValues.expressions))), .direct, options())
     case 2: return compare(left, .beginsWith, .constant(.string(pick(OddValues.strings))))
     case 3: return compare(left, pick(comparisons(.string)), constant(.string), .direct, options())
-    case 4: return compare(constant(.string), .in, left, .direct, options())
+    case 4:
+      if oneIn(2) { return compare(constant(.string), .in, left, .direct, options()) }
+      return compare(left, .between, .aggregate([constant(.string), constant(.string)]), .direct, options())
     default:
       let right = oneIn(3) ? value(.string, row) : constant(.string)
       return compare(left, pick([.beginsWith, .endsWith, .contains]), right, .direct, options())

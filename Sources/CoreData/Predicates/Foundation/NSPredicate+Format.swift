@@ -131,7 +131,7 @@ extension PredicateSyntax {
     switch predicate {
     case let predicate as NSComparisonPredicate: self = .comparison(predicate.syntax)
     case let predicate as NSCompoundPredicate:
-      let operands = try predicate.subpredicates.map(PredicateSyntax.init)
+      let operands = try predicate.subpredicates.map { try PredicateSyntax($0) }
       switch predicate.compoundPredicateType {
       case .and: self = .and(operands)
       case .or: self = .or(operands)
@@ -147,6 +147,17 @@ extension PredicateSyntax {
         throw OpaqueCriterion(kind: .blockPredicate)
       }
     }
+  }
+
+  /// Makes the conjunction of the parts of a conjunction that contain no blocks; nil if there are none.
+  init?(partsOf predicate: NSPredicate) {
+    guard let compound = predicate as? NSCompoundPredicate, compound.compoundPredicateType == .and else { return nil }
+    let parts = compound.subpredicates.compactMap { part in
+      // A part that contains a block is left out.
+      (try? PredicateSyntax(part)) ?? PredicateSyntax(partsOf: part)
+    }
+    if parts.isEmpty { return nil }
+    self = .and(parts)
   }
 }
 
