@@ -64,8 +64,15 @@ extension NSRelationshipDescription {
     guard let inverse = inverseRelationship, !inverse.isTransient else { return true }
     if isOrdered { return true }
     guard inverse.isToMany, !inverse.isOrdered else { return false }
-    func place(_ end: NSRelationshipDescription) -> (String, String) { (end.entity.name ?? "", end.name) }
+    // The same end writes the members of rows of all sub-entities, which have descriptions of their own.
+    func place(_ end: NSRelationshipDescription) -> (String, String) { (end.declaringEntity.name ?? "", end.name) }
     return place(self) <= place(inverse)
+  }
+
+  private var declaringEntity: NSEntityDescription {
+    var entity = self.entity
+    while let parent = entity.superentity, parent.relationshipsByName[name] != nil { entity = parent }
+    return entity
   }
 }
 
