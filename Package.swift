@@ -93,8 +93,9 @@ let package = Package(
     .testTarget(
       name: "CoreDataPostgreSQLTests",
       dependencies: [
-        "CoreData", "CoreDataModelFiles", "CoreDataPostgreSQL", "CoreDataPostgreSQLClient", "CoreDataSQLite",
-        "CoreDataStoreFiles", "CoreDataTestSupport", "PostgreSQLTestServer",
+        "CoreData", "CoreDataAnalysis", "CoreDataMigration", "CoreDataModelFiles", "CoreDataPostgreSQL",
+        "CoreDataPostgreSQLClient", "CoreDataSQLite", "CoreDataStoreFiles", "CoreDataTestSupport",
+        "PostgreSQLTestServer",
       ]),
     .testTarget(
       name: "CoreDataTestingTests",

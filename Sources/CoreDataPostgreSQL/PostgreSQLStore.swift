@@ -281,6 +281,29 @@ final class PostgreSQLStore: NSPersistentStore, ServerStore, @unchecked Sendable
     try looking(at: url) { try $0.cachedModel() }.map { try NSManagedObjectModel(document: $0) }
   }
 
+  static func reading<Result>(at url: URL, _ body: (any ServerContents) throws -> Result) throws -> Result {
+    try looking(at: url) { schema in
+      let database = schema.database
+      return try database.snapshot {
+        guard try schema.isPresent() else {
+          throw PostgreSQLStoreErrors.noStore(url: url, schema: schema.address.schema)
+        }
+        return try body(SchemaContents(schema: schema, database: database))
+      }
+    }
+  }
+
+  private struct SchemaContents: ServerContents {
+    let schema: SchemaInDatabase
+    let database: any SQLDatabase
+
+    func metadata() throws -> [String: Any] { try schema.metadata() }
+
+    func schema(for document: ModelDocument, configuration: String?) throws -> StoreSchema {
+      try schema.layout(document, configuration: configuration)
+    }
+  }
+
   static func size(at url: URL) throws -> Int { try looking(at: url) { try $0.size() } }
 
   static func destroy(at url: URL) throws {

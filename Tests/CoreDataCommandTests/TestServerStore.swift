@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataMigration
+import CoreDataModelFiles
 import CoreDataTestSupport
 import Foundation
 
@@ -40,6 +41,28 @@ final class TestServerStore: MemoryStore, ServerStore, PartialCopyDestination, @
   static func size(at url: URL) throws -> Int {
     _ = try kept(at: url)
     return 7_000
+  }
+
+  /// Counts in a copy, since this server has no SQL.
+  static func reading<Result>(at url: URL, _ body: (any ServerContents) throws -> Result) throws -> Result {
+    let store = try kept(at: url)
+    let copy = try ServerCopy(
+      of: url, metadata: store.metadata ?? [:], store.openTables().model, configuration: nil)
+    defer { copy.remove() }
+    try copy.fill { try $0.openStore(self, at: url) }
+    return try body(CopiedContents(file: StoreFile.openUntouched(copy.url)))
+  }
+
+  private struct CopiedContents: ServerContents {
+    let file: StoreFile
+
+    var database: any SQLDatabase { file.connection }
+
+    func metadata() throws -> [String: Any] { try file.metadata() }
+
+    func schema(for document: ModelDocument, configuration: String?) throws -> StoreSchema {
+      try file.schema(for: document, configuration: configuration)
+    }
   }
 
   static func destroy(at url: URL) throws { keep(nil, at: url) }

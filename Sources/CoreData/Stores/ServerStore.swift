@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreDataMigration
+import CoreDataModelFiles
+import CoreDataStoreFiles
 import Foundation
 
 /// A store in a database server, at a URL of the server's scheme.
@@ -47,6 +49,11 @@ package protocol ServerStore: CopyDestination {
     at url: URL, through models: [NSManagedObjectModel], configuration: String?
   ) throws -> [ServerStatement]
 
+  /// Runs a body that reads one state of a store without opening it.
+  ///
+  /// - Throws: the errors of the server, and those of the body.
+  static func reading<Result>(at url: URL, _ body: (any ServerContents) throws -> Result) throws -> Result
+
   /// Begins to migrate a store, in one transaction of the server. Waits for others that are migrating it.
   ///
   /// - Throws: the errors of the server; 134090 if the wait takes too long.
@@ -55,6 +62,18 @@ package protocol ServerStore: CopyDestination {
 
 extension ServerStore {
   package static func sharingConnection<Result>(_ body: () throws -> Result) rethrows -> Result { try body() }
+}
+
+/// One state of a store in a server, as SQL sees it.
+package protocol ServerContents {
+  var database: any SQLDatabase { get }
+
+  func metadata() throws -> [String: Any]
+
+  /// Returns the layout of a model's entities in the store.
+  ///
+  /// - Throws: `SchemaProblem` where the tables do not fit the model.
+  func schema(for document: ModelDocument, configuration: String?) throws -> StoreSchema
 }
 
 /// The migration of a store in a server, which alone may change the store until it ends.

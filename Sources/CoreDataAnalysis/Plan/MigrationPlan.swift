@@ -92,19 +92,27 @@ package struct MigrationPlan {
 
   /// Plans among versions that are known.
   ///
-  /// - Parameter isCopy: whether the store is a private copy of one in a server, so that its disk does not matter.
-  /// - Throws: as `init(storeAt:modelsAt:version:mappings:allowances:)`.
+  /// - Parameter server: the store in a server of which the store is a private copy without rows: they are counted there, and
+  ///   the copy's disk does not matter.
+  /// - Throws: as `init(storeAt:modelsAt:version:mappings:allowances:)`; `ServerRows.Changed`; the errors of the server.
   package init(
-    storeAt url: URL, isCopy: Bool = false, known: ModelVersions, version: String? = nil, mappings: [URL] = [],
-    allowances: FindingAllowances = []
+    storeAt url: URL, rowsIn server: ServerRows? = nil, known: ModelVersions, version: String? = nil,
+    mappings: [URL] = [], allowances: FindingAllowances = []
   ) throws {
+    if let server {
+      let plain = try StoreReader(url: url)
+      self = try server.reading(plain) {
+        try Self(plain, $0, known, version: version, mappings: mappings, allowances: allowances)
+      }
+      return
+    }
     let end = Date().addingTimeInterval(Self.patience)
     while true {
       let before = StoreFile.stamps(of: url)
       do {
         let plain = try StoreReader(url: url)
         self = try Self(
-          plain, isCopy: isCopy, known, version: version, mappings: mappings, allowances: allowances)
+          plain, nil, known, version: version, mappings: mappings, allowances: allowances)
         return
       } catch let problem as StoreProblem where problem.kind == .locked && Date() < end {
         usleep(50_000)
@@ -119,13 +127,17 @@ package struct MigrationPlan {
   /// How long to wait for another process that writes to the store, in seconds.
   private static let patience: TimeInterval = 5
 
+  /// - Parameter contents: the rows of a store in a server; nil for those of the file.
   private init(
-    _ plain: StoreReader, isCopy: Bool, _ known: ModelVersions, version: String?, mappings: [URL],
+    _ plain: StoreReader, _ contents: (any ServerContents)?, _ known: ModelVersions, version: String?, mappings: [URL],
     allowances: FindingAllowances
   ) throws {
+    func counter(_ reader: StoreReader) throws -> any StoreCounting {
+      try contents.map { try ServerCounter($0, of: reader) } ?? reader
+    }
     let url = plain.url
     let migration = try plain.planningMigration(
-      known: known, version: version, mappings: mappings, allowsLoss: allowances.losses)
+      counting: counter(plain), known: known, version: version, mappings: mappings, allowsLoss: allowances.losses)
     self.migration = StoreMigration(migration, at: url)
     self.allowances = allowances
     store = url
@@ -136,14 +148,15 @@ package struct MigrationPlan {
     goesBack = Self.goesBack(migration, known)
     // Hashes identify the version, and even an old store without a model has them.
     let reader = try migration.steps.first.map { try StoreReader(url: url, model: $0.sourceModel.document) } ?? plain
-    var counts = try reader.counts()
+    let counting = try counter(reader)
+    var counts = try counting.counts()
     rows = counts.rows
     var steps: [Step] = []
     for step in migration.steps {
       let (old, new) = (step.sourceModel.document, step.destinationModel.document)
       let difference = ModelDifference(from: old, to: new)
-      try reader.countNumbers(in: difference, from: old, to: new, into: &counts)
-      try reader.countDoubles(in: difference, from: old, to: new, into: &counts)
+      try counting.countNumbers(in: difference, from: old, to: new, into: &counts)
+      try counting.countDoubles(in: difference, from: old, to: new, into: &counts)
       steps.append(
         Step(
           from: step.source, to: step.destination, kind: step.kind.rawValue, mapping: step.mappingURL,
@@ -157,10 +170,10 @@ package struct MigrationPlan {
       if step.kind == .mapping { counts.origins = [:] }
     }
     self.steps = steps
-    space = isCopy ? nil : reader.space
+    space = contents == nil ? reader.space : nil
     let ofStore =
       reader.findings(isVersionKnown: !migration.beginsWithOwnModel)
-      + (isCopy ? [] : [reader.spaceFinding].compactMap { $0 })
+      + (contents == nil ? [reader.spaceFinding].compactMap { $0 } : [])
     storeFindings = steps.isEmpty ? [] : ofStore.map(allowances.applied).sorted(by: Finding.areInOrder)
   }
 
@@ -273,9 +286,11 @@ extension StoreReader {
   /// A plan needs the store's metadata and its model, but no rows. Both are put into a temporary database, so that no `-wal`
   /// or `-shm` file appears beside a store that is only inspected.
   ///
+  /// - Parameter counter: what counts the rows that would be dropped.
   /// - Throws: as `StoreMigration.init(storeAt:modelsAt:version:mappings:isProgressive:allowsLoss:)`.
-  package func planningMigration(
-    known: ModelVersions, version: String?, mappings: [URL] = [], allowsLoss: AllowedLosses = .none
+  func planningMigration(
+    counting counter: any StoreCounting, known: ModelVersions, version: String?, mappings: [URL] = [],
+    allowsLoss: AllowedLosses = .none
   ) throws -> StoreMigration {
     try withPrivateDirectory(holdsRows: false) { folder in
       let standIn = folder.appendingPathComponent(url.lastPathComponent)
@@ -298,8 +313,8 @@ extension StoreReader {
           storeAt: standIn, known: known, version: version, mappings: mappings, allowsLoss: allowsLoss
         ) { items in
           // If the tables do not fit the model that the store carries, its content is unknown.
-          guard let schema = self.schema else { return items }
-          return try self.reading { try StoreContents(self.connection, schema: schema).counted(items) }
+          guard let schema = counter.schema else { return items }
+          return try counter.reading { try StoreContents(counter.database, schema: schema).counted(items) }
         }
       } catch let error as CocoaError {
         let error = error as NSError

@@ -10,7 +10,7 @@ import CoreDataStoreFiles
 import Foundation
 
 /// Reads a SQLite store for reports, exports and plans, without a model or a stack, and without changing its files.
-package final class StoreReader {
+package final class StoreReader: StoreCounting {
   /// The source of names and types.
   package enum ModelOrigin: String, Hashable, Sendable {
     /// The model that the store carries.
@@ -29,12 +29,14 @@ package final class StoreReader {
   /// The model that rows are read with; nil where only the tables are used.
   package let model: ModelDocument?
   /// The entities without those of persistent history, sorted by name.
-  let entities: [ReadableEntity]
-  let schema: StoreSchema?
+  package let entities: [ReadableEntity]
+  package let schema: StoreSchema?
   /// Remarks for the user in sentences, such as why the store's own model was not used.
   package let remarks: [String]
 
   var connection: SQLiteConnection { file.connection }
+  package var database: any SQLDatabase { file.connection }
+  package var name: String { url.lastPathComponent }
 
   /// Opens a store.
   ///
@@ -101,10 +103,7 @@ package final class StoreReader {
   /// The names of all entities, sorted.
   package var entityNames: [String] { entities.map(\.name) }
 
-  /// Throws if an entity has no table, since counting no rows would hide that.
-  ///
-  /// - Throws: `StoreProblem`.
-  func checkTables(of entities: [ReadableEntity]) throws {
+  package func checkTables(of entities: [ReadableEntity]) throws {
     for entity in entities {
       let wanted = entity.wantedTable
       if let table = entity.table, catalog.table(named: table) != nil { continue }
@@ -117,7 +116,7 @@ package final class StoreReader {
   }
 
   /// Runs a body that reads one state of the store, and translates errors.
-  func reading<Result>(_ body: () throws -> Result) throws -> Result { try Self.reading(file, body) }
+  package func reading<Result>(_ body: () throws -> Result) throws -> Result { try Self.reading(file, body) }
 
   private static func reading<Result>(_ file: StoreFile, _ body: () throws -> Result) throws -> Result {
     let result = try explaining(file, body)
@@ -240,7 +239,7 @@ package struct StoreFacts {
 }
 
 /// An entity of the store, and its table where that is known.
-struct ReadableEntity {
+package struct ReadableEntity {
   let name: String
   let number: Int
   /// Nil where the store has no table for it.
@@ -254,7 +253,12 @@ struct ReadableEntity {
   var isAlone = false
 
   /// The condition that selects rows of exactly this entity.
-  var condition: String { isAlone ? "1" : "Z_ENT = \(number)" }
+  var condition: String { condition(in: .sqlite) }
+
+  /// - Parameter alias: the name of the row; nil for that of the table.
+  func condition(in dialect: SQLDialect, of alias: String? = nil) -> String {
+    isAlone ? dialect.truth(true).sql : "\(alias.map { "\($0)." } ?? "")Z_ENT = \(number)"
+  }
 
   init(layout: EntityLayout) {
     name = layout.name
@@ -326,42 +330,6 @@ extension StoreReader {
     ]
   }
 
-  /// The rows of exactly each entity, including zeros.
-  /// - Throws: `StoreProblem`.
-  package func rowCounts() throws -> [String: Int] {
-    try checkTables(of: entities)
-    var counts = Dictionary(entities.map { ($0.name, 0) }) { first, _ in first }
-    try reading {
-      for entity in entities where entity.isAlone {
-        if let table = entity.table { counts[entity.name] = try connection.rowCount(of: table) }
-      }
-      for table in Set(entities.filter { !$0.isAlone }.compactMap(\.table)).sorted() {
-        let sql = "SELECT Z_ENT, COUNT(*) FROM \(SQLName.quoted(table)) GROUP BY Z_ENT"
-        let own = entities.filter { $0.table == table }
-        let names = Dictionary(own.map { ($0.number, $0.name) }) { first, _ in first }
-        for row in try connection.rows(sql) {
-          let count = row[1].integer ?? 0
-          guard let number = row[0].integer, let name = names[Int(number)] else {
-            throw strayRows(in: table, number: row[0], count: count)
-          }
-          counts[name] = Int(count)
-        }
-      }
-    }
-    return counts
-  }
-
-  /// The problem of rows whose entity number is not one of their table.
-  private func strayRows(in table: String, number: SQLiteValue, count: Int64) -> StoreProblem {
-    let known = entities.filter { $0.table == table }.sorted { $0.number < $1.number }
-      .map { "\($0.number) (\($0.name))" }.joined(separator: ", ")
-    return StoreProblem(
-      .damaged,
-      "\(url.lastPathComponent) has \(count) \(count == 1 ? "row" : "rows") in the table \(table) with the entity number "
-        + "\(number.shortLiteral), which is not one of \(known). Restore it from a backup, or correct Z_ENT in these rows."
-    )
-  }
-
   /// Throws if rows would be left out because their entity is unknown.
   func checkEntityNumbers() throws {
     try reading {
@@ -390,82 +358,6 @@ extension StoreReader {
         .damaged,
         "\(url.lastPathComponent) is damaged: the table \(table.name) has \(count) rows, and Z_PRIMARYKEY names no entity "
           + "whose rows they are. Restore it from a backup.")
-    }
-  }
-
-  /// Counts rows and values, to weigh findings. Without a model only rows are counted.
-  /// - Throws: `StoreProblem`.
-  package func counts() throws -> StoreCounts {
-    var counts = StoreCounts(rows: try rowCounts())
-    try reading {
-      for entity in entities {
-        guard let layout = entity.layout, counts.rows[entity.name] ?? 0 > 0 else { continue }
-        counts.values[entity.name] = try values(of: layout, where: entity.condition)
-        for attribute in layout.attributes.keys {
-          counts.origins[entity.name, default: [:]][attribute] = AttributeOrigin(
-            entity: entity.name, property: attribute)
-        }
-      }
-    }
-    return counts
-  }
-
-  private func values(of layout: EntityLayout, where condition: String) throws -> [String: Int] {
-    var names: [String] = []
-    var terms: [String] = []
-    for (name, attribute) in layout.attributes.sorted(by: { $0.key < $1.key }) {
-      let columns = attribute.columns.map { "o.\(SQLName.quoted($0))" }
-      guard let first = columns.first else { continue }
-      names.append(name)
-      terms.append(columns.count == 1 ? "COUNT(\(first))" : "COUNT(COALESCE(\(columns.joined(separator: ", "))))")
-    }
-    var links: [(name: String, sql: String)] = []
-    let table = SQLName.quoted(layout.table)
-    let isOwner = condition == "1" ? condition : "o." + condition
-    for (name, relationship) in layout.relationships.sorted(by: { $0.key < $1.key }) {
-      if case .foreignKey(let key) = relationship.place {
-        names.append(name)
-        terms.append("COUNT(o.\(SQLName.quoted(key.column)))")
-      } else if let schema {
-        let pairs = RelationshipPairs(of: relationship, in: schema)
-        links.append((name, "\(pairs.count(ofOwnersIn: layout.table)) WHERE \(isOwner)"))
-      }
-    }
-    var result: [String: Int] = [:]
-    // SQLite limits the number of result columns; entities with more properties than this are rare.
-    for start in stride(from: 0, to: terms.count, by: 500) {
-      let part = start..<min(start + 500, terms.count)
-      let sql = "SELECT \(terms[part].joined(separator: ", ")) FROM \(table) o WHERE \(isOwner)"
-      guard let row = try connection.rows(sql).first else { continue }
-      for (name, value) in zip(names[part], row.values) { result[name] = Int(value.integer ?? 0) }
-    }
-    for link in links { result[link.name] = Int(try connection.scalar(link.sql)?.integer ?? 0) }
-    return result
-  }
-
-  /// Counts the numbers that new types of attributes cannot hold unchanged.
-  /// - Throws: `StoreProblem`.
-  func countNumbers(
-    in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
-  ) throws {
-    let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
-    for change in NumberChange.all(in: difference, judge) where counts.fits[change] == nil {
-      counts.fits[change] = try fit(of: change)
-    }
-  }
-
-  /// Nil for an attribute that is not kept in a column of its own.
-  private func fit(of change: NumberChange) throws -> NumberFit? {
-    guard let entity = entities.first(where: { $0.name == change.origin.entity }),
-      let layout = entity.layout, let name = layout.attributes[change.origin.property]?.column
-    else { return nil }
-    let conversion = NumberConversion(column: SQLName.quoted(name), from: change.from, to: change.to)
-    let terms = [conversion.refused, conversion.changed].map { "COUNT(CASE WHEN \($0 ?? "0") THEN 1 END)" }
-    let sql =
-      "SELECT \(terms.joined(separator: ", ")) FROM \(SQLName.quoted(layout.table)) WHERE \(entity.condition)"
-    return try reading {
-      guard let row = try connection.rows(sql).first else { return nil }
-      return NumberFit(refused: Int(row[0].integer ?? 0), changed: Int(row[1].integer ?? 0))
     }
   }
 

@@ -29,17 +29,14 @@ enum MigratePlanCommand: Command {
     let (plan, target, known) = try invocation.withModel { model in
       let target = try model.version(invocation.arguments.value("to"))
       let known = try model.modelVersions()
-      let located = try invocation.located(argument, orOneOf: invocation.arguments.argument("MODEL"))
-      let plan = try MigrationPlan(
-        storeAt: located.file, isCopy: located.isCopy, known: known, version: target.name,
-        mappings: invocation.mappings,
-        allowances: allowances)
-      return (plan, target, known)
+      return (
+        try invocation.plan(argument, known: known, version: target.name, allowances), target, known
+      )
     }
     invocation.remarkAllowances(plan)
     for text in plan.remarks { invocation.remark(text) }
     var sql: [String]?
-    let inServer = try Self.inServer(argument, plan, known, target.name, invocation, allowances)
+    let inServer = try Self.inServer(argument, plan)
     if invocation.arguments.flag("sql"), inServer == nil {
       sql = try StoreReader(url: plan.store).migrationStatements(
         known: known, version: target.name, mappings: invocation.mappings, allowsLoss: allowances.losses)
@@ -73,15 +70,9 @@ enum MigratePlanCommand: Command {
   // MARK: Stores in database servers
 
   /// Returns how a store in a server would be migrated; nil for a file.
-  private static func inServer(
-    _ argument: String, _ plan: MigrationPlan, _ known: ModelVersions, _ version: String,
-    _ invocation: CommandInvocation, _ allowances: FindingAllowances
-  ) throws -> ServerMigrationPlan? {
+  private static func inServer(_ argument: String, _ plan: MigrationPlan) throws -> ServerMigrationPlan? {
     guard case .server(let url, let kind) = try StorePlace(argument) else { return nil }
-    let migration = try StoreMigration(
-      storeAt: plan.store, known: known, version: version, mappings: invocation.mappings,
-      allowsLoss: allowances.losses)
-    return try ServerMigrationPlan(migration, of: url, kind)
+    return try ServerMigrationPlan(plan.migration, of: url, kind)
   }
 
   /// What each statement does, and which tables it keeps from others until the migration ends.

@@ -44,12 +44,9 @@ enum MigrateRunCommand: Command {
       let target = try model.version(arguments.value("to"))
       let known = try model.modelVersions()
       if case .file = place { try recover(url, invocation) }
-      let located = try invocation.located(
-        arguments.argument("STORE"), orOneOf: arguments.argument("MODEL"))
-      let plan = try MigrationPlan(
-        storeAt: located.file, isCopy: located.isCopy, known: known, version: target.name,
-        mappings: invocation.mappings, allowances: allowances)
-      return (plan, target, known)
+      return (
+        try invocation.plan(arguments.argument("STORE"), known: known, version: target.name, allowances), target, known
+      )
     }
     invocation.remarkAllowances(plan)
     for text in plan.remarks { invocation.remark(text) }
@@ -61,7 +58,8 @@ enum MigrateRunCommand: Command {
     var migration = plan.migration
     // The command itself creates the backup, also for stores that are migrated in place.
     migration.keepsReplacedStore = false
-    try migration.watchLosses()
+    // A store in a server is watched by the migration that opening it plans.
+    if case .file = place { try migration.watchLosses() }
     if let check = arguments.value("integrity-check").flatMap(StoreIntegrityCheck.init) {
       migration.integrityCheck = check
     }
@@ -76,8 +74,8 @@ enum MigrateRunCommand: Command {
         .migrationImpossible, "\(url.storeName) was not migrated to \(plan.to). \(refusal) Nothing was changed."
       )
     }
-    if case .server = place {
-      let rows = try migrate(serverAt: url, plan, to: target, allowances, invocation)
+    if case .server(_, let kind) = place {
+      let rows = try migrate(serverAt: url, kind, plan, to: target, allowances, invocation)
       invocation.result.workDone = "\(url.storeName) was migrated to \(plan.to)."
       try write(plan, backup: nil, rows, invocation)
       return .done
@@ -168,7 +166,8 @@ enum MigrateRunCommand: Command {
 
   /// Migrates a store in a server by opening it, in one transaction of the server. There is no backup.
   private static func migrate(
-    serverAt url: URL, _ plan: MigrationPlan, to target: ModelArgument.Version, _ allowances: FindingAllowances,
+    serverAt url: URL, _ kind: any ServerStore.Type, _ plan: MigrationPlan, to target: ModelArgument.Version,
+    _ allowances: FindingAllowances,
     _ invocation: CommandInvocation
   ) throws -> [String: (before: Int, after: Int)] {
     guard !invocation.arguments.flag("backup") else {
@@ -187,8 +186,8 @@ enum MigrateRunCommand: Command {
         MigrationOption.models: [bundle], MigrationOption.mappings: invocation.mappings,
         MigrationOption.allowsLoss: allowances.losses,
       ])
-    let after = try coordinator.digest(of: store).entities.mapValues(\.count)
     try coordinator.remove(store)
+    let after = try ServerRows(of: url, kind).counts(target.document)
     var rows: [String: (before: Int, after: Int)] = [:]
     for name in Set(plan.rows.keys).union(after.keys) { rows[name] = (plan.rows[name] ?? 0, after[name] ?? 0) }
     return rows

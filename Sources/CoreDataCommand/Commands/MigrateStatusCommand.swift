@@ -21,15 +21,14 @@ enum MigrateStatusCommand: Command {
     ])
 
   static func run(_ invocation: CommandInvocation) throws -> ExitStatus {
-    try invocation.withModel { try run(invocation, $0) }
+    try invocation.withModel { model in try invocation.repeatingIfMigrated { try run(invocation, model) } }
   }
 
   private static func run(_ invocation: CommandInvocation, _ model: ModelArgument) throws -> ExitStatus {
     let allowances = try invocation.allowances()
-    let reader = try StoreReader(
-      url: invocation.located(
-        invocation.arguments.argument("STORE"), orOneOf: invocation.arguments.argument("MODEL")
-      ).file)
+    let store = try invocation.located(
+      invocation.arguments.argument("STORE"), orOneOf: invocation.arguments.argument("MODEL"), hasRows: false)
+    let reader = try StoreReader(url: store.file)
     let current = try model.version(nil)
     let match = StoreMatch(
       storeHashes: reader.metadata.hashes, storeModel: reader.metadata.model, known: try model.namedVersions(),
@@ -42,7 +41,7 @@ enum MigrateStatusCommand: Command {
         names.firstIndex(of: current.name).map { $0 - position }
       }
     let status = word(distance)
-    let way = distance == 0 ? nil : try Way(from: reader.url, to: current.name, model, allowances, invocation)
+    let way = distance == 0 ? nil : try Way(from: store, to: current.name, model, allowances, invocation)
     if let plan = way?.plan { invocation.remarkAllowances(plan) }
     if invocation.options.format == .json {
       try invocation.write(
@@ -82,13 +81,11 @@ enum MigrateStatusCommand: Command {
     /// Plans the migration. Throws the errors of the store, models and mapping models; that there is no migration path
     /// is a result.
     init(
-      from store: URL, to destination: String, _ model: ModelArgument, _ allowances: FindingAllowances,
+      from store: LocatedStore, to destination: String, _ model: ModelArgument, _ allowances: FindingAllowances,
       _ invocation: CommandInvocation
     ) throws {
       do {
-        let plan = try MigrationPlan(
-          storeAt: store, known: model.modelVersions(), version: destination, mappings: invocation.mappings,
-          allowances: allowances)
+        let plan = try invocation.plan(store, known: model.modelVersions(), version: destination, allowances)
         self.plan = plan
         obstacle = PlanText.refusal(plan)
       } catch let error as NSError

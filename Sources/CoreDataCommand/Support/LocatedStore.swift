@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreData
+import CoreDataAnalysis
+import CoreDataMigration
 import CoreDataModelFiles
 import CoreDataStoreFiles
 import CoreDataTerminal
@@ -69,9 +71,10 @@ struct LocatedStore {
   /// The SQLite store to read.
   let file: URL
 
-  /// Whether the file is a private copy.
-  var isCopy: Bool {
-    if case .server = place { true } else { false }
+  /// Where the rows are that a copy lacks; nil for a file.
+  var rows: ServerRows? {
+    guard case .server(let url, let kind) = place else { return nil }
+    return ServerRows(of: url, kind)
   }
 }
 
@@ -142,6 +145,45 @@ extension CommandInvocation {
       let model = try (path ?? (isBare ? versions : nil)).map { try serverModel($0, url, kind) }
       return LocatedStore(place: place, file: try copies.copy(url, kind, model: model, hasRows: hasRows))
     }
+  }
+
+  /// Plans the migration of a store, whose rows are counted where they are.
+  ///
+  /// - Parameters:
+  ///   - argument: the value of the argument that names the store.
+  ///   - version: the destination version.
+  /// - Returns: the store, or a private copy without rows, and the plan.
+  /// - Throws: the errors of `MigrationPlan` and `located(_:model:orOneOf:hasRows:)`.
+  func plan(
+    _ argument: String, known: ModelVersions, version: String, _ allowances: FindingAllowances
+  ) throws -> MigrationPlan {
+    try repeatingIfMigrated {
+      let store = try located(argument, orOneOf: arguments.argument("MODEL"), hasRows: false)
+      return try plan(store, known: known, version: version, allowances)
+    }
+  }
+
+  /// Runs a body again if another process has migrated a store in a server between two looks at it.
+  ///
+  /// - Throws: `CommandFailure` if that happens again and again.
+  func repeatingIfMigrated<Result>(_ body: () throws -> Result) throws -> Result {
+    for _ in 0..<5 {
+      do {
+        return try body()
+      } catch is ServerRows.Changed {
+        continue
+      }
+    }
+    throw CommandFailure(.unreadableStore, "The store is being migrated by others. Run the command again later.")
+  }
+
+  /// Plans the migration of a store that has been found.
+  func plan(
+    _ store: LocatedStore, known: ModelVersions, version: String, _ allowances: FindingAllowances
+  ) throws -> MigrationPlan {
+    try MigrationPlan(
+      storeAt: store.file, rowsIn: store.rows, known: known, version: version, mappings: mappings,
+      allowances: allowances)
   }
 
   /// Returns the version of a model that wrote a store in a server.

@@ -208,23 +208,41 @@ package struct NumberConversion {
   /// Selects the values that are changed: truncated, rounded, or converted to Booleans; nil where there can be none.
   package var changed: String? {
     guard areNumbers, let condition = changes else { return nil }
-    return refused.map { "(\(condition)) AND NOT IFNULL(\($0), 0)" } ?? condition
+    return refused.map { "(\(condition)) AND NOT \(dialect.definite("(\(raw: $0))").sql)" } ?? condition
   }
 
   private var changes: String? {
     let isWhole = [.integer16, .integer32, .integer64].contains(old)
     switch new {
     case .boolean: return "\(column) NOT IN (0, 1)"
-    case .integer16, .integer32, .integer64: return isReal ? "CAST(\(column) AS INTEGER) <> \(column)" : nil
+    case .integer16, .integer32, .integer64: return isReal ? "\(truncated(column)) <> \(column)" : nil
     case .float where old != .integer16:
-      let real = "CAST(\(column) AS REAL)"
       // Multiplying by 2^29 + 1 and subtracting leaves the 24 digits of a Float of the 53 of a Double.
       let rounded = "(\(real) * 536870913.0 - (\(real) * 536870913.0 - \(real)))"
-      let isRounded = "\(rounded) <> \(real)"
-      return isWhole ? "\(isRounded) OR CAST(\(real) AS INTEGER) <> \(column)" : isRounded
-    case .double where old == .integer64: return "CAST(CAST(\(column) AS REAL) AS INTEGER) <> \(column)"
+      let isRounded = "\(inRangeOfFloat(rounded)) <> \(real)"
+      return isWhole ? "\(isRounded) OR \(whole(real)) <> \(column)" : isRounded
+    case .double where old == .integer64: return "\(whole(real)) <> \(column)"
     default: return nil
     }
+  }
+
+  private var real: String { "CAST(\(column) AS \(dialect.realType))" }
+
+  /// A number without its fraction. PostgreSQL would round it in a cast.
+  private func truncated(_ number: String) -> String {
+    dialect == .sqlite ? "CAST(\(number) AS INTEGER)" : "TRUNC(\(number))"
+  }
+
+  /// The integer that a double from an integer stands for: the greatest one for 2 to the power of 63, as SQLite casts it.
+  private func whole(_ real: String) -> String {
+    dialect == .sqlite
+      ? "CAST(\(real) AS INTEGER)"
+      : "CASE WHEN \(real) < 9223372036854775808.0 THEN CAST(\(real) AS bigint) ELSE 9223372036854775807 END"
+  }
+
+  /// A calculation that PostgreSQL refuses beyond the range of its type; greater numbers are refused before.
+  private func inRangeOfFloat(_ calculation: String) -> String {
+    dialect == .sqlite ? calculation : "CASE WHEN ABS(\(real)) <= 3.4028235677973366e38 THEN \(calculation) END"
   }
 }
 

@@ -134,19 +134,22 @@ package struct DroppedContent: Hashable, Sendable {
 
 /// Counts the rows, values and links of an open store.
 package struct StoreContents {
-  private let connection: SQLiteConnection
+  private let database: any SQLDatabase
   private let schema: StoreSchema
 
   /// - Parameter schema: where the entities of the store's own model stand in its tables.
-  package init(_ connection: SQLiteConnection, schema: StoreSchema) {
-    self.connection = connection
+  package init(_ database: any SQLDatabase, schema: StoreSchema) {
+    self.database = database
     self.schema = schema
   }
+
+  /// Has SQLite read the table, which holds all values, instead of an index.
+  private var reading: String { database.dialect == .sqlite ? " NOT INDEXED" : "" }
 
   /// Counts how much the store holds of each item.
   ///
   /// - Returns: the items of which the store holds anything, with their counts.
-  /// - Throws: `SQLiteError`.
+  /// - Throws: the errors of the database.
   package func counted(_ items: [DroppedContent]) throws -> [DroppedContent] {
     try items.compactMap { item in
       var item = item
@@ -158,7 +161,7 @@ package struct StoreContents {
   /// The rows of exactly one entity.
   private func rowCount(of entity: String) throws -> Int {
     guard let layout = schema[entity] else { return 0 }
-    return try count("SELECT COUNT(*) FROM \(SQLName.quoted(layout.table)) o NOT INDEXED", layout)
+    return try count("SELECT COUNT(*) FROM \(SQLName.quoted(layout.table)) o\(reading)", layout)
   }
 
   /// The values of an attribute, or the links of a relationship, in rows of exactly one entity.
@@ -169,14 +172,17 @@ package struct StoreContents {
     let table = SQLName.quoted(layout.table)
     if let attribute = layout.attributes[property] {
       let columns = attribute.columns.map { "o.\(SQLName.quoted($0))" }
-      guard let first = columns.first else { return 0 }
-      let value = columns.count == 1 ? first : "COALESCE(\(columns.joined(separator: ", ")))"
-      return try count("SELECT COUNT(\(value)) FROM \(table) o NOT INDEXED", layout)
+      if columns.isEmpty { return 0 }
+      // The columns may have different types.
+      let value =
+        columns.count == 1
+        ? columns[0] : "CASE WHEN \(columns.map { "\($0) IS NOT NULL" }.joined(separator: " OR ")) THEN 1 END"
+      return try count("SELECT COUNT(\(value)) FROM \(table) o\(reading)", layout)
     }
     guard let relationship = layout.relationships[property] else { return 0 }
     switch relationship.place {
     case .foreignKey(let key):
-      return try count("SELECT COUNT(o.\(SQLName.quoted(key.column))) FROM \(table) o NOT INDEXED", layout)
+      return try count("SELECT COUNT(o.\(SQLName.quoted(key.column))) FROM \(table) o\(reading)", layout)
     case .joinTable:
       return try count(RelationshipPairs(of: relationship, in: schema).count(ofOwnersIn: layout.table), layout)
     case .inverseForeignKey: return 0
@@ -186,6 +192,6 @@ package struct StoreContents {
   private func count(_ query: String, _ layout: EntityLayout) throws -> Int {
     let sharesTable = schema.entities.contains { $0.table == layout.table && $0.name != layout.name }
     let condition = sharesTable ? " WHERE o.Z_ENT = \(layout.number)" : ""
-    return Int(try connection.scalar(query + condition)?.integer ?? 0)
+    return Int(try database.scalar(query + condition)?.integer ?? 0)
   }
 }

@@ -1,0 +1,197 @@
+// OpenCoreData
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreDataMigration
+import CoreDataModelFiles
+import CoreDataSQLite
+import CoreDataStoreFiles
+
+/// Counts rows and values of a store, to weigh findings, by SQL that both engines share.
+package protocol StoreCounting {
+  var database: any SQLDatabase { get }
+  /// The entities without those of persistent history, sorted by name.
+  var entities: [ReadableEntity] { get }
+  /// Nil where no model is known.
+  var schema: StoreSchema? { get }
+  /// What errors call the store.
+  var name: String { get }
+
+  /// Runs a body that reads one state of the store, and translates errors.
+  func reading<Result>(_ body: () throws -> Result) throws -> Result
+
+  /// Throws if an entity has no table, since counting no rows would hide that.
+  ///
+  /// - Throws: `StoreProblem`.
+  func checkTables(of entities: [ReadableEntity]) throws
+}
+
+/// Terms over columns that hold one value together.
+private enum SQLValue {
+  /// A term that is NULL where a value is missing.
+  static func present(_ columns: [String]) -> String {
+    // The columns may have different types.
+    columns.count == 1
+      ? columns[0] : "CASE WHEN \(columns.map { "\($0) IS NOT NULL" }.joined(separator: " OR ")) THEN 1 END"
+  }
+}
+
+extension StoreCounting {
+  /// The rows of exactly each entity, including zeros.
+  /// - Throws: `StoreProblem`.
+  package func rowCounts() throws -> [String: Int] {
+    try checkTables(of: entities)
+    var counts = Dictionary(entities.map { ($0.name, 0) }) { first, _ in first }
+    try reading {
+      for entity in entities where entity.isAlone {
+        guard let table = entity.table else { continue }
+        counts[entity.name] = Int(
+          try database.scalar("SELECT COUNT(*) FROM \(SQLName.quoted(table))")?.integer ?? 0)
+      }
+      for table in Set(entities.filter { !$0.isAlone }.compactMap(\.table)).sorted() {
+        let sql = "SELECT Z_ENT, COUNT(*) FROM \(SQLName.quoted(table)) GROUP BY Z_ENT"
+        let own = entities.filter { $0.table == table }
+        let names = Dictionary(own.map { ($0.number, $0.name) }) { first, _ in first }
+        for row in try database.rows(sql) {
+          let count = row[1].integer ?? 0
+          guard let number = row[0].integer, let name = names[Int(number)] else {
+            throw strayRows(in: table, number: row[0], count: count)
+          }
+          counts[name] = Int(count)
+        }
+      }
+    }
+    return counts
+  }
+
+  /// The problem of rows whose entity number is not one of their table.
+  func strayRows(in table: String, number: SQLiteValue, count: Int64) -> StoreProblem {
+    let known = entities.filter { $0.table == table }.sorted { $0.number < $1.number }
+      .map { "\($0.number) (\($0.name))" }.joined(separator: ", ")
+    return StoreProblem(
+      .damaged,
+      "\(name) has \(count) \(count == 1 ? "row" : "rows") in the table \(table) with the entity number "
+        + "\(number.shortLiteral), which is not one of \(known). Restore it from a backup, or correct Z_ENT in these rows."
+    )
+  }
+
+  /// Counts rows and values, to weigh findings. Without a model only rows are counted.
+  /// - Throws: `StoreProblem`.
+  package func counts() throws -> StoreCounts {
+    var counts = StoreCounts(rows: try rowCounts())
+    try reading {
+      for entity in entities {
+        guard let layout = entity.layout, counts.rows[entity.name] ?? 0 > 0 else { continue }
+        counts.values[entity.name] = try values(of: layout, where: entity.condition(in: database.dialect, of: "o"))
+        for attribute in layout.attributes.keys {
+          counts.origins[entity.name, default: [:]][attribute] = AttributeOrigin(
+            entity: entity.name, property: attribute)
+        }
+      }
+    }
+    return counts
+  }
+
+  private func values(of layout: EntityLayout, where isOwner: String) throws -> [String: Int] {
+    var names: [String] = []
+    var terms: [String] = []
+    for (name, attribute) in layout.attributes.sorted(by: { $0.key < $1.key }) {
+      let columns = attribute.columns.map { "o.\(SQLName.quoted($0))" }
+      if columns.isEmpty { continue }
+      names.append(name)
+      terms.append("COUNT(\(SQLValue.present(columns)))")
+    }
+    var links: [(name: String, sql: String)] = []
+    let table = SQLName.quoted(layout.table)
+    for (name, relationship) in layout.relationships.sorted(by: { $0.key < $1.key }) {
+      if case .foreignKey(let key) = relationship.place {
+        names.append(name)
+        terms.append("COUNT(o.\(SQLName.quoted(key.column)))")
+      } else if let schema {
+        let pairs = RelationshipPairs(of: relationship, in: schema)
+        links.append((name, "\(pairs.count(ofOwnersIn: layout.table)) WHERE \(isOwner)"))
+      }
+    }
+    var result: [String: Int] = [:]
+    // The number of result columns is limited; entities with more properties than this are rare.
+    for start in stride(from: 0, to: terms.count, by: 500) {
+      let part = start..<min(start + 500, terms.count)
+      let sql = "SELECT \(terms[part].joined(separator: ", ")) FROM \(table) o WHERE \(isOwner)"
+      guard let row = try database.rows(sql).first else { continue }
+      for (name, value) in zip(names[part], row.values) { result[name] = Int(value.integer ?? 0) }
+    }
+    for link in links { result[link.name] = Int(try database.scalar(link.sql)?.integer ?? 0) }
+    return result
+  }
+
+  /// Counts the numbers that new types of attributes cannot hold unchanged.
+  /// - Throws: `StoreProblem`.
+  func countNumbers(
+    in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
+  ) throws {
+    let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
+    for change in NumberChange.all(in: difference, judge) where counts.fits[change] == nil {
+      counts.fits[change] = try fit(of: change)
+    }
+  }
+
+  /// Nil for an attribute that is not kept in a column of its own.
+  private func fit(of change: NumberChange) throws -> NumberFit? {
+    guard let entity = entities.first(where: { $0.name == change.origin.entity }),
+      let layout = entity.layout, let name = layout.attributes[change.origin.property]?.column
+    else { return nil }
+    let dialect = database.dialect
+    let conversion = NumberConversion(
+      column: SQLName.quoted(name), from: change.from, to: change.to, dialect: dialect)
+    let terms = [conversion.refused, conversion.changed].map {
+      "COUNT(CASE WHEN \($0 ?? dialect.truth(false).sql) THEN 1 END)"
+    }
+    let sql =
+      "SELECT \(terms.joined(separator: ", ")) FROM \(SQLName.quoted(layout.table)) "
+      + "WHERE \(entity.condition(in: dialect))"
+    return try reading {
+      guard let row = try database.rows(sql).first else { return nil }
+      return NumberFit(refused: Int(row[0].integer ?? 0), changed: Int(row[1].integer ?? 0))
+    }
+  }
+
+  /// Counts the rows that would violate the uniqueness constraints that a step adds.
+  ///
+  /// - Throws: `StoreProblem`.
+  func countDoubles(
+    in difference: ModelDifference, from old: ModelDocument, to new: ModelDocument, into counts: inout StoreCounts
+  ) throws {
+    let judge = FindingJudge(old: old, new: new, counts: counts, changes: difference.changes)
+    for constraint in AddedConstraint.all(in: difference, judge) where counts.doubles[constraint] == nil {
+      counts.doubles[constraint] = try doubles(under: constraint)
+    }
+  }
+
+  /// Nil where the values are not in columns of one table.
+  private func doubles(under constraint: AddedConstraint) throws -> Int? {
+    guard !constraint.attributes.isEmpty else { return 0 }
+    var tables: Set<String> = []
+    var columns: Set<[[String]]> = []
+    var conditions: [String] = []
+    for origins in constraint.attributes {
+      guard let name = origins.first?.entity, let entity = entities.first(where: { $0.name == name }),
+        let layout = entity.layout
+      else { return nil }
+      let found = origins.compactMap { layout.attributes[$0.property] }.filter { $0.column != nil }
+      guard found.count == origins.count, origins.allSatisfy({ $0.entity == name }) else { return nil }
+      tables.insert(layout.table)
+      // A date of PostgreSQL has two columns.
+      columns.insert(found.map { $0.columns.map { SQLName.quoted($0) } })
+      conditions.append(entity.condition(in: database.dialect))
+    }
+    guard tables.count == 1, let table = tables.first, columns.count == 1, let columns = columns.first else {
+      return nil
+    }
+    let list = columns.joined().joined(separator: ", ")
+    // NULL is never a duplicate.
+    let present = columns.map { "\(SQLValue.present($0)) IS NOT NULL" }.joined(separator: " AND ")
+    let sql =
+      "SELECT SUM(N) FROM (SELECT COUNT(*) AS N FROM \(SQLName.quoted(table)) WHERE \(present) "
+      + "AND (\(conditions.joined(separator: " OR "))) GROUP BY \(list) HAVING COUNT(*) > 1) d"
+    return try reading { Int(try database.scalar(sql)?.integer ?? 0) }
+  }
+}
