@@ -157,6 +157,24 @@ struct MappingCommandTests {
     }
   }
 
+  @Test("new: an attribute with an apostrophe in its name is in quotes, and its values are kept")
+  func apostrophe() throws {
+    let workshop = try Workshop()
+    for version in ["Shop", "Shop 2"] {
+      let file = URL(fileURLWithPath: "\(workshop.model)/\(version).xcdatamodel/contents")
+      let contents = try String(contentsOf: file, encoding: .utf8)
+      try Data(contents.replacing("name=\"total\"", with: "name=\"apo&apos;strophe\"").utf8).write(to: file)
+    }
+    let versions = [workshop.model + "@Shop", workshop.model + "@Shop 2"]
+    let path = workshop.path("New.mapping")
+    let run = CommandRun(["mapping", "new"] + versions + ["-o", path])
+    #expect(run.status == .done, "\(run.error)")
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    #expect(text.contains(##""apo'strophe"  attribute  $source.#"apo'strophe""##), "\(text)")
+    let check = CommandRun(["mapping", "check", path] + versions)
+    #expect(check.status == .done, "\(check.output)\(check.error)")
+  }
+
   @Test("new: a mapping model to begin with, for Xcode and as text, which fits the versions and compiles")
   func new() throws {
     for name in ["New.xcmappingmodel", "New.mapping"] {

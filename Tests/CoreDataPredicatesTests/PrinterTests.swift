@@ -41,6 +41,20 @@ struct PrinterTests {
     #expect(PredicatePrinter.derivationFormat(try PredicateParser.parseExpression(source)) == printed)
   }
 
+  @Test("Keys with any characters are printed in quotes, and read again")
+  func quotedKeys() throws {
+    let printed: [(ExpressionSyntax, String)] = [
+      (.keyPath("apo'strophe"), #"#"apo'strophe""#), (.keyPath("a b.c"), #"#"a b".c"#),
+      (.keyPathOf(.variable("source"), "a.b\"c.@count"), ##"$source.a.#"b\"c".@count"##),
+    ]
+    for (expression, text) in printed {
+      #expect(PredicatePrinter().format(expression) == text)
+      #expect(try PredicateParser.parseExpression(text) == expression)
+    }
+    #expect(try PredicateParser.parseExpression("#'in'.#\"a.b\"") == .keyPath("in.a.b"))
+    #expect(throws: (any Error).self) { try PredicateParser.parseExpression("#'open") }
+  }
+
   @Test("What is printed exactly and read again is the same tree", arguments: 0..<40)
   func roundTrip(seed: UInt64) throws {
     var generator = TreeGenerator(seed: seed)

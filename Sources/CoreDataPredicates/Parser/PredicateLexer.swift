@@ -3,7 +3,7 @@
 
 /// A token of a predicate format.
 enum PredicateToken: Hashable {
-  /// A name. `isEscaped` if preceded by `#`, so that it cannot be a reserved word.
+  /// A name. `isEscaped` if preceded by `#`, so that it cannot be a reserved word; it may be in quotes then.
   case name(String, isEscaped: Bool)
   /// `count:` or `add:to:`
   case selector(String)
@@ -77,6 +77,10 @@ struct PredicateLexer {
       token = .string(try readString(quote: character))
     } else if character == "$" || character == "@" || character == "#" {
       index += 1
+      if character == "#", let quote = peek(0), quote == "\"" || quote == "'" {
+        tokens.append((.name(try readString(quote: quote), isEscaped: true), start))
+        return
+      }
       guard let next = peek(0), Self.startsName(next) else {
         throw failure(at: start, found: "'\(character)'", expected: "a name after it")
       }

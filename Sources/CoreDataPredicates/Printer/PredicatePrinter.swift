@@ -76,7 +76,7 @@ public struct PredicatePrinter {
     case .evaluatedObject: "SELF"
     case .variable(let name): "$" + name
     case .keyPath(let path): escaped(path)
-    case .keyPathOf(let operand, let path): enclosed(operand) + "." + path
+    case .keyPathOf(let operand, let path): enclosed(operand) + "." + quotingKeys(path)
     case .anyKey: "ANYKEY"
     case .function(nil, let name, let arguments): function(name, arguments)
     case .function(let operand?, let name, let arguments):
@@ -124,7 +124,15 @@ public struct PredicatePrinter {
   /// Returns a key path with `#` before a reserved word. Only the first key can be mistaken for one.
   private func escaped(_ path: String) -> String {
     let first = path.prefix { $0 != "." }
-    return ReservedWords.all.contains(first.uppercased()) ? "#" + path : path
+    return ReservedWords.all.contains(first.uppercased()) ? "#" + path : quotingKeys(path)
+  }
+
+  /// Returns a key path with the keys in quotes that would end before their last character.
+  private func quotingKeys(_ path: String) -> String {
+    path.split(separator: ".", omittingEmptySubsequences: false).map { key in
+      let isPlain = key.allSatisfy { $0.isLetter || $0.isWholeNumber || $0 == "_" || $0 == "$" || $0 == "@" }
+      return isPlain ? String(key) : "#" + quoted(String(key))
+    }.joined(separator: ".")
   }
 
   func list(_ elements: [String]) -> String {
