@@ -11,7 +11,12 @@ extension PostgreSQLConnection {
   /// - Throws: `PostgreSQLError`. If the statement no longer fits its tables, it is prepared again, unless that has ended a
   ///   transaction (`isOutdatedPlan`).
   package func query(_ sql: String, _ values: [PostgreSQLValue] = []) throws -> PostgreSQLRows {
-    try planningAgain { try queryOnce(sql, values) }
+    try planningAgain {
+      var found: PostgreSQLRows?
+      try runOnce(sql, values, rowByRow: false) { found = $0 }
+      guard let found else { throw failure(sql) }
+      return found
+    }
   }
 
   /// Runs one statement like `query(_:_:)`, and reads each row as soon as it has come, while the server makes the next.
@@ -21,7 +26,9 @@ extension PostgreSQLConnection {
     _ sql: String, _ values: [PostgreSQLValue] = [], _ body: (PostgreSQLRows) throws -> Void
   ) throws {
     // A plan that is outdated fails before the first row.
-    try planningAgain { try readOnce(sql, values, body) }
+    try planningAgain {
+      try runOnce(sql, values, rowByRow: true) { if $0.count > 0 { try body($0) } }
+    }
   }
 
   private func planningAgain<Result>(_ body: () throws -> Result) throws -> Result {
@@ -51,8 +58,9 @@ extension PostgreSQLConnection {
     return statement
   }
 
-  private func readOnce(
-    _ sql: String, _ values: [PostgreSQLValue], _ body: (PostgreSQLRows) throws -> Void
+  /// Runs a statement, and calls a body with its result, or with each row of it as soon as it has come.
+  private func runOnce(
+    _ sql: String, _ values: [PostgreSQLValue], rowByRow: Bool, _ body: (PostgreSQLRows) throws -> Void
   ) throws {
     let handle = try open()
     let statement = try statement(sql, values, handle)
@@ -64,7 +72,7 @@ extension PostgreSQLConnection {
           handle, sql, pointers.count, statement.types, pointers.values, pointers.lengths, pointers.formats, 1)
     }
     guard isSent == 1 else { throw failure(sql) }
-    cpq_PQsetSingleRowMode(handle)
+    if rowByRow { cpq_PQsetSingleRowMode(handle) }
     var (rows, problem): (PostgreSQLRows?, (any Error)?)
     while let result = cpq_PQgetResult(handle) {
       // The statement has to end before the next, whatever went wrong.
@@ -75,25 +83,12 @@ extension PostgreSQLConnection {
       do {
         let result = try checked(result, sql)
         if let rows { rows.replace(by: result) } else { rows = PostgreSQLRows(result) }
-        if let rows, rows.count > 0 { try body(rows) }
+        if let rows { try body(rows) }
       } catch {
         problem = error
       }
     }
     if let problem { throw problem }
-  }
-
-  private func queryOnce(_ sql: String, _ values: [PostgreSQLValue]) throws -> PostgreSQLRows {
-    let handle = try open()
-    let statement = try statement(sql, values, handle)
-    let result = parameters.withPointers { pointers in
-      statement.isPrepared
-        ? cpq_PQexecPrepared(
-          handle, statement.name, pointers.count, pointers.values, pointers.lengths, pointers.formats, 1)
-        : cpq_PQexecParams(
-          handle, sql, pointers.count, statement.types, pointers.values, pointers.lengths, pointers.formats, 1)
-    }
-    return PostgreSQLRows(try checked(result, sql))
   }
 
   /// Has the server forget statements that are not kept any more.
